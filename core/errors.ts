@@ -1,0 +1,88 @@
+/**
+ * Every error a caller can meet, by stable code. `kind` says whose turn it is; the HTTP adapter maps kinds and codes to statuses, and
+ * a test holds this table, the HTTP mapping and the documentation equal.
+ */
+export const ERROR_CODES = {
+  // The request is not what the documentation asks for.
+  validation_failed: "One or more fields are missing, unknown or of the wrong form; see `errors`.",
+  cursor_invalid:
+    "The cursor was not issued by this engine for this application and these filters. Start again without a cursor.",
+  // The caller is not who it must be.
+  credentials_missing: "No credentials were sent. Send the API key as X-Api-Key.",
+  credentials_invalid: "The credentials are unknown, revoked, malformed or of the other environment.",
+  credentials_expired: "The credentials have expired. Issue a new key.",
+  scope_missing: "The key does not carry the scope that this call needs.",
+  application_suspended: "The operator has suspended this application.",
+  // The thing named does not exist for this application.
+  application_not_found: "No such application.",
+  key_not_found: "No such API key.",
+  user_not_found: "No such user in this application.",
+  asset_not_found: "No such asset.",
+  vault_not_found: "No such vault in this application.",
+  transaction_not_found: "No such transaction in this application.",
+  mint_not_found: "No such mint in this application.",
+  batch_not_found: "No such batch.",
+  withdrawal_not_found: "No such withdrawal in this application.",
+  // The state of things forbids it.
+  token_already_minted: "This ERC-721 token has been minted before; a token exists once.",
+  token_id_conflict: "Another minting blob is already bound to this ERC-1155 token id.",
+  asset_exists: "An asset of this contract is already known.",
+  asset_not_enabled: "The asset is not enabled for this application.",
+  asset_not_whitelisted: "The operator has not whitelisted the asset.",
+  asset_not_registered: "The asset is not registered on L1.",
+  user_exists: "A user of this id exists with another owner address. An owner's address never changes.",
+  idempotency_in_progress: "A request with this idempotency key is still being processed.",
+  proof_not_ready: "The batch of this vault is not sealed yet, or not committed on L1 as this call needs.",
+  withdrawal_pending: "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
+  // The request is well-formed but cannot be carried out.
+  amount_out_of_range: "The amount must be a whole number from 1 to 2^63 - 1.",
+  erc721_amount_not_one: "The amount of an ERC-721 mint must be 1.",
+  blob_invalid:
+    "The minting blob does not fit the asset: empty for ERC-20, hex of 1 to 255 bytes in the asset's scheme otherwise.",
+  duplicate_mint: "The same ERC-721 token occurs more than once in this request.",
+  duplicate_user: "The same user occurs more than once in this request.",
+  batch_too_large: "The request holds more users or mints than the limit.",
+  standard_not_available: "The settlement contract's engine version does not support this standard.",
+  supply_cap_exceeded: "The asset's supply cap would be exceeded.",
+  quota_exceeded: "The API key's mint quota would be exceeded.",
+  mint_unwithdrawable: "The token contract would refuse to mint this on L1.",
+  insufficient_balance: "The vault's available balance is smaller than the quantity.",
+  signature_invalid: "The signature is not the vault owner's over this withdrawal.",
+  deadline_invalid: "The deadline has passed or is too near.",
+  idempotency_key_reused: "This idempotency key was used with another request.",
+  // The engine cannot serve now, or found its own data wrong.
+  store_locked: "Another process has this store open. One engine, one store.",
+  store_failed: "The store failed. The engine has stopped acknowledging; close it, mend the disk, open it again.",
+  store_corrupt: "A stored record is not what the engine wrote. Restore the store from a copy, or rebuild it.",
+  store_mismatch: "The store belongs to another chain, contract, environment or format version.",
+  engine_closed: "The engine is closed.",
+  l1_failed: "L1 refused or did not answer.",
+} as const;
+
+/** A stable error code; codes are never renamed. */
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/** One bad entry of a request. `pointer` is an RFC 6901 JSON pointer into it. */
+export interface Issue {
+  readonly pointer: string;
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+/** The one error class of the core: a stable `code`, a sentence that says what to do next, and all bad entries at once. */
+export class MintmarkError extends Error {
+  override readonly name = "MintmarkError";
+  readonly code: ErrorCode;
+  /** Every bad entry of the request, in its order; empty when the error is not about entries. */
+  readonly issues: readonly Issue[];
+
+  constructor(
+    code: ErrorCode,
+    detail: string = ERROR_CODES[code],
+    options: { issues?: readonly Issue[]; cause?: unknown } = {},
+  ) {
+    super(detail, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.issues = options.issues ?? [];
+  }
+}

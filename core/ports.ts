@@ -1,0 +1,129 @@
+import type { Address, BlobScheme, Hash, Hex, Mode, Standard, VaultId } from "./model.ts";
+
+/** Milliseconds since 1970. Tests pass their own. */
+export type Clock = () => number;
+
+/** The settlement contract a store belongs to; part of every signed message. */
+export interface Settlement {
+  readonly chainId: bigint;
+  readonly contract: Address;
+  /** ERC-721 from 4, ERC-20 and ERC-1155 from 5. */
+  readonly engineVersion: number;
+}
+
+/** What L1 keeps of a committed batch, as one hash; needed with every vault proof. */
+export interface BatchHeader {
+  readonly batchRoot: Hash;
+  readonly vaultCount: number;
+  readonly committedAt: bigint;
+  readonly sequence: bigint;
+}
+
+/** A vault's whole content: the preimage of its leaf. */
+export interface VaultContent {
+  readonly vaultId: VaultId;
+  readonly chainId: bigint;
+  readonly owner: Address;
+  readonly assetType: Hash;
+  readonly amount: bigint;
+  readonly blob: Hex;
+}
+
+export interface L1Registration {
+  readonly standard: Standard;
+  readonly token: Address;
+  readonly quantum: bigint;
+}
+
+/** What a token contract says of itself. */
+export interface L1Token {
+  readonly name: string;
+  readonly symbol: string;
+  readonly decimals: number;
+  readonly blobScheme: BlobScheme;
+  /** null when the token does not say. */
+  readonly minterLocked: boolean | null;
+}
+
+export interface L1State {
+  readonly countValidium: number;
+  readonly countRollup: number;
+  readonly rootValidium: Hash;
+  readonly rootRollup: Hash;
+  readonly commitment: Hash;
+}
+
+/** A batch ready for L1. */
+export interface SealedBatch {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  readonly vaultCount: number;
+  readonly batchRoot: Hash;
+  readonly dataHash: Hash;
+  /** Encoded batch data, docs/protocol.md 4. */
+  readonly data: Uint8Array;
+}
+
+export interface WithdrawalCall {
+  readonly vault: VaultContent;
+  readonly header: BatchHeader;
+  readonly siblings: readonly Hash[];
+  readonly quantity: bigint;
+  readonly recipient: Address;
+  readonly authorization: { readonly deadline: bigint; readonly signature: Hex };
+}
+
+export interface L1Receipt {
+  readonly txHash: Hash;
+  readonly blockNumber: bigint;
+  readonly gasUsed: bigint;
+}
+
+export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; readonly logIndex: number } & (
+  | ({
+      readonly type: "batchCommitted";
+      readonly mode: Mode;
+      readonly batchNumber: number;
+      readonly dataHash: Hash;
+    } & BatchHeader)
+  | {
+      readonly type: "withdrawn";
+      readonly vaultId: VaultId;
+      readonly recipient: Address;
+      readonly quantity: bigint;
+      readonly withdrawnTotal: bigint;
+    }
+  | { readonly type: "withdrawalFailed"; readonly vaultId: VaultId; readonly reason: Hex }
+  | { readonly type: "authorizationCancelled"; readonly signer: Address; readonly digest: Hash }
+  | { readonly type: "duplicateVoided"; readonly earlierVaultId: VaultId; readonly laterVaultId: VaultId }
+);
+
+/** Reads the settlement chain. Every method rejects with `l1_failed` when the chain cannot be asked; it never answers "no" for "unknown". */
+export interface L1Reader {
+  readonly settlement: Settlement;
+  blockNumber(): Promise<bigint>;
+  /** Newest block that cannot be reorganised away. */
+  finalizedBlockNumber(): Promise<bigint>;
+  state(): Promise<L1State>;
+  registration(chainId: bigint, assetType: Hash): Promise<L1Registration | null>;
+  token(contract: Address, standard: Standard): Promise<L1Token>;
+  withdrawn(vaultId: VaultId, standard: Standard): Promise<bigint>;
+  /** Seconds an ERC-721 vault waits after its batch's commit. */
+  maturity(): Promise<bigint>;
+  /** EIP-712 digest signed by `signer`: ECDSA, or ERC-1271 when it is a contract. */
+  verifySignature(signer: Address, digest: Hash, signature: Hex): Promise<boolean>;
+  events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]>;
+}
+
+/** Writes to the settlement chain with the operator's account. Resolves when mined; rejects with `l1_failed` and the reason. */
+export interface L1Committer {
+  commitRollup(batch: SealedBatch): Promise<L1Receipt>;
+  commitValidium(batch: SealedBatch, attestation: Hex): Promise<L1Receipt>;
+  /** One or many; `succeeded` in order. */
+  withdraw(calls: readonly WithdrawalCall[]): Promise<L1Receipt & { readonly succeeded: readonly boolean[] }>;
+}
+
+/** The data availability committee: stores and re-derives the batch, and answers with an attestation (docs/protocol.md 5). */
+export interface Committee {
+  attest(batch: SealedBatch, options?: { signal?: AbortSignal }): Promise<Hex>;
+}
