@@ -6,6 +6,8 @@ export default defineConfig({
     exclude: ["test/heavy/**", "**/node_modules/**"],
     // Compiles the contracts once, before any test asks for an artifact.
     globalSetup: "./test/compile-contracts.ts",
+    reporters: ["default", "./test/closing-line.ts"],
+    // One process per core and no module reload between files: files share nothing they could spoil for one another.
     pool: "forks",
     isolate: false,
     testTimeout: 60_000,
