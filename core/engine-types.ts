@@ -1,0 +1,342 @@
+import type { AbstractLevel } from "abstract-level";
+import type {
+  Address,
+  ApiKey,
+  Application,
+  Asset,
+  Batch,
+  BlobScheme,
+  Environment,
+  Hash,
+  Hex,
+  Mode,
+  Page,
+  Principal,
+  Scope,
+  Standard,
+  Status,
+  Transaction,
+  User,
+  Uuid,
+  Vault,
+  VaultId,
+  Withdrawal,
+} from "./model.ts";
+import type {
+  BatchHeader,
+  Clock,
+  L1Event,
+  L1Reader,
+  SealedBatch,
+  Settlement,
+  VaultContent,
+  WithdrawalCall,
+} from "./ports.ts";
+
+/** Bounds of one request and of one batch. A batch is sealed by itself before it passes one of its bounds. */
+export interface Limits {
+  readonly usersPerRequest: number;
+  readonly mintsPerRequest: number;
+  /** Most vaults of a batch, 1 to 2^20, by mode. */
+  readonly batchVaults: Readonly<Record<Mode, number>>;
+  /** Most bytes of a rollup batch's encoded data; the transaction must stay below 128 KB. */
+  readonly rollupBytes: number;
+  /** Most gas that committing a rollup batch may take by the worst-case estimate. */
+  readonly rollupGas: number;
+}
+
+/** An abstract-level database of any kind; the engine uses it with binary keys and values and closes it with itself. */
+// biome-ignore lint/suspicious/noExplicitAny: abstract-level's first parameter is the implementation's private format.
+export type Database = AbstractLevel<any, any, any>;
+
+export interface EngineOptions {
+  /** Folder of a LevelDB store (created when missing), or a database, e.g. `new MemoryLevel()`. */
+  readonly store: string | Database;
+  /** The contract this store's batches are committed to. A store never changes it. */
+  readonly settlement: Settlement;
+  readonly environment: Environment;
+  readonly clock?: Clock;
+  readonly limits?: Partial<Limits>;
+  /** Checks wallet contracts' signatures (ERC-1271). Without it only plain accounts can sign withdrawals. */
+  readonly verifySignature?: L1Reader["verifySignature"];
+}
+
+export interface NewKey {
+  /** Default: all. */
+  readonly scopes?: readonly Scope[];
+  /** Milliseconds since 1970; default never. */
+  readonly expiresAt?: number | null;
+  /** Most mint entries the key may ever make; default no bound. */
+  readonly mintQuota?: bigint | null;
+}
+
+export interface IssuedKey {
+  readonly key: ApiKey;
+  /** The whole token, `mm_test_<keyId>_<secret and checksum>`. Not stored: shown once. */
+  readonly secret: string;
+}
+
+export interface NewAsset {
+  readonly assetId?: Uuid;
+  readonly standard: Standard;
+  /** The token's chain; default the settlement's. */
+  readonly chainId?: bigint;
+  readonly contractAddress: Address;
+  /** Base units of one unit here; 1 for ERC-721 and ERC-1155. Default 1. */
+  readonly quantum?: bigint;
+  readonly name: string;
+  readonly symbol: string;
+  /** Default 0. */
+  readonly decimals?: number;
+  /** Default `mintmark`. */
+  readonly blobScheme?: BlobScheme;
+  readonly supplyCap?: bigint | null;
+}
+
+export interface MintOptions {
+  /** At most 255 printable ASCII characters. */
+  readonly idempotencyKey?: string;
+  /** Gives up waiting for a place in the queue. Once the mint is being written it is not undone: repeat with the idempotency key. */
+  readonly signal?: AbortSignal;
+}
+
+export interface MintTransaction {
+  readonly transactionId: string;
+  /** Position in the request: `/users/<userIndex>/mints/<mintIndex>`. */
+  readonly userIndex: number;
+  readonly mintIndex: number;
+  readonly vaultId: VaultId;
+  readonly status: Status;
+}
+
+export interface MintResult {
+  readonly mintId: Uuid;
+  /** Every vault that the request touched, once, as it stood after it; in order of first touch. */
+  readonly vaults: readonly Vault[];
+  /** One per entry, in request order. */
+  readonly transactions: readonly MintTransaction[];
+  /** Whether an earlier request of the same idempotency key gave this answer. */
+  readonly replayed: boolean;
+}
+
+export interface PageOptions {
+  /** 1 to 100; default 50. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface TransactionFilter extends PageOptions {
+  readonly status?: Status;
+  readonly type?: Transaction["type"];
+  readonly userId?: Uuid;
+  readonly assetId?: Uuid;
+  readonly vaultId?: VaultId;
+  /** `validium-12`, `zk-rollup-3`. */
+  readonly batchId?: string;
+  readonly mintId?: Uuid;
+  readonly dataAvailabilityMode?: Mode;
+  /** Milliseconds since 1970, exclusive. */
+  readonly createdAfter?: number;
+  readonly createdBefore?: number;
+  /** By sequence; default `desc`, newest first. */
+  readonly order?: "asc" | "desc";
+}
+
+export interface AssetFilter extends PageOptions {
+  /** Any of these. */
+  readonly standard?: readonly Standard[];
+  readonly mintable?: boolean;
+  readonly enabled?: boolean;
+  readonly symbol?: string;
+}
+
+export interface VaultFilter extends PageOptions {
+  readonly userId?: Uuid;
+  readonly assetId?: Uuid;
+}
+
+export interface BatchFilter extends PageOptions {
+  readonly mode?: Mode;
+}
+
+/** What a user holds of one token over all vaults. */
+export interface Balance {
+  readonly assetId: Uuid;
+  /** null for ERC-20. */
+  readonly tokenId: bigint | null;
+  readonly mintingBlob: Hex;
+  readonly amount: bigint;
+  readonly available: bigint;
+  readonly withdrawn: bigint;
+}
+
+export interface WithdrawalRequest {
+  readonly vaultId: VaultId;
+  readonly quantity: bigint;
+  /** Default: the owner. */
+  readonly recipient?: Address;
+  /** Seconds since 1970, as signed. */
+  readonly deadline: bigint;
+  /** The owner's EIP-712 `Withdrawal` message; `withdrawnBefore` is the vault's `withdrawnBalance`. */
+  readonly signature: Hex;
+}
+
+/** A vault's path to its batch's root; `header` is null until L1 has committed the batch. */
+export interface VaultProof {
+  readonly vault: VaultContent;
+  readonly vaultCount: number;
+  readonly batchRoot: Hash;
+  readonly leaf: Hash;
+  /** From the leaf upwards, ceil(log2 vaultCount) of them. */
+  readonly siblings: readonly Hash[];
+  readonly header: BatchHeader | null;
+}
+
+/** The append-only state over the first batches of each mode. */
+export interface EngineState {
+  readonly countValidium: number;
+  readonly countRollup: number;
+  readonly rootValidium: Hash;
+  readonly rootRollup: Hash;
+  readonly commitment: Hash;
+}
+
+/** What happened, told after it is durable and in the order of the journal. */
+export interface EngineEvents {
+  readonly mint: { readonly applicationId: Uuid; readonly mintId: Uuid; readonly mints: number };
+  readonly batchSealed: Batch;
+  readonly batchSubmitted: Batch;
+  readonly batchCommitted: Batch;
+  readonly batchFinalized: Batch;
+  /** A reorganisation took the batch back from settled to submitted. */
+  readonly batchReverted: Batch;
+  /** A withdrawal was accepted or changed its status. */
+  readonly withdrawal: { readonly applicationId: Uuid; readonly withdrawal: Withdrawal };
+}
+
+/** What `verify` found. `problems` is empty when every record is what the journal says. */
+export interface VerifyReport {
+  readonly journalEntries: number;
+  readonly vaults: number;
+  readonly batches: number;
+  readonly mints: number;
+  readonly tokens: number;
+  readonly state: EngineState;
+  /** At most 100; each names the record. */
+  readonly problems: readonly string[];
+}
+
+/** A withdrawal that can be sent to L1 once its vault has matured. */
+export interface PendingWithdrawal {
+  readonly withdrawal: Withdrawal;
+  readonly standard: Standard;
+  readonly call: WithdrawalCall;
+}
+
+/**
+ * The minting engine over one store. Every method that changes something resolves when the change is on disk; reads see only what is
+ * on disk. Every method rejects with `MintmarkError`; after a failed write each one rejects with `store_failed`, after `close` with
+ * `engine_closed`.
+ */
+export interface Engine extends AsyncDisposable {
+  readonly settlement: Settlement;
+  readonly environment: Environment;
+  readonly limits: Limits;
+  /** Finishes what is queued, then closes the store. Idempotent. */
+  close(): Promise<void>;
+
+  // Operator: tenants, keys, assets.
+  createApplication(application: { readonly applicationId?: Uuid; readonly name: string }): Promise<Application>;
+  application(applicationId: Uuid): Promise<Application>;
+  applications(): AsyncIterable<Application>;
+  suspendApplication(applicationId: Uuid, suspended: boolean): Promise<Application>;
+  issueKey(applicationId: Uuid, key?: NewKey): Promise<IssuedKey>;
+  keys(applicationId: Uuid): AsyncIterable<ApiKey>;
+  revokeKey(keyId: string): Promise<ApiKey>;
+  /** Makes a token known. It is minted only once whitelisted, registered and enabled. */
+  addAsset(asset: NewAsset): Promise<Asset>;
+  /** Every known asset, `enabled` false. */
+  allAssets(): AsyncIterable<Asset>;
+  whitelistAsset(assetId: Uuid, whitelisted: boolean): Promise<Asset>;
+  /** The settlement layer read the asset in L1's registry. */
+  markAssetRegistered(assetId: Uuid, facts?: { readonly minterLocked?: boolean | null }): Promise<Asset>;
+
+  // Callers.
+  authenticate(token: string): Promise<Principal>;
+  /** Idempotent for the same id and address; another address for a known id is `user_exists`. */
+  createUser(applicationId: Uuid, user: { readonly userId?: Uuid; readonly ownerAddress: Address }): Promise<User>;
+  user(applicationId: Uuid, userId: Uuid): Promise<User>;
+  users(applicationId: Uuid, page?: PageOptions): Promise<Page<User>>;
+  enableAsset(applicationId: Uuid, assetId: Uuid): Promise<Asset>;
+  disableAsset(applicationId: Uuid, assetId: Uuid): Promise<Asset>;
+  asset(applicationId: Uuid, assetId: Uuid): Promise<Asset>;
+  assets(applicationId: Uuid, filter?: AssetFilter): Promise<Page<Asset>>;
+  /**
+   * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API, untrusted:
+   * `{users: [{userId, mints: [{mintingBlob, assetId, amount, dataAvailabilityMode}]}]}`.
+   */
+  mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
+  /** Everything `mint` checks, at this moment, without minting: rejects as `mint` would. */
+  checkMint(principal: Principal, request: unknown): Promise<{ readonly users: number; readonly mints: number }>;
+  mintResult(applicationId: Uuid, mintId: Uuid): Promise<MintResult>;
+  transaction(applicationId: Uuid, transactionId: string): Promise<Transaction>;
+  /** A page can be shorter than `limit` and yet have a next one: the work of one page is bounded, however rare its matches. */
+  transactions(applicationId: Uuid, filter?: TransactionFilter): Promise<Page<Transaction>>;
+  vault(applicationId: Uuid, vaultId: VaultId): Promise<Vault>;
+  /** Oldest first; shorter pages as with `transactions`. */
+  vaults(applicationId: Uuid, filter?: VaultFilter): Promise<Page<Vault>>;
+  balances(applicationId: Uuid, userId: Uuid): Promise<readonly Balance[]>;
+  /** Checks the owner's signature and reserves the quantity. One withdrawal of a vault at a time. */
+  requestWithdrawal(principal: Principal, request: WithdrawalRequest): Promise<Withdrawal>;
+  withdrawal(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
+
+  // Batches and proofs: public, without tenants.
+  /** Closes the mode's open batch; null when it is empty. */
+  seal(mode: Mode): Promise<Batch | null>;
+  openBatch(mode: Mode): Batch;
+  batch(mode: Mode, batchNumber: number): Promise<Batch>;
+  /** Newest first; of both modes when none is named. */
+  batches(filter?: BatchFilter): Promise<Page<Batch>>;
+  sealedBatch(mode: Mode, batchNumber: number): Promise<SealedBatch>;
+  vaultContent(vaultId: VaultId): Promise<VaultContent>;
+  /** `proof_not_ready` while the batch is open. Verified before it is returned. */
+  vaultProof(vaultId: VaultId): Promise<VaultProof>;
+  /** Over all sealed batches. */
+  state(): EngineState;
+  /** Over the batches that L1 has committed. */
+  committedState(): Promise<EngineState>;
+
+  // What the settlement layer saw; each call is one atomic, journaled transition, and repeating it changes nothing.
+  /** Last block whose events are applied; null before the first. */
+  settlementCursor(): bigint | null;
+  recordSubmitted(mode: Mode, batchNumber: number, txHash: Hash): Promise<Batch>;
+  /** Applies all events of the blocks after the cursor up to `toBlock`, in order, and moves the cursor: all or nothing. */
+  recordEvents(events: readonly L1Event[], toBlock: bigint): Promise<void>;
+  /** One event of type `batchCommitted`, without moving the cursor. Root, count and data hash must be ours: else `l1_failed`. */
+  recordCommitted(event: L1Event & { readonly type: "batchCommitted" }): Promise<Batch>;
+  /** One event of type `withdrawn`, without moving the cursor; of owners who withdrew by themselves too. */
+  recordWithdrawn(event: L1Event & { readonly type: "withdrawn" }): Promise<void>;
+  /** Everything up to this block can no longer be reorganised away. */
+  recordFinalized(blockNumber: bigint): Promise<void>;
+  /** Blocks from this one on are gone: what they settled is submitted again, the cursor goes back before them. */
+  recordReorg(blockNumber: bigint): Promise<void>;
+  recordWithdrawalSubmitted(withdrawalId: Uuid, txHash: Hash): Promise<Withdrawal>;
+  /** L1 refused an attempt; the authorization is still good, so the reservation stays and `failure` tells the reason. */
+  recordWithdrawalAttempt(withdrawalId: Uuid, failure: string): Promise<Withdrawal>;
+  /**
+   * Gives up and releases the reservation. Refused with `withdrawal_pending` while the authorization could still be used: `l1Time`,
+   * seconds of a finalized block, must be past its deadline, unless it was cancelled or overtaken on L1.
+   */
+  recordWithdrawalFailed(withdrawalId: Uuid, failure: string, l1Time: bigint): Promise<Withdrawal>;
+  /** Withdrawals that are neither settled nor failed and whose batch L1 has committed, oldest first. */
+  pendingWithdrawals(): AsyncIterable<PendingWithdrawal>;
+
+  // Events and integrity.
+  /** Calls `listener` after each such thing is durable; returns the function that stops it. A listener that throws does not stop the engine. */
+  on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
+  /** Re-derives everything from the journal by a second implementation and compares every record; finds any flipped byte. */
+  verify(options?: {
+    readonly signal?: AbortSignal;
+    readonly onProgress?: (entries: number) => void;
+  }): Promise<VerifyReport>;
+}
