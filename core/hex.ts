@@ -1,0 +1,54 @@
+import { bytesToHex as bareHex, hexToBytes as fromBareHex } from "@noble/hashes/utils.js";
+import { MintmarkError } from "./errors.ts";
+import type { Hash, Hex } from "./model.ts";
+
+/** Bytes of a hash, a tree node or a storage word. */
+export const HASH_BYTES = 32;
+
+const HEX = /^0x(?:[0-9a-fA-F]{2})*$/;
+
+/** `0x` and lower-case hex of `bytes`. */
+export function bytesToHex(bytes: Uint8Array): Hex {
+  return `0x${bareHex(bytes)}`;
+}
+
+/**
+ * The bytes of a `0x` hex string, in any case.
+ *
+ * @param length - the number of bytes it must have; any when left out
+ * @throws MintmarkError `validation_failed` when it is not hex or not of that length
+ */
+export function hexToBytes(hex: string, length?: number): Uint8Array {
+  if (!HEX.test(hex)) throw new MintmarkError("validation_failed", `not 0x hex of whole bytes: ${excerpt(hex)}`);
+  const bytes = fromBareHex(hex.slice(2));
+  if (length !== undefined && bytes.length !== length) {
+    throw new MintmarkError("validation_failed", `expected ${length} bytes of hex, got ${bytes.length}`);
+  }
+  return bytes;
+}
+
+/** 32-byte hashes laid back to back, from their hex. Throws `validation_failed` on anything that is not a hash. */
+export function packHashes(hashes: readonly Hash[]): Uint8Array {
+  const packed = new Uint8Array(hashes.length * HASH_BYTES);
+  for (const [i, hash] of hashes.entries()) packed.set(hexToBytes(hash, HASH_BYTES), i * HASH_BYTES);
+  return packed;
+}
+
+/** The inverse of {@link packHashes}. */
+export function unpackHashes(packed: Uint8Array): Hash[] {
+  return Array.from({ length: packed.length / HASH_BYTES }, (_, i) => bytesToHex(hashAt(packed, i)));
+}
+
+/** A view of the hash at `index` of hashes laid back to back. */
+export function hashAt(packed: Uint8Array, index: number): Uint8Array {
+  return packed.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES);
+}
+
+/** Whether two byte strings are the same. Not constant-time: everything compared here is public. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
+
+function excerpt(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}
