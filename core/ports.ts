@@ -73,6 +73,13 @@ export interface WithdrawalCall {
   readonly authorization: { readonly deadline: bigint; readonly signature: Hex };
 }
 
+export interface L1Block {
+  readonly number: bigint;
+  readonly hash: Hash;
+  /** Seconds since 1970. */
+  readonly timestamp: bigint;
+}
+
 export interface L1Receipt {
   readonly txHash: Hash;
   readonly blockNumber: bigint;
@@ -104,6 +111,8 @@ export interface L1Reader {
   blockNumber(): Promise<bigint>;
   /** Newest block that cannot be reorganised away. */
   finalizedBlockNumber(): Promise<bigint>;
+  /** The block of this number on the chain as it is now, or the newest; null when the chain has no block of this number. */
+  block(at: bigint | "latest"): Promise<L1Block | null>;
   state(): Promise<L1State>;
   registration(chainId: bigint, assetType: Hash): Promise<L1Registration | null>;
   token(contract: Address, standard: Standard): Promise<L1Token>;
@@ -115,12 +124,21 @@ export interface L1Reader {
   events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]>;
 }
 
+export interface L1SendOptions {
+  /** Called with the transaction's hash once a node has taken it and before it is mined; again when a replacement takes its place. */
+  readonly onSent?: (txHash: Hash) => void | Promise<void>;
+  readonly signal?: AbortSignal;
+}
+
 /** Writes to the settlement chain with the operator's account. Resolves when mined; rejects with `l1_failed` and the reason. */
 export interface L1Committer {
-  commitRollup(batch: SealedBatch): Promise<L1Receipt>;
-  commitValidium(batch: SealedBatch, attestation: Hex): Promise<L1Receipt>;
+  commitRollup(batch: SealedBatch, options?: L1SendOptions): Promise<L1Receipt>;
+  commitValidium(batch: SealedBatch, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
   /** One or many; `succeeded` in order. */
-  withdraw(calls: readonly WithdrawalCall[]): Promise<L1Receipt & { readonly succeeded: readonly boolean[] }>;
+  withdraw(
+    calls: readonly WithdrawalCall[],
+    options?: L1SendOptions,
+  ): Promise<L1Receipt & { readonly succeeded: readonly boolean[] }>;
 }
 
 /** The data availability committee: stores and re-derives the batch, and answers with an attestation (docs/protocol.md 5). */
