@@ -22,7 +22,7 @@ export function hexToBytes(hex: string, length?: number): Uint8Array {
   if (!HEX.test(hex)) throw new MintmarkError("validation_failed", `not 0x hex of whole bytes: ${excerpt(hex)}`);
   const bytes = fromBareHex(hex.slice(2));
   if (length !== undefined && bytes.length !== length) {
-    throw new MintmarkError("validation_failed", `expected ${length} bytes of hex, got ${bytes.length}`);
+    throw notHexOf(length, hex);
   }
   return bytes;
 }
@@ -49,6 +49,36 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
+function notHexOf(length: number, hex: string): MintmarkError {
+  return new MintmarkError("validation_failed", `expected 0x hex of ${length} bytes, got ${excerpt(hex)}`);
+}
+
 function excerpt(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}
+
+/**
+ * Writes the bytes of a `0x` hex string into a buffer, without an array in between: the hot path of leaves and batch data.
+ *
+ * @returns the offset behind the last byte written
+ * @throws MintmarkError `validation_failed` when it is not hex, or not of `length` bytes
+ */
+export function writeHex(hex: string, length: number, into: Uint8Array, offset: number): number {
+  if (hex.length !== 2 + 2 * length || !hex.startsWith("0x")) throw notHexOf(length, hex);
+  for (let i = 2; i < hex.length; i += 2) {
+    const byte = (nibble(hex.charCodeAt(i)) << 4) | nibble(hex.charCodeAt(i + 1));
+    if (byte > 0xff) throw notHexOf(length, hex);
+    into[offset++] = byte;
+  }
+  return offset;
+}
+
+const NOT_A_NIBBLE = 0x1000;
+const NIBBLES = Uint16Array.from({ length: 128 }, (_, code) => {
+  const digit = Number.parseInt(String.fromCharCode(code), 16);
+  return Number.isNaN(digit) ? NOT_A_NIBBLE : digit;
+});
+
+function nibble(code: number): number {
+  return NIBBLES[code] ?? NOT_A_NIBBLE;
 }

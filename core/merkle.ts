@@ -1,0 +1,112 @@
+import { hasher, NODE_PREFIX } from "./hash.ts";
+import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
+
+/** Height of the tallest tree of the protocol, the state tree. */
+export const MAX_HEIGHT = 32;
+
+/** keccak-256 of a node: `0x01 ‖ left ‖ right`; 32 bytes each. */
+export function hashNode(left: Uint8Array, right: Uint8Array): Uint8Array {
+  const preimage = new Uint8Array(1 + 2 * HASH_BYTES);
+  preimage[0] = NODE_PREFIX;
+  preimage.set(left, 1);
+  preimage.set(right, 1 + HASH_BYTES);
+  return hasher.digest(preimage);
+}
+
+/**
+ * `Z[h]`, the root of a subtree of height h that holds only zero leaves:
+ *
+ * ```
+ *   Z[2]            = node(Z[1], Z[1])
+ *   ├── Z[1]        = node(Z[0], Z[0])
+ *   └── Z[1]
+ *        └── Z[0]   = 32 zero bytes
+ * ```
+ */
+export const ZERO_ROOTS: readonly Uint8Array[] = zeroRoots();
+
+function zeroRoots(): Uint8Array[] {
+  const roots: Uint8Array[] = [];
+  let root = new Uint8Array(HASH_BYTES);
+  for (let height = 0; height <= MAX_HEIGHT; height++) {
+    roots.push(root);
+    root = new Uint8Array(hashNode(root, root));
+  }
+  return roots;
+}
+
+/** `Z[height]`, 0 to 32; 32 bytes that nobody may write to. */
+export function zeroRoot(height: number): Uint8Array {
+  const root = ZERO_ROOTS[height];
+  if (root === undefined) throw new RangeError(`no tree of the protocol has height ${height}`);
+  return root;
+}
+
+/** The height of a tree of `count` leaves: ceil(log2 count), 0 for one leaf. */
+export function treeHeight(count: number): number {
+  return count <= 1 ? 0 : 32 - Math.clz32(count - 1);
+}
+
+/**
+ * The root that a leaf, its position and its siblings lead to. From the leaf upwards, bit 0 of the position first: a 0 bit makes
+ * the accumulator a left child, a 1 bit a right one.
+ *
+ * @param leaf - 32 bytes
+ * @param position - 0 to 2^32 - 1
+ * @param siblings - 32 bytes a level, back to back, from the leaf upwards
+ */
+export function foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array): Uint8Array {
+  let root = leaf;
+  for (let level = 0; level < siblings.length / HASH_BYTES; level++) {
+    const sibling = hashAt(siblings, level);
+    root = ((position >>> level) & 1) === 0 ? hashNode(root, sibling) : hashNode(sibling, root);
+  }
+  return root;
+}
+
+/** Whether a path leads from a leaf at a position to a root. */
+export function pathHolds(root: Uint8Array, leaf: Uint8Array, position: number, siblings: Uint8Array): boolean {
+  return equalBytes(foldPath(leaf, position, siblings), root);
+}
+
+/**
+ * All levels of a subtree, from nodes of height `bottom` up to its one root of height `top`. Each level is one flat array of 32
+ * bytes a node, holds no padding, and is hashed in one call:
+ *
+ * ```
+ *   levels[2]   ▉                 one node
+ *   levels[1]   ▉ ▉               the second one is node(c, Z[bottom])
+ *   levels[0]   a b c             what was given, not copied
+ * ```
+ *
+ * @param nodes - 1 to 2^(top - bottom) nodes, 32 bytes each; kept by reference
+ */
+export function buildLevels(nodes: Uint8Array, bottom: number, top: number): readonly Uint8Array[] {
+  const levels = [nodes];
+  let below = nodes;
+  for (let height = bottom; height < top; height++) {
+    const count = below.length / HASH_BYTES;
+    const level = new Uint8Array(Math.ceil(count / 2) * HASH_BYTES);
+    const pairs = Math.floor(count / 2);
+    hasher.digestPairs(below.subarray(0, 2 * pairs * HASH_BYTES), level.subarray(0, pairs * HASH_BYTES));
+    if (count % 2 === 1) level.set(hashNode(hashAt(below, count - 1), zeroRoot(height)), pairs * HASH_BYTES);
+    levels.push(level);
+    below = level;
+  }
+  return levels;
+}
+
+/**
+ * The siblings of one node on the way to the top of {@link buildLevels}' levels, 32 bytes a level, back to back.
+ *
+ * @param index - of the node in `levels[0]`
+ * @param bottom - the height of `levels[0]`
+ */
+export function siblingsIn(levels: readonly Uint8Array[], index: number, bottom: number): Uint8Array {
+  const siblings = new Uint8Array((levels.length - 1) * HASH_BYTES);
+  for (const [i, level] of levels.slice(0, -1).entries()) {
+    const at = (Math.floor(index / 2 ** i) ^ 1) * HASH_BYTES;
+    siblings.set(at < level.length ? level.subarray(at, at + HASH_BYTES) : zeroRoot(bottom + i), i * HASH_BYTES);
+  }
+  return siblings;
+}

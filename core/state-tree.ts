@@ -1,0 +1,200 @@
+import { invariant, requireInteger } from "./bounds.ts";
+import { MintmarkError } from "./errors.ts";
+import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
+import { foldPath, hashNode, MAX_HEIGHT, zeroRoot } from "./merkle.ts";
+import { MAX_BATCH_NUMBER } from "./vault.ts";
+
+const FRONTIER_VERSION = 0x01;
+const FRONTIER_HEADER_BYTES = 5;
+
+/** Most batches a mode can hold: one less than 2^32, so that the next free position can always be proven. */
+export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
+
+/**
+ * The append-only state tree of one mode, height 32, as L1 keeps it: the count and the frontier, no other node. Appending
+ * costs at most 32 hashes, two on average.
+ *
+ * ```
+ *   count = 6 = 0b110          frontier[2] = ABCD, frontier[1] = EF
+ *        ╱        ╲
+ *     ABCD         ·
+ *     ╱  ╲       ╱   ╲
+ *    AB   CD    EF    Z[1]
+ * ```
+ */
+export class StateTree {
+  #count = 0;
+  /** `[h]` is the root of the completed left subtree of height h; it means something where the count has bit h. */
+  readonly #frontier = Array.from({ length: MAX_HEIGHT }, (_, height) => zeroRoot(height));
+
+  /** Leaves appended, which is also the number of the next batch. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** 32 bytes. */
+  get root(): Uint8Array {
+    return rootOf(this.#count, this.#frontier);
+  }
+
+  /** The roots of the completed left subtrees, the lowest first: one for each bit set in the count. */
+  get frontier(): readonly Uint8Array[] {
+    return this.#frontier.filter((_, height) => bit(this.#count, height) === 1);
+  }
+
+  /**
+   * Appends the state leaf of batch number `count`.
+   *
+   * @param leaf - 32 bytes, kept by reference
+   * @throws MintmarkError `validation_failed` when the tree is full
+   */
+  append(leaf: Uint8Array): void {
+    requireInteger("batchNumber", this.#count, 0, MAX_STATE_LEAVES - 1);
+    requireInteger("length of a state leaf", leaf.length, HASH_BYTES, HASH_BYTES);
+    let node = leaf;
+    let height = 0;
+    for (; bit(this.#count, height) === 1; height++) node = hashNode(this.#completed(height), node);
+    this.#frontier[height] = node;
+    this.#count++;
+  }
+
+  /** `version(1) = 0x01 ‖ count(4) ‖ frontier(32 each, lowest first)`. */
+  serialise(): Uint8Array {
+    const frontier = this.frontier;
+    const bytes = new Uint8Array(FRONTIER_HEADER_BYTES + frontier.length * HASH_BYTES);
+    bytes[0] = FRONTIER_VERSION;
+    new DataView(bytes.buffer).setUint32(1, this.#count);
+    for (const [i, node] of frontier.entries()) bytes.set(node, FRONTIER_HEADER_BYTES + i * HASH_BYTES);
+    return bytes;
+  }
+
+  /**
+   * The inverse of {@link StateTree.serialise}.
+   *
+   * @throws MintmarkError `store_corrupt` when the bytes are of another version or length
+   */
+  static restore(bytes: Uint8Array): StateTree {
+    const tree = new StateTree();
+    if (bytes.length < FRONTIER_HEADER_BYTES || bytes[0] !== FRONTIER_VERSION) {
+      throw new MintmarkError("store_corrupt", "the state tree's frontier is not of a version this engine knows");
+    }
+    tree.#count = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
+    const nodes = bytes.slice(FRONTIER_HEADER_BYTES);
+    let next = 0;
+    for (let height = 0; height < MAX_HEIGHT; height++) {
+      if (bit(tree.#count, height) === 1) tree.#frontier[height] = hashAt(nodes, next++);
+    }
+    if (nodes.length !== next * HASH_BYTES) {
+      throw new MintmarkError("store_corrupt", "the state tree's frontier does not fit its count");
+    }
+    return tree;
+  }
+
+  #completed(height: number): Uint8Array {
+    const node = this.#frontier[height];
+    invariant(node !== undefined, `no frontier at height ${height}`);
+    return node;
+  }
+}
+
+/**
+ * The same tree with every completed node, 64 bytes a batch, so that the siblings of any position can be told as they were at
+ * any earlier count. What proofs are made from; built from the list of state leaves and kept up by appending.
+ */
+export class StateHistory {
+  #count = 0;
+  /** `[h]` holds the completed nodes of height h back to back; arrays grow by doubling. */
+  readonly #completed: Uint8Array[] = Array.from({ length: MAX_HEIGHT + 1 }, () => new Uint8Array(HASH_BYTES));
+
+  /** @param leaves - state leaves in batch order, 32 bytes each, back to back */
+  constructor(leaves: Uint8Array = new Uint8Array()) {
+    for (let at = 0; at < leaves.length; at += HASH_BYTES) this.append(leaves.subarray(at, at + HASH_BYTES));
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Appends the state leaf of batch number `count`; the leaf is copied. Throws as {@link StateTree.append} does. */
+  append(leaf: Uint8Array): void {
+    requireInteger("batchNumber", this.#count, 0, MAX_STATE_LEAVES - 1);
+    requireInteger("length of a state leaf", leaf.length, HASH_BYTES, HASH_BYTES);
+    let node = leaf;
+    for (let height = 0; ; height++) {
+      const index = this.#count >>> height;
+      this.#store(height, index, node);
+      if (index % 2 === 0) break;
+      node = hashNode(this.#node(height, index - 1), node);
+    }
+    this.#count++;
+  }
+
+  /** The state leaf of a batch; a view of 32 bytes. */
+  leaf(batchNumber: number): Uint8Array {
+    requireInteger("batchNumber", batchNumber, 0, this.#count - 1);
+    return this.#node(0, batchNumber);
+  }
+
+  /** The root when the tree held `count` leaves. */
+  root(count: number = this.#count): Uint8Array {
+    requireInteger("count", count, 0, this.#count);
+    return foldPath(zeroRoot(0), count, this.siblings(count, count));
+  }
+
+  /**
+   * The 32 siblings of a position when the tree held `count` leaves, 32 bytes each, from the leaf upwards.
+   *
+   * @param position - 0 to `count`; `count` itself is the next free leaf
+   * @throws MintmarkError `validation_failed` when the tree has not held that many leaves
+   */
+  siblings(position: number, count: number = this.#count): Uint8Array {
+    requireInteger("count", count, 0, this.#count);
+    requireInteger("position", position, 0, count);
+    const siblings = new Uint8Array(MAX_HEIGHT * HASH_BYTES);
+    // The one subtree of each height that is neither complete nor empty at that count: the one that holds the next free leaf.
+    let edge = zeroRoot(0);
+    for (let height = 0; height < MAX_HEIGHT; height++) {
+      const edgeIndex = count >>> height;
+      const index = ((position >>> height) ^ 1) >>> 0;
+      const sibling = index < edgeIndex ? this.#node(height, index) : index === edgeIndex ? edge : zeroRoot(height);
+      siblings.set(sibling, height * HASH_BYTES);
+      edge =
+        edgeIndex % 2 === 1
+          ? hashNode(this.#node(height, edgeIndex - 1), edge)
+          : equalBytes(edge, zeroRoot(height))
+            ? zeroRoot(height + 1)
+            : hashNode(edge, zeroRoot(height));
+    }
+    return siblings;
+  }
+
+  #node(height: number, index: number): Uint8Array {
+    const level = this.#completed[height];
+    invariant(level !== undefined, `no level ${height}`);
+    return hashAt(level, index);
+  }
+
+  #store(height: number, index: number, node: Uint8Array): void {
+    let level = this.#completed[height];
+    invariant(level !== undefined, `no level ${height}`);
+    if ((index + 1) * HASH_BYTES > level.length) {
+      const grown = new Uint8Array(level.length * 2);
+      grown.set(level);
+      level = grown;
+      this.#completed[height] = grown;
+    }
+    level.set(node, index * HASH_BYTES);
+  }
+}
+
+function rootOf(count: number, frontier: readonly Uint8Array[]): Uint8Array {
+  let root = zeroRoot(0);
+  for (const [height, completed] of frontier.entries()) {
+    root = bit(count, height) === 1 ? hashNode(completed, root) : hashNode(root, zeroRoot(height));
+  }
+  return root;
+}
+
+function bit(count: number, height: number): number {
+  return (count >>> height) & 1;
+}
