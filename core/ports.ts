@@ -119,6 +119,8 @@ export interface L1Reader {
   withdrawn(vaultId: VaultId, standard: Standard): Promise<bigint>;
   /** Seconds an ERC-721 vault waits after its batch's commit. */
   maturity(): Promise<bigint>;
+  /** Hash of the committee in force and its epoch, docs/protocol.md 5. */
+  committee(): Promise<{ readonly committeeHash: Hash; readonly epoch: bigint }>;
   /** EIP-712 digest signed by `signer`: ECDSA, or ERC-1271 when it is a contract. */
   verifySignature(signer: Address, digest: Hash, signature: Hex): Promise<boolean>;
   events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]>;
@@ -134,7 +136,9 @@ export interface L1SendOptions {
 export interface L1Committer {
   commitRollup(batch: SealedBatch, options?: L1SendOptions): Promise<L1Receipt>;
   commitValidium(batch: SealedBatch, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
-  /** One or many; `succeeded` in order. */
+  /** Why this withdrawal would fail if it were sent now; null when it would succeed. Sends nothing. */
+  checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
+  /** One or many; `succeeded` in order. One that fails on L1 does not undo the others. */
   withdraw(
     calls: readonly WithdrawalCall[],
     options?: L1SendOptions,
