@@ -1,0 +1,151 @@
+import { type BatchColumns, readColumns } from "./batch-columns.ts";
+import {
+  ASSET_ENTRY_BYTES,
+  BATCH_DATA_BASE_BYTES,
+  BATCH_DATA_VERSION,
+  BlobForm,
+  OWNER_BYTES,
+  OwnerForm,
+  RUN_HEADER_BYTES,
+  type VaultEntry,
+  VOID_RUN,
+  VOID_RUN_BYTES,
+} from "./batch-data.ts";
+import { OwnerClass, planRuns, type Run, type RunPlan } from "./batch-runs.ts";
+import { writeHex } from "./hex.ts";
+
+/**
+ * Encodes the slots of a batch (docs/protocol.md 4): a pure function of them, linear in their number, that
+ * `decodeBatchData` inverts. Compact: owners go to a dictionary where that pays, consecutive decimal ids become ranges, other
+ * decimals two digits a byte, and runs break where the new header pays for itself.
+ *
+ * @param slots - 1 to 2^20 in slot order; null for a void one. Vault ids are not read
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` (more than 65,535 assets)
+ */
+export function encodeBatchData(slots: readonly (VaultEntry | null)[]): Uint8Array {
+  const columns = readColumns(slots);
+  const plan = planRuns(columns);
+  const dictionary = ownerDictionary(columns, plan);
+  const output = new Output(sizeOf(columns, plan, dictionary.owners.length));
+  output.uint(BATCH_DATA_VERSION, 1);
+  output.uint(columns.assets.length, 2);
+  for (const { chainId, assetType } of columns.assets) {
+    output.biguint(chainId, 8);
+    output.hex(assetType, 32);
+  }
+  output.uint(dictionary.owners.length, 2);
+  for (const owner of dictionary.owners) output.hex(owner, OWNER_BYTES);
+  for (const run of plan.runs) writeRun(output, run, columns, dictionary.indices, slots);
+  return output.bytes;
+}
+
+/** The owners that runs refer to, those with one-byte indices first, and the index of each. */
+function ownerDictionary(columns: BatchColumns, { runs, ownerClass }: RunPlan) {
+  const isUsed = new Uint8Array(columns.owners.length);
+  for (const { start, end, ownerForm } of runs) {
+    if (columns.asset[start] === VOID_RUN || ownerForm === OwnerForm.inline) continue;
+    for (let slot = start; slot < end; slot++) isUsed[columns.owner[slot] as number] = 1;
+  }
+  const ids = Array.from(columns.owners.keys()).filter((id) => isUsed[id] === 1);
+  const isNear = (id: number) => columns.owners.length <= 256 || ownerClass[id] === OwnerClass.near;
+  const ordered = [...ids.filter(isNear), ...ids.filter((id) => !isNear(id))];
+  const indices = new Uint16Array(columns.owners.length);
+  for (const [index, id] of ordered.entries()) indices[id] = index;
+  return { owners: ordered.map((id) => columns.owners[id] as string), indices };
+}
+
+function sizeOf(columns: BatchColumns, { runs }: RunPlan, owners: number): number {
+  let size = BATCH_DATA_BASE_BYTES + columns.assets.length * ASSET_ENTRY_BYTES + owners * OWNER_BYTES;
+  for (const run of runs) size += runSize(run, columns);
+  return size;
+}
+
+function runSize({ start, end, ownerForm, blobForm, amountForm }: Run, columns: BatchColumns): number {
+  if (columns.asset[start] === VOID_RUN) return VOID_RUN_BYTES;
+  const length = end - start;
+  const packedBytes = ((columns.digits[start] as number) + 1) >> 1;
+  const ownerBytes = [OWNER_BYTES, 1, 2, 0][ownerForm] as number;
+  let size = RUN_HEADER_BYTES + (ownerForm === OwnerForm.run ? 2 : 0) + length * (ownerBytes + amountForm);
+  if (blobForm === BlobForm.packed) size += 1 + length * packedBytes;
+  if (blobForm === BlobForm.consecutive) size += 1 + packedBytes;
+  if (blobForm === BlobForm.raw) {
+    for (let slot = start; slot < end; slot++) size += 1 + (columns.blobBytes[slot] as number);
+  }
+  return size;
+}
+
+function writeRun(
+  output: Output,
+  run: Run,
+  columns: BatchColumns,
+  ownerIndices: Uint16Array,
+  slots: readonly (VaultEntry | null)[],
+): void {
+  const { start, end, ownerForm, blobForm, amountForm } = run;
+  output.uint(columns.asset[start] as number, 2);
+  if (columns.asset[start] === VOID_RUN) {
+    output.uint(end - start, 3);
+    return;
+  }
+  output.uint((amountForm << 4) | (blobForm << 2) | ownerForm, 1);
+  output.uint(end - start, 3);
+  if (ownerForm === OwnerForm.run) output.uint(ownerIndices[columns.owner[start] as number] as number, 2);
+  if (blobForm >= BlobForm.packed) output.uint(columns.digits[start] as number, 1);
+  for (let slot = start; slot < end; slot++) {
+    const { owner, amount, blob } = slots[slot] as VaultEntry;
+    if (blobForm === BlobForm.consecutive && slot === start) output.packedDigits(blob);
+    if (ownerForm === OwnerForm.inline) output.hex(owner, OWNER_BYTES);
+    else if (ownerForm !== OwnerForm.run) output.uint(ownerIndices[columns.owner[slot] as number] as number, ownerForm);
+    if (amountForm > 0) output.biguint(amount, amountForm);
+    if (blobForm === BlobForm.packed) output.packedDigits(blob);
+    else if (blobForm === BlobForm.raw) {
+      output.uint(columns.blobBytes[slot] as number, 1);
+      output.hex(blob, columns.blobBytes[slot] as number);
+    }
+  }
+}
+
+/** Writes big-endian values, one behind the other. */
+class Output {
+  readonly bytes: Uint8Array;
+  #offset = 0;
+
+  constructor(size: number) {
+    this.bytes = new Uint8Array(size);
+  }
+
+  /** An unsigned integer below 2^32 in `size` bytes, 1 to 8. */
+  uint(value: number, size: number): void {
+    let rest = value;
+    for (let at = this.#offset + size - 1; at >= this.#offset; at--) {
+      this.bytes[at] = rest & 0xff;
+      rest >>>= 8;
+    }
+    this.#offset += size;
+  }
+
+  biguint(value: bigint, size: number): void {
+    if (size <= 4) {
+      this.uint(Number(value), size);
+      return;
+    }
+    this.uint(Number(value >> 32n), size - 4);
+    this.uint(Number(value & 0xffff_ffffn), 4);
+  }
+
+  hex(hex: string, size: number): void {
+    this.#offset = writeHex(hex, size, this.bytes, this.#offset);
+  }
+
+  /** A decimal's ASCII hex `3d3d3d…` as one digit a nibble, right-aligned. */
+  packedDigits(blob: string): void {
+    let character = 3;
+    if ((blob.length / 2 - 1) % 2 === 1) {
+      this.bytes[this.#offset++] = blob.charCodeAt(character) & 0x0f;
+      character += 2;
+    }
+    for (; character < blob.length; character += 4) {
+      this.bytes[this.#offset++] = ((blob.charCodeAt(character) & 0x0f) << 4) | (blob.charCodeAt(character + 2) & 0x0f);
+    }
+  }
+}

@@ -1,0 +1,237 @@
+import type { BatchColumns } from "./batch-columns.ts";
+import { NOT_DECIMAL } from "./batch-columns.ts";
+import {
+  BlobForm,
+  MAX_AMOUNT_FORM,
+  MAX_DICTIONARY,
+  OWNER_BYTES,
+  OwnerForm,
+  RUN_HEADER_BYTES,
+  VOID_RUN,
+} from "./batch-data.ts";
+
+/** A stretch of slots that the encoder writes with one header. */
+export interface Run {
+  readonly start: number;
+  /** First slot behind the run. */
+  readonly end: number;
+  readonly ownerForm: number;
+  readonly blobForm: number;
+  readonly amountForm: number;
+}
+
+/** How each owner may be written; in the order of `BatchColumns.owners`. */
+export const OwnerClass = {
+  /** In the dictionary, among its first 256. */
+  near: 0,
+  /** In the dictionary, behind those. */
+  far: 1,
+  /** Occurs once: the dictionary would cost as much as the owner itself, which can still be less than breaking a run. */
+  once: 2,
+  /** The dictionary is full. */
+  inlineOnly: 3,
+} as const;
+
+export interface RunPlan {
+  readonly runs: readonly Run[];
+  readonly ownerClass: Uint8Array;
+}
+
+const NEAR_OWNERS = 256;
+/** More than any batch costs, and far from overflowing a 32-bit integer when a record is added to it. */
+const IMPOSSIBLE = 1 << 29;
+
+/**
+ * Cuts a batch into runs and gives each one its forms, so that the encoding has the fewest bytes for the given classes of owners.
+ *
+ * Void slots and changes of asset cut by themselves. Inside of such a segment every combination of forms (owner × blob × amount
+ * width, of those that occur) is followed at once: the cheapest way to write the slots so far, ending in a run of that combination,
+ * either continues its run or starts a new one behind the cheapest way of all. Linear in the slots.
+ */
+export function planRuns(columns: BatchColumns): RunPlan {
+  const ownerClass = classifyOwners(columns);
+  const search = new RunSearch(columns, ownerClass);
+  const runs: Run[] = [];
+  const { asset, count } = columns;
+  for (let start = 0; start < count; ) {
+    let end = start + 1;
+    while (end < count && asset[end] === asset[start]) end++;
+    if (asset[start] === VOID_RUN) runs.push({ start, end, ownerForm: 0, blobForm: 0, amountForm: 0 });
+    else search.appendRuns(start, end, runs);
+    start = end;
+  }
+  return { runs, ownerClass };
+}
+
+/** An owner that occurs twice or more is cheaper in the dictionary; those with the most stretches get its one-byte indices. */
+function classifyOwners({ owner, asset, owners, count }: BatchColumns): Uint8Array {
+  const uses = new Uint32Array(owners.length);
+  const stretches = new Uint32Array(owners.length);
+  let previous = -1;
+  for (let slot = 0; slot < count; slot++) {
+    const id = owner[slot] as number;
+    const isVoid = asset[slot] === VOID_RUN;
+    if (!isVoid) uses[id] = (uses[id] as number) + 1;
+    if (!isVoid && id !== previous) stretches[id] = (stretches[id] as number) + 1;
+    previous = isVoid ? -1 : id;
+  }
+  const ids = Array.from(owners.keys());
+  if (owners.length <= NEAR_OWNERS)
+    return Uint8Array.from(ids, (id) => (uses[id] === 1 ? OwnerClass.once : OwnerClass.near));
+  const repeated = ids.filter((id) => (uses[id] as number) > 1);
+  repeated.sort((a, b) => (stretches[b] as number) - (stretches[a] as number) || a - b);
+  const once = owners.length <= MAX_DICTIONARY ? OwnerClass.once : OwnerClass.inlineOnly;
+  const classes = new Uint8Array(owners.length).fill(once);
+  for (const [rank, id] of repeated.slice(0, MAX_DICTIONARY).entries()) {
+    classes[id] = rank < NEAR_OWNERS ? OwnerClass.near : OwnerClass.far;
+  }
+  return classes;
+}
+
+/** The forms that a segment's slots can take; a state of the search is one of each list. */
+class RunSearch {
+  readonly #columns: BatchColumns;
+  readonly #ownerClass: Uint8Array;
+  /** Bytes of an owner by class and form. */
+  readonly #ownerCosts: readonly Int32Array[];
+  readonly #ownerForms: readonly number[];
+  /** Cheapest state after each slot, and where its run began. */
+  readonly #choice: Uint8Array;
+  readonly #runStart: Uint32Array;
+
+  constructor(columns: BatchColumns, ownerClass: Uint8Array) {
+    this.#columns = columns;
+    this.#ownerClass = ownerClass;
+    const isSmall = columns.owners.length <= NEAR_OWNERS;
+    this.#ownerCosts = ownerCosts(isSmall);
+    const { inline, index8, index16, run } = OwnerForm;
+    this.#ownerForms = isSmall ? [run, index8, inline] : [run, index8, index16, inline];
+    this.#choice = new Uint8Array(columns.count);
+    this.#runStart = new Uint32Array(columns.count);
+  }
+
+  appendRuns(start: number, end: number, runs: Run[]): void {
+    const blobForms = this.#blobFormsOf(start, end);
+    const widths = this.#widthsOf(start, end);
+    this.#search(start, end, blobForms, widths);
+    const found: Run[] = [];
+    for (let last = end; last > start; ) {
+      const state = this.#choice[last - 1] as number;
+      const first = this.#runStart[last - 1] as number;
+      found.push({
+        start: first,
+        end: last,
+        ownerForm: this.#ownerForms[Math.floor(state / (blobForms.length * widths.length))] as number,
+        blobForm: blobForms[Math.floor(state / widths.length) % blobForms.length] as number,
+        amountForm: widths[state % widths.length] as number,
+      });
+      last = first;
+    }
+    for (const run of found.reverse()) runs.push(run);
+  }
+
+  #search(start: number, end: number, blobForms: readonly number[], widths: readonly number[]): void {
+    const { owner, digits, follows, blobBytes, amountWidth } = this.#columns;
+    const ownerForms = this.#ownerForms;
+    const states = ownerForms.length * blobForms.length * widths.length;
+    const costs = new Int32Array(states).fill(IMPOSSIBLE);
+    const starts = new Uint32Array(states);
+    let cheapest = 0;
+    for (let slot = start; slot < end; slot++) {
+      const isFirst = slot === start;
+      const sameOwner = !isFirst && owner[slot] === owner[slot - 1];
+      const sameDigits = !isFirst && digits[slot] === digits[slot - 1];
+      const following = !isFirst && follows[slot] === 1;
+      const byForm = this.#ownerCosts[this.#ownerClass[owner[slot] as number] as number] as Int32Array;
+      const digitCount = digits[slot] as number;
+      const bytes = blobBytes[slot] as number;
+      const width = amountWidth[slot] as number;
+      const before = cheapest;
+      cheapest = IMPOSSIBLE;
+      let choice = 0;
+      let state = 0;
+      for (let o = 0; o < ownerForms.length; o++) {
+        const ownerForm = ownerForms[o] as number;
+        const ownerCost = byForm[ownerForm] as number;
+        const ownerHeader = ownerForm === OwnerForm.run ? 2 : 0;
+        const ownerContinues = ownerForm !== OwnerForm.run || sameOwner;
+        for (let b = 0; b < blobForms.length; b++) {
+          const blobForm = blobForms[b] as number;
+          const header = RUN_HEADER_BYTES + ownerHeader + blobHeader(blobForm, digitCount);
+          const cost = ownerCost + blobCost(blobForm, digitCount, bytes);
+          const continues = ownerContinues && blobContinues(blobForm, sameDigits, following);
+          for (let w = 0; w < widths.length; w++, state++) {
+            const form = widths[w] as number;
+            const fits = form === 0 ? width === 0 : width <= form;
+            const record = fits && cost < IMPOSSIBLE ? cost + form : IMPOSSIBLE;
+            const continued = continues ? (costs[state] as number) : IMPOSSIBLE;
+            let total = before + header;
+            if (continued <= total) total = continued;
+            else starts[state] = slot;
+            total = record === IMPOSSIBLE ? IMPOSSIBLE : total + record;
+            costs[state] = total;
+            if (total < cheapest) {
+              cheapest = total;
+              choice = state;
+            }
+          }
+        }
+      }
+      this.#choice[slot] = choice;
+      this.#runStart[slot] = starts[choice] as number;
+    }
+  }
+
+  /** The blob forms worth following in a segment: raw and empty where nothing else fits, the decimal ones where decimals occur. */
+  #blobFormsOf(start: number, end: number): number[] {
+    const { digits, follows, blobBytes } = this.#columns;
+    let [empty, decimal, consecutive, text] = [false, false, false, false];
+    for (let slot = start; slot < end; slot++) {
+      if (blobBytes[slot] === 0) empty = true;
+      else if (digits[slot] === NOT_DECIMAL) text = true;
+      else decimal = true;
+      if (follows[slot] === 1) consecutive = true;
+    }
+    const forms: number[] = [];
+    if (consecutive) forms.push(BlobForm.consecutive);
+    if (decimal) forms.push(BlobForm.packed);
+    if (text || decimal) forms.push(BlobForm.raw);
+    if (empty) forms.push(BlobForm.empty);
+    return forms;
+  }
+
+  #widthsOf(start: number, end: number): number[] {
+    const { amountWidth } = this.#columns;
+    let seen = 0;
+    for (let slot = start; slot < end; slot++) seen |= 1 << (amountWidth[slot] as number);
+    return Array.from({ length: MAX_AMOUNT_FORM + 1 }, (_, width) => width).filter((width) => seen & (1 << width));
+  }
+}
+
+/** An owner that occurs once pays for its dictionary entry where it is used. */
+function ownerCosts(isSmall: boolean): readonly Int32Array[] {
+  const inline = OWNER_BYTES;
+  const costs: readonly (readonly number[])[] = [
+    [inline, 1, 2, 0],
+    [inline, IMPOSSIBLE, 2, 0],
+    [inline, isSmall ? OWNER_BYTES + 1 : IMPOSSIBLE, OWNER_BYTES + 2, IMPOSSIBLE],
+    [inline, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE],
+  ];
+  return costs.map((byForm) => Int32Array.from(byForm));
+}
+
+function blobHeader(form: number, digits: number): number {
+  return form === BlobForm.packed ? 1 : form === BlobForm.consecutive ? 1 + ((digits + 1) >> 1) : 0;
+}
+
+function blobCost(form: number, digits: number, bytes: number): number {
+  if (form === BlobForm.empty) return bytes === 0 ? 0 : IMPOSSIBLE;
+  if (bytes === 0) return IMPOSSIBLE;
+  if (form === BlobForm.raw) return 1 + bytes;
+  if (digits === NOT_DECIMAL) return IMPOSSIBLE;
+  return form === BlobForm.packed ? (digits + 1) >> 1 : 0;
+}
+
+function blobContinues(form: number, sameDigits: boolean, following: boolean): boolean {
+  return form === BlobForm.consecutive ? following : form === BlobForm.packed ? sameDigits : true;
+}
