@@ -1,0 +1,77 @@
+import { errors, jwtVerify, SignJWT } from "jose";
+import { type ApiKey, type Engine, MintmarkError, type Principal, SCOPES, type Scope } from "../core/index.ts";
+
+/** Lifetime of an access token. */
+export const TOKEN_SECONDS = 15 * 60;
+
+const ALGORITHM = "HS256";
+const TYPE = "at+jwt";
+const ISSUER = "mintmark";
+
+/** Issues and checks bearer tokens: JWTs (RFC 9068) signed with a secret that only this server knows. */
+export class AccessTokens {
+  readonly #engine: Engine;
+  readonly #secret: Uint8Array;
+  /** Tokens of another environment or settlement contract are foreign even when the secret is shared by mistake. */
+  readonly #audience: string;
+
+  /** `secret` has at least 32 bytes; servers behind one address share it. */
+  constructor(engine: Engine, secret: Uint8Array) {
+    if (secret.length < 32) throw new TypeError("The token secret must have at least 32 bytes.");
+    const { chainId, contract } = engine.settlement;
+    this.#engine = engine;
+    this.#secret = secret;
+    this.#audience = `mintmark:${engine.environment}:${chainId}:${contract}`;
+  }
+
+  /** A token for what the principal may do, or for those `scopes` of it. */
+  issue(principal: Principal, scopes: readonly Scope[] = principal.scopes): Promise<string> {
+    return new SignJWT({ client_id: principal.keyId, scope: scopes.join(" ") })
+      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
+      .setSubject(principal.applicationId)
+      .setIssuer(ISSUER)
+      .setAudience(this.#audience)
+      .setIssuedAt()
+      .setExpirationTime(`${TOKEN_SECONDS}s`)
+      .sign(this.#secret);
+  }
+
+  /**
+   * Who bears the token. The key behind it is looked at each time, so revoking a key or suspending its application ends its tokens at
+   * once. Rejects with `credentials_invalid`, `credentials_expired` or `application_suspended`.
+   */
+  async verify(token: string): Promise<Principal> {
+    const { applicationId, keyId, scopes } = await this.#claims(token);
+    const key = await this.#key(applicationId, keyId);
+    if (key === undefined || key.revokedAt !== null) throw new MintmarkError("credentials_invalid");
+    if (key.expiresAt !== null && key.expiresAt <= Date.now()) throw new MintmarkError("credentials_expired");
+    const { suspended } = await this.#engine.application(applicationId);
+    if (suspended) throw new MintmarkError("application_suspended");
+    return { applicationId, keyId, scopes: scopes.filter((scope) => key.scopes.includes(scope)) };
+  }
+
+  async #claims(token: string): Promise<Principal> {
+    try {
+      const { payload } = await jwtVerify(token, this.#secret, {
+        algorithms: [ALGORITHM],
+        typ: TYPE,
+        issuer: ISSUER,
+        audience: this.#audience,
+        requiredClaims: ["sub", "exp", "iat", "client_id", "scope"],
+      });
+      const granted = String(payload.scope).split(" ");
+      return {
+        applicationId: String(payload.sub),
+        keyId: String(payload.client_id),
+        scopes: SCOPES.filter((scope) => granted.includes(scope)),
+      };
+    } catch (cause) {
+      throw new MintmarkError(cause instanceof errors.JWTExpired ? "credentials_expired" : "credentials_invalid");
+    }
+  }
+
+  async #key(applicationId: string, keyId: string): Promise<ApiKey | undefined> {
+    for await (const key of this.#engine.keys(applicationId)) if (key.keyId === keyId) return key;
+    return undefined;
+  }
+}

@@ -1,0 +1,163 @@
+import { randomBytes } from "node:crypto";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { type Engine, MintmarkError } from "../core/index.ts";
+import packageJson from "../package.json" with { type: "json" };
+import { AccessTokens } from "./access-token.ts";
+import { authenticate, countFailures } from "./authentication.ts";
+import { acceptForm, acceptJson } from "./body.ts";
+import { handleClientError } from "./client-error.ts";
+import { type Endpoint, FORM } from "./endpoint.ts";
+import { handleError, notFoundHandler, ServerError } from "./errors.ts";
+import { type LogOptions, loggerOptions } from "./log.ts";
+import { openApiDocument } from "./openapi.ts";
+import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./rate-limit.ts";
+import { engineChecks } from "./readiness.ts";
+import { requestId } from "./request-id.ts";
+import { ENDPOINTS } from "./routes/index.ts";
+import { limitsOf } from "./routes/limits.ts";
+import type { ReadinessCheck, Service } from "./service.ts";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Stops taking work: readiness and every new request get 503 `shutting_down`. For use some time before `close`. */
+    drain(): void;
+  }
+}
+
+export interface ServerOptions {
+  /** The server does not close it. */
+  readonly engine: Engine;
+  /** Default: no log. */
+  readonly log?: LogOptions;
+  readonly rateLimits?: Partial<RateLimits>;
+  /** At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end with the process. */
+  readonly tokenSecret?: Uint8Array;
+  /** What `/readyz` asks besides the engine, such as the lag behind L1, by name. */
+  readonly checks?: Readonly<Record<string, ReadinessCheck>>;
+  /** Longest time for a whole request to arrive, in seconds. Default 30. */
+  readonly requestTimeoutSeconds?: number;
+  /** Addresses of the proxies whose X-Forwarded-For is believed. Default: none. */
+  readonly trustedProxies?: readonly string[];
+  /** Milliseconds for rate limits; default a monotonic clock. */
+  readonly now?: () => number;
+}
+
+/** Bodies of all routes but mints. */
+const SMALL_BODY_BYTES = 64 * 1024;
+/** A mint entry with the longest blob and generous white space, and a user around entries. */
+const ENTRY_BYTES = 1024;
+const USER_BYTES = 256;
+/** A connection on which nothing moves for this long is closed. */
+const IDLE_CONNECTION_MS = 120_000;
+
+/** Builds the HTTP service over an engine, without listening. */
+export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
+  const { engine, log, requestTimeoutSeconds = 30, trustedProxies = [], now = () => performance.now() } = options;
+  let draining = false;
+  const parts = {
+    engine,
+    version: packageJson.version,
+    tokens: new AccessTokens(engine, options.tokenSecret ?? randomBytes(32)),
+    rateLimits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits },
+    bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
+    requestTimeoutSeconds,
+    checks: { ...engineChecks(engine), ...options.checks },
+    draining: () => draining,
+  };
+  const document = openApiDocument(ENDPOINTS, parts.version, limitsOf(parts));
+  const service: Service = { ...parts, document: () => document };
+  const app = Fastify({
+    logger: log ? loggerOptions(log) : false,
+    genReqId: requestId,
+    requestTimeout: requestTimeoutSeconds * 1000,
+    connectionTimeout: IDLE_CONNECTION_MS,
+    http: { connectionsCheckingInterval: Math.min(5000, requestTimeoutSeconds * 500) },
+    bodyLimit: SMALL_BODY_BYTES,
+    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
+    // Our own hook answers while closing, in the form of every other error.
+    return503OnClosing: false,
+    frameworkErrors: handleError,
+    clientErrorHandler: handleClientError,
+  });
+  app.decorate("drain", () => {
+    draining = true;
+  });
+  app.decorateRequest("principal", null);
+  app.setErrorHandler(handleError);
+  app.setNotFoundHandler(notFoundHandler((path) => methodsOf(path)));
+  app.addHook("onRequest", async (request, reply) => greet(request, reply, service));
+  app.addHook("preClose", async () => app.drain());
+  await mountAll(app, service, now);
+  return app;
+}
+
+async function mountAll(app: FastifyInstance, service: Service, now: () => number): Promise<void> {
+  const meters = metersOf(service.rateLimits, now);
+  const forms = ENDPOINTS.filter(({ bodyType }) => bodyType === FORM);
+  const others = ENDPOINTS.filter(({ bodyType }) => bodyType !== FORM);
+  await app.register(async (scope) => {
+    acceptForm(scope);
+    for (const endpoint of forms) mount(scope, endpoint, service, meters);
+  });
+  await app.register(async (scope) => {
+    acceptJson(scope);
+    for (const endpoint of others) mount(scope, endpoint, service, meters);
+  });
+}
+
+type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;
+
+function metersOf(limits: RateLimits, now: () => number): Meters {
+  return {
+    key: new TokenBuckets("key", limits.key, now),
+    failedAuthentication: new TokenBuckets("failed-authentication", limits.failedAuthentication, now),
+    publicReads: new TokenBuckets("public", limits.publicReads, now),
+  };
+}
+
+/** Every answer names its request, and is nobody else's business. */
+function greet(request: FastifyRequest, reply: FastifyReply, service: Service): void {
+  reply.headers({ "x-request-id": request.id, "x-content-type-options": "nosniff" });
+  if (request.url.startsWith("/api/")) reply.header("cache-control", "no-store");
+  // Liveness holds to the end; readiness tells of the shutdown by itself.
+  const path = request.routeOptions.url;
+  if (service.draining() && path !== "/healthz" && path !== "/readyz") throw new ServerError("shutting_down");
+}
+
+/** Serves one endpoint: credentials, scope and one unit of rate before the body is read; its whole cost before it is handled. */
+function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meters: Meters): void {
+  const { access, unmetered, cost } = endpoint;
+  app.route({
+    method: endpoint.method,
+    url: endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+    ...(cost && { bodyLimit: service.bodyBytes }),
+    async onRequest(request, reply) {
+      if (access === "public") {
+        if (!unmetered) meters.publicReads.spend(addressGroup(request.ip), 1, reply);
+        return;
+      }
+      const attempt = authenticate(request, service);
+      request.principal = await countFailures(attempt, meters.failedAuthentication, request, reply);
+      meters.key.spend(request.principal.keyId, 1, reply);
+      if (access !== "any" && !request.principal.scopes.includes(access)) {
+        throw new MintmarkError("scope_missing", `The key does not carry the scope "${access}".`);
+      }
+    },
+    async handler(request, reply) {
+      const more = (cost?.(request.body) ?? 1) - 1;
+      if (more > 0 && request.principal !== null) meters.key.spend(request.principal.keyId, more, reply);
+      reply.code(endpoint.success.status);
+      const answer = endpoint.respond(service, request, reply);
+      return countFailures(answer, meters.failedAuthentication, request, reply);
+    },
+  });
+}
+
+const PATTERNS = ENDPOINTS.map(({ method, path }) => {
+  return { method, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`) };
+});
+
+/** Methods that some route takes on this path. */
+function methodsOf(path: string): string[] {
+  return PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+}

@@ -1,0 +1,152 @@
+import { z } from "zod";
+import { type Endpoint, errorsOf } from "./endpoint.ts";
+import { type Code, meaningOf, STATUS_OF } from "./errors.ts";
+import { requestComponents, responseComponents } from "./schemas/common.ts";
+import { problemDocument } from "./schemas/service.ts";
+
+type Json = Record<string, unknown>;
+
+const SCHEMAS = "#/components/schemas/";
+
+/** The OpenAPI 3.1 document of these endpoints. `limits` is what `GET /api/v1/limits` answers. */
+export function openApiDocument(endpoints: readonly Endpoint[], version: string, limits: unknown): Json {
+  const paths: Record<string, Json> = {};
+  for (const endpoint of endpoints) {
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation(endpoint) };
+  }
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Mintmark",
+      version,
+      description:
+        "Layer-2 minting of ERC-20, ERC-721 and ERC-1155 tokens. Every error is an RFC 9457 problem document with a stable `code`.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: components(),
+      securitySchemes: {
+        apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" },
+        bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+      },
+    },
+    "x-limits": limits,
+  };
+}
+
+function operation(endpoint: Endpoint): Json {
+  const { tag, summary, description, deprecated, access } = endpoint;
+  return {
+    operationId: operationId(endpoint),
+    tags: [tag],
+    summary,
+    ...(description && { description }),
+    ...(deprecated && { deprecated }),
+    security: access === "public" ? [] : [{ apiKey: [] }, { bearer: [] }],
+    ...(access !== "public" && access !== "any" && { "x-scope": access }),
+    parameters: parameters(endpoint),
+    ...requestBody(endpoint),
+    responses: { [endpoint.success.status]: success(endpoint), ...failures(endpoint) },
+  };
+}
+
+/** `GET /api/v1/users/{userId}/vaults` is `get_users_userId_vaults`; what lies outside /api/v1 keeps its prefix. */
+function operationId({ method, path }: Endpoint): string {
+  const words = path.replace("/api/v1", "").match(/[A-Za-z0-9]+/g) ?? [];
+  return [method.toLowerCase(), ...words].join("_");
+}
+
+function parameters({ params, query, headers = {} }: Endpoint): Json[] {
+  return [
+    ...fields(params).map(({ name, schema }) => ({ name, in: "path", required: true, schema })),
+    ...fields(query).map(({ name, required, schema: { description, ...schema } }) => {
+      return { name, in: "query", required, ...(description ? { description } : {}), schema: repeatable(schema) };
+    }),
+    ...Object.entries(headers).map(([name, description]) => {
+      return { name, in: "header", required: false, description, schema: { type: "string" } };
+    }),
+  ];
+}
+
+function fields(schema: z.ZodType | undefined): { name: string; required: boolean; schema: Json }[] {
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = strip(z.toJSONSchema(schema, { io: "input", override })) as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, field]) => {
+    return { name, required: required.includes(name), schema: field };
+  });
+}
+
+/** A parameter that may come once or several times is an array in OpenAPI's words. */
+function repeatable(schema: Json): Json {
+  const forms = schema.anyOf as Json[] | undefined;
+  return forms?.find(({ type }) => type === "array") ?? schema;
+}
+
+function requestBody({ body, coreBody, bodyType, example }: Endpoint): Json {
+  const schema = body ?? coreBody;
+  if (schema === undefined) return {};
+  const media = { schema: reference(schema), ...(example !== undefined && { example }) };
+  return { requestBody: { required: true, content: { [bodyType ?? "application/json"]: media } } };
+}
+
+function success({ success: { description, schemas, mediaType = "application/json", headers = {} } }: Endpoint): Json {
+  const [only, ...others] = (schemas ?? []).map(reference);
+  const schema = others.length > 0 ? { anyOf: [only, ...others] } : (only ?? { type: "string", format: "binary" });
+  return {
+    description,
+    headers: headerFields({ ...COMMON_HEADERS, ...headers }),
+    content: { [mediaType]: { schema } },
+  };
+}
+
+/** One response a status, naming each code it can carry. */
+function failures(endpoint: Endpoint): Json {
+  const byStatus = Map.groupBy(errorsOf(endpoint), (code) => STATUS_OF[code]);
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, failure(status, codes)]));
+}
+
+function failure(status: number, codes: readonly Code[]): Json {
+  const schema = { allOf: [reference(problemDocument), { properties: { code: { enum: codes } } }] };
+  return {
+    description: codes.map((code) => `\`${code}\`: ${meaningOf(code)}`).join("\n\n"),
+    headers: headerFields(status === 429 ? { ...COMMON_HEADERS, "Retry-After": "Seconds." } : COMMON_HEADERS),
+    content: { "application/problem+json": { schema } },
+  };
+}
+
+const COMMON_HEADERS = { "X-Request-Id": "The request's id: yours when it was safe, else a UUIDv7." };
+
+function headerFields(names: Readonly<Record<string, string>>): Json {
+  return Object.fromEntries(
+    Object.entries(names).map(([name, description]) => [name, { description, schema: { type: "string" } }]),
+  );
+}
+
+function reference(schema: z.ZodType): Json {
+  const id = (requestComponents.get(schema) ?? responseComponents.get(schema))?.id;
+  if (id === undefined) throw new TypeError("A body's schema must be a named component.");
+  return { $ref: SCHEMAS + id };
+}
+
+function components(): Json {
+  const uri = (id: string) => SCHEMAS + id;
+  const requests = z.toJSONSchema(requestComponents, { io: "input", uri, override }).schemas;
+  const responses = z.toJSONSchema(responseComponents, { io: "output", uri, override }).schemas;
+  const all = Object.entries({ ...requests, ...responses }).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(all.map(([id, schema]) => [id, strip(schema)]));
+}
+
+/** Formats say what zod's long patterns for them say. */
+function override({ jsonSchema }: { jsonSchema: Json }): void {
+  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+}
+
+function strip({ $schema: _schema, $id: _id, ...schema }: Json): Json {
+  return schema;
+}

@@ -1,0 +1,19 @@
+import { type Engine, MODES, type Mode } from "../core/index.ts";
+import type { ReadinessCheck } from "./service.ts";
+
+/** What can be asked of the engine alone: whether its store answers, and how long mints have been waiting in the open batches. */
+export function engineChecks(engine: Engine): Readonly<Record<string, ReadinessCheck>> {
+  return {
+    store: async () => {
+      const { countValidium, countRollup } = await engine.committedState();
+      return `${countValidium + countRollup} batches committed`;
+    },
+    openBatches: async () => MODES.map((mode) => describeOpenBatch(engine, mode)).join(", "),
+  };
+}
+
+function describeOpenBatch(engine: Engine, mode: Mode): string {
+  const { vaultCount, timestamps } = engine.openBatch(mode);
+  if (vaultCount === 0 || timestamps.open === undefined) return `${mode}: empty`;
+  return `${mode}: ${vaultCount} vaults since ${new Date(timestamps.open).toISOString()}`;
+}

@@ -1,0 +1,62 @@
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { asset, assetPage, assetParams, assetQuery, standardsOf } from "../schemas/assets.ts";
+import { assetToWire, pageToWire } from "../wire.ts";
+
+const oneAsset = { status: 200, description: "The asset.", schemas: [asset] } as const;
+
+export const assetEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "GET",
+    path: "/api/v1/assets",
+    tag: "Assets",
+    access: "read",
+    summary: "Assets that the operator knows, as the application sees them",
+    query: assetQuery,
+    success: { status: 200, description: "One page.", schemas: [assetPage] },
+    errors: ["cursor_invalid"],
+    async handle({ service: { engine }, principal, query: { assetType, ...rest } }) {
+      const filter = assetType === undefined ? rest : { ...rest, standard: standardsOf(assetType) };
+      return pageToWire(await engine.assets(principal.applicationId, filter), assetToWire);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/assets/{assetId}",
+    tag: "Assets",
+    access: "read",
+    summary: "One asset",
+    params: assetParams,
+    success: oneAsset,
+    errors: ["asset_not_found"],
+    async handle({ service: { engine }, principal, params }) {
+      return assetToWire(await engine.asset(principal.applicationId, params.assetId));
+    },
+  }),
+  endpoint({
+    method: "PUT",
+    path: "/api/v1/assets/{assetId}/enablement",
+    tag: "Assets",
+    access: "assets",
+    summary: "Enable an asset for the application",
+    params: assetParams,
+    success: oneAsset,
+    errors: ["asset_not_found", "asset_not_whitelisted", "asset_not_registered", "standard_not_available"],
+    async handle({ service: { engine }, principal, params }) {
+      return assetToWire(await engine.enableAsset(principal.applicationId, params.assetId));
+    },
+  }),
+  endpoint({
+    method: "DELETE",
+    path: "/api/v1/assets/{assetId}/enablement",
+    tag: "Assets",
+    access: "assets",
+    summary: "Disable an asset for the application",
+    description: "What has been minted stays; only new mints are refused.",
+    params: assetParams,
+    success: oneAsset,
+    errors: ["asset_not_found"],
+    async handle({ service: { engine }, principal, params }) {
+      return assetToWire(await engine.disableAsset(principal.applicationId, params.assetId));
+    },
+  }),
+];

@@ -1,0 +1,70 @@
+import type { FastifyReply } from "fastify";
+import type { z } from "zod";
+import { MintmarkError, MODES, type Mode } from "../../core/index.ts";
+import { type Endpoint, endpoint, publicEndpoint } from "../endpoint.ts";
+import { batch, batchPage, batchParams, batchQuery } from "../schemas/batches.ts";
+import type { Service } from "../service.ts";
+import { batchToWire, pageToWire } from "../wire.ts";
+
+type Input<Name extends string, Schema extends z.ZodType> = { readonly service: Service } & Readonly<
+  Record<Name, z.output<Schema>>
+>;
+
+// Batches are the same for everyone, so each read exists twice: under /api with credentials, under /public without.
+
+const list = {
+  method: "GET",
+  tag: "Batches",
+  summary: "Batches, newest first",
+  query: batchQuery,
+  success: { status: 200, description: "One page.", schemas: [batchPage] },
+  errors: ["cursor_invalid"],
+  async handle({ service: { engine }, query }: Input<"query", typeof batchQuery>) {
+    return pageToWire(await engine.batches(query), batchToWire);
+  },
+} as const;
+
+const one = {
+  method: "GET",
+  tag: "Batches",
+  summary: "One batch: roots, counts, L1 transaction",
+  params: batchParams,
+  success: { status: 200, description: "The batch.", schemas: [batch] },
+  errors: ["batch_not_found"],
+  async handle({ service: { engine }, params }: Input<"params", typeof batchParams>) {
+    const { mode, batchNumber } = batchOf(params.batchId);
+    return batchToWire(await engine.batch(mode, batchNumber));
+  },
+} as const;
+
+const data = {
+  method: "GET",
+  tag: "Batches",
+  summary: "A sealed batch's encoded data, from which anyone can compute its root",
+  params: batchParams,
+  success: { status: 200, description: "docs/protocol.md, section 4.", mediaType: "application/octet-stream" },
+  errors: ["batch_not_found", "proof_not_ready"],
+  async handle({ service: { engine }, params, reply }: Input<"params", typeof batchParams> & { reply: FastifyReply }) {
+    const { mode, batchNumber } = batchOf(params.batchId);
+    const sealed = await engine.sealedBatch(mode, batchNumber);
+    reply.type("application/octet-stream");
+    return Buffer.from(sealed.data.buffer, sealed.data.byteOffset, sealed.data.byteLength);
+  },
+} as const;
+
+export const batchEndpoints: readonly Endpoint[] = [
+  endpoint({ ...list, path: "/api/v1/batches", access: "read" }),
+  endpoint({ ...one, path: "/api/v1/batches/{batchId}", access: "read" }),
+  endpoint({ ...data, path: "/api/v1/batches/{batchId}/data", access: "read" }),
+  publicEndpoint({ ...list, path: "/public/v1/batches" }),
+  publicEndpoint({ ...one, path: "/public/v1/batches/{batchId}" }),
+  publicEndpoint({ ...data, path: "/public/v1/batches/{batchId}/data" }),
+];
+
+/** Splits `zk-rollup-3`. A number that no batch can have names a batch that does not exist. */
+function batchOf(batchId: string): { mode: Mode; batchNumber: number } {
+  const mode = MODES.find((name) => batchId.startsWith(`${name}-`));
+  const batchNumber = Number(batchId.slice(batchId.lastIndexOf("-") + 1));
+  if (mode === undefined || batchNumber >= 2 ** 32) throw new MintmarkError("batch_not_found");
+  return { mode, batchNumber };
+}

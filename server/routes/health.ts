@@ -1,0 +1,41 @@
+import { type Endpoint, publicEndpoint } from "../endpoint.ts";
+import { ServerError } from "../errors.ts";
+import { health, readiness } from "../schemas/service.ts";
+
+export const healthEndpoints: readonly Endpoint[] = [
+  publicEndpoint({
+    method: "GET",
+    path: "/healthz",
+    tag: "Service",
+    unmetered: true,
+    summary: "Whether the process is alive",
+    success: { status: 200, description: "Alive.", schemas: [health] },
+    handle: ({ service }) => ({ status: "Healthy", version: service.version }),
+  }),
+  publicEndpoint({
+    method: "GET",
+    path: "/readyz",
+    tag: "Service",
+    unmetered: true,
+    summary: "Whether the server can serve: its store, the open batches, and what its host checks besides",
+    success: { status: 200, description: "Ready.", schemas: [readiness] },
+    errors: ["not_ready"],
+    async handle({ service }) {
+      if (service.draining()) throw new ServerError("shutting_down");
+      const found = await Promise.all(
+        Object.entries(service.checks).map(async ([name, check]) => {
+          const [detail, failed] = await check().then(
+            (text) => [text, false] as const,
+            (error: unknown) => [error instanceof Error ? error.message : "failed", true] as const,
+          );
+          return { name, detail, failed };
+        }),
+      );
+      const issues = found.flatMap(({ name, detail, failed }) =>
+        failed ? [{ pointer: `/checks/${name}`, code: "not_ready" as const, detail }] : [],
+      );
+      if (issues.length > 0) throw new ServerError("not_ready", undefined, { issues });
+      return { status: "Ready", checks: Object.fromEntries(found.map(({ name, detail }) => [name, detail])) };
+    },
+  }),
+];

@@ -1,0 +1,31 @@
+import type { Endpoint } from "../endpoint.ts";
+import { assetEndpoints } from "./assets.ts";
+import { batchEndpoints } from "./batches.ts";
+import { healthEndpoints } from "./health.ts";
+import { limitEndpoints } from "./limits.ts";
+import { mintEndpoints } from "./mint.ts";
+import { openApiEndpoints } from "./openapi.ts";
+import { publicVaultEndpoints } from "./public.ts";
+import { stateEndpoints } from "./state.ts";
+import { tokenEndpoints } from "./token.ts";
+import { transactionEndpoints } from "./transactions.ts";
+import { userEndpoints } from "./users.ts";
+import { vaultEndpoints } from "./vaults.ts";
+import { withdrawalEndpoints } from "./withdrawals.ts";
+
+/** Every route of the API, in the order of the documentation. */
+export const ENDPOINTS: readonly Endpoint[] = [
+  ...mintEndpoints,
+  ...transactionEndpoints,
+  ...assetEndpoints,
+  ...userEndpoints,
+  ...vaultEndpoints,
+  ...withdrawalEndpoints,
+  ...batchEndpoints,
+  ...publicVaultEndpoints,
+  ...stateEndpoints,
+  ...limitEndpoints,
+  ...tokenEndpoints,
+  ...healthEndpoints,
+  ...openApiEndpoints,
+];

@@ -1,0 +1,29 @@
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { limits } from "../schemas/service.ts";
+import type { Service } from "../service.ts";
+import { MAX_IDEMPOTENCY_KEY } from "./mint.ts";
+
+/** The limits of a server, as they are shown in `GET /api/v1/limits` and in the OpenAPI document. */
+export function limitsOf({ engine, bodyBytes, requestTimeoutSeconds, rateLimits }: Omit<Service, "document">) {
+  return {
+    usersPerRequest: engine.limits.usersPerRequest,
+    mintsPerRequest: engine.limits.mintsPerRequest,
+    bodyBytes,
+    requestTimeoutSeconds,
+    pageEntries: 100,
+    idempotencyKeyCharacters: MAX_IDEMPOTENCY_KEY,
+    rateLimit: rateLimits.key,
+  };
+}
+
+export const limitEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "GET",
+    path: "/api/v1/limits",
+    tag: "Service",
+    access: "any",
+    summary: "The limits of this server",
+    success: { status: 200, description: "The limits.", schemas: [limits] },
+    handle: ({ service }) => limitsOf(service),
+  }),
+];

@@ -1,0 +1,19 @@
+import { type Endpoint, publicEndpoint } from "../endpoint.ts";
+import { vaultParams, vaultProof } from "../schemas/vaults.ts";
+import { proofToWire } from "../wire.ts";
+
+/** Reads of single vaults for anyone: batch data is public, and holds nothing of tenants. */
+export const publicVaultEndpoints: readonly Endpoint[] = [
+  publicEndpoint({
+    method: "GET",
+    path: "/public/v1/vaults/{vaultId}/proof",
+    tag: "Vaults",
+    summary: "A vault's content and its path to its batch root",
+    params: vaultParams,
+    success: { status: 200, description: "The proof, verified before it was sent.", schemas: [vaultProof] },
+    errors: ["vault_not_found", "proof_not_ready"],
+    async handle({ service: { engine }, params }) {
+      return proofToWire(await engine.vaultProof(params.vaultId));
+    },
+  }),
+];

@@ -1,0 +1,19 @@
+import { type Endpoint, endpoint, publicEndpoint } from "../endpoint.ts";
+import { state } from "../schemas/batches.ts";
+import type { Service } from "../service.ts";
+import { stateToWire } from "../wire.ts";
+
+const definition = {
+  method: "GET",
+  tag: "State",
+  summary: "State roots and commitment: of all sealed batches, and of those that L1 has committed",
+  success: { status: 200, description: "The state.", schemas: [state] },
+  async handle({ service: { engine } }: { service: Service }) {
+    return stateToWire(engine, engine.state(), await engine.committedState());
+  },
+} as const;
+
+export const stateEndpoints: readonly Endpoint[] = [
+  endpoint({ ...definition, path: "/api/v1/state", access: "read" }),
+  publicEndpoint({ ...definition, path: "/public/v1/state" }),
+];

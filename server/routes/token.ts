@@ -1,0 +1,72 @@
+import { z } from "zod";
+import { MintmarkError, SCOPES, type Scope } from "../../core/index.ts";
+import { TOKEN_SECONDS } from "../access-token.ts";
+import { type Endpoint, FORM, publicEndpoint } from "../endpoint.ts";
+import { requestComponent } from "../schemas/common.ts";
+import { accessToken } from "../schemas/service.ts";
+
+const tokenBody = requestComponent(
+  "TokenRequest",
+  z.strictObject({
+    grant_type: z.literal("client_credentials"),
+    client_id: z.string().min(1).max(128).optional().meta({ description: "The API key's id." }),
+    client_secret: z.string().min(1).max(256).optional().meta({ description: "The API key." }),
+    scope: z.string().max(256).optional().meta({ description: "Fewer scopes than the key has, with spaces between." }),
+  }),
+);
+
+export const tokenEndpoints: readonly Endpoint[] = [
+  publicEndpoint({
+    method: "POST",
+    path: "/oauth/token",
+    tag: "Tokens",
+    summary: "Exchange an API key for a bearer token of 15 minutes (OAuth 2 client credentials)",
+    description: "The client's id and secret go into the form, or into `Authorization: Basic`.",
+    bodyType: FORM,
+    body: tokenBody,
+    success: { status: 200, description: "The token.", schemas: [accessToken] },
+    errors: [
+      "credentials_missing",
+      "credentials_invalid",
+      "credentials_expired",
+      "application_suspended",
+      "scope_missing",
+    ],
+    async handle({ service: { engine, tokens }, body, request, reply }) {
+      const { id, secret } = clientOf(body, request.headers.authorization);
+      const principal = await engine.authenticate(secret);
+      if (principal.keyId !== id) throw new MintmarkError("credentials_invalid");
+      const scopes = scopesOf(body.scope, principal.scopes);
+      reply.header("cache-control", "no-store");
+      return {
+        access_token: await tokens.issue(principal, scopes),
+        token_type: "Bearer",
+        expires_in: TOKEN_SECONDS,
+        scope: scopes.join(" "),
+      };
+    },
+  }),
+];
+
+function clientOf(body: z.output<typeof tokenBody>, authorization: string | undefined) {
+  if (authorization !== undefined) return basic(authorization);
+  if (body.client_id === undefined || body.client_secret === undefined) throw new MintmarkError("credentials_missing");
+  return { id: body.client_id, secret: body.client_secret };
+}
+
+/** RFC 6749 2.3.1: both halves are form-encoded before they are joined; ours hold nothing that the encoding changes. */
+function basic(authorization: string) {
+  const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization)?.[1];
+  if (encoded === undefined) throw new MintmarkError("credentials_invalid");
+  const text = Buffer.from(encoded, "base64").toString("latin1");
+  const colon = text.indexOf(":");
+  return { id: text.slice(0, Math.max(0, colon)), secret: text.slice(colon + 1) };
+}
+
+function scopesOf(wanted: string | undefined, granted: readonly Scope[]): readonly Scope[] {
+  if (wanted === undefined) return granted;
+  const names = wanted.split(" ").filter((name) => name !== "");
+  const unknown = names.filter((name) => !granted.some((scope) => scope === name));
+  if (unknown.length > 0) throw new MintmarkError("scope_missing", "The key does not carry every scope asked for.");
+  return SCOPES.filter((scope) => names.includes(scope));
+}

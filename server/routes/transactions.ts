@@ -1,0 +1,33 @@
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { transaction, transactionPage, transactionParams, transactionQuery } from "../schemas/transactions.ts";
+import { pageToWire, transactionToWire } from "../wire.ts";
+
+export const transactionEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "GET",
+    path: "/api/v1/transactions",
+    tag: "Transactions",
+    access: "read",
+    summary: "Mints and withdrawals of the application",
+    description: "A page can be shorter than `limit` and yet have a next one.",
+    query: transactionQuery,
+    success: { status: 200, description: "One page.", schemas: [transactionPage] },
+    errors: ["cursor_invalid"],
+    async handle({ service: { engine }, principal, query }) {
+      return pageToWire(await engine.transactions(principal.applicationId, query), transactionToWire);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/transactions/{transactionId}",
+    tag: "Transactions",
+    access: "read",
+    summary: "One transaction",
+    params: transactionParams,
+    success: { status: 200, description: "The transaction.", schemas: [transaction] },
+    errors: ["transaction_not_found"],
+    async handle({ service: { engine }, principal, params }) {
+      return transactionToWire(await engine.transaction(principal.applicationId, params.transactionId));
+    },
+  }),
+];

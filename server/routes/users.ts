@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { page } from "../schemas/common.ts";
+import { balances, user, userBody, userPage, userParams, userQuery } from "../schemas/users.ts";
+import { vaultPage } from "../schemas/vaults.ts";
+import { balancesToWire, pageToWire, userToWire, vaultToWire } from "../wire.ts";
+
+export const userEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "POST",
+    path: "/api/v1/users",
+    tag: "Users",
+    access: "users",
+    summary: "Register a user with the L1 address that owns its tokens",
+    description: "Repeating it with the same id and address changes nothing and answers the same.",
+    body: userBody,
+    example: {
+      userId: "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a11",
+      ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+    },
+    success: {
+      status: 201,
+      description: "The user.",
+      schemas: [user],
+      headers: { Location: "Path of the user." },
+    },
+    errors: ["user_exists"],
+    async handle({ service: { engine }, principal, body, reply }) {
+      const created = await engine.createUser(principal.applicationId, body);
+      reply.header("location", `/api/v1/users/${created.userId}`);
+      return userToWire(created);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/users",
+    tag: "Users",
+    access: "read",
+    summary: "Users of the application",
+    query: userQuery,
+    success: { status: 200, description: "One page.", schemas: [userPage] },
+    errors: ["cursor_invalid"],
+    async handle({ service: { engine }, principal, query }) {
+      return pageToWire(await engine.users(principal.applicationId, query), userToWire);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/users/{userId}",
+    tag: "Users",
+    access: "read",
+    summary: "One user",
+    params: userParams,
+    success: { status: 200, description: "The user.", schemas: [user] },
+    errors: ["user_not_found"],
+    async handle({ service: { engine }, principal, params }) {
+      return userToWire(await engine.user(principal.applicationId, params.userId));
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/users/{userId}/vaults",
+    tag: "Users",
+    access: "read",
+    summary: "Vaults of one user, oldest first",
+    params: userParams,
+    query: z.strictObject(page),
+    success: { status: 200, description: "One page.", schemas: [vaultPage] },
+    errors: ["user_not_found", "cursor_invalid"],
+    async handle({ service: { engine }, principal: { applicationId }, params: { userId }, query }) {
+      await engine.user(applicationId, userId);
+      return pageToWire(await engine.vaults(applicationId, { ...query, userId }), vaultToWire);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/users/{userId}/balances",
+    tag: "Users",
+    access: "read",
+    summary: "What one user holds, summed over vaults",
+    params: userParams,
+    success: { status: 200, description: "One entry per token.", schemas: [balances] },
+    errors: ["user_not_found"],
+    async handle({ service: { engine }, principal, params }) {
+      return balancesToWire(await engine.balances(principal.applicationId, params.userId));
+    },
+  }),
+];

@@ -1,0 +1,46 @@
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { vault, vaultPage, vaultParams, vaultProof, vaultQuery } from "../schemas/vaults.ts";
+import { pageToWire, proofToWire, vaultToWire } from "../wire.ts";
+
+export const vaultEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "GET",
+    path: "/api/v1/vaults",
+    tag: "Vaults",
+    access: "read",
+    summary: "Vaults of the application, oldest first",
+    query: vaultQuery,
+    success: { status: 200, description: "One page.", schemas: [vaultPage] },
+    errors: ["cursor_invalid"],
+    async handle({ service: { engine }, principal, query }) {
+      return pageToWire(await engine.vaults(principal.applicationId, query), vaultToWire);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/vaults/{vaultId}",
+    tag: "Vaults",
+    access: "read",
+    summary: "One vault",
+    params: vaultParams,
+    success: { status: 200, description: "The vault.", schemas: [vault] },
+    errors: ["vault_not_found"],
+    async handle({ service: { engine }, principal, params }) {
+      return vaultToWire(await engine.vault(principal.applicationId, params.vaultId));
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/vaults/{vaultId}/proof",
+    tag: "Vaults",
+    access: "read",
+    summary: "A vault's path to its batch root",
+    params: vaultParams,
+    success: { status: 200, description: "The proof, verified before it was sent.", schemas: [vaultProof] },
+    errors: ["vault_not_found", "proof_not_ready"],
+    async handle({ service: { engine }, principal, params: { vaultId } }) {
+      await engine.vault(principal.applicationId, vaultId);
+      return proofToWire(await engine.vaultProof(vaultId));
+    },
+  }),
+];

@@ -1,0 +1,56 @@
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { withdrawal, withdrawalBody, withdrawalParams } from "../schemas/withdrawals.ts";
+import { withdrawalToWire } from "../wire.ts";
+
+export const withdrawalEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "POST",
+    path: "/api/v1/withdrawals",
+    tag: "Withdrawals",
+    access: "withdraw",
+    summary: "Withdraw from a vault to L1 with its owner's signature",
+    description:
+      "The quantity is reserved at once; the withdrawal is sent to L1 when the vault's batch is committed there and has matured.",
+    body: withdrawalBody,
+    example: {
+      vaultId: "9223372036854775808",
+      quantity: "1",
+      deadline: "1893456000",
+      signature: `0x${"00".repeat(65)}`,
+    },
+    success: {
+      status: 202,
+      description: "Accepted.",
+      schemas: [withdrawal],
+      headers: { Location: "Path of the withdrawal." },
+    },
+    errors: [
+      "vault_not_found",
+      "withdrawal_pending",
+      "amount_out_of_range",
+      "insufficient_balance",
+      "signature_invalid",
+      "deadline_invalid",
+      "mint_unwithdrawable",
+      "l1_failed",
+    ],
+    async handle({ service: { engine }, principal, body, reply }) {
+      const accepted = await engine.requestWithdrawal(principal, body);
+      reply.code(202).header("location", `/api/v1/withdrawals/${accepted.withdrawalId}`);
+      return withdrawalToWire(accepted);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/withdrawals/{withdrawalId}",
+    tag: "Withdrawals",
+    access: "read",
+    summary: "One withdrawal",
+    params: withdrawalParams,
+    success: { status: 200, description: "The withdrawal.", schemas: [withdrawal] },
+    errors: ["withdrawal_not_found"],
+    async handle({ service: { engine }, principal, params }) {
+      return withdrawalToWire(await engine.withdrawal(principal.applicationId, params.withdrawalId));
+    },
+  }),
+];

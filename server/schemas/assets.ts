@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { STANDARDS, type Standard } from "../../core/index.ts";
+import {
+  flag,
+  outAddress,
+  outDecimal,
+  outHash,
+  outUuid,
+  page,
+  pageOf,
+  responseComponent,
+  standard,
+  uuid,
+} from "./common.ts";
+
+export const asset = responseComponent(
+  "Asset",
+  z.strictObject({
+    assetId: outUuid,
+    standard,
+    assetType: outHash.meta({ description: "StarkEx asset type." }),
+    chainId: outDecimal,
+    contractAddress: outAddress,
+    name: z.string(),
+    symbol: z.string(),
+    decimals: z.int(),
+    quantum: outDecimal.meta({ description: "Base units of the token in one unit here." }),
+    blobScheme: z.enum(["mintmark", "imx"]),
+    supplyCap: outDecimal.nullable(),
+    minted: outDecimal,
+    whitelisted: z.boolean(),
+    enabled: z.boolean().meta({ description: "For the application that asks." }),
+    registered: z.boolean().meta({ description: "In the settlement contract's registry on L1." }),
+    minterLocked: z.boolean().nullable().meta({
+      description: "Whether the token's minter role can never be revoked; null when L1 has not been asked.",
+    }),
+    mintable: z.boolean(),
+    mintingAvailable: z.boolean().meta({ description: "Whether a mint would be taken now." }),
+    unavailableReason: z.string().nullable(),
+  }),
+);
+
+export const assetPage = responseComponent("AssetPage", pageOf(asset));
+export const assetParams = z.strictObject({ assetId: uuid });
+
+const assetTypes = [...STANDARDS, ...STANDARDS.map((name) => `mintable-${name}` as const)];
+const assetType = z.enum(assetTypes);
+export type AssetType = z.output<typeof assetType>;
+
+export const assetQuery = z.strictObject({
+  assetType: z
+    .union([assetType, z.array(assetType)])
+    .transform((given) => (typeof given === "string" ? [given] : given))
+    .optional()
+    .meta({ description: "Repeat it for any of several." }),
+  mintable: flag.optional(),
+  enabled: flag.optional(),
+  symbol: z.string().min(1).max(64).optional(),
+  ...page,
+});
+
+/**
+ * The standards that an `assetType` filter lets through. Every asset of this service is mintable, so `mintable-erc20` asks for the same
+ * as `erc20`.
+ */
+export function standardsOf(types: readonly AssetType[]): readonly Standard[] {
+  return STANDARDS.filter((name) => types.includes(name) || types.includes(`mintable-${name}`));
+}

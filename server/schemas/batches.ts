@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { batchId, mode, outDecimal, outHash, outTime, page, pageOf, responseComponent } from "./common.ts";
+
+const BATCH_STATUSES = ["open", "sealed", "submitted", "settled", "finalized"] as const;
+
+export const batch = responseComponent(
+  "Batch",
+  z.strictObject({
+    batchId: z.string(),
+    mode,
+    batchNumber: z.int(),
+    vaultCount: z.int(),
+    status: z.enum(BATCH_STATUSES),
+    batchRoot: outHash.nullable(),
+    dataHash: outHash.nullable(),
+    stateRoot: outHash.nullable().meta({ description: "Root of the mode's state tree after this batch." }),
+    l1TxHash: outHash.nullable(),
+    l1BlockNumber: outDecimal.nullable(),
+    committedAt: outDecimal.nullable().meta({ description: "L1 block time, seconds since 1970." }),
+    l1Sequence: outDecimal.nullable().meta({ description: "Global order of commits on L1." }),
+    timestamps: z.partialRecord(z.enum(BATCH_STATUSES), outTime),
+  }),
+);
+
+export const batchPage = responseComponent("BatchPage", pageOf(batch));
+export const batchQuery = z.strictObject({ mode: mode.optional(), ...page });
+export const batchParams = z.strictObject({ batchId });
+
+const roots = z.strictObject({
+  countValidium: z.int(),
+  countRollup: z.int(),
+  rootValidium: outHash,
+  rootRollup: outHash,
+  commitment: outHash,
+});
+
+export const state = responseComponent(
+  "State",
+  z.strictObject({
+    chainId: outDecimal,
+    contract: z.string(),
+    engineVersion: z.int(),
+    sealed: roots.meta({ description: "Over all sealed batches." }),
+    committed: roots.meta({ description: "Over the batches that L1 has committed." }),
+  }),
+);

@@ -1,0 +1,115 @@
+import { z } from "zod";
+import { type Hex, MAX_AMOUNT, MODES, STANDARDS } from "../../core/index.ts";
+
+/** Schemas that the OpenAPI document names: what callers send, and what they get. */
+export const requestComponents = z.registry<{ id: string }>();
+export const responseComponents = z.registry<{ id: string }>();
+
+/** Names a schema of something that callers send. */
+export function requestComponent<S extends z.ZodType>(id: string, schema: S): S {
+  requestComponents.add(schema, { id });
+  return schema;
+}
+
+/** Names a schema of something that callers get. */
+export function responseComponent<S extends z.ZodType>(id: string, schema: S): S {
+  responseComponents.add(schema, { id });
+  return schema;
+}
+
+// ---- values, in both directions
+
+const HEX = /^0x[0-9a-fA-F]*$/;
+const MAX_VAULT_ID = (1n << 64n) - 1n;
+
+/** UUID of any version, in any case; lower case inside. */
+export const uuid = z.guid().transform((text) => text.toLowerCase());
+
+/** `0x` and 20 bytes of hex in any case; lower case inside. No checksum is asked of it. */
+export const address = hexOf("an address: 0x and 40 hex digits", 20);
+
+/** `0x` and whole bytes of hex, at most `maxBytes`. */
+export function hexUpTo(maxBytes: number) {
+  return z
+    .string()
+    .max(2 + 2 * maxBytes)
+    .regex(/^0x(?:[0-9a-fA-F]{2})*$/, "Give 0x and an even number of hex digits.")
+    .transform((text) => text.toLowerCase() as Hex);
+}
+
+function hexOf(what: string, bytes: number) {
+  return z
+    .string()
+    .regex(new RegExp(`^0x[0-9a-fA-F]{${bytes * 2}}$`), `Give ${what}.`)
+    .transform((text) => text.toLowerCase() as Hex);
+}
+
+/** A whole number of at most `max` in decimal digits; bigint inside. */
+function decimal(max: bigint) {
+  return z
+    .string()
+    .max(20)
+    .regex(/^(?:0|[1-9]\d*)$/, "Give a whole number in decimal digits, without leading zeros.")
+    .transform(BigInt)
+    .refine((value) => value <= max, `Give at most ${max}.`);
+}
+
+/** A vault's id: a u64 in decimal digits. */
+export const vaultId = decimal(MAX_VAULT_ID);
+
+/** A quantized amount in decimal digits. The core checks its bounds. */
+export const amount = decimal(MAX_AMOUNT);
+
+/** Seconds since 1970. */
+export const seconds = decimal(MAX_VAULT_ID);
+
+/** `validium-12`, `zk-rollup-3`. */
+export const batchId = z.string().regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");
+
+export const mode = z.enum(MODES);
+export const standard = z.enum(STANDARDS);
+
+/** An RFC 3339 time with zone; milliseconds since 1970 inside. */
+export const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+/** `true` or `false` in a query string. */
+export const flag = z.enum(["true", "false"]).transform((text) => text === "true");
+
+// ---- values in answers
+
+export const outUuid = z.guid();
+export const outHex = z.string().regex(HEX).meta({ description: "0x and lower-case hex." });
+export const outHash = z.string().regex(/^0x[0-9a-f]{64}$/);
+export const outAddress = z.string().regex(/^0x[0-9a-f]{40}$/);
+export const outDecimal = z.string().regex(/^\d+$/).meta({ description: "A whole number in decimal digits." });
+export const outTime = z.iso.datetime();
+
+// ---- pages
+
+/** Query parameters of every list. */
+export const page = {
+  limit: z
+    .string()
+    .regex(/^(?:[1-9]\d?|100)$/, "Give a whole number from 1 to 100.")
+    .transform(Number)
+    .optional()
+    .meta({ description: "Most entries of the page, 1 to 100; 50 when absent." }),
+  cursor: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .meta({ description: "`pagination.nextCursor` of the page before, with the same filters." }),
+};
+
+/** A page of `schema`. */
+export function pageOf<S extends z.ZodType>(schema: S) {
+  return z.strictObject({
+    data: z.array(schema),
+    pagination: z.strictObject({
+      nextCursor: z.string().nullable(),
+      hasMore: z.boolean(),
+      limit: z.number().int(),
+    }),
+  });
+}

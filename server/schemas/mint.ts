@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { STATUSES } from "../../core/index.ts";
+import { flag, mode, outDecimal, outUuid, requestComponent, responseComponent } from "./common.ts";
+import { vault } from "./vaults.ts";
+
+/** The body of a mint, for the documentation: the core itself validates it, and reports every bad entry at once. */
+export const mintBody = requestComponent(
+  "MintRequest",
+  z.strictObject({
+    users: z
+      .array(
+        z.strictObject({
+          userId: z.guid().meta({ description: "A user of the application." }),
+          mints: z
+            .array(
+              z.strictObject({
+                mintingBlob: z.string().meta({
+                  description:
+                    '`""` for ERC-20; otherwise hex of the identifier text, with or without 0x, 1 to 255 bytes.',
+                }),
+                assetId: z.guid(),
+                amount: z.union([z.int().min(1), z.string().regex(/^[1-9]\d{0,18}$/)]).meta({
+                  description:
+                    "Quantized units, 1 to 2^63 - 1; 1 for ERC-721. An integer, or a decimal string, which is needed from 2^53 on: a number that would be rounded is refused.",
+                }),
+                dataAvailabilityMode: mode,
+              }),
+            )
+            .min(1),
+        }),
+      )
+      .min(1),
+  }),
+);
+
+export const mintQuery = z.strictObject({
+  dryRun: flag.optional().meta({ description: "`true` checks everything and mints nothing." }),
+});
+
+export const mintTransaction = responseComponent(
+  "MintTransaction",
+  z.strictObject({
+    transactionId: z.string(),
+    userIndex: z.int().min(0).meta({ description: "Position in the request's `users`." }),
+    mintIndex: z.int().min(0).meta({ description: "Position in that user's `mints`." }),
+    vaultId: outDecimal,
+    status: z.enum(STATUSES),
+  }),
+);
+
+export const mintReply = responseComponent(
+  "MintReply",
+  z.strictObject({
+    mintId: outUuid,
+    vaults: z.array(vault).meta({ description: "Every vault that the request touched, once, as it stood after it." }),
+    transactions: z.array(mintTransaction).meta({ description: "One per entry, in request order." }),
+  }),
+);
+
+export const dryRunReply = responseComponent(
+  "DryRunReply",
+  z.strictObject({
+    dryRun: z.literal(true),
+    users: z.int().meta({ description: "Users that the request names." }),
+    mints: z.int().meta({ description: "Entries that would have been minted." }),
+  }),
+);

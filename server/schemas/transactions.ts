@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { STATUSES } from "../../core/index.ts";
+import {
+  batchId,
+  instant,
+  mode,
+  outDecimal,
+  outHash,
+  outHex,
+  outTime,
+  outUuid,
+  page,
+  pageOf,
+  responseComponent,
+  uuid,
+  vaultId,
+} from "./common.ts";
+
+const type = z.enum(["mint", "withdrawal"]);
+
+export const transaction = responseComponent(
+  "Transaction",
+  z.strictObject({
+    transactionId: z.string(),
+    sequence: z.int().meta({ description: "Strictly increasing within the application." }),
+    type,
+    status: z.enum(STATUSES),
+    mintId: outUuid.nullable(),
+    userId: outUuid,
+    vaultId: outDecimal,
+    assetId: outUuid,
+    mintingBlob: outHex,
+    amount: outDecimal,
+    dataAvailabilityMode: mode,
+    batchId: z.string(),
+    l1TxHash: outHash.nullable(),
+    l1BlockNumber: outDecimal.nullable(),
+    failure: z.string().nullable(),
+    timestamps: z
+      .partialRecord(z.enum(STATUSES), outTime)
+      .meta({ description: "When each status was reached; those not reached are absent." }),
+  }),
+);
+
+export const transactionPage = responseComponent("TransactionPage", pageOf(transaction));
+
+export const transactionQuery = z.strictObject({
+  status: z.enum(STATUSES).optional(),
+  type: type.optional(),
+  userId: uuid.optional(),
+  assetId: uuid.optional(),
+  vaultId: vaultId.optional(),
+  batchId: batchId.optional(),
+  mintId: uuid.optional(),
+  dataAvailabilityMode: mode.optional(),
+  createdAfter: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
+  createdBefore: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
+  order: z.enum(["asc", "desc"]).optional().meta({ description: "By sequence; newest first when absent." }),
+  ...page,
+});
+
+export const transactionParams = z.strictObject({ transactionId: z.string().min(1).max(80) });

@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { STATUSES } from "../../core/index.ts";
+import {
+  mode,
+  outAddress,
+  outDecimal,
+  outHash,
+  outHex,
+  outTime,
+  outUuid,
+  page,
+  pageOf,
+  responseComponent,
+  uuid,
+  vaultId,
+} from "./common.ts";
+
+export const vault = responseComponent(
+  "Vault",
+  z.strictObject({
+    vaultId: outDecimal,
+    userId: outUuid,
+    ownerAddress: outAddress,
+    assetId: outUuid,
+    assetType: outHash,
+    mintingBlob: outHex,
+    tokenId: outDecimal.nullable().meta({ description: "null for ERC-20." }),
+    dataAvailabilityMode: mode,
+    amount: outDecimal,
+    availableBalance: outDecimal,
+    withdrawnBalance: outDecimal,
+    batchId: z.string(),
+    status: z.enum(STATUSES),
+    createdAt: outTime,
+    updatedAt: outTime,
+  }),
+);
+
+export const vaultPage = responseComponent("VaultPage", pageOf(vault));
+
+export const vaultQuery = z.strictObject({ userId: uuid.optional(), assetId: uuid.optional(), ...page });
+export const vaultParams = z.strictObject({ vaultId });
+
+export const batchHeader = responseComponent(
+  "BatchHeader",
+  z
+    .strictObject({ batchRoot: outHash, vaultCount: z.int(), committedAt: outDecimal, sequence: outDecimal })
+    .meta({ description: "What L1 remembers of a committed batch, as one hash." }),
+);
+
+export const vaultProof = responseComponent(
+  "VaultProof",
+  z.strictObject({
+    vault: z.strictObject({
+      vaultId: outDecimal,
+      chainId: outDecimal,
+      owner: outAddress,
+      assetType: outHash,
+      amount: outDecimal,
+      blob: outHex,
+    }),
+    vaultCount: z.int(),
+    batchRoot: outHash,
+    leaf: outHash,
+    siblings: z.array(outHash).meta({ description: "From the leaf upwards." }),
+    header: batchHeader.nullable().meta({ description: "null until L1 has committed the batch." }),
+  }),
+);

@@ -1,0 +1,54 @@
+import { z } from "zod";
+import {
+  address,
+  amount,
+  hexUpTo,
+  outAddress,
+  outDecimal,
+  outHash,
+  outTime,
+  outUuid,
+  requestComponent,
+  responseComponent,
+  seconds,
+  uuid,
+  vaultId,
+} from "./common.ts";
+
+/** Wallet contracts' signatures can be long; an ECDSA one has 65 bytes. */
+const MAX_SIGNATURE_BYTES = 4096;
+
+export const withdrawalBody = requestComponent(
+  "NewWithdrawal",
+  z.strictObject({
+    vaultId,
+    quantity: amount.meta({ description: "Quantized units, as a decimal string." }),
+    recipient: address.optional().meta({ description: "Default: the owner." }),
+    deadline: seconds.meta({ description: "Seconds since 1970, as signed, as a decimal string." }),
+    signature: hexUpTo(MAX_SIGNATURE_BYTES).meta({
+      description:
+        "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`; domain name Mintmark, version 1, the settlement chain and contract.",
+    }),
+  }),
+);
+
+export const withdrawal = responseComponent(
+  "Withdrawal",
+  z.strictObject({
+    withdrawalId: outUuid,
+    userId: outUuid,
+    vaultId: outDecimal,
+    quantity: outDecimal,
+    recipient: outAddress,
+    withdrawnBefore: outDecimal,
+    deadline: outDecimal,
+    status: z.enum(["accepted", "submitted", "settled", "finalized", "failed"]),
+    l1TxHash: outHash.nullable(),
+    l1BlockNumber: outDecimal.nullable(),
+    failure: z.string().nullable(),
+    createdAt: outTime,
+    updatedAt: outTime,
+  }),
+);
+
+export const withdrawalParams = z.strictObject({ withdrawalId: uuid });

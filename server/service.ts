@@ -1,0 +1,21 @@
+import type { Engine } from "../core/index.ts";
+import type { AccessTokens } from "./access-token.ts";
+import type { RateLimits } from "./rate-limit.ts";
+
+/** One look at something that must work for the server to be ready: resolves with what it found, rejects with what is wrong. */
+export type ReadinessCheck = () => Promise<string>;
+
+/** What every route may use. */
+export interface Service {
+  readonly engine: Engine;
+  readonly version: string;
+  readonly tokens: AccessTokens;
+  readonly rateLimits: RateLimits;
+  readonly bodyBytes: number;
+  readonly requestTimeoutSeconds: number;
+  readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  /** The OpenAPI document of this server. */
+  document(): unknown;
+  /** Whether the server has begun to shut down. */
+  draining(): boolean;
+}
