@@ -1,0 +1,45 @@
+import { encodeModule, type WasmFunction } from "./binary.ts";
+import { foldFunction } from "./fold.ts";
+import { scalarLanes, vectorLanes } from "./lanes.ts";
+import { CONSTANTS, MEMORY_PAGES } from "./layout.ts";
+import { messagesFunction, twinMessagesFunction } from "./messages.ts";
+import { pairsFunction } from "./pairs.ts";
+import { roundConstants } from "./permutation.ts";
+import { absorbFunction, absorbTwinFunction, finishFunction, padFunction } from "./sponge.ts";
+
+/** The form of the module: one state at a time in integers, or also two at a time in vectors. */
+export type ModuleForm = "scalar" | "simd";
+
+/** What the module exports. All arguments are addresses in its memory or counts; see the functions' own files. */
+export interface KeccakExports {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  readonly pairs: (input: number, output: number, count: number, prefix: bigint) => void;
+  readonly fold: (input: number, height: number, position: number, prefix: bigint) => void;
+  readonly absorb: (input: number, blocks: number) => void;
+  readonly finish: (input: number, length: number, output: number) => void;
+  readonly messages: (ends: number, count: number, start: number, delta: number, output: number) => void;
+  /** Only in the simd form: `count` is even. */
+  readonly twinPairs?: (input: number, output: number, count: number, prefix: bigint) => void;
+  readonly twinMessages?: (ends: number, count: number, start: number, delta: number, output: number) => void;
+}
+
+/** Writes the whole module: about 6 KB, with the vector functions about 13 KB. */
+export function keccakModule(form: ModuleForm): Uint8Array<ArrayBuffer> {
+  const functions: WasmFunction[] = [];
+  // Functions call one another by index, so each is written after the ones it calls.
+  const define = (written: WasmFunction): number => functions.push(written) - 1;
+  const pairs = define(pairsFunction("pairs", scalarLanes));
+  define(foldFunction("fold", pairs));
+  const pad = define(padFunction("pad"));
+  const absorb = define(absorbFunction("absorb"));
+  const finish = define(finishFunction("finish", pad, absorb));
+  define(messagesFunction("messages", absorb, finish));
+  if (form === "simd") {
+    define(pairsFunction("twinPairs", vectorLanes));
+    const absorbTwin = define(absorbTwinFunction("absorbTwin"));
+    define(twinMessagesFunction("twinMessages", pad, absorbTwin));
+  }
+  const data = new Uint8Array(CONSTANTS + roundConstants().length);
+  data.set(roundConstants(), CONSTANTS);
+  return encodeModule({ functions, memoryPages: MEMORY_PAGES, data });
+}

@@ -1,0 +1,46 @@
+import { type WasmFunction, wasmFunction } from "./binary.ts";
+import { branchIf, type Code, i32, i64, local, loop } from "./instructions.ts";
+import type { LaneKind } from "./lanes.ts";
+import { Permutation } from "./permutation.ts";
+
+/** Lanes of a 65-byte message's only block that hold none of it and no padding. */
+const ZERO_LANES = [9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, 24];
+
+/**
+ * `(input: i32, output: i32, count: i32, prefix: i64)`: hashes `prefix(1) ‖ pair(64)` for `count` pairs, which is a multiple of
+ * `kind.states` and not 0. Digests may overwrite the pairs from their beginning: each is written after its pair was read.
+ *
+ * The 65 bytes are one block, made from the pair without a copy. Lane i > 0 holds the pair's bytes from 8i - 1:
+ *
+ * ```
+ *   lane 0              lane 1           …   lane 8                lane 16
+ *   prefix p0 … p6      p7 p8 … p14          p63 01 00 … 00        00 … 00 80
+ * ```
+ */
+export function pairsFunction(name: string, kind: LaneKind): WasmFunction {
+  return wasmFunction(name, ["i32", "i32", "i32", "i64"], (frame) => {
+    const [input, output, count, prefix] = [0, 1, 2, 3];
+    const permutation = new Permutation(kind, frame);
+    const states = Array.from({ length: kind.states }, (_, i) => i);
+    const pairs = (offset: number): Code =>
+      kind.gather(
+        states.map((i) => (i === 0 ? local.get(input) : i32.add(local.get(input), i32.const(64 * i)))),
+        offset,
+      );
+    const lane = (i: number): Code => {
+      if (i === 0) return kind.or(kind.shl(pairs(0), 8), kind.splat(local.get(prefix)));
+      if (i === 8) return kind.or(kind.shrU(pairs(56), 56), kind.splat(i64.const(0x0100n)));
+      if (i === 16) return kind.splat(i64.const(1n << 63n));
+      return pairs(8 * i - 1);
+    };
+    const digests = states.map((i) => i32.add(local.get(output), i32.const(32 * i)));
+    return loop(
+      ...permutation.input.map((held, i) => (ZERO_LANES.includes(i) ? [] : local.set(held, lane(i)))),
+      permutation.code(ZERO_LANES, 4),
+      ...permutation.input.slice(0, 4).map((held, i) => kind.scatter(digests, held, 8 * i)),
+      local.set(input, i32.add(local.get(input), i32.const(64 * kind.states))),
+      local.set(output, i32.add(local.get(output), i32.const(32 * kind.states))),
+      branchIf(0, local.tee(count, i32.sub(local.get(count), i32.const(kind.states)))),
+    );
+  });
+}

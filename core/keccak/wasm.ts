@@ -1,0 +1,140 @@
+import type { KeccakKernel } from "./kernel.ts";
+import { ENDS, INPUT, INPUT_BYTES, MAX_MESSAGES, OUTPUT, RATE } from "./layout.ts";
+import { type KeccakExports, keccakModule, type ModuleForm } from "./module.ts";
+
+/** The part of the WebAssembly interface that is used here; absent where a runtime has none or forbids it. */
+interface WebAssemblyInterface {
+  validate(bytes: Uint8Array<ArrayBuffer>): boolean;
+  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
+  readonly Instance: new (module: object) => { readonly exports: unknown };
+}
+
+const CHUNK_PAIRS = INPUT_BYTES / 64;
+const CHUNK_BLOCKS = Math.floor(INPUT_BYTES / RATE);
+
+/** Whether this runtime runs a form of the module; the module itself is the probe. */
+export function wasmSupports(form: ModuleForm): boolean {
+  return compiled(form) !== undefined;
+}
+
+/**
+ * An instance of the module, wrapped. Each kernel owns one memory of 256 KiB, through which inputs of any size pass in chunks; nothing
+ * of it is visible outside.
+ *
+ * @throws Error when the runtime does not support this form
+ */
+export function wasmKernel(form: ModuleForm): KeccakKernel {
+  const module = compiled(form);
+  if (module === undefined) throw new Error(`this runtime does not support the ${form} form of the keccak module`);
+  return new WasmKernel(form, module.instantiate());
+}
+
+interface CompiledModule {
+  instantiate(): KeccakExports;
+}
+
+const compiledForms = new Map<ModuleForm, CompiledModule | undefined>();
+
+/** Writes and compiles a form once; undefined when the runtime lacks an instruction, or forbids WebAssembly by policy. */
+function compiled(form: ModuleForm): CompiledModule | undefined {
+  if (!compiledForms.has(form)) compiledForms.set(form, compile(form));
+  return compiledForms.get(form);
+}
+
+function compile(form: ModuleForm): CompiledModule | undefined {
+  const engine = (globalThis as { readonly WebAssembly?: WebAssemblyInterface }).WebAssembly;
+  const bytes = keccakModule(form);
+  if (!engine?.validate(bytes)) return undefined;
+  try {
+    const module = new engine.Module(bytes);
+    return { instantiate: () => new engine.Instance(module).exports as KeccakExports };
+  } catch {
+    return undefined;
+  }
+}
+
+class WasmKernel implements KeccakKernel {
+  readonly name: ModuleForm;
+  readonly #wasm: KeccakExports;
+  readonly #memory: Uint8Array<ArrayBuffer>;
+  readonly #ends: Uint32Array<ArrayBuffer>;
+
+  constructor(form: ModuleForm, wasm: KeccakExports) {
+    this.name = form;
+    this.#wasm = wasm;
+    this.#memory = new Uint8Array(wasm.memory.buffer);
+    this.#ends = new Uint32Array(wasm.memory.buffer, ENDS, MAX_MESSAGES);
+  }
+
+  keccak256(message: Uint8Array): Uint8Array<ArrayBuffer> {
+    let rest = message;
+    while (rest.length >= RATE) {
+      const blocks = Math.min(CHUNK_BLOCKS, Math.floor(rest.length / RATE));
+      this.#memory.set(rest.subarray(0, blocks * RATE), INPUT);
+      this.#wasm.absorb(INPUT, blocks);
+      rest = rest.subarray(blocks * RATE);
+    }
+    this.#memory.set(rest, INPUT);
+    this.#wasm.finish(INPUT, rest.length, OUTPUT);
+    return this.#memory.slice(OUTPUT, OUTPUT + 32);
+  }
+
+  hashPairs(input: Uint8Array, output: Uint8Array, count: number, prefix: number): void {
+    for (let done = 0; done < count; done += CHUNK_PAIRS) {
+      const chunk = Math.min(CHUNK_PAIRS, count - done);
+      this.#memory.set(input.subarray(64 * done, 64 * (done + chunk)), INPUT);
+      this.#pairsInPlace(chunk, BigInt(prefix));
+      output.set(this.#memory.subarray(INPUT, INPUT + 32 * chunk), 32 * done);
+    }
+  }
+
+  /** Hashes pairs at INPUT over themselves: two at a time where that is possible, an odd last one alone. */
+  #pairsInPlace(count: number, prefix: bigint): void {
+    const twinPairs = this.#wasm.twinPairs;
+    const together = twinPairs === undefined ? 0 : count & ~1;
+    if (together > 0) twinPairs?.(INPUT, INPUT, together, prefix);
+    if (together < count) this.#wasm.pairs(INPUT + 64 * together, INPUT + 32 * together, count - together, prefix);
+  }
+
+  hashMessages(input: Uint8Array, ends: Uint32Array, output: Uint8Array): void {
+    const hash = this.#wasm.twinMessages ?? this.#wasm.messages;
+    let start = 0;
+    for (let done = 0; done < ends.length; ) {
+      const count = messagesThatFit(ends, done, start);
+      const last = done + count;
+      if (count === 0) {
+        const end = ends[done] ?? start;
+        output.set(this.keccak256(input.subarray(start, end)), 32 * done);
+        start = end;
+        done++;
+        continue;
+      }
+      const end = ends[last - 1] ?? start;
+      this.#memory.set(input.subarray(start, end), INPUT);
+      this.#ends.set(ends.subarray(done, last));
+      hash(ENDS, count, INPUT, INPUT - start, OUTPUT);
+      output.set(this.#memory.subarray(OUTPUT, OUTPUT + 32 * count), 32 * done);
+      start = end;
+      done = last;
+    }
+  }
+
+  foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array, prefix: number): Uint8Array<ArrayBuffer> {
+    this.#memory.set(leaf, INPUT);
+    this.#memory.set(siblings, INPUT + 32);
+    this.#wasm.fold(INPUT, siblings.length / 32, position, BigInt(prefix));
+    return this.#memory.slice(INPUT, INPUT + 32);
+  }
+}
+
+/** How many messages from `first` on, the first of which begins at `start`, fit a chunk; 0 when that one alone is too long. */
+function messagesThatFit(ends: Uint32Array, first: number, start: number): number {
+  let low = 0;
+  let high = Math.min(MAX_MESSAGES, ends.length - first);
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if ((ends[first + middle - 1] ?? start) - start <= INPUT_BYTES) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
