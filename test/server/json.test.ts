@@ -1,0 +1,137 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ServerError } from "../../server/errors.ts";
+import { MAX_DEPTH, parseJson } from "../../server/json.ts";
+
+const read = (text: string) => parseJson(new TextEncoder().encode(text));
+
+function issuesOf(text: string): readonly string[] {
+  try {
+    read(text);
+  } catch (error) {
+    if (!(error instanceof ServerError)) throw error;
+    expect(error.code).toBe("malformed_json");
+    return error.issues.map(({ pointer, detail }) => `${pointer} ${detail.split(" ", 3).join(" ")}`);
+  }
+  throw new Error(`accepted ${text}`);
+}
+
+describe("a body is read exactly or refused", () => {
+  test.each([
+    ['{"amount":9007199254740993}', "/amount 9007199254740993 cannot be"],
+    ['{"amount":9007199254740992}', "/amount 9007199254740992 cannot be"],
+    ['{"amount":-9007199254740992}', "/amount -9007199254740992 cannot be"],
+    ['[{"a/b":1.0000000000000001}]', "/0/a~1b 1.0000000000000001 cannot be"],
+    ["[1,1e400]", "/1 1e400 cannot be"],
+    ["[1e-400]", "/0 1e-400 cannot be"],
+    ['{"a":{"b":1,"b":1}}', "/a/b The key occurs"],
+    ['{"a":1,"\\u0061":2}', "/a The key occurs"],
+    ['{"a":":","a":2}', "/a The key occurs"],
+    ['{"__proto__":{}}', "/__proto__ The key __proto__"],
+    ['{"\\u005f_proto__":{}}', "/__proto__ The key __proto__"],
+  ])("%s is refused", (text, issue) => {
+    expect(issuesOf(text)).toEqual([issue]);
+  });
+
+  test("every bad place is named at once", () => {
+    expect(issuesOf('{"a":1,"a":2,"b":[1e999,{"__proto__":3}]}')).toHaveLength(3);
+  });
+
+  test.each(["", "{", "[1,]", "{'a':1}", "nul", '"\u0000"', "01", "\ufeff{}", "{} {}", "NaN"])(
+    "%j is not JSON",
+    (text) => {
+      expect(issuesOf(text)).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["1.5", 1.5],
+    ["1.50e1", 15],
+    ["100e-2", 1],
+    ["0.1", 0.1],
+    ["-0.0", -0],
+    ["9007199254740991", 9007199254740991],
+    ["9e15", 9e15],
+    ["5e-324", 5e-324],
+  ])("%s is exact enough", (text, value) => {
+    expect(read(text)).toBe(value);
+  });
+
+  test("bytes that are not UTF-8 are refused", () => {
+    expect(() => parseJson(new Uint8Array([0x22, 0xff, 0x22]))).toThrow("UTF-8");
+  });
+
+  test("nesting is bounded", () => {
+    const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+    expect(read(nested(MAX_DEPTH))).toBeInstanceOf(Array);
+    expect(() => read(nested(MAX_DEPTH + 1))).toThrow("deeper");
+    expect(() => read(nested(200_000))).toThrow("deeper");
+  });
+
+  test("a string of a million characters or escapes passes the slow reader", () => {
+    for (const text of ["a".repeat(1_000_000), "\\".repeat(1_000_000), '":,1.5e'.repeat(100_000)]) {
+      expect(read(JSON.stringify([text]))).toEqual([text]);
+    }
+  });
+});
+
+/** JSON text of random values in which keys repeat often; with it, how many keys repeat. Naive twin of the duplicate check. */
+interface Written {
+  readonly text: string;
+  readonly twins: number;
+}
+
+const written: fc.Arbitrary<Written> = fc.letrec<{ value: Written }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small" },
+    fc
+      .oneof(
+        fc.maxSafeInteger(),
+        fc.boolean(),
+        fc.constant(null),
+        fc.string(),
+        fc.constantFrom(":", '"a":', "\\", '\\"'),
+      )
+      .map((value) => ({ text: JSON.stringify(value), twins: 0 })),
+    fc.array(tie("value"), { maxLength: 4 }).map((items) => ({
+      text: `[${items.map(({ text }) => text).join(" , ")}]`,
+      twins: items.reduce((sum, { twins }) => sum + twins, 0),
+    })),
+    fc.array(fc.tuple(fc.constantFrom("a", "b", ":", '"', "\\"), tie("value")), { maxLength: 4 }).map((fields) => ({
+      text: `{${fields.map(([key, { text }]) => `${JSON.stringify(key)} : ${text}`).join(",")}}`,
+      twins:
+        fields.length -
+        new Set(fields.map(([key]) => key)).size +
+        fields.reduce((sum, [, { twins }]) => sum + twins, 0),
+    })),
+  ),
+})).value;
+
+test("what is accepted is what JSON.parse reads, and repeated keys are all found", () => {
+  fc.assert(
+    fc.property(written, ({ text, twins }) => {
+      if (twins === 0) expect(read(text)).toEqual(JSON.parse(text));
+      else expect(issuesOf(text)).toHaveLength(twins);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a number is accepted if and only if it can be written back", () => {
+  const digits = fc.stringMatching(/^(?:0|[1-9]\d{0,20})(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?$/);
+  // The twin compares values as fractions of powers of ten, in bigint.
+  const value = (literal: string) => {
+    const [, whole = "0", fraction = "", exponent = "0"] = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
+    return BigInt(whole + fraction) * 10n ** BigInt(2000 + Number(exponent) - fraction.length);
+  };
+  fc.assert(
+    fc.property(digits, (literal) => {
+      const number = Number(literal);
+      const unsafe = Number.isInteger(number) && !Number.isSafeInteger(number);
+      const exact = Number.isFinite(number) && !unsafe && value(literal) === value(String(number));
+      if (exact) expect(read(literal)).toBe(number);
+      else expect(issuesOf(literal)).toHaveLength(1);
+    }),
+    { numRuns: 1000 },
+  );
+});

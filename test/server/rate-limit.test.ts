@@ -1,0 +1,60 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { addressGroup, TokenBuckets } from "../../server/rate-limit.ts";
+
+describe("token buckets", () => {
+  test("a bucket gives its units, then refills evenly", () => {
+    let now = 0;
+    const buckets = new TokenBuckets("key", { units: 100, windowSeconds: 10 }, () => now);
+    expect(buckets.take("a", 100)).toEqual({ granted: true, remaining: 0, resetSeconds: 10, retrySeconds: 0 });
+    expect(buckets.take("a", 25)).toEqual({ granted: false, remaining: 0, resetSeconds: 10, retrySeconds: 3 });
+    expect(buckets.take("b", 1).granted).toBe(true);
+    now = 2500;
+    expect(buckets.take("a", 25)).toEqual({ granted: true, remaining: 0, resetSeconds: 10, retrySeconds: 0 });
+    now = 1_000_000;
+    expect(buckets.take("a", 0).remaining).toBe(100);
+  });
+
+  test("a clock that steps back neither gives nor takes", () => {
+    let now = 10_000;
+    const buckets = new TokenBuckets("key", { units: 10, windowSeconds: 10 }, () => now);
+    buckets.take("a", 5);
+    now = 0;
+    expect(buckets.take("a", 0).remaining).toBe(5);
+  });
+
+  test("no more is ever granted than the burst and what refilled since", () => {
+    const demand = fc.record({ cost: fc.nat(60), pause: fc.nat(3000) });
+    fc.assert(
+      fc.property(fc.array(demand, { maxLength: 60 }), (demands) => {
+        let now = 0;
+        let granted = 0;
+        const buckets = new TokenBuckets("key", { units: 50, windowSeconds: 5 }, () => now);
+        for (const { cost, pause } of demands) {
+          now += pause;
+          const grant = buckets.take("a", cost);
+          if (grant.granted) granted += cost;
+          expect(grant.remaining).toBeGreaterThanOrEqual(0);
+          expect(granted).toBeLessThanOrEqual(50 + (now / 1000) * 10 + 1e-6);
+          if (!grant.granted && cost <= 50) {
+            // What it says of waiting is true.
+            now += grant.retrySeconds * 1000;
+            expect(buckets.take("a", cost).granted).toBe(true);
+            granted += cost;
+          }
+        }
+      }),
+    );
+  });
+});
+
+test.each([
+  ["127.0.0.1", "127.0.0.1"],
+  ["::ffff:10.0.0.1", "::ffff:10.0.0.1"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2"],
+  ["2001:db8:1:2::9", "2001:db8:1:2"],
+  ["::1", "0:0:0:0"],
+  ["fe80::1%eth0", "fe80:0:0:0"],
+])("%s is limited as %s", (address, group) => {
+  expect(addressGroup(address)).toBe(group);
+});
