@@ -1,16 +1,12 @@
-import { hasher, NODE_PREFIX } from "./hash.ts";
+import { hasher } from "./hash.ts";
 import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
 
 /** Height of the tallest tree of the protocol, the state tree. */
 export const MAX_HEIGHT = 32;
 
-/** keccak-256 of a node: `0x01 ‖ left ‖ right`; 32 bytes each. */
+/** keccak-256 of a node: `0x01 ‖ left ‖ right`; 32 bytes each. A node is the root of a path of one level. */
 export function hashNode(left: Uint8Array, right: Uint8Array): Uint8Array {
-  const preimage = new Uint8Array(1 + 2 * HASH_BYTES);
-  preimage[0] = NODE_PREFIX;
-  preimage.set(left, 1);
-  preimage.set(right, 1 + HASH_BYTES);
-  return hasher.digest(preimage);
+  return hasher.digestPath(left, 0, right);
 }
 
 /**
@@ -53,15 +49,10 @@ export function treeHeight(count: number): number {
  *
  * @param leaf - 32 bytes
  * @param position - 0 to 2^32 - 1
- * @param siblings - 32 bytes a level, back to back, from the leaf upwards
+ * @param siblings - 32 bytes a level, back to back, from the leaf upwards; at most 32
  */
 export function foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array): Uint8Array {
-  let root = leaf;
-  for (let level = 0; level < siblings.length / HASH_BYTES; level++) {
-    const sibling = hashAt(siblings, level);
-    root = ((position >>> level) & 1) === 0 ? hashNode(root, sibling) : hashNode(sibling, root);
-  }
-  return root;
+  return hasher.digestPath(leaf, position, siblings);
 }
 
 /** Whether a path leads from a leaf at a position to a root. */

@@ -11,7 +11,7 @@ import { wasmKernel, wasmSupports } from "./wasm.ts";
 
 export { KECCAK_NAMES, type KeccakName } from "./kernel.ts";
 
-/** First byte of a node's preimage. */
+/** First byte of a node's preimage, apart from that of leaves, so that neither can be shown as the other. */
 const NODE_PREFIX = 0x01;
 const MAX_PATH = 32;
 
