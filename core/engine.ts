@@ -1,9 +1,414 @@
-import type { Engine, EngineOptions } from "./engine-types.ts";
+import { authenticate, issueKey, keyView, revokeKey } from "./api-keys.ts";
+import { applicationView, createApplication, suspendApplication } from "./applications.ts";
+import {
+  addAsset,
+  assetMatches,
+  assetView,
+  durableAsset,
+  markAssetRegistered,
+  setEnabled,
+  whitelistAsset,
+} from "./assets.ts";
+import {
+  batchView,
+  committedCount,
+  findBatch,
+  listBatches,
+  openBatch,
+  sealedBatch,
+  sealedCount,
+  stateOver,
+  vaultContent,
+  vaultProof,
+} from "./batches.ts";
+import { Cursors, pageLimit, scopeOf } from "./cursor.ts";
+import type { AssetFilter, Engine, EngineOptions, MintOptions, MintResult, PageOptions } from "./engine-types.ts";
+import { MintmarkError } from "./errors.ts";
+import { EventHub } from "./events.ts";
+import {
+  recordCommitted,
+  recordEvents,
+  recordFinalized,
+  recordReorg,
+  recordSubmitted,
+  recordWithdrawn,
+} from "./l1-events.ts";
+import type { Ledger } from "./ledger.ts";
+import { readLimits } from "./limits.ts";
+import { idempotencyKeyHash, MintTransition, requestDigest } from "./mint.ts";
+import { acceptedResult, presentResult, replayedResult } from "./mint-results.ts";
+import type {
+  ApiKey,
+  Application,
+  Asset,
+  Batch,
+  Mode,
+  Page,
+  Principal,
+  Scope,
+  User,
+  Uuid,
+  Vault,
+  VaultId,
+} from "./model.ts";
+import { MODES } from "./model.ts";
+import { canonicalSettlement, openLedger } from "./opening.ts";
+import { Issues, readMintRequest } from "./request.ts";
+import { closeOpenBatch, sealBatch } from "./seal.ts";
+import { listTransactions, listVaults, readBalances, readTransaction } from "./transactions.ts";
+import { createUser, listUsers, readUser } from "./users.ts";
+import { requireAddress } from "./validate.ts";
+import { batchAt, placeOf, readVault, vaultViews } from "./vaults.ts";
+import { type VerifyOptions, verifyStore } from "./verify.ts";
+import {
+  pendingWithdrawals,
+  readWithdrawal,
+  recordWithdrawalAttempt,
+  recordWithdrawalFailed,
+  recordWithdrawalSubmitted,
+  requestWithdrawal,
+} from "./withdrawals.ts";
 
 export type * from "./engine-types.ts";
 
 /**
  * Opens the engine over a store, and makes the store when it is new.
- * Rejects with `store_locked`, `store_corrupt`, `store_mismatch` or `store_failed`.
+ *
+ * @throws MintmarkError `store_locked`, `store_corrupt`, `store_mismatch`, `store_failed`, or `validation_failed` for bad options
+ * @example
+ * await using engine = await openEngine({ store: "./data", environment: "sandbox", settlement });
  */
-export declare function openEngine(options: EngineOptions): Promise<Engine>;
+export async function openEngine(options: EngineOptions): Promise<Engine> {
+  const limits = readLimits(options.limits);
+  requireAddress("settlement.contract", options.settlement.contract);
+  const settlement = canonicalSettlement(options.settlement);
+  const events = new EventHub();
+  const emit: EventHub["emit"] = (type, event) => events.emit(type, event);
+  const { ledger, secret } = await openLedger({ ...options, settlement }, limits, emit);
+  return new LedgerEngine(ledger, new Cursors(secret), events);
+}
+
+/** Every method looks whether the engine can still be used, and hands on to the module that knows. */
+class LedgerEngine implements Engine {
+  readonly #ledger: Ledger;
+  readonly #cursors: Cursors;
+  readonly #events: EventHub;
+  readonly #minting = new Set<string>();
+  #closing: Promise<void> | null = null;
+
+  constructor(ledger: Ledger, cursors: Cursors, events: EventHub) {
+    this.#ledger = ledger;
+    this.#cursors = cursors;
+    this.#events = events;
+  }
+
+  get settlement() {
+    return this.#ledger.settlement;
+  }
+
+  get environment() {
+    return this.#ledger.environment;
+  }
+
+  get limits() {
+    return this.#ledger.limits;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#ledger.writer.close();
+    await this.#ledger.store.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** The ledger, unless the engine is closed or its store has failed. */
+  get #usable(): Ledger {
+    this.#ledger.writer.ensureUsable();
+    return this.#ledger;
+  }
+
+  async createApplication(application: { readonly applicationId?: Uuid; readonly name: string }): Promise<Application> {
+    return createApplication(this.#usable, application);
+  }
+
+  async application(applicationId: Uuid): Promise<Application> {
+    return applicationView(this.#usable.application(applicationId));
+  }
+
+  async *applications(): AsyncGenerator<Application> {
+    for (const record of this.#usable.applications.values()) yield applicationView(record);
+  }
+
+  async suspendApplication(applicationId: Uuid, suspended: boolean): Promise<Application> {
+    return suspendApplication(this.#usable, applicationId, suspended);
+  }
+
+  async issueKey(applicationId: Uuid, key: Parameters<Engine["issueKey"]>[1] = {}) {
+    return issueKey(this.#usable, applicationId, key);
+  }
+
+  async *keys(applicationId: Uuid): AsyncGenerator<ApiKey> {
+    const { applicationIndex } = this.#usable.application(applicationId);
+    for (const key of this.#ledger.keys.values()) {
+      if (key.applicationIndex === applicationIndex) yield keyView(this.#ledger, key);
+    }
+  }
+
+  async revokeKey(keyId: string): Promise<ApiKey> {
+    return revokeKey(this.#usable, keyId);
+  }
+
+  async addAsset(asset: Parameters<Engine["addAsset"]>[0]): Promise<Asset> {
+    return addAsset(this.#usable, asset);
+  }
+
+  async *allAssets(): AsyncGenerator<Asset> {
+    for (const asset of this.#usable.assets.values()) yield assetView(this.#ledger, asset, null);
+  }
+
+  async whitelistAsset(assetId: Uuid, whitelisted: boolean): Promise<Asset> {
+    return whitelistAsset(this.#usable, assetId, whitelisted);
+  }
+
+  async markAssetRegistered(assetId: Uuid, facts: { readonly minterLocked?: boolean | null } = {}): Promise<Asset> {
+    return markAssetRegistered(this.#usable, assetId, facts.minterLocked ?? null);
+  }
+
+  async authenticate(token: string): Promise<Principal> {
+    return authenticate(this.#usable, token);
+  }
+
+  async createUser(applicationId: Uuid, user: Parameters<Engine["createUser"]>[1]): Promise<User> {
+    return createUser(this.#usable, applicationId, user);
+  }
+
+  async user(applicationId: Uuid, userId: Uuid): Promise<User> {
+    return readUser(this.#usable, applicationId, userId);
+  }
+
+  async users(applicationId: Uuid, page: PageOptions = {}): Promise<Page<User>> {
+    return listUsers(this.#usable, this.#cursors, applicationId, page);
+  }
+
+  async enableAsset(applicationId: Uuid, assetId: Uuid): Promise<Asset> {
+    return setEnabled(this.#usable, applicationId, assetId, true);
+  }
+
+  async disableAsset(applicationId: Uuid, assetId: Uuid): Promise<Asset> {
+    return setEnabled(this.#usable, applicationId, assetId, false);
+  }
+
+  async asset(applicationId: Uuid, assetId: Uuid): Promise<Asset> {
+    const { applicationIndex } = this.#usable.application(applicationId);
+    return assetView(this.#ledger, durableAsset(this.#ledger, assetId), applicationIndex);
+  }
+
+  async assets(applicationId: Uuid, filter: AssetFilter = {}): Promise<Page<Asset>> {
+    const { applicationIndex } = this.#usable.application(applicationId);
+    const limit = pageLimit(filter.limit);
+    const scope = scopeOf("assets", applicationId, filter);
+    const after = this.#cursors.read(filter.cursor, scope) ?? -1;
+    const found = [...this.#ledger.assets.values()]
+      .filter(({ assetIndex }) => assetIndex > after)
+      .map((record) => ({ at: record.assetIndex, asset: assetView(this.#ledger, record, applicationIndex) }))
+      .filter(({ asset }) => assetMatches(asset, filter));
+    const page = found.slice(0, limit);
+    const last = page.at(-1);
+    const nextCursor = found.length > limit && last ? this.#cursors.issue(last.at, scope) : null;
+    return { data: page.map(({ asset }) => asset), nextCursor, hasMore: nextCursor !== null, limit };
+  }
+
+  async mint(principal: Principal, request: unknown, options: MintOptions = {}): Promise<MintResult> {
+    const ledger = this.#usable;
+    requireScope(principal, "mint");
+    const issues = new Issues();
+    const read = readMintRequest(request, ledger.limits, issues);
+    const key = options.idempotencyKey;
+    if (key === undefined)
+      return this.#mint(new MintTransition(ledger, principal, read, issues, { idempotency: null }), options);
+    const idempotency = { key: idempotencyKeyHash(requireIdempotencyKey(key)), digest: requestDigest(read) };
+    const inFlight = `${principal.applicationId} ${key}`;
+    if (this.#minting.has(inFlight)) throw new MintmarkError("idempotency_in_progress");
+    this.#minting.add(inFlight);
+    try {
+      return await this.#mint(new MintTransition(ledger, principal, read, issues, { idempotency }), options);
+    } finally {
+      this.#minting.delete(inFlight);
+    }
+  }
+
+  async #mint(transition: MintTransition, { signal }: MintOptions): Promise<MintResult> {
+    const ledger = this.#ledger;
+    const { sequence, minted } = await ledger.writer.run(transition, signal);
+    return minted === null ? replayedResult(ledger, sequence) : acceptedResult(ledger, minted, minted.users, false);
+  }
+
+  async checkMint(principal: Principal, request: unknown): Promise<{ readonly users: number; readonly mints: number }> {
+    const ledger = this.#usable;
+    requireScope(principal, "mint");
+    const issues = new Issues();
+    const read = readMintRequest(request, ledger.limits, issues);
+    const options = { idempotency: null, checkOnly: true };
+    await ledger.writer.run(new MintTransition(ledger, principal, read, issues, options));
+    return { users: read.users.length, mints: read.mints.length };
+  }
+
+  async mintResult(applicationId: Uuid, mintId: Uuid): Promise<MintResult> {
+    return presentResult(this.#usable, applicationId, mintId);
+  }
+
+  async transaction(applicationId: Uuid, transactionId: string) {
+    return readTransaction(this.#usable, applicationId, transactionId);
+  }
+
+  async transactions(applicationId: Uuid, filter: Parameters<Engine["transactions"]>[1] = {}) {
+    return listTransactions(this.#usable, this.#cursors, applicationId, filter);
+  }
+
+  async vault(applicationId: Uuid, vaultId: VaultId): Promise<Vault> {
+    const ledger = this.#usable;
+    const { applicationIndex } = ledger.application(applicationId);
+    const place = placeOf(vaultId);
+    batchAt(ledger, place);
+    const vault = await readVault(ledger, place);
+    if (vault.applicationIndex !== applicationIndex) throw new MintmarkError("vault_not_found");
+    const [view] = await vaultViews(ledger, applicationIndex, [{ place, vault }]);
+    if (view === undefined) throw new MintmarkError("vault_not_found");
+    return view;
+  }
+
+  async vaults(applicationId: Uuid, filter: Parameters<Engine["vaults"]>[1] = {}): Promise<Page<Vault>> {
+    return listVaults(this.#usable, this.#cursors, applicationId, filter);
+  }
+
+  async balances(applicationId: Uuid, userId: Uuid) {
+    return readBalances(this.#usable, applicationId, userId);
+  }
+
+  async requestWithdrawal(principal: Principal, request: Parameters<Engine["requestWithdrawal"]>[1]) {
+    requireScope(principal, "withdraw");
+    return requestWithdrawal(this.#usable, principal, request);
+  }
+
+  async withdrawal(applicationId: Uuid, withdrawalId: Uuid) {
+    return readWithdrawal(this.#usable, applicationId, withdrawalId);
+  }
+
+  async seal(mode: Mode): Promise<Batch | null> {
+    const ledger = this.#usable;
+    requireMode(mode);
+    const record = await ledger.writer.alone(async (group) =>
+      ledger.open(mode).vaults.length === 0 ? null : sealBatch(ledger, group, closeOpenBatch(ledger, mode)),
+    );
+    return record === null ? null : batchView(record);
+  }
+
+  openBatch(mode: Mode): Batch {
+    return openBatch(this.#usable, requireMode(mode));
+  }
+
+  async batch(mode: Mode, batchNumber: number): Promise<Batch> {
+    const open = this.openBatch(mode);
+    return open.batchNumber === batchNumber ? open : batchView(findBatch(this.#usable, mode, batchNumber));
+  }
+
+  async batches(filter: Parameters<Engine["batches"]>[0] = {}): Promise<Page<Batch>> {
+    return listBatches(this.#usable, this.#cursors, filter);
+  }
+
+  async sealedBatch(mode: Mode, batchNumber: number) {
+    return sealedBatch(this.#usable, requireMode(mode), batchNumber);
+  }
+
+  async vaultContent(vaultId: VaultId) {
+    return vaultContent(this.#usable, vaultId);
+  }
+
+  async vaultProof(vaultId: VaultId) {
+    return vaultProof(this.#usable, vaultId);
+  }
+
+  state() {
+    const ledger = this.#usable;
+    return stateOver(ledger, sealedCount(ledger, "validium"), sealedCount(ledger, "zk-rollup"));
+  }
+
+  async committedState() {
+    const ledger = this.#usable;
+    return stateOver(ledger, committedCount(ledger, "validium"), committedCount(ledger, "zk-rollup"));
+  }
+
+  settlementCursor(): bigint | null {
+    return this.#usable.durableHead.l1Observed;
+  }
+
+  async recordSubmitted(mode: Mode, batchNumber: number, txHash: Parameters<Engine["recordSubmitted"]>[2]) {
+    return recordSubmitted(this.#usable, requireMode(mode), batchNumber, txHash);
+  }
+
+  async recordEvents(events: Parameters<Engine["recordEvents"]>[0], toBlock: bigint): Promise<void> {
+    return recordEvents(this.#usable, events, toBlock);
+  }
+
+  async recordCommitted(event: Parameters<Engine["recordCommitted"]>[0]): Promise<Batch> {
+    return recordCommitted(this.#usable, event);
+  }
+
+  async recordWithdrawn(event: Parameters<Engine["recordWithdrawn"]>[0]): Promise<void> {
+    return recordWithdrawn(this.#usable, event);
+  }
+
+  async recordFinalized(blockNumber: bigint): Promise<void> {
+    return recordFinalized(this.#usable, blockNumber);
+  }
+
+  async recordReorg(blockNumber: bigint): Promise<void> {
+    return recordReorg(this.#usable, blockNumber);
+  }
+
+  async recordWithdrawalSubmitted(withdrawalId: Uuid, txHash: Parameters<Engine["recordWithdrawalSubmitted"]>[1]) {
+    return recordWithdrawalSubmitted(this.#usable, withdrawalId, txHash);
+  }
+
+  async recordWithdrawalAttempt(withdrawalId: Uuid, failure: string) {
+    return recordWithdrawalAttempt(this.#usable, withdrawalId, failure);
+  }
+
+  async recordWithdrawalFailed(withdrawalId: Uuid, failure: string, l1Time: bigint) {
+    return recordWithdrawalFailed(this.#usable, withdrawalId, failure, l1Time);
+  }
+
+  pendingWithdrawals() {
+    return pendingWithdrawals(this.#usable);
+  }
+
+  on: Engine["on"] = (type, listener) => this.#events.on(type, listener);
+
+  async verify(options: VerifyOptions = {}) {
+    return verifyStore(this.#usable, options);
+  }
+}
+
+function requireScope(principal: Principal, scope: Scope): void {
+  if (!principal.scopes.includes(scope))
+    throw new MintmarkError("scope_missing", `The key does not carry the scope ${scope}.`);
+}
+
+function requireMode(mode: Mode): Mode {
+  if (!MODES.includes(mode)) throw new MintmarkError("validation_failed", `mode must be one of ${MODES.join(", ")}`);
+  return mode;
+}
+
+function requireIdempotencyKey(key: string): string {
+  if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
+    throw new MintmarkError("validation_failed", "an idempotency key is 1 to 255 printable ASCII characters");
+  }
+  return key;
+}

@@ -59,7 +59,7 @@ function decodeContent(number: number, reader: ByteReader): Entry {
 }
 
 /** The whole journal in order. Throws `store_corrupt` at a damaged entry or a gap. */
-export async function* readJournal(store: Store): AsyncGenerator<Journaled> {
+export async function* readJournal(store: Pick<Store, "entries">): AsyncGenerator<Journaled> {
   const prefix = Buffer.from([PREFIX.journal]);
   let sequence = 0;
   for await (const [key, record] of store.entries({ gte: prefix, lt: endOf(prefix) })) {

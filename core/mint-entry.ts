@@ -17,6 +17,8 @@ export interface PlacedMint {
   readonly slot: number;
   /** What the vault held before this entry; 0 for a new vault. */
   readonly amountBefore: bigint;
+  /** ms since the vault was made; 0 for a new vault. */
+  readonly age: number;
   readonly amount: bigint;
   readonly blob: Hex;
 }
@@ -53,8 +55,8 @@ const AMOUNT_BIT = 8;
  * mint       = applicationIndex keyIndex firstSequence mintId:16 open open idempotent:1 [ key:32 digest:32 ]
  *              userCount userCount*( userIndex count ) 1*entry
  * open       = batchNumber slot                       ; validium, then zk-rollup
- * entry      = assetIndex flags:1 [ slot amountBefore ] [ amount ] blobLength:1 blob
- * flags      = 1 mode · 2 the mode's next batch starts here · 4 slot and amountBefore follow · 8 amount follows, else 1
+ * entry      = assetIndex flags:1 [ slot amountBefore age ] [ amount ] blobLength:1 blob
+ * flags      = 1 mode · 2 the mode's next batch starts here · 4 an existing vault · 8 amount follows, else 1
  * ```
  *
  * Numbers without a size are varints.
@@ -94,6 +96,7 @@ export function encodeMint(to: ByteWriter, entry: MintEntry): void {
     if (existing) {
       to.varint(mint.slot);
       to.bigVarint(mint.amountBefore);
+      to.varint(mint.age);
     }
     if (mint.amount !== 1n) to.bigVarint(mint.amount);
     to.u8((mint.blob.length - 2) / 2);
@@ -133,6 +136,16 @@ function decodePlaced(from: ByteReader, next: Record<Mode, { batchNumber: number
   const existing = (flags & EXISTING_BIT) !== 0;
   const slot = existing ? from.varint() : place.slot++;
   const amountBefore = existing ? from.bigVarint() : 0n;
+  const age = existing ? from.varint() : 0;
   const amount = flags & AMOUNT_BIT ? from.bigVarint() : 1n;
-  return { assetIndex, mode, batchNumber: place.batchNumber, slot, amountBefore, amount, blob: from.hex(from.u8()) };
+  return {
+    assetIndex,
+    mode,
+    batchNumber: place.batchNumber,
+    slot,
+    amountBefore,
+    age,
+    amount,
+    blob: from.hex(from.u8()),
+  };
 }

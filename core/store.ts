@@ -1,3 +1,4 @@
+import type { AbstractSnapshot } from "abstract-level";
 import { Level } from "level";
 import type { Database } from "./engine-types.ts";
 import { MintmarkError } from "./errors.ts";
@@ -27,9 +28,11 @@ const OPEN_DATABASES = new WeakSet<Database>();
  */
 export class Store {
   readonly #db: Database;
+  readonly #options: typeof BINARY & { readonly snapshot?: AbstractSnapshot };
 
-  private constructor(db: Database) {
+  private constructor(db: Database, snapshot?: AbstractSnapshot) {
     this.#db = db;
+    this.#options = snapshot === undefined ? BINARY : { ...BINARY, snapshot };
   }
 
   /**
@@ -50,17 +53,17 @@ export class Store {
   }
 
   async get(key: Buffer): Promise<Buffer | undefined> {
-    return guarded(this.#db.get<Buffer, Buffer>(key, BINARY));
+    return guarded(this.#db.get<Buffer, Buffer>(key, this.#options));
   }
 
   /** In the order of the keys; undefined for those that are not there. */
   async getMany(keys: Buffer[]): Promise<(Buffer | undefined)[]> {
-    return keys.length === 0 ? [] : guarded(this.#db.getMany<Buffer, Buffer>(keys, BINARY));
+    return keys.length === 0 ? [] : guarded(this.#db.getMany<Buffer, Buffer>(keys, this.#options));
   }
 
   /** The entries of a range in order, read from one snapshot. */
   async *entries(range: Range): AsyncGenerator<[Buffer, Buffer]> {
-    const iterator = this.#db.iterator<Buffer, Buffer>({ ...range, ...BINARY });
+    const iterator = this.#db.iterator<Buffer, Buffer>({ ...range, ...this.#options });
     try {
       for (;;) {
         const chunk = await guarded(iterator.nextv(256));
@@ -69,6 +72,16 @@ export class Store {
       }
     } finally {
       await iterator.close();
+    }
+  }
+
+  /** Calls `body` with the store as it is now; what is written meanwhile does not show in it. */
+  async frozen<T>(body: (store: Pick<Store, "get" | "getMany" | "entries">) => Promise<T>): Promise<T> {
+    const snapshot = this.#db.snapshot();
+    try {
+      return await body(new Store(this.#db, snapshot));
+    } finally {
+      await snapshot.close();
     }
   }
 

@@ -1,0 +1,181 @@
+import { randomBytes } from "node:crypto";
+import { stateLeaf } from "./commitment.ts";
+import type { EngineEvents, EngineOptions, Limits } from "./engine-types.ts";
+import type { EntryOf } from "./entries.ts";
+import { MintmarkError } from "./errors.ts";
+import { equalBytes, hexToBytes } from "./hex.ts";
+import { encodeEntry, readEntry } from "./journal.ts";
+import { decodeRecord, encodeRecord, type Field } from "./layout.ts";
+import { enablementId, Ledger } from "./ledger.ts";
+import { MODES, type Mode } from "./model.ts";
+import { OpenBatch } from "./open-batch.ts";
+import type { Settlement } from "./ports.ts";
+import { applicationRecord, assetRecord, type BatchRecord, batchRecord, headRecord, keyRecord } from "./records.ts";
+import { contentsOf, sealContents } from "./seal.ts";
+import { endOf, Store } from "./store.ts";
+import { batchDataKey, HEAD_KEY, journalKey, PREFIX, pageRootsKey, SECRET_KEY } from "./store-keys.ts";
+import { batchIdOf, readBatchVaults } from "./vaults.ts";
+
+/** Version of everything this store holds. */
+const FORMAT_VERSION = 1;
+
+export interface Opened {
+  readonly ledger: Ledger;
+  /** 32 random bytes of this store, for cursors. */
+  readonly secret: Buffer;
+}
+
+/**
+ * Opens the store, or makes it, and loads the state. The newest sealed batch of each mode is derived again and compared.
+ * Rejects with `store_locked`, `store_mismatch`, `store_corrupt`, `store_failed`; the store is closed then.
+ */
+export async function openLedger(
+  options: EngineOptions,
+  limits: Limits,
+  emit: <K extends keyof EngineEvents>(type: K, event: EngineEvents[K]) => void,
+): Promise<Opened> {
+  const store = await Store.open(options.store);
+  try {
+    const genesis = genesisOf(options);
+    if ((await store.get(HEAD_KEY)) === undefined) await createStore(store, genesis, options.clock?.() ?? Date.now());
+    await requireSameStore(store, genesis);
+    const ledger = new Ledger(store, options, limits, emit);
+    await load(ledger);
+    const secret = await store.get(SECRET_KEY);
+    if (secret?.length !== 32) throw new MintmarkError("store_corrupt", "The store's secret is missing.");
+    return { ledger, secret };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+function genesisOf({ environment, settlement }: EngineOptions): EntryOf<"genesis"> {
+  const { chainId, contract, engineVersion } = settlement;
+  return { kind: "genesis", formatVersion: FORMAT_VERSION, environment, chainId, contract, engineVersion };
+}
+
+async function createStore(store: Store, genesis: EntryOf<"genesis">, time: number): Promise<void> {
+  for await (const _ of store.entries({ limit: 1 })) {
+    throw new MintmarkError("store_corrupt", "The store holds records but no head; it is not an engine's, or damaged.");
+  }
+  const head = { journalLength: 1, time, userCount: 0, l1Observed: null, l1Finalized: null };
+  await store.write([
+    { type: "put", key: journalKey(0), value: encodeEntry(time, genesis) },
+    { type: "put", key: SECRET_KEY, value: randomBytes(32) },
+    { type: "put", key: HEAD_KEY, value: encodeRecord(headRecord, head) },
+  ]);
+}
+
+/** Throws `store_mismatch` and names what differs. */
+async function requireSameStore(store: Store, expected: EntryOf<"genesis">): Promise<void> {
+  const { entry } = await readEntry(store, 0);
+  if (entry.kind !== "genesis")
+    throw new MintmarkError("store_corrupt", "The journal does not begin with its genesis.");
+  for (const name of ["formatVersion", "environment", "chainId", "contract", "engineVersion"] as const) {
+    const [is, asked] = [String(entry[name]), String(expected[name])];
+    if (is !== asked) throw new MintmarkError("store_mismatch", `The store's ${name} is ${is}, not ${asked}.`);
+  }
+}
+
+async function load(ledger: Ledger): Promise<void> {
+  const stored = await ledger.store.get(HEAD_KEY);
+  if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
+  ledger.head = decodeRecord(headRecord, stored, "The store's head");
+  ledger.durableHead = ledger.head;
+  await requireJournalEnd(ledger);
+  for await (const record of all(ledger.store, PREFIX.application, applicationRecord)) {
+    ledger.applicationIndices.set(record.applicationId, record.applicationIndex);
+    ledger.applications.load(record.applicationIndex, record);
+  }
+  for await (const record of all(ledger.store, PREFIX.key, keyRecord)) {
+    ledger.keyIndices.set(record.keyId, record.keyIndex);
+    ledger.keys.load(record.keyIndex, record);
+  }
+  for await (const record of all(ledger.store, PREFIX.asset, assetRecord)) {
+    ledger.assetIndices.set(record.assetId, record.assetIndex);
+    ledger.assets.load(record.assetIndex, record);
+  }
+  const enablements = Buffer.from([PREFIX.enablement]);
+  for await (const [key] of ledger.store.entries({ gte: enablements, lt: endOf(enablements) })) {
+    ledger.enablements.load(enablementId(key.readUInt32BE(1), key.readUInt32BE(5)), true);
+  }
+  for await (const record of all(ledger.store, PREFIX.batch, batchRecord)) {
+    ledger.batches[record.mode].load(record.batchNumber, record);
+  }
+  for (const mode of MODES) await loadBatches(ledger, mode);
+}
+
+/** The head and the journal are written together: anything else is damage. */
+async function requireJournalEnd({ store, head }: Ledger): Promise<void> {
+  await readEntry(store, head.journalLength - 1);
+  if ((await store.get(journalKey(head.journalLength))) !== undefined) {
+    throw new MintmarkError("store_corrupt", "The journal goes on after the store's head.");
+  }
+}
+
+async function* all<T>(store: Store, prefix: number, field: Field<T>): AsyncGenerator<T> {
+  const start = Buffer.from([prefix]);
+  for await (const [key, record] of store.entries({ gte: start, lt: endOf(start) })) {
+    yield decodeRecord(field, record, `Record ${key.toString("hex")}`);
+  }
+}
+
+async function loadBatches(ledger: Ledger, mode: Mode): Promise<void> {
+  const { history, batches } = { history: ledger.histories[mode], batches: ledger.batches[mode] };
+  let newest: BatchRecord | null = null;
+  let open: BatchRecord | null = null;
+  for (let number = 0; number < batches.latestCount; number++) {
+    const batch = batches.get(number);
+    if (batch === undefined || open !== null)
+      throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
+    if (batch.status === "open") open = batch;
+    else {
+      const { batchNumber, vaultCount, dataHash, batchRoot } = batch;
+      if (dataHash === null || batchRoot === null) throw new MintmarkError("store_corrupt");
+      history.append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
+      newest = batch;
+    }
+  }
+  if (newest !== null) await recheckBatch(ledger, newest);
+  ledger.setOpen(await loadOpen(ledger, mode, open));
+}
+
+async function loadOpen(ledger: Ledger, mode: Mode, record: BatchRecord | null): Promise<OpenBatch> {
+  if (record === null) return new OpenBatch(mode, ledger.histories[mode].count, ledger.head.time, ledger.limits);
+  const open = new OpenBatch(mode, record.batchNumber, record.openedAt, ledger.limits);
+  for (const vault of await readBatchVaults(ledger, mode, record.batchNumber, record.vaultCount)) {
+    open.load(vault, ledger.assetAt(vault.assetIndex).standard);
+  }
+  open.mintCount = record.mintCount;
+  return open;
+}
+
+/** Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt` and names what differs. */
+export async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
+  const { mode, batchNumber, vaultCount } = batch;
+  const vaults = await readBatchVaults(ledger, mode, batchNumber, vaultCount);
+  const contents = contentsOf(mode, batchNumber, vaults, (index) => ledger.assetAt(index));
+  const sealed = sealContents(contents);
+  const [data, pageRoots] = await ledger.store.getMany([
+    batchDataKey(mode, batchNumber),
+    pageRootsKey(mode, batchNumber),
+  ]);
+  const wrong = [
+    sealed.batchRoot !== batch.batchRoot && "root",
+    sealed.dataHash !== batch.dataHash && "data hash",
+    (data === undefined || !equalBytes(data, sealed.data)) && "data",
+    (pageRoots === undefined || !equalBytes(pageRoots, sealed.tree.pageRoots())) && "page roots",
+  ].filter((name) => name !== false);
+  if (wrong.length > 0) {
+    throw new MintmarkError(
+      "store_corrupt",
+      `${batchIdOf(mode, batchNumber)}: ${wrong.join(", ")} do not follow from its vaults.`,
+    );
+  }
+}
+
+/** The settlement with its contract in lower case. */
+export function canonicalSettlement({ chainId, contract, engineVersion }: Settlement): Settlement {
+  return { chainId, contract: contract.toLowerCase() as Settlement["contract"], engineVersion };
+}

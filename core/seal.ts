@@ -1,0 +1,79 @@
+import { encodeBatchData } from "./batch-encoder.ts";
+import { BatchTree } from "./batch-tree.ts";
+import { batchView } from "./batches.ts";
+import { stateLeaf } from "./commitment.ts";
+import type { Group } from "./group.ts";
+import { keccak256 } from "./hash.ts";
+import { bytesToHex, hexToBytes } from "./hex.ts";
+import { type Ledger, openBatchRecord } from "./ledger.ts";
+import type { Mode } from "./model.ts";
+import { OpenBatch } from "./open-batch.ts";
+import type { VaultContent } from "./ports.ts";
+import type { AssetRecord, BatchRecord } from "./records.ts";
+import { batchDataKey, pageRootsKey } from "./store-keys.ts";
+import { packVaultId, vaultLeaves } from "./vault.ts";
+import type { StoredVault } from "./vault-chunk.ts";
+
+/** What a slot's leaf commits to. */
+export function contentOf(
+  place: { readonly mode: Mode; readonly batchNumber: number; readonly slot: number },
+  vault: StoredVault,
+  asset: Pick<AssetRecord, "chainId" | "assetType">,
+): VaultContent {
+  return {
+    vaultId: packVaultId(place),
+    chainId: asset.chainId,
+    owner: vault.owner,
+    assetType: asset.assetType,
+    amount: vault.amount,
+    blob: vault.blob,
+  };
+}
+
+/** A batch's vaults as the tree and the encoded data see them. */
+export function contentsOf(
+  mode: Mode,
+  batchNumber: number,
+  vaults: readonly StoredVault[],
+  assetAt: (assetIndex: number) => Pick<AssetRecord, "chainId" | "assetType">,
+  firstSlot = 0,
+): VaultContent[] {
+  return vaults.map((vault, i) =>
+    contentOf({ mode, batchNumber, slot: firstSlot + i }, vault, assetAt(vault.assetIndex)),
+  );
+}
+
+/** Encoded data, tree and hashes of a closed batch. */
+export function sealContents(contents: readonly VaultContent[]) {
+  const data = encodeBatchData(contents);
+  const tree = new BatchTree(vaultLeaves(contents));
+  return { data, tree, batchRoot: bytesToHex(tree.root), dataHash: bytesToHex(keccak256(data)) };
+}
+
+/** Puts the next open batch in the place of the present one, which mints no longer reach. */
+export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
+  const closed = ledger.open(mode);
+  ledger.setOpen(new OpenBatch(mode, closed.batchNumber + 1, ledger.now(), ledger.limits));
+  return closed;
+}
+
+/** Seals a batch that was closed: journals it, and writes its data, page roots and place in the state tree. */
+export function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord {
+  const { mode, batchNumber } = closed;
+  const vaultCount = closed.vaults.length;
+  const contents = contentsOf(mode, batchNumber, closed.vaults, (index) => ledger.assetAt(index));
+  const { data, tree, batchRoot, dataHash } = sealContents(contents);
+  const history = ledger.histories[mode];
+  history.append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
+  const stateRoot = bytesToHex(history.root());
+  const mintCount = closed.mintCount;
+  const roots = { batchRoot, dataHash, stateRoot };
+  const { time } = ledger.record(group, { kind: "batchSealed", mode, batchNumber, vaultCount, mintCount, ...roots });
+  closed.flush(group);
+  group.put(batchDataKey(mode, batchNumber), data);
+  group.put(pageRootsKey(mode, batchNumber), tree.pageRoots());
+  const record: BatchRecord = { ...openBatchRecord(closed), status: "sealed", ...roots, sealedAt: time };
+  ledger.putBatch(group, record);
+  group.onDurable(() => ledger.emit("batchSealed", batchView(record)));
+  return record;
+}

@@ -1,0 +1,47 @@
+import type { Group } from "./group.ts";
+
+/**
+ * Immutable records in memory in two views: as the writer has them, which may not be on disk yet, and as readers may see them, which
+ * is. Few enough to be held whole: applications, keys, assets, batches.
+ */
+export class Table<K, V> {
+  readonly #latest = new Map<K, V>();
+  readonly #durable = new Map<K, V>();
+
+  /** As the writer has it. */
+  latest(key: K): V | undefined {
+    return this.#latest.get(key);
+  }
+
+  /** As it is on disk. */
+  get(key: K): V | undefined {
+    return this.#durable.get(key);
+  }
+
+  /** The number of records that the writer has. */
+  get latestCount(): number {
+    return this.#latest.size;
+  }
+
+  /** The number of records that are on disk. */
+  get count(): number {
+    return this.#durable.size;
+  }
+
+  /** All that are on disk, in the order of their making. */
+  values(): IterableIterator<V> {
+    return this.#durable.values();
+  }
+
+  /** Sets a record for the writer at once, for readers when the group is on disk. */
+  put(group: Group, key: K, value: V): void {
+    this.#latest.set(key, value);
+    group.onDurable(() => this.#durable.set(key, value));
+  }
+
+  /** Puts in what was read from disk. */
+  load(key: K, value: V): void {
+    this.#latest.set(key, value);
+    this.#durable.set(key, value);
+  }
+}
