@@ -1,6 +1,6 @@
 import { invariant, requireInteger } from "./bounds.ts";
 import { MintmarkError } from "./errors.ts";
-import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
+import { HASH_BYTES, hashAt } from "./hex.ts";
 import { foldPath, hashNode, MAX_HEIGHT, zeroRoot } from "./merkle.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 
@@ -142,7 +142,16 @@ export class StateHistory {
   }
 
   /**
-   * The 32 siblings of a position when the tree held `count` leaves, 32 bytes each, from the leaf upwards.
+   * The 32 siblings of a position when the tree held `count` leaves, 32 bytes each, from the leaf upwards. A sibling is complete, or
+   * empty, or the one subtree of its height that holds the next free leaf, at the height where the paths of the two part:
+   *
+   * ```
+   *   count = 6, position = 1          siblings: A, CD, edge = node(EF, Z[1])
+   *        ╱        ╲
+   *     ABCD        edge
+   *     ╱  ╲       ╱   ╲
+   *    AB   CD    EF    Z[1]
+   * ```
    *
    * @param position - 0 to `count`; `count` itself is the next free leaf
    * @throws MintmarkError `validation_failed` when the tree has not held that many leaves
@@ -151,21 +160,19 @@ export class StateHistory {
     requireInteger("count", count, 0, this.#count);
     requireInteger("position", position, 0, count);
     const siblings = new Uint8Array(MAX_HEIGHT * HASH_BYTES);
-    // The one subtree of each height that is neither complete nor empty at that count: the one that holds the next free leaf.
-    let edge = zeroRoot(0);
     for (let height = 0; height < MAX_HEIGHT; height++) {
-      const edgeIndex = count >>> height;
+      const edge = count >>> height;
       const index = ((position >>> height) ^ 1) >>> 0;
-      const sibling = index < edgeIndex ? this.#node(height, index) : index === edgeIndex ? edge : zeroRoot(height);
+      const sibling =
+        index < edge ? this.#node(height, index) : index > edge ? zeroRoot(height) : this.#edge(height, count);
       siblings.set(sibling, height * HASH_BYTES);
-      edge =
-        edgeIndex % 2 === 1
-          ? hashNode(this.#node(height, edgeIndex - 1), edge)
-          : equalBytes(edge, zeroRoot(height))
-            ? zeroRoot(height + 1)
-            : hashNode(edge, zeroRoot(height));
     }
     return siblings;
+  }
+
+  /** The subtree of a height that holds the next free leaf at that count: all to the right of that leaf's path is empty. */
+  #edge(height: number, count: number): Uint8Array {
+    return foldPath(zeroRoot(0), count, this.siblings(count, count).subarray(0, height * HASH_BYTES));
   }
 
   #node(height: number, index: number): Uint8Array {
@@ -187,12 +194,13 @@ export class StateHistory {
   }
 }
 
+/** The path of the next free leaf: completed subtrees to its left, empty ones to its right. */
 function rootOf(count: number, frontier: readonly Uint8Array[]): Uint8Array {
-  let root = zeroRoot(0);
+  const siblings = new Uint8Array(MAX_HEIGHT * HASH_BYTES);
   for (const [height, completed] of frontier.entries()) {
-    root = bit(count, height) === 1 ? hashNode(completed, root) : hashNode(root, zeroRoot(height));
+    siblings.set(bit(count, height) === 1 ? completed : zeroRoot(height), height * HASH_BYTES);
   }
-  return root;
+  return foldPath(zeroRoot(0), count, siblings);
 }
 
 function bit(count: number, height: number): number {
