@@ -17,7 +17,7 @@ export default defineConfig({
       {
         version: "0.8.37",
         path: soljson,
-        settings: { viaIR: true, optimizer: { enabled: true, runs: 10_000 }, evmVersion: "osaka" },
+        settings: { viaIR: true, optimizer: { enabled: true, runs: 200 }, evmVersion: "osaka" },
       },
     ],
   },

@@ -6,6 +6,12 @@ enum Mode { Validium, ZkRollup }
 
 enum Standard { None, ERC20, ERC721, ERC1155 }
 
+/// @dev How a token reads its minting blobs; see docs/protocol.md 1.
+enum BlobScheme {
+    Imx,
+    Mintmark
+}
+
 /// @dev A vault's whole content: the preimage of its leaf.
 struct Vault {
     uint64 vaultId;
@@ -52,6 +58,52 @@ interface IStateCommitment {
     event CommitteeScheduled(uint64 activeFrom, uint8 threshold, address[] members);
     event CommitteeChanged(uint64 indexed epoch, uint8 threshold, address[] members);
     event OperatorScheduled(address indexed operator, uint64 activeFrom);
+    event CommitsPaused(bool paused);
+
+    /// @dev Registration.
+    error AssetInvalid(Standard standard, uint64 chainId, address token);
+    error AssetAlreadyRegistered(uint64 chainId, address token, uint256 assetType);
+    error AssetNotRegistered(uint64 chainId, uint256 assetType);
+    error QuantumInvalid(uint256 quantum);
+    error StandardMismatch(address token, Standard standard);
+    error TokenWithoutCode(address token);
+    /// @dev Roles.
+    error ChangeNotDue(uint64 activeFrom);
+    error OperatorNotTimeLocked();
+    error CommitteeInvalid(uint256 members, uint8 threshold);
+    error CommitteeNotAscending(uint256 index);
+    error CommitteeNotScheduled();
+    /// @dev Commits.
+    error CommittingPaused();
+    error NotPlainAccount(address caller);
+    error BatchNumberMismatch(uint64 expected, uint64 given);
+    error StateFull();
+    error BatchRootZero();
+    error VaultCountInvalid(uint32 vaultCount);
+    error AttestationMalformed(uint256 length);
+    error CommitteeMismatch(uint64 epoch);
+    error SignersNotAscending(uint256 index);
+    error SignatureNotMembers(address member);
+    /// @dev Withdrawals.
+    error HeaderMismatch(uint64 vaultId);
+    error ProofInvalid(uint64 vaultId);
+    error OtherChain(uint64 chainId);
+    error AmountInvalid(uint64 vaultId, uint64 amount);
+    error BlobLengthInvalid(uint64 vaultId, uint256 length);
+    error NotMature(uint64 vaultId, uint64 maturesAt);
+    error VaultExhausted(uint64 vaultId);
+    error QuantityZero(uint64 vaultId);
+    error QuantityTooLarge(uint64 vaultId, uint64 quantity, uint64 available);
+    error RecipientZero(uint64 vaultId);
+    error NotOwner(uint64 vaultId, address caller);
+    error AuthorizationExpired(uint64 vaultId, uint64 deadline);
+    error AuthorizationIsCancelled(uint64 vaultId, bytes32 digest);
+    error SignatureInvalid(uint64 vaultId);
+    error TokenRefused(address token, bytes reason);
+    error NotDuplicates(uint64 earlierVaultId, uint64 laterVaultId);
+    error NotSelf();
+    error GasTooLow(uint256 index);
+
 
     function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum) external returns (uint256 assetType);
     function asset(uint64 chainId, uint256 assetType) external view returns (Standard standard, address token, uint256 quantum);
@@ -78,4 +130,13 @@ interface IStateCommitment {
     function committee() external view returns (bytes32 committeeHash, uint64 epoch);
     function engineVersion() external pure returns (uint256);
     function maturity() external view returns (uint64);
+
+    function scheduleOperator(address operator) external;
+    function activateOperator(address operator) external;
+    function cancelOperator(address operator) external;
+    function revokeOperator(address operator) external;
+    function scheduleCommittee(address[] calldata members, uint8 threshold) external;
+    function activateCommittee(address[] calldata members, uint8 threshold) external;
+    function pauseCommits(bool paused) external;
+    function MAX_ROLLUP_VAULTS() external view returns (uint256);
 }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ERC165Checker} from "@openzeppelin/contracts/utils/introspection/ERC165Checker.sol";
+import {BlobScheme, IStateCommitment, Standard} from "../interfaces/IStateCommitment.sol";
+import {AssetEncoding} from "../libraries/AssetEncoding.sol";
+
+/// @dev What a token says of its minting blobs.
+interface IBlobScheme {
+    function blobScheme() external view returns (BlobScheme);
+}
+
+/// @title Which token contract an asset type stands for.
+/// @dev Permanent, open to anyone, grants nothing: a mint still needs the token's own minter role.
+abstract contract AssetRegistry is IStateCommitment {
+    struct Asset {
+        address token;
+        Standard standard;
+        BlobScheme scheme;
+        uint128 quantum;
+    }
+
+    bytes4 private constant ERC721_INTERFACE = 0x80ac58cd;
+    bytes4 private constant ERC1155_INTERFACE = 0xd9b67a26;
+
+    mapping(uint64 chainId => mapping(uint256 assetType => Asset)) internal _assets;
+    mapping(uint64 chainId => mapping(address token => uint256)) private _assetTypeOf;
+
+    /// @inheritdoc IStateCommitment
+    function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum) external returns (uint256 assetType) {
+        if (standard == Standard.None || token == address(0) || chainId == 0) revert AssetInvalid(standard, chainId, token);
+        bool fungible = standard == Standard.ERC20;
+        if (quantum == 0 || quantum >= 1 << 128 || (!fungible && quantum != 1)) revert QuantumInvalid(quantum);
+        uint256 known = _assetTypeOf[chainId][token];
+        assetType = AssetEncoding.assetType(standard, token, quantum);
+        if (known != 0) revert AssetAlreadyRegistered(chainId, token, known);
+        if (chainId == block.chainid) _requireConforming(standard, token);
+        _assetTypeOf[chainId][token] = assetType;
+        _assets[chainId][assetType] = Asset(token, standard, _schemeOf(token), uint128(quantum));
+        emit AssetRegistered(assetType, chainId, token, standard, quantum);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function asset(uint64 chainId, uint256 assetType) external view returns (Standard standard, address token, uint256 quantum) {
+        Asset storage found = _assets[chainId][assetType];
+        return (found.standard, found.token, found.quantum);
+    }
+
+    /// @dev A token that answers ERC-165 can be registered only as what it says it is, so that nobody can squat it under another standard.
+    function _requireConforming(Standard standard, address token) private view {
+        if (token.code.length == 0) revert TokenWithoutCode(token);
+        bool is721 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC721_INTERFACE);
+        bool is1155 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC1155_INTERFACE);
+        bool differs = (is721 && standard != Standard.ERC721) || (is1155 && standard != Standard.ERC1155);
+        if (differs) revert StandardMismatch(token, standard);
+    }
+
+    /// @dev This project's tokens name their scheme; existing tokens, which do not, follow Immutable X's.
+    function _schemeOf(address token) private view returns (BlobScheme) {
+        (bool answered, bytes memory answer) = token.staticcall{gas: 30_000}(abi.encodeCall(IBlobScheme.blobScheme, ()));
+        return answered && answer.length == 32 && abi.decode(answer, (uint256)) == 1 ? BlobScheme.Mintmark : BlobScheme.Imx;
+    }
+}

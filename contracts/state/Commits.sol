@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {BatchHeader, IStateCommitment, Mode, Standard} from "../interfaces/IStateCommitment.sol";
+import {BatchData} from "../libraries/BatchData.sol";
+import {StateProof} from "../libraries/StateProof.sol";
+import {AssetRegistry} from "./AssetRegistry.sol";
+import {Committee} from "./Committee.sol";
+
+/// @title The append-only state: one incremental Merkle tree of batches per mode.
+abstract contract Commits is AssetRegistry, Committee {
+    /// @dev One slot: every commit reads and writes it once.
+    struct Head {
+        uint32 countValidium;
+        uint32 countRollup;
+        uint64 sequence;
+        uint64 epoch;
+        bool paused;
+    }
+
+    /// @inheritdoc IStateCommitment
+    uint256 public constant MAX_ROLLUP_VAULTS = 1 << 15;
+    uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
+
+    Head private _head;
+    /// @dev Roots of completed left subtrees, by mode and height. Entry h holds once bit h of the count is set.
+    bytes32[32][2] private _frontier;
+    mapping(Mode => mapping(uint64 batchNumber => bytes32)) private _headers;
+
+    /// @inheritdoc IStateCommitment
+    function commitRollupBatch(uint64 batchNumber, bytes calldata data) external {
+        if (msg.sender != tx.origin || msg.sender.code.length != 0) revert NotPlainAccount(msg.sender);
+        Head memory head = _beforeCommit(Mode.ZkRollup, batchNumber);
+        (bytes32 batchRoot, uint256 vaultCount) = _rootOf(batchNumber, data);
+        _append(head, Mode.ZkRollup, batchNumber, batchRoot, uint32(vaultCount), keccak256(data));
+    }
+
+    /// @inheritdoc IStateCommitment
+    function commitValidiumBatch(
+        uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, bytes calldata attestation
+    ) external {
+        Head memory head = _beforeCommit(Mode.Validium, batchNumber);
+        if (batchRoot == 0) revert BatchRootZero();
+        if (vaultCount == 0 || vaultCount > MAX_BATCH_VAULTS) revert VaultCountInvalid(vaultCount);
+        _checkAttestation(batchNumber, batchRoot, vaultCount, dataHash, head.epoch, attestation);
+        _append(head, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function pauseCommits(bool paused) external onlyAdminOrGuardian {
+        _head.paused = paused;
+        emit CommitsPaused(paused);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function batchCounts() public view returns (uint64 validium, uint64 rollup) {
+        return (_head.countValidium, _head.countRollup);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function batchHeaderHash(Mode mode, uint64 batchNumber) public view returns (bytes32) {
+        return _headers[mode][batchNumber];
+    }
+
+    /// @inheritdoc IStateCommitment
+    function committee() external view returns (bytes32 committeeHash, uint64 epoch) {
+        return (_committeeHash, _head.epoch);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function stateRoot(Mode mode) public view returns (bytes32 root) {
+        (uint64 validium, uint64 rollup) = batchCounts();
+        uint256 count = mode == Mode.Validium ? validium : rollup;
+        bytes32 zero;
+        for (uint256 h; h < StateProof.STATE_HEIGHT; ++h) {
+            root = (count >> h) & 1 == 1 ? StateProof.node(_frontier[uint8(mode)][h], root) : StateProof.node(root, zero);
+            zero = StateProof.node(zero, zero);
+        }
+    }
+
+    /// @inheritdoc IStateCommitment
+    function stateCommitment() external view returns (bytes32) {
+        (uint64 validium, uint64 rollup) = batchCounts();
+        return StateProof.stateCommitment(
+            uint64(block.chainid), address(this), stateRoot(Mode.Validium), stateRoot(Mode.ZkRollup), validium, rollup
+        );
+    }
+
+    function _nextEpoch() internal override returns (uint64) {
+        return ++_head.epoch;
+    }
+
+    function _beforeCommit(Mode mode, uint64 batchNumber) private view onlyRole(OPERATOR_ROLE) returns (Head memory head) {
+        head = _head;
+        if (head.paused) revert CommittingPaused();
+        uint64 expected = mode == Mode.Validium ? head.countValidium : head.countRollup;
+        if (batchNumber != expected) revert BatchNumberMismatch(expected, batchNumber);
+        // The last leaf stays empty, so that the frontier always fits and a count is never ambiguous.
+        if (batchNumber == type(uint32).max) revert StateFull();
+    }
+
+    function _rootOf(uint64 batchNumber, bytes calldata data) private view returns (bytes32, uint256) {
+        (uint64[] memory chainIds, uint256[] memory assetTypes) = BatchData.assets(data);
+        Standard[] memory standards = new Standard[](chainIds.length);
+        for (uint256 i; i < chainIds.length; ++i) {
+            standards[i] = _assets[chainIds[i]][assetTypes[i]].standard;
+            if (standards[i] == Standard.None) revert AssetNotRegistered(chainIds[i], assetTypes[i]);
+        }
+        uint64 firstVaultId = (1 << 63) | (batchNumber << 20);
+        return BatchData.root(data, firstVaultId, chainIds, assetTypes, standards, MAX_ROLLUP_VAULTS);
+    }
+
+    function _append(Head memory head, Mode mode, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash) private {
+        uint64 committedAt = uint64(block.timestamp);
+        uint64 sequence = head.sequence++;
+        _headers[mode][batchNumber] = StateProof.headerHash(BatchHeader(batchRoot, vaultCount, committedAt, sequence));
+        bytes32 root = StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
+        // The new leaf completes one subtree for each trailing 1 bit of its position; the root of the largest one is all that is kept.
+        uint256 h;
+        for (; (batchNumber >> h) & 1 == 1; ++h) root = StateProof.node(_frontier[uint8(mode)][h], root);
+        _frontier[uint8(mode)][h] = root;
+        if (mode == Mode.Validium) ++head.countValidium;
+        else ++head.countRollup;
+        _head = head;
+        emit BatchCommitted(mode, batchNumber, batchRoot, vaultCount, dataHash, committedAt, sequence);
+    }
+}

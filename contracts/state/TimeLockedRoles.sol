@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
+import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
+
+/// @title Who may operate, and how long a change of that takes.
+/// @dev Naming an operator or a committee waits `changeDelay` in the open; taking the role away is immediate. No role can touch a vault,
+/// a past root or a withdrawal.
+abstract contract TimeLockedRoles is IStateCommitment, AccessControl {
+    bytes32 public constant OPERATOR_ROLE = keccak256("OPERATOR");
+    bytes32 public constant GUARDIAN_ROLE = keccak256("GUARDIAN");
+
+    /// @notice Seconds between announcing an operator or committee and its being active.
+    uint64 public immutable changeDelay;
+
+    mapping(address operator => uint64 activeFrom) private _scheduledOperator;
+
+    constructor(address admin, address guardian, address operator, uint64 changeDelay_) {
+        changeDelay = changeDelay_;
+        _grantRole(DEFAULT_ADMIN_ROLE, admin);
+        _grantRole(GUARDIAN_ROLE, guardian);
+        _grantRole(OPERATOR_ROLE, operator);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function scheduleOperator(address operator) external onlyRole(DEFAULT_ADMIN_ROLE) {
+        uint64 activeFrom = uint64(block.timestamp) + changeDelay;
+        _scheduledOperator[operator] = activeFrom;
+        emit OperatorScheduled(operator, activeFrom);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function activateOperator(address operator) external {
+        uint64 activeFrom = _scheduledOperator[operator];
+        if (activeFrom == 0 || block.timestamp < activeFrom) revert ChangeNotDue(activeFrom);
+        delete _scheduledOperator[operator];
+        _grantRole(OPERATOR_ROLE, operator);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function cancelOperator(address operator) external onlyAdminOrGuardian {
+        delete _scheduledOperator[operator];
+        emit OperatorScheduled(operator, 0);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function revokeOperator(address operator) external onlyAdminOrGuardian {
+        delete _scheduledOperator[operator];
+        _revokeRole(OPERATOR_ROLE, operator);
+    }
+
+    /// @dev The operator's role has one way in: {scheduleOperator} and {activateOperator}.
+    function grantRole(bytes32 role, address account) public override onlyRole(DEFAULT_ADMIN_ROLE) {
+        if (role == OPERATOR_ROLE) revert OperatorNotTimeLocked();
+        _grantRole(role, account);
+    }
+
+    modifier onlyAdminOrGuardian() {
+        if (!hasRole(DEFAULT_ADMIN_ROLE, msg.sender)) _checkRole(GUARDIAN_ROLE);
+        _;
+    }
+}

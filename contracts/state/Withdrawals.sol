@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
+import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/SignatureChecker.sol";
+import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
+import {
+    Authorization, BatchHeader, BlobScheme, IStateCommitment, Mode, Standard, Vault, WithdrawalRequest
+} from "../interfaces/IStateCommitment.sol";
+import {IMintable} from "../interfaces/IMintable.sol";
+import {MintingBlob} from "../libraries/MintingBlob.sol";
+import {StateProof} from "../libraries/StateProof.sol";
+import {Commits} from "./Commits.sol";
+
+/// @title The exit: a proof of a vault and its owner's will mint the token. No role, no pause, no operator.
+abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
+    bytes32 private constant WITHDRAWAL_TYPEHASH = keccak256(
+        "Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)"
+    );
+    /// @dev Gas of one item of a batch, proof, signature and token call together. A token that needs more is withdrawn singly.
+    uint256 public constant ITEM_GAS = 500_000;
+    /// @dev What reporting one item can cost after it.
+    uint256 private constant ITEM_RESERVE = 20_000;
+    uint256 private constant MAX_REASON_BYTES = 256;
+
+    /// @inheritdoc IStateCommitment
+    uint64 public immutable maturity;
+
+    /// @dev ERC-721: one bit a vault.
+    mapping(uint256 word => uint256 bits) private _taken;
+    /// @dev ERC-20, ERC-1155: 64 bits a vault.
+    mapping(uint256 word => uint256 amounts) private _withdrawn;
+    mapping(address signer => mapping(bytes32 digest => bool)) private _cancelled;
+
+    constructor(uint64 maturity_) {
+        maturity = maturity_;
+    }
+
+    /// @inheritdoc IStateCommitment
+    function withdraw(
+        Vault calldata vault,
+        BatchHeader calldata header,
+        bytes32[] calldata siblings,
+        uint64 quantity,
+        address recipient,
+        Authorization calldata authorization
+    ) external nonReentrant {
+        _withdraw(vault, header, siblings, quantity, recipient, authorization, msg.sender);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function withdrawBatch(WithdrawalRequest[] calldata requests) external nonReentrant returns (bool[] memory succeeded) {
+        succeeded = new bool[](requests.length);
+        for (uint256 i; i < requests.length; ++i) {
+            // An item that gets less than its gas would fail by the caller's choice and not its own.
+            if (gasleft() * 63 / 64 < ITEM_GAS + ITEM_RESERVE) revert GasTooLow(i);
+            try this.withdrawItem{gas: ITEM_GAS}(requests[i], msg.sender) {
+                succeeded[i] = true;
+            } catch (bytes memory reason) {
+                emit WithdrawalFailed(requests[i].vault.vaultId, reason);
+            }
+        }
+    }
+
+    /// @notice One item of {withdrawBatch}; only this contract calls it, so that a failing item takes its effects back.
+    function withdrawItem(WithdrawalRequest calldata request, address caller) external {
+        if (msg.sender != address(this)) revert NotSelf();
+        _withdraw(
+            request.vault, request.header, request.siblings, request.quantity, request.recipient, request.authorization, caller
+        );
+    }
+
+    /// @inheritdoc IStateCommitment
+    function cancelAuthorization(bytes32 digest) external {
+        _cancelled[msg.sender][digest] = true;
+        emit AuthorizationCancelled(msg.sender, digest);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function voidDuplicate(
+        Vault calldata earlier,
+        BatchHeader calldata earlierHeader,
+        bytes32[] calldata earlierSiblings,
+        Vault calldata later,
+        BatchHeader calldata laterHeader,
+        bytes32[] calldata laterSiblings
+    ) external {
+        _prove(earlier, earlierHeader, earlierSiblings);
+        _prove(later, laterHeader, laterSiblings);
+        Asset storage found = _assets[later.chainId][later.assetType];
+        bool sameAsset = earlier.chainId == later.chainId && earlier.assetType == later.assetType;
+        if (!sameAsset || found.standard != Standard.ERC721 || later.chainId != block.chainid) {
+            revert NotDuplicates(earlier.vaultId, later.vaultId);
+        }
+        bool ordered = earlierHeader.sequence < laterHeader.sequence
+            || (earlierHeader.sequence == laterHeader.sequence && earlier.vaultId < later.vaultId);
+        if (!ordered || !_sameToken(found.scheme, earlier.blob, later.blob)) revert NotDuplicates(earlier.vaultId, later.vaultId);
+        _take(later.vaultId);
+        emit DuplicateVoided(earlier.vaultId, later.vaultId);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function verifyVault(Vault calldata vault, BatchHeader calldata header, bytes32[] calldata siblings) external view returns (uint64) {
+        _prove(vault, header, siblings);
+        return withdrawn(vault.vaultId, _assets[vault.chainId][vault.assetType].standard);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function withdrawn(uint64 vaultId, Standard standard) public view returns (uint64) {
+        if (standard == Standard.ERC721) return uint64((_taken[vaultId >> 8] >> (vaultId & 0xff)) & 1);
+        return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));
+    }
+
+    function _withdraw(
+        Vault calldata vault,
+        BatchHeader calldata header,
+        bytes32[] calldata siblings,
+        uint64 quantity,
+        address recipient,
+        Authorization calldata authorization,
+        address caller
+    ) private {
+        if (quantity == 0) revert QuantityZero(vault.vaultId);
+        if (recipient == address(0)) revert RecipientZero(vault.vaultId);
+        _prove(vault, header, siblings);
+        (address token, Standard standard, uint256 quantum) = _requireWithdrawable(vault, header);
+        uint64 before;
+        if (standard == Standard.ERC721) {
+            if (quantity != 1) revert QuantityTooLarge(vault.vaultId, quantity, 1);
+            _take(vault.vaultId);
+        } else {
+            before = _spend(vault.vaultId, quantity, vault.amount);
+        }
+        _authorize(vault, before, quantity, recipient, authorization, caller);
+        emit Withdrawn(vault.vaultId, recipient, quantity, before + quantity);
+        _mint(token, recipient, quantity * quantum, vault.blob);
+    }
+
+    /// @dev The header is the stored one, and the vault is below its root at the place that its id names.
+    function _prove(Vault calldata vault, BatchHeader calldata header, bytes32[] calldata siblings) private view {
+        uint64 batchNumber = (vault.vaultId << 1) >> 21;
+        bytes32 stored = batchHeaderHash(Mode(vault.vaultId >> 63), batchNumber);
+        if (stored == 0 || StateProof.headerHash(header) != stored) revert HeaderMismatch(vault.vaultId);
+        if (!StateProof.verifyVault(vault, header.batchRoot, header.vaultCount, siblings)) revert ProofInvalid(vault.vaultId);
+    }
+
+    /// @dev Nobody on L1 has looked into a validium leaf before this.
+    function _requireWithdrawable(Vault calldata vault, BatchHeader calldata header)
+        private
+        view
+        returns (address token, Standard standard, uint256 quantum)
+    {
+        Asset storage found = _assets[vault.chainId][vault.assetType];
+        (token, standard) = (found.token, found.standard);
+        if (vault.chainId != block.chainid) revert OtherChain(vault.chainId);
+        if (standard == Standard.None) revert AssetNotRegistered(vault.chainId, vault.assetType);
+        if (vault.amount == 0 || vault.amount > uint64(type(int64).max)) revert AmountInvalid(vault.vaultId, vault.amount);
+        uint256 blobLength = vault.blob.length;
+        if ((standard == Standard.ERC20) != (blobLength == 0) || blobLength > 255) revert BlobLengthInvalid(vault.vaultId, blobLength);
+        quantum = 1;
+        if (standard == Standard.ERC20) {
+            quantum = found.quantum;
+        } else if (standard == Standard.ERC721) {
+            if (vault.amount != 1) revert AmountInvalid(vault.vaultId, vault.amount);
+            uint64 maturesAt = header.committedAt + maturity;
+            if (block.timestamp < maturesAt) revert NotMature(vault.vaultId, maturesAt);
+        }
+    }
+
+    function _take(uint64 vaultId) private {
+        uint256 word = _taken[vaultId >> 8];
+        uint256 bit = 1 << (vaultId & 0xff);
+        if (word & bit != 0) revert VaultExhausted(vaultId);
+        _taken[vaultId >> 8] = word | bit;
+    }
+
+    function _spend(uint64 vaultId, uint64 quantity, uint64 amount) private returns (uint64 before) {
+        uint256 word = _withdrawn[vaultId >> 2];
+        uint256 shift = (vaultId & 3) << 6;
+        before = uint64(word >> shift);
+        if (before == amount) revert VaultExhausted(vaultId);
+        if (quantity > amount - before) revert QuantityTooLarge(vaultId, quantity, amount - before);
+        _withdrawn[vaultId >> 2] = word + (uint256(quantity) << shift);
+    }
+
+    function _authorize(
+        Vault calldata vault,
+        uint64 before,
+        uint64 quantity,
+        address recipient,
+        Authorization calldata authorization,
+        address caller
+    ) private view {
+        if (authorization.signature.length == 0) {
+            if (caller != vault.owner) revert NotOwner(vault.vaultId, caller);
+            return;
+        }
+        if (block.timestamp > authorization.deadline) revert AuthorizationExpired(vault.vaultId, authorization.deadline);
+        bytes32 digest = _hashTypedDataV4(
+            keccak256(abi.encode(WITHDRAWAL_TYPEHASH, vault.vaultId, before, quantity, recipient, authorization.deadline))
+        );
+        if (_cancelled[vault.owner][digest]) revert AuthorizationIsCancelled(vault.vaultId, digest);
+        if (!_signed(vault.owner, digest, authorization.signature)) revert SignatureInvalid(vault.vaultId);
+    }
+
+    /// @dev By key first: an account that has delegated its code (EIP-7702) still signs with it. Then by the wallet contract.
+    function _signed(address owner, bytes32 digest, bytes calldata signature) private view returns (bool) {
+        address signer;
+        ECDSA.RecoverError fault = ECDSA.RecoverError.InvalidSignatureLength;
+        if (signature.length == 64) {
+            (signer, fault,) = ECDSA.tryRecover(digest, bytes32(signature[:32]), bytes32(signature[32:]));
+        } else if (signature.length == 65) {
+            (signer, fault,) = ECDSA.tryRecoverCalldata(digest, signature);
+        }
+        if (fault == ECDSA.RecoverError.NoError && signer == owner) return true;
+        return owner.code.length != 0 && SignatureChecker.isValidERC1271SignatureNow(owner, digest, signature);
+    }
+
+    function _sameToken(BlobScheme scheme, bytes calldata a, bytes calldata b) private pure returns (bool) {
+        if (keccak256(a) == keccak256(b)) return true;
+        if (scheme == BlobScheme.Mintmark) return MintingBlob.tokenId(a) == MintingBlob.tokenId(b);
+        (uint256 idA,) = MintingBlob.imxTokenId(a);
+        (uint256 idB,) = MintingBlob.imxTokenId(b);
+        return idA == idB;
+    }
+
+    /// @dev Calls the token and keeps at most {MAX_REASON_BYTES} of what it says when it refuses.
+    function _mint(address token, address recipient, uint256 quantity, bytes calldata blob) private {
+        if (token.code.length == 0) revert TokenWithoutCode(token);
+        bytes memory callData = abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob));
+        bool minted;
+        bytes memory reason;
+        assembly ("memory-safe") {
+            minted := call(gas(), token, 0, add(callData, 0x20), mload(callData), 0, 0)
+            if iszero(minted) {
+                let size := returndatasize()
+                if gt(size, MAX_REASON_BYTES) { size := MAX_REASON_BYTES }
+                reason := mload(0x40)
+                mstore(0x40, add(reason, add(0x20, and(add(size, 0x1f), not(0x1f)))))
+                mstore(reason, size)
+                returndatacopy(add(reason, 0x20), 0, size)
+            }
+        }
+        if (!minted) revert TokenRefused(token, reason);
+    }
+}

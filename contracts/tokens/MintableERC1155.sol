@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ERC1155} from "@openzeppelin/contracts/token/ERC1155/ERC1155.sol";
+import {ERC1155Supply} from "@openzeppelin/contracts/token/ERC1155/extensions/ERC1155Supply.sol";
+import {BlobScheme} from "../interfaces/IStateCommitment.sol";
+import {MintingBlob} from "../libraries/MintingBlob.sol";
+import {MinterLock} from "./MinterLock.sol";
+
+/// @title An ERC-1155 that the settlement contract mints on withdrawal.
+contract MintableERC1155 is ERC1155Supply, MinterLock {
+    string public name;
+    string public symbol;
+
+    constructor(string memory name_, string memory symbol_, string memory uri_, BlobScheme scheme, address admin, address minter)
+        ERC1155(uri_)
+        MinterLock(admin, minter, scheme)
+    {
+        name = name_;
+        symbol = symbol_;
+    }
+
+    function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external onlyRole(MINTER_ROLE) {
+        uint256 id;
+        if (blobScheme == BlobScheme.Mintmark) id = MintingBlob.tokenId(mintingBlob);
+        else (id,) = MintingBlob.imxTokenId(mintingBlob);
+        _mint(to, id, quantity, "");
+    }
+
+    function supportsInterface(bytes4 id) public view override(ERC1155, MinterLock) returns (bool) {
+        return super.supportsInterface(id);
+    }
+}

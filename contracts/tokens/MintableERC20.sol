@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
+import {ERC20Capped} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Capped.sol";
+import {ERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Permit.sol";
+import {BlobScheme} from "../interfaces/IStateCommitment.sol";
+import {MinterLock} from "./MinterLock.sol";
+
+/// @title An ERC-20 that the settlement contract mints on withdrawal.
+contract MintableERC20 is ERC20Capped, ERC20Permit, MinterLock {
+    error BlobNotEmpty(bytes blob);
+
+    /// @param cap Most base units that can ever exist; type(uint256).max for no bound.
+    constructor(string memory name, string memory symbol, uint256 cap, address admin, address minter)
+        ERC20(name, symbol)
+        ERC20Capped(cap)
+        ERC20Permit(name)
+        MinterLock(admin, minter, BlobScheme.Mintmark)
+    {}
+
+    function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external onlyRole(MINTER_ROLE) {
+        if (mintingBlob.length != 0) revert BlobNotEmpty(mintingBlob);
+        _mint(to, quantity);
+    }
+
+    function _update(address from, address to, uint256 value) internal override(ERC20, ERC20Capped) {
+        super._update(from, to, value);
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
+import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
+import {BlobScheme} from "../interfaces/IStateCommitment.sol";
+import {MintingBlob} from "../libraries/MintingBlob.sol";
+import {MinterLock} from "./MinterLock.sol";
+
+/// @title An ERC-721 that the settlement contract mints on withdrawal.
+contract MintableERC721 is ERC721, ERC2981, MinterLock {
+    string private _base;
+
+    /// @notice What the `imx` scheme says of a token beyond its id; empty otherwise.
+    mapping(uint256 tokenId => bytes) public blueprints;
+
+    error QuantityNotOne(uint256 quantity);
+
+    struct Royalty {
+        address receiver;
+        /// @dev In ten-thousandths of the price.
+        uint96 fraction;
+    }
+
+    constructor(
+        string memory name,
+        string memory symbol,
+        string memory baseUri,
+        BlobScheme scheme,
+        Royalty memory royalty,
+        address admin,
+        address minter
+    ) ERC721(name, symbol) MinterLock(admin, minter, scheme) {
+        _base = baseUri;
+        if (royalty.receiver != address(0)) _setDefaultRoyalty(royalty.receiver, royalty.fraction);
+    }
+
+    function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external onlyRole(MINTER_ROLE) {
+        if (quantity != 1) revert QuantityNotOne(quantity);
+        if (blobScheme == BlobScheme.Mintmark) {
+            _mint(to, MintingBlob.tokenId(mintingBlob));
+        } else {
+            (uint256 id, uint256 blueprint) = MintingBlob.imxTokenId(mintingBlob);
+            bytes calldata text = mintingBlob[blueprint:mintingBlob.length - 1];
+            if (text.length != 0) blueprints[id] = text;
+            _mint(to, id);
+        }
+    }
+
+    function supportsInterface(bytes4 id) public view override(ERC721, ERC2981, MinterLock) returns (bool) {
+        return super.supportsInterface(id);
+    }
+
+    function _baseURI() internal view override returns (string memory) {
+        return _base;
+    }
+}

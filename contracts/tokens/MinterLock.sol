@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
+import {BlobScheme} from "../interfaces/IStateCommitment.sol";
+import {IMintable} from "../interfaces/IMintable.sol";
+
+/// @title Who may mint, and the promise that this stays so.
+/// @dev Once locked, the minter role can be neither granted nor revoked nor renounced: the settlement contract can always pay out, and nobody else can mint.
+abstract contract MinterLock is AccessControl, IMintable {
+    bytes32 public constant MINTER_ROLE = keccak256("MINTER");
+
+    /// @notice How `mintFor` reads its minting blob.
+    BlobScheme public immutable blobScheme;
+    bool public minterLocked;
+
+    event MinterLocked();
+
+    error MinterIsLocked();
+
+    constructor(address admin, address minter, BlobScheme scheme) {
+        blobScheme = scheme;
+        _grantRole(DEFAULT_ADMIN_ROLE, admin);
+        _grantRole(MINTER_ROLE, minter);
+    }
+
+    /// @notice Fixes the minters for ever. Owners with vaults should ask for it.
+    function lockMinter() external onlyRole(DEFAULT_ADMIN_ROLE) {
+        minterLocked = true;
+        emit MinterLocked();
+    }
+
+    function supportsInterface(bytes4 id) public view virtual override returns (bool) {
+        return id == type(IMintable).interfaceId || super.supportsInterface(id);
+    }
+
+    function _grantRole(bytes32 role, address account) internal override returns (bool) {
+        if (role == MINTER_ROLE && minterLocked) revert MinterIsLocked();
+        return super._grantRole(role, account);
+    }
+
+    function _revokeRole(bytes32 role, address account) internal override returns (bool) {
+        if (role == MINTER_ROLE && minterLocked) revert MinterIsLocked();
+        return super._revokeRole(role, account);
+    }
+}
