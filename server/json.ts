@@ -14,7 +14,8 @@ const MAX_ISSUES = 100;
 
 /**
  * Parses a JSON body without ever changing what it says. Beyond RFC 8259 it refuses, with `malformed_json`: bytes that are not UTF-8,
- * a key that occurs twice in one object, the key `__proto__`, a number that JavaScript would round, and nesting past `MAX_DEPTH`.
+ * a key that occurs twice in one object, the key `__proto__`, a key written with an escape, a number that JavaScript would round, and
+ * nesting past `MAX_DEPTH`.
  *
  * Common bodies take JSON.parse and one cheap check that can only err towards suspicion; suspects are read again by a slow, exact scanner
  * that names each bad place.
@@ -23,7 +24,7 @@ export function parseJson(body: Uint8Array): unknown {
   if (!isUtf8(body)) throw new ServerError("malformed_json", "The body is not UTF-8.");
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
   const value = parse(text);
-  const census: Census = { keys: 0, suspicious: FRACTION_OR_EXPONENT.test(text) };
+  const census: Census = { keys: 0, suspicious: text.includes("\\") || FRACTION_OR_EXPONENT.test(text) };
   count(value, 1, census);
   // Each key has one colon, so as many keys in the value as colons in the text means that no key was swallowed by its twin.
   if (census.suspicious || census.keys !== colons(body)) {
@@ -113,8 +114,10 @@ function inspect(text: string): WireIssue[] {
     else if (token === "}" || token === "]") frames.pop();
     else if (token === "," && frame !== undefined && "index" in frame) frame.index += 1;
     else if (expectKey && token.startsWith('"') && frame !== undefined && "keys" in frame) {
-      frame.key = JSON.parse(token) as string;
-      if (frame.keys.has(frame.key)) report("The key occurs twice in one object.");
+      frame.key = token.slice(1, -1);
+      // V8 of Node 24 can take such a key for another one that starts with the same characters, and no field needs an escape.
+      if (token.includes("\\")) report("The key is written with an escape.");
+      else if (frame.keys.has(frame.key)) report("The key occurs twice in one object.");
       if (frame.key === "__proto__") report("The key __proto__ is not taken.");
       frame.keys.add(frame.key);
     } else if (isLossy(token))
