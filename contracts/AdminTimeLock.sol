@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {TimelockController} from "@openzeppelin/contracts/governance/TimelockController.sol";
+
+/// @title The administrator of a production deployment: a multisig proposes, everyone sees, and after the delay it happens.
+contract AdminTimeLock is TimelockController {
+    constructor(uint256 minDelay, address[] memory proposers, address[] memory executors)
+        TimelockController(minDelay, proposers, executors, address(0))
+    {}
+}

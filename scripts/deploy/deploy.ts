@@ -1,0 +1,40 @@
+import type { Deployer } from "./deployer.ts";
+import { type Deployment, readRecord, writeRecord } from "./record.ts";
+import { deploySettlement, type SettlementConfig } from "./settlement.ts";
+import { deployToken, type TokenConfig } from "./token.ts";
+
+export interface DeployOptions {
+  readonly settlement: SettlementConfig;
+  /** Deployed and registered when no recorded token has the same standard and symbol. */
+  readonly tokens?: readonly TokenConfig[];
+  /** The deployment record's file; see {@link Deployment}. */
+  readonly record: string;
+  readonly onProgress?: (step: string) => void;
+}
+
+/**
+ * Brings one chain to the deployment asked for, and writes what is there after every step. What the record names already is verified, not
+ * deployed again, so a repeated or interrupted run ends in the same state.
+ */
+export async function deploy(by: Deployer, options: DeployOptions): Promise<Deployment> {
+  const { record: path, tokens = [], onProgress = () => {} } = options;
+  const earlier = await readRecord(path);
+  if (earlier !== undefined && earlier.chainId !== by.chainId) {
+    throw new Error(`${path} is of chain ${earlier.chainId}; the RPC serves chain ${by.chainId}`);
+  }
+  onProgress(earlier ? `verifying StateCommitment at ${earlier.settlement.address}` : "deploying StateCommitment");
+  const settlement = await deploySettlement(by, options.settlement, earlier?.settlement);
+  let deployment: Deployment = { version: 1, chainId: by.chainId, settlement, tokens: earlier?.tokens ?? [] };
+  await writeRecord(path, deployment);
+  for (const token of tokens) {
+    const known = deployment.tokens.some(
+      ({ standard, symbol }) => standard === token.standard && symbol === token.symbol,
+    );
+    if (known) continue;
+    onProgress(`deploying ${token.standard} ${token.symbol}`);
+    const deployed = await deployToken(by, settlement.address, token);
+    deployment = { ...deployment, tokens: [...deployment.tokens, deployed] };
+    await writeRecord(path, deployment);
+  }
+  return deployment;
+}

@@ -1,0 +1,73 @@
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { z } from "zod";
+
+const address = z
+  .string()
+  .regex(/^0x[0-9a-f]{40}$/)
+  .transform((text) => text as `0x${string}`);
+const integer = z.string().regex(/^\d+$/).transform(BigInt);
+
+const settlementRecord = z.strictObject({
+  address,
+  deployedAtBlock: integer,
+  gasUsed: integer,
+  admin: address,
+  guardian: address,
+  operator: address,
+  committee: z.array(address),
+  threshold: z.int(),
+  changeDelay: integer,
+  maturity: integer,
+});
+
+const tokenRecord = z.strictObject({
+  standard: z.enum(["erc20", "erc721", "erc1155"]),
+  address,
+  name: z.string(),
+  symbol: z.string(),
+  quantum: integer,
+  blobScheme: z.enum(["mintmark", "imx"]),
+  minterLocked: z.boolean(),
+  deployedAtBlock: integer,
+  gasUsed: integer,
+});
+
+const deployment = z.strictObject({
+  version: z.literal(1),
+  chainId: z.int(),
+  settlement: settlementRecord,
+  tokens: z.array(tokenRecord),
+});
+
+export type SettlementRecord = z.output<typeof settlementRecord>;
+export type TokenRecord = z.output<typeof tokenRecord>;
+/** What was deployed on one chain: the file that engines and operators read. Integers are decimal strings in the file. */
+export type Deployment = z.output<typeof deployment>;
+
+/** Where the record of a chain is kept in a folder. */
+export function recordPath(folder: string, chainId: number): string {
+  return resolve(folder, `${chainId}.json`);
+}
+
+/** The record in a file; undefined when there is no file. Rejects when the file is not a record. */
+export async function readRecord(path: string): Promise<Deployment | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  const parsed = deployment.safeParse(JSON.parse(text));
+  if (!parsed.success) throw new Error(`${path} is not a deployment record: ${z.prettifyError(parsed.error)}`);
+  return parsed.data;
+}
+
+/** Replaces the record as a whole, so that a reader never sees half of it. */
+export async function writeRecord(path: string, record: Deployment): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const text = JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value), 2);
+  await writeFile(`${path}.new`, `${text}\n`);
+  await rename(`${path}.new`, path);
+}

@@ -1,0 +1,74 @@
+import type { Address, Hex } from "viem";
+import { committeeHash } from "../../core/attestation.ts";
+import { isCodeOf, readArtifact } from "./artifact.ts";
+import { type Deployer, deployContract, lower } from "./deployer.ts";
+import type { SettlementRecord } from "./record.ts";
+
+/** Constructor of `StateCommitment`; see the contract for what each may do. */
+export interface SettlementConfig {
+  readonly admin: Address;
+  readonly guardian: Address;
+  /** A plain account. */
+  readonly operator: Address;
+  /** In any order; kept ascending. */
+  readonly committee: readonly Address[];
+  readonly threshold: number;
+  /** Seconds. */
+  readonly changeDelay: bigint;
+  /** Seconds. */
+  readonly maturity: bigint;
+}
+
+/** Deploys the settlement contract, or, given the record of an earlier deployment, checks that it is there and as recorded. */
+export async function deploySettlement(
+  by: Deployer,
+  config: SettlementConfig,
+  earlier?: SettlementRecord,
+): Promise<SettlementRecord> {
+  if (earlier !== undefined) {
+    await verifySettlement(by, earlier);
+    return earlier;
+  }
+  const committee = config.committee.map(lower).toSorted();
+  const { address, blockNumber, gasUsed } = await deployContract(by, "StateCommitment", [{ ...config, committee }]);
+  const record = {
+    address,
+    deployedAtBlock: blockNumber,
+    gasUsed,
+    ...config,
+    admin: lower(config.admin),
+    guardian: lower(config.guardian),
+    operator: lower(config.operator),
+    committee,
+  };
+  await verifySettlement(by, record);
+  return record;
+}
+
+/** Reads back what a record says of a settlement contract; rejects and names the first thing that differs. */
+export async function verifySettlement(by: Deployer, record: SettlementRecord): Promise<void> {
+  const artifact = await readArtifact("StateCommitment");
+  const { address } = record;
+  const code = await by.client.getCode({ address });
+  if (!isCodeOf(artifact, code)) {
+    throw new Error(
+      `${address} on chain ${by.chainId} does not hold this version's StateCommitment. Remove the deployment record to deploy anew.`,
+    );
+  }
+  const read = (functionName: string, args: readonly unknown[] = []) =>
+    by.client.readContract({ abi: artifact.abi, address, functionName, args });
+  const role = async (name: string, account: Address) => read("hasRole", [await read(name), account]);
+  const [committee, epoch] = (await read("committee")) as [Hex, bigint];
+  const checks: readonly (readonly [string, unknown, unknown])[] = [
+    ["changeDelay", await read("changeDelay"), record.changeDelay],
+    ["maturity", await read("maturity"), record.maturity],
+    ["admin role", await role("DEFAULT_ADMIN_ROLE", record.admin), true],
+    ["guardian role", await role("GUARDIAN_ROLE", record.guardian), true],
+    ["operator role", await role("OPERATOR_ROLE", record.operator), true],
+    ["committee", committee, committeeHash(epoch, { threshold: record.threshold, members: record.committee })],
+  ];
+  for (const [what, found, expected] of checks) {
+    if (found !== expected)
+      throw new Error(`${what} of ${address} is ${String(found)}, recorded is ${String(expected)}`);
+  }
+}

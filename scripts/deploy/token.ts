@@ -1,0 +1,70 @@
+import type { Address } from "viem";
+import type { BlobScheme, Standard } from "../../core/index.ts";
+import type { ContractName } from "./artifact.ts";
+import { type Deployer, deployContract, send } from "./deployer.ts";
+import type { TokenRecord } from "./record.ts";
+
+/** A token of this project to deploy and register. */
+export interface TokenConfig {
+  readonly standard: Standard;
+  readonly name: string;
+  readonly symbol: string;
+  /** ERC-20: most base units; default no bound. */
+  readonly cap?: bigint;
+  /** ERC-20: base units of one unit at the engine; default 1. */
+  readonly quantum?: bigint;
+  /** ERC-721: prefix of `tokenURI`; ERC-1155: the `{id}` template. Default none. */
+  readonly uri?: string;
+  /** ERC-721 and ERC-1155; default `mintmark`. */
+  readonly blobScheme?: BlobScheme;
+  readonly admin: Address;
+  /** Fixes the settlement contract as the only minter for ever; default true, because owners rely on it. */
+  readonly lockMinter?: boolean;
+}
+
+const CONTRACT: Readonly<Record<Standard, ContractName>> = {
+  erc20: "MintableERC20",
+  erc721: "MintableERC721",
+  erc1155: "MintableERC1155",
+};
+const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
+const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mintmark: 1 };
+const NO_CAP = (1n << 256n) - 1n;
+const NO_ROYALTY = { receiver: "0x0000000000000000000000000000000000000000", fraction: 0n };
+
+/** Deploys a token whose minter is the settlement contract, registers it there, and locks the minter role. */
+export async function deployToken(by: Deployer, settlement: Address, config: TokenConfig): Promise<TokenRecord> {
+  const { standard, name, symbol, quantum = 1n, blobScheme = "mintmark" } = config;
+  const contract = CONTRACT[standard];
+  const { address, blockNumber, gasUsed } = await deployContract(by, contract, constructorArgs(settlement, config));
+  await send(by, "StateCommitment", settlement, "registerAsset", [
+    STANDARD_VALUE[standard],
+    BigInt(by.chainId),
+    address,
+    quantum,
+  ]);
+  const minterLocked = config.lockMinter ?? true;
+  // Locked by the administrator, which is another account where a multisig holds the role.
+  const canLock = minterLocked && config.admin.toLowerCase() === by.account.address.toLowerCase();
+  if (canLock) await send(by, contract, address, "lockMinter", []);
+  return {
+    standard,
+    address,
+    name,
+    symbol,
+    quantum,
+    blobScheme,
+    minterLocked: canLock,
+    deployedAtBlock: blockNumber,
+    gasUsed,
+  };
+}
+
+function constructorArgs(settlement: Address, config: TokenConfig): readonly unknown[] {
+  const { standard, name, symbol, admin, uri = "", cap = NO_CAP, blobScheme = "mintmark" } = config;
+  if (standard === "erc20") return [name, symbol, cap, admin, settlement];
+  const scheme = SCHEME_VALUE[blobScheme];
+  return standard === "erc721"
+    ? [name, symbol, uri, scheme, NO_ROYALTY, admin, settlement]
+    : [name, symbol, uri, scheme, admin, settlement];
+}
