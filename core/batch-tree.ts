@@ -1,7 +1,7 @@
 import { invariant, requireInteger } from "./bounds.ts";
 import { MintmarkError } from "./errors.ts";
 import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
-import { buildLevels, foldPath, pathHolds, siblingsIn, treeHeight } from "./merkle.ts";
+import { buildLevels, pathHolds, siblingsIn, treeHeight } from "./merkle.ts";
 import { MAX_BATCH_VAULTS } from "./model.ts";
 
 /** Height of the subtrees that a store keeps as one page: 256 leaves. */
@@ -119,10 +119,7 @@ export class PagedBatchTree {
     siblings.set(siblingsIn(pageLevels, slot - firstSlot, 0), 0);
     siblings.set(siblingsIn(this.#levels, page, this.pageHeight), this.pageHeight * HASH_BYTES);
     const leaf = hashAt(pageLeaves, slot - firstSlot);
-    invariant(
-      equalBytes(foldPath(leaf, slot, siblings), this.root),
-      `a proof of slot ${slot} that does not lead to the root`,
-    );
+    invariant(pathHolds(this.root, leaf, slot, siblings), `a proof of slot ${slot} that does not lead to the root`);
     return siblings;
   }
 }

@@ -1,7 +1,8 @@
 import { invariant, requireInteger } from "./bounds.ts";
 import { type StateRoots, stateCommitment } from "./commitment.ts";
+import { foldPath } from "./hash.ts";
 import { bytesToHex, equalBytes, HASH_BYTES, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
-import { foldPath, MAX_HEIGHT, pathHolds, zeroRoot } from "./merkle.ts";
+import { MAX_HEIGHT, pathHolds, zeroRoot } from "./merkle.ts";
 import type { Hash } from "./model.ts";
 import type { Settlement } from "./ports.ts";
 import { holds } from "./refusal.ts";

@@ -46,7 +46,9 @@ export function hashAt(packed: Uint8Array, index: number): Uint8Array {
 
 /** Whether two byte strings are the same. Not constant-time: everything compared here is public. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 function notHexOf(length: number, hex: string): MintmarkError {

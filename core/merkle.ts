@@ -1,12 +1,12 @@
-import { hasher } from "./hash.ts";
+import { foldPath, hashPairs } from "./hash.ts";
 import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
 
 /** Height of the tallest tree of the protocol, the state tree. */
 export const MAX_HEIGHT = 32;
 
-/** keccak-256 of a node: `0x01 ‖ left ‖ right`; 32 bytes each. A node is the root of a path of one level. */
+/** A node: `keccak256(0x01 ‖ left ‖ right)`; 32 bytes each. */
 export function hashNode(left: Uint8Array, right: Uint8Array): Uint8Array {
-  return hasher.digestPath(left, 0, right);
+  return foldPath(left, 0, right);
 }
 
 /**
@@ -23,10 +23,10 @@ export const ZERO_ROOTS: readonly Uint8Array[] = zeroRoots();
 
 function zeroRoots(): Uint8Array[] {
   const roots: Uint8Array[] = [];
-  let root = new Uint8Array(HASH_BYTES);
+  let root: Uint8Array = new Uint8Array(HASH_BYTES);
   for (let height = 0; height <= MAX_HEIGHT; height++) {
     roots.push(root);
-    root = new Uint8Array(hashNode(root, root));
+    root = hashNode(root, root);
   }
   return roots;
 }
@@ -41,18 +41,6 @@ export function zeroRoot(height: number): Uint8Array {
 /** The height of a tree of `count` leaves: ceil(log2 count), 0 for one leaf. */
 export function treeHeight(count: number): number {
   return count <= 1 ? 0 : 32 - Math.clz32(count - 1);
-}
-
-/**
- * The root that a leaf, its position and its siblings lead to. From the leaf upwards, bit 0 of the position first: a 0 bit makes
- * the accumulator a left child, a 1 bit a right one.
- *
- * @param leaf - 32 bytes
- * @param position - 0 to 2^32 - 1
- * @param siblings - 32 bytes a level, back to back, from the leaf upwards; at most 32
- */
-export function foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array): Uint8Array {
-  return hasher.digestPath(leaf, position, siblings);
 }
 
 /** Whether a path leads from a leaf at a position to a root. */
@@ -79,7 +67,7 @@ export function buildLevels(nodes: Uint8Array, bottom: number, top: number): rea
     const count = below.length / HASH_BYTES;
     const level = new Uint8Array(Math.ceil(count / 2) * HASH_BYTES);
     const pairs = Math.floor(count / 2);
-    hasher.digestPairs(below.subarray(0, 2 * pairs * HASH_BYTES), level.subarray(0, pairs * HASH_BYTES));
+    hashPairs(below, level, pairs);
     if (count % 2 === 1) level.set(hashNode(hashAt(below, count - 1), zeroRoot(height)), pairs * HASH_BYTES);
     levels.push(level);
     below = level;

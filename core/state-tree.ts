@@ -1,7 +1,8 @@
 import { invariant, requireInteger } from "./bounds.ts";
 import { MintmarkError } from "./errors.ts";
+import { foldPath } from "./hash.ts";
 import { HASH_BYTES, hashAt } from "./hex.ts";
-import { foldPath, hashNode, MAX_HEIGHT, zeroRoot } from "./merkle.ts";
+import { hashNode, MAX_HEIGHT, zeroRoot } from "./merkle.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 
 const FRONTIER_VERSION = 0x01;

@@ -1,7 +1,7 @@
 import { MAX_BLOB_BYTES } from "./blob.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { MintmarkError } from "./errors.ts";
-import { hasher } from "./hash.ts";
+import { hashMessages, keccak256 } from "./hash.ts";
 import { HASH_BYTES, writeHex } from "./hex.ts";
 import { MAX_AMOUNT, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "./model.ts";
 import type { VaultContent } from "./ports.ts";
@@ -82,7 +82,7 @@ export function writeLeafPreimage(vault: VaultContent, into: Uint8Array, offset:
 /** The leaf of one vault; 32 bytes. Throws as {@link writeLeafPreimage} does. */
 export function vaultLeaf(vault: VaultContent): Uint8Array {
   const preimage = new Uint8Array(MAX_LEAF_BYTES);
-  return hasher.digest(preimage.subarray(0, writeLeafPreimage(vault, preimage, 0)));
+  return keccak256(preimage.subarray(0, writeLeafPreimage(vault, preimage, 0)));
 }
 
 /**
@@ -109,7 +109,7 @@ export function vaultLeaves(vaults: readonly (VaultContent | null)[]): Uint8Arra
       ends[packed] = end;
     }
     const digests = leaves.subarray(start * HASH_BYTES, (start + packed) * HASH_BYTES);
-    hasher.digestPacked(preimages.subarray(0, end), ends.subarray(0, packed), digests);
+    hashMessages(preimages.subarray(0, end), ends.subarray(0, packed), digests);
     start += packed;
   }
   return leaves;

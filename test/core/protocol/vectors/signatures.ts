@@ -1,0 +1,120 @@
+import { privateKeyToAccount } from "viem/accounts";
+import { type Attestation, committeeHash, compactSignature, encodeAttestation } from "../../../../core/attestation.ts";
+import { type Hash, type Hex, MAX_AMOUNT } from "../../../../core/model.ts";
+import {
+  typedDataDomain,
+  validiumBatchDigest,
+  validiumBatchTypedData,
+  withdrawalDigest,
+} from "../../../../core/typed-data.ts";
+import { packVaultId } from "../../../../core/vault.ts";
+import { derivedAddress, derivedHash, SETTLEMENT } from "./derive.ts";
+
+const EPOCH = 3n;
+const THRESHOLD = 3;
+/** Made-up keys of the five members; worth nothing anywhere. */
+const KEYS = Array.from({ length: 5 }, (_, i) => derivedHash(`member key ${i}`));
+
+const MESSAGE = {
+  batchNumber: 12,
+  batchRoot: derivedHash("attested root"),
+  vaultCount: 1000,
+  dataHash: derivedHash("attested data"),
+  epoch: EPOCH,
+};
+
+/** EIP-712 digests. */
+export function typedDataVectors() {
+  const batches = [MESSAGE, { ...MESSAGE, batchNumber: 0, vaultCount: 1, epoch: 0n }];
+  const withdrawals = [
+    {
+      vaultId: 0n,
+      withdrawnBefore: 0n,
+      quantity: 1n,
+      recipient: derivedAddress("recipient"),
+      deadline: 1_767_225_600n,
+    },
+    {
+      vaultId: packVaultId({ mode: "zk-rollup", batchNumber: 77, slot: 13 }),
+      withdrawnBefore: MAX_AMOUNT - 1n,
+      quantity: MAX_AMOUNT,
+      recipient: derivedAddress("another recipient"),
+      deadline: (1n << 64n) - 1n,
+    },
+  ];
+  return {
+    description: "EIP-712 digests of both messages (docs/protocol.md 5, 6) for one settlement contract.",
+    domain: typedDataDomain(SETTLEMENT),
+    validiumBatches: batches.map((message) => ({ ...message, digest: validiumBatchDigest(SETTLEMENT, message) })),
+    withdrawals: withdrawals.map((message) => ({ ...message, digest: withdrawalDigest(SETTLEMENT, message) })),
+  };
+}
+
+/** Attestations with real signatures, and every way to spoil one. */
+export async function attestationVectors() {
+  const accounts = KEYS.map((key) => privateKeyToAccount(key)).sort((a, b) =>
+    a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1,
+  );
+  const members = accounts.map((account) => account.address.toLowerCase() as Hex);
+  const signatures = await Promise.all(
+    accounts.map(async (account, memberIndex) => ({
+      memberIndex,
+      ...compactSignature(await account.signTypedData(validiumBatchTypedData(SETTLEMENT, MESSAGE))),
+    })),
+  );
+  const signedBy = (...indices: number[]): Attestation => ({
+    threshold: THRESHOLD,
+    members,
+    signatures: indices.map((index) => signatures[index]).filter((signature) => signature !== undefined),
+  });
+  const valid = [
+    [0, 1, 2],
+    [0, 2, 4],
+    [2, 3, 4],
+  ].map((signers) => ({
+    signers,
+    attestation: encodeAttestation(signedBy(...signers)),
+  }));
+  return {
+    description:
+      "Attestations (docs/protocol.md 5) of five members, three of whom must sign, over one batch. `refused`: malformed ones, none of which may be accepted.",
+    settlement: SETTLEMENT,
+    message: MESSAGE,
+    digest: validiumBatchDigest(SETTLEMENT, MESSAGE),
+    epoch: EPOCH,
+    threshold: THRESHOLD,
+    members,
+    committeeHash: committeeHash(EPOCH, { threshold: THRESHOLD, members }),
+    vectors: valid,
+    refused: spoiled(valid[1]?.attestation ?? "0x", members, signatures),
+  };
+}
+
+/** Written by hand, since the encoder refuses to. */
+function spoiled(
+  valid: Hex,
+  members: readonly Hex[],
+  signatures: readonly { memberIndex: number; r: Hash; vs: Hash }[],
+) {
+  const u8 = (value: number) => value.toString(16).padStart(2, "0");
+  const bytes = (threshold: number, who: readonly Hex[], chosen: readonly number[], index = (i: number) => i) =>
+    `0x${u8(threshold)}${u8(who.length)}${who.map((member) => member.slice(2)).join("")}${chosen
+      .map((i) => u8(index(i)) + (signatures[i]?.r.slice(2) ?? "") + (signatures[i]?.vs.slice(2) ?? ""))
+      .join("")}`;
+  const swapped = [members[1], members[0], ...members.slice(2)].filter((member) => member !== undefined);
+  return [
+    { name: "empty", attestation: "0x" },
+    { name: "a byte too few", attestation: valid.slice(0, -2) },
+    { name: "a byte too many", attestation: `${valid}00` },
+    { name: "a signature too few", attestation: bytes(3, members, [0, 2]) },
+    { name: "a signature too many", attestation: bytes(3, members, [0, 2, 3, 4]) },
+    { name: "threshold 0", attestation: bytes(0, members, []) },
+    { name: "a threshold above the members", attestation: bytes(3, members.slice(0, 2), [0, 1, 1]) },
+    { name: "the same member twice", attestation: bytes(3, members, [0, 2, 2]) },
+    { name: "signatures out of order", attestation: bytes(3, members, [2, 0, 4]) },
+    { name: "a member index past the members", attestation: bytes(3, members, [0, 2, 4], (i) => (i === 4 ? 5 : i)) },
+    { name: "members out of order", attestation: bytes(3, swapped, [0, 2, 4]) },
+    { name: "a member twice", attestation: bytes(3, [...members.slice(0, 2), ...members.slice(1, 4)], [0, 2, 4]) },
+    { name: "a high s", attestation: `${valid.slice(0, -64)}${"f".repeat(64)}` },
+  ];
+}
