@@ -4,6 +4,8 @@
 
 export const MEMORY_PAGES = 4;
 
+/** 64-bit words of the keccak state. */
+export const LANES = 25;
 /** Bytes that one permutation absorbs: 1600 bits less twice 256. */
 export const RATE = 136;
 
@@ -11,12 +13,15 @@ export const RATE = 136;
 export const CONSTANTS = 0;
 /** The resting state of the scalar sponge: 25 lanes of 8 bytes, all zero between messages. */
 export const STATE = 0x100;
-/** The resting states of the two-message sponge: 25 lanes of 16 bytes. */
+/** The states of the two messages that are hashed at once: 25 lanes of 16 bytes, and the same again for every other round. */
 export const TWIN_STATE = 0x200;
+export const TWIN_ODD = 0x400;
+/** Two vectors of theta's effect. */
+export const TWIN_EFFECT = 0x600;
 /** The padded last block of a message, one for each half of the twin state; the scalar sponge uses the first. */
-export const PADDED = [0x400, 0x500] as const;
+export const PADDED = [0x700, 0x800] as const;
 /** The two nodes that are hashed while a path is folded. */
-export const PAIR = 0x600;
+export const PAIR = 0x900;
 
 /** End offsets of packed messages, 4 bytes each. */
 export const ENDS = 0x1000;

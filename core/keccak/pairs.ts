@@ -35,9 +35,9 @@ export function pairsFunction(name: string, kind: LaneKind): WasmFunction {
     };
     const digests = states.map((i) => i32.add(local.get(output), i32.const(32 * i)));
     return loop(
-      ...permutation.input.map((held, i) => (ZERO_LANES.includes(i) ? [] : local.set(held, lane(i)))),
+      ...permutation.state.map((place, i) => (ZERO_LANES.includes(i) ? [] : place.set(lane(i)))),
       permutation.code(ZERO_LANES, 4),
-      ...permutation.input.slice(0, 4).map((held, i) => kind.scatter(digests, held, 8 * i)),
+      ...permutation.state.slice(0, 4).map((place, i) => kind.scatter(digests, place.get, 8 * i)),
       local.set(input, i32.add(local.get(input), i32.const(64 * kind.states))),
       local.set(output, i32.add(local.get(output), i32.const(32 * kind.states))),
       branchIf(0, local.tee(count, i32.sub(local.get(count), i32.const(kind.states)))),

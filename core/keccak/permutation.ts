@@ -1,10 +1,13 @@
 import type { FunctionFrame } from "./binary.ts";
-import { branchIf, type Code, i32, type Local, local, loop, sequence } from "./instructions.ts";
+import { branchIf, type Code, i32, local, loop, sequence } from "./instructions.ts";
 import type { LaneKind } from "./lanes.ts";
+import { LANES } from "./layout.ts";
+import type { Place, Workspace } from "./workspace.ts";
 
-/** Writes the permutation keccak-f[1600] (FIPS 202, section 3) as straight-line code over locals. Lane (x, y) has index x + 5y. */
+/**
+ * Writes the permutation keccak-f[1600] (FIPS 202, section 3) as code over places that hold a lane each. Lane (x, y) has index x + 5y.
+ */
 
-export const LANES = 25;
 const ROUNDS = 24;
 
 /** Left rotation of each lane in rho (FIPS 202, table 2). */
@@ -28,54 +31,34 @@ export function roundConstants(): Uint8Array {
   return bytes;
 }
 
-/** A lane as the generator knows it: the local that holds it, and whether that holds the complement. */
+/** A lane as the generator knows it: where it is, and whether its complement is held there. */
 export interface Lane {
-  readonly local: Local;
+  readonly place: Place;
   readonly complemented: boolean;
 }
 
 /** A state; `null` is a lane that is known to be zero, which costs nothing. */
 export type State = readonly (Lane | null)[];
 
-/** Locals for two states, since a round reads one and writes the other, and for what a round needs in between. */
-interface Workspace {
-  readonly even: readonly Local[];
-  readonly odd: readonly Local[];
-  readonly parity: readonly Local[];
-  readonly effect: readonly Local[];
-  readonly row: readonly Local[];
-  readonly scratch: Local;
-  /** Byte offset of the next round constant. */
-  readonly constant: Local;
-}
-
-/** A permutation within one function. The caller fills {@link input}, places the code, and reads {@link input} again. */
+/** A permutation within one function. The caller fills {@link Permutation.state}, places the code, and reads the state again. */
 export class Permutation {
   readonly #kind: LaneKind;
   readonly #space: Workspace;
 
   constructor(kind: LaneKind, frame: FunctionFrame) {
     this.#kind = kind;
-    this.#space = {
-      even: frame.locals(kind.type, LANES),
-      odd: frame.locals(kind.type, LANES),
-      parity: frame.locals(kind.type, 5),
-      effect: frame.locals(kind.type, 5),
-      row: frame.locals(kind.type, 5),
-      scratch: frame.local(kind.type),
-      constant: frame.local("i32"),
-    };
+    this.#space = kind.workspace(frame);
   }
 
-  /** The locals that hold the state before and after. */
-  get input(): readonly Local[] {
+  /** The lanes before and after. */
+  get state(): readonly Place[] {
     return this.#space.even;
   }
 
   /**
-   * All 24 rounds: the first, which can skip lanes known to be zero; a loop of 11 times two, since a round reads the even locals and
-   * writes the odd ones or the reverse; the last, which computes only the lanes asked for. Unrolling more than two rounds made it slower:
-   * the code no longer fits where the processor keeps decoded instructions.
+   * All 24 rounds: the first, which can skip lanes known to be zero; a loop of 11 times two, since a round reads the even places and
+   * writes the odd ones or the reverse; the last, which computes only the lanes asked for. Unrolling the vector code further made it
+   * slower: it no longer fits where the processor keeps decoded instructions.
    *
    * @param zero - lanes of the input that are zero
    * @param outputs - lanes wanted, counted from lane 0; 1 to 5 or 25
@@ -83,63 +66,99 @@ export class Permutation {
   code(zero: readonly number[] = [], outputs = LANES): Code {
     const { even, odd, constant } = this.#space;
     const plain = lanes(even, []);
-    const between = this.#kind.complemented;
-    const round = (from: State, to: State, offset: number, wanted = LANES) =>
-      emitRound(this.#kind, this.#space, from, to, wanted, this.#kind.splatFrom(local.get(constant), offset));
+    const [evenBetween, oddBetween] = [lanes(even, this.#kind.complemented), lanes(odd, this.#kind.complemented)];
+    const input = plain.map((lane, i) => (zero.includes(i) ? null : lane));
+    const round = (from: State, to: readonly Lane[], offset: number, position: Position, wanted = LANES) =>
+      emitRound(this.#kind, this.#space, { from, to: to.slice(0, wanted), position, offset });
+    const next = i32.add(local.get(constant), i32.const(16));
     return sequence(
       local.set(constant, i32.const(0)),
-      round(
-        plain.map((lane, i) => (zero.includes(i) ? null : lane)),
-        lanes(odd, between),
-        0,
-      ),
+      round(input, oddBetween, 0, "first"),
       loop(
-        round(lanes(odd, between), lanes(even, between), 8),
-        round(lanes(even, between), lanes(odd, between), 16),
-        branchIf(
-          0,
-          i32.ltU(local.tee(constant, i32.add(local.get(constant), i32.const(16))), i32.const(8 * (ROUNDS - 2))),
-        ),
+        round(oddBetween, evenBetween, 8, "between"),
+        round(evenBetween, oddBetween, 16, "between"),
+        branchIf(0, i32.ltU(local.tee(constant, next), i32.const(8 * (ROUNDS - 2)))),
       ),
-      round(lanes(odd, between), plain, 8, outputs),
+      round(oddBetween, plain, 8, "last", outputs),
     );
   }
 }
 
-function lanes(locals: readonly Local[], complemented: readonly number[]): readonly Lane[] {
-  return locals.map((index, i) => ({ local: index, complemented: complemented.includes(i) }));
+function lanes(places: readonly Place[], complemented: readonly number[]): readonly Lane[] {
+  return places.map((place, i) => ({ place, complemented: complemented.includes(i) }));
 }
 
-/** One round, theta to iota. Every lane of `from` is read once after its column's parity, every lane of `to` written once. */
-function emitRound(kind: LaneKind, space: Workspace, from: State, to: State, outputs: number, constant: Code): Code {
-  const effects = emitTheta(kind, space, from);
-  const rows = FIVE.filter((y) => 5 * y < outputs).map((y) => {
+type Position = "first" | "between" | "last";
+
+interface Round {
+  readonly from: State;
+  /** As many lanes as are wanted. */
+  readonly to: readonly Lane[];
+  readonly position: Position;
+  /** Of the round's constant, in bytes from the local that counts them. */
+  readonly offset: number;
+}
+
+/** One round, theta to iota, a row of the result at a time. */
+function emitRound(kind: LaneKind, space: Workspace, { from, to, position, offset }: Round): Code {
+  const parities = columnParities(space, from);
+  const effects = emitTheta(kind, space, parities);
+  const accumulates = kind.accumulatesParities && position !== "last";
+  const constant = kind.splatFrom(local.get(space.constant), offset);
+  const rows = FIVE.filter((y) => 5 * y < to.length).map((y) => {
     const row = emitRhoPi(kind, space, from, effects.lanes, y);
-    const wanted = to.slice(5 * y, Math.min(5 * y + 5, outputs));
-    return sequence(
-      row.code,
-      ...wanted.map((lane, x) => emitChi(kind, row.lanes, x, lane, y === 0 && x === 0 ? constant : null)),
-    );
+    const results = to.slice(5 * y, 5 * y + 5).map((lane, x) => {
+      const value = emitChi(kind, row.lanes, x, lane.complemented);
+      const result = x === 0 && y === 0 ? kind.xor(value, constant) : value;
+      return accumulates ? emitResult(kind, space, lane.place, result, x, y) : lane.place.set(result);
+    });
+    return sequence(row.code, ...results);
   });
-  return sequence(effects.code, ...rows);
+  // The round before has accumulated the parities of what it wrote.
+  const known = kind.accumulatesParities && position !== "first";
+  return sequence(known ? [] : emitParities(kind, parities, from), effects.code, ...rows);
 }
 
-/** Theta's effect on each column: D[x] = C[x-1] ^ (C[x+1] <<< 1), C[x] being the parity of column x. */
-function emitTheta(kind: LaneKind, space: Workspace, from: State): { code: Code; lanes: readonly Lane[] } {
-  const parities = FIVE.map((x) => {
-    const column = FIVE.map((y) => from[x + 5 * y]).filter((lane) => lane != null);
-    const sum = column.map((lane) => local.get(lane.local)).reduce(kind.xor);
-    const complemented = column.filter((lane) => lane.complemented).length % 2 === 1;
-    return { local: at(space.parity, x), complemented, code: local.set(at(space.parity, x), sum) };
+/** Writes a lane of a round's result, and adds it to its column's parity for the next round while it is at hand. */
+function emitResult(kind: LaneKind, space: Workspace, to: Place, value: Code, x: number, y: number): Code {
+  const parity = at(space.parity, x);
+  const fresh = space.scratch;
+  return sequence(
+    fresh.set(value),
+    to.set(fresh.get),
+    parity.set(y === 0 ? fresh.get : kind.xor(parity.get, fresh.get)),
+  );
+}
+
+/** C[x], the parities of the columns, which theta needs. */
+function columnParities(space: Workspace, from: State): readonly Lane[] {
+  return FIVE.map((x) => {
+    const complements = FIVE.filter((y) => from[x + 5 * y]?.complemented);
+    return { place: at(space.parity, x), complemented: complements.length % 2 === 1 };
   });
+}
+
+function emitParities(kind: LaneKind, parities: readonly Lane[], from: State): Code {
+  return parities.map(({ place }, x) => {
+    const column = FIVE.map((y) => from[x + 5 * y]).filter((lane) => lane != null);
+    return place.set(column.map((lane) => lane.place.get).reduce(kind.xor));
+  });
+}
+
+/** Theta's effect on each column: D[x] = C[x-1] ^ (C[x+1] <<< 1). */
+function emitTheta(
+  kind: LaneKind,
+  space: Workspace,
+  parities: readonly Lane[],
+): { code: Code; lanes: readonly Lane[] } {
   const effects = FIVE.map((x) => {
     const left = at(parities, (x + 4) % 5);
     const right = at(parities, (x + 1) % 5);
-    const value = kind.xor(local.get(left.local), kind.rotl(local.get(right.local), 1, space.scratch));
-    const complemented = left.complemented !== right.complemented;
-    return { local: at(space.effect, x), complemented, code: local.set(at(space.effect, x), value) };
+    const place = at(space.effect, x);
+    const value = kind.xor(left.place.get, kind.rotl(right.place.get, 1, space.scratch));
+    return { place, complemented: left.complemented !== right.complemented, code: place.set(value) };
   });
-  return { code: [...parities, ...effects].map(({ code }) => code), lanes: effects };
+  return { code: effects.map(({ code }) => code), lanes: effects };
 }
 
 /** Row y after rho and pi: its lane x is lane (x + 3y, x) of the round's input, with theta's effect, rotated. */
@@ -154,25 +173,25 @@ function emitRhoPi(
     const column = (x + 3 * y) % 5;
     const source = from[column + 5 * x] ?? null;
     const effect = at(effects, column);
-    const sum = source === null ? local.get(effect.local) : kind.xor(local.get(source.local), local.get(effect.local));
+    const place = at(space.row, x);
+    const sum = source === null ? effect.place.get : kind.xor(source.place.get, effect.place.get);
     const value = kind.rotl(sum, at(ROTATIONS, column + 5 * x), space.scratch);
     const complemented = effect.complemented !== (source?.complemented ?? false);
-    return { local: at(space.row, x), complemented, code: local.set(at(space.row, x), value) };
+    return { place, complemented, code: place.set(value) };
   });
   return { code: row.map(({ code }) => code), lanes: row };
 }
 
 /**
- * Chi and iota for one lane: a ^ (~b & c) ^ constant. Which of the operands are held as complements decides what it costs: writing
- * b' for ~b, ~b & c is b' & c, and ~b & ~c' is ~(b | c'), the complement of one instruction.
+ * Chi for one lane, an expression: a ^ (~b & c), or the complement of that. Which of the operands are held as complements decides
+ * what it costs: writing b' for ~b, ~b & c is b' & c, and ~b & ~c' is ~(b | c'), the complement of one instruction.
  */
-function emitChi(kind: LaneKind, row: readonly Lane[], x: number, to: Lane | null, constant: Code | null): Code {
-  if (to === null) return [];
+function emitChi(kind: LaneKind, row: readonly Lane[], x: number, complement: boolean): Code {
   const a = at(row, x);
   const b = at(row, (x + 1) % 5);
   const c = at(row, (x + 2) % 5);
-  const [valueB, valueC] = [local.get(b.local), local.get(c.local)];
-  const wanted = to.complemented !== a.complemented;
+  const [valueB, valueC] = [b.place.get, c.place.get];
+  const wanted = complement !== a.complemented;
   // Where b and c are held alike, one of them has to be complemented, and the result can be had either way.
   const [product, complemented] =
     b.complemented === c.complemented
@@ -182,8 +201,7 @@ function emitChi(kind: LaneKind, row: readonly Lane[], x: number, to: Lane | nul
       : b.complemented
         ? [kind.and(valueB, valueC), false]
         : [kind.or(valueB, valueC), true];
-  const sum = kind.xor(local.get(a.local), complemented === wanted ? product : kind.not(product));
-  return local.set(to.local, constant === null ? sum : kind.xor(sum, constant));
+  return kind.xor(a.place.get, complemented === wanted ? product : kind.not(product));
 }
 
 function at<T>(items: readonly T[], index: number): T {

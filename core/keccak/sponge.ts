@@ -1,8 +1,8 @@
 import { type WasmFunction, wasmFunction } from "./binary.ts";
 import { branchIf, call, i32, i64, i64x2, local, loop, sequence, when } from "./instructions.ts";
 import { scalarLanes, vectorLanes } from "./lanes.ts";
-import { PADDED, RATE, STATE, TWIN_STATE } from "./layout.ts";
-import { LANES, Permutation } from "./permutation.ts";
+import { LANES, PADDED, RATE, STATE } from "./layout.ts";
+import { Permutation } from "./permutation.ts";
 
 const RATE_LANES = RATE / 8;
 const DIGEST_OFFSETS = [0, 8, 16, 24];
@@ -40,19 +40,19 @@ export function absorbFunction(name: string): WasmFunction {
   return wasmFunction(name, ["i32", "i32"], (frame) => {
     const [input, blocks] = [0, 1];
     const permutation = new Permutation(scalarLanes, frame);
-    const state = permutation.input;
+    const state = permutation.state;
     const base = i32.const(0);
     return sequence(
-      ...state.map((held, i) => local.set(held, i64.load(base, STATE + 8 * i))),
+      ...state.map((place, i) => place.set(i64.load(base, STATE + 8 * i))),
       loop(
         ...state
           .slice(0, RATE_LANES)
-          .map((held, i) => local.set(held, i64.xor(local.get(held), i64.load(local.get(input), 8 * i)))),
+          .map((place, i) => place.set(i64.xor(place.get, i64.load(local.get(input), 8 * i)))),
         permutation.code(),
         local.set(input, i32.add(local.get(input), i32.const(RATE))),
         branchIf(0, local.tee(blocks, i32.sub(local.get(blocks), i32.const(1)))),
       ),
-      ...state.map((held, i) => i64.store(base, local.get(held), STATE + 8 * i)),
+      ...state.map((place, i) => i64.store(base, place.get, STATE + 8 * i)),
     );
   });
 }
@@ -75,7 +75,7 @@ export function finishFunction(name: string, pad: number, absorb: number): WasmF
 }
 
 /**
- * `(low: i32, high: i32, keepLow: i64, keepHigh: i64)`: absorbs one block into each of the two resting states. `keep` is all ones to go on
+ * `(low: i32, high: i32, keepLow: i64, keepHigh: i64)`: absorbs one block into each half of the twin state. `keep` is all ones to go on
  * with a message and 0 to begin one.
  */
 export function absorbTwinFunction(name: string): WasmFunction {
@@ -83,17 +83,15 @@ export function absorbTwinFunction(name: string): WasmFunction {
     const [low, high, keepLow, keepHigh] = [0, 1, 2, 3];
     const kind = vectorLanes;
     const permutation = new Permutation(kind, frame);
-    const keep = frame.local(kind.type);
-    const base = i32.const(0);
+    const keep = frame.local("v128");
     const blocks = [local.get(low), local.get(high)];
     return sequence(
       local.set(keep, i64x2.replaceHigh(i64x2.splat(local.get(keepLow)), local.get(keepHigh))),
-      ...permutation.input.map((held, i) => {
-        const kept = kind.and(kind.load(base, TWIN_STATE + 16 * i), local.get(keep));
-        return local.set(held, i < RATE_LANES ? kind.xor(kept, kind.gather(blocks, 8 * i)) : kept);
+      ...permutation.state.map((place, i) => {
+        const kept = kind.and(place.get, local.get(keep));
+        return place.set(i < RATE_LANES ? kind.xor(kept, kind.gather(blocks, 8 * i)) : kept);
       }),
       permutation.code(),
-      ...permutation.input.map((held, i) => kind.store(base, local.get(held), TWIN_STATE + 16 * i)),
     );
   });
 }
