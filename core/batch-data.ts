@@ -53,7 +53,7 @@ function numberWidth(value: number): number {
  * batch adds {@link ASSET_ENTRY_BYTES} to it. Sums of this, on {@link BATCH_DATA_BASE_BYTES}, decide when a batch is full.
  */
 export function vaultBytesBound(amount: bigint, blobBytes: number): number {
-  return RUN_HEADER_BYTES + OWNER_BYTES + amountWidth(amount) + (blobBytes === 0 ? 0 : 1 + blobBytes);
+  return RUN_HEADER_BYTES + OWNER_BYTES + amountWidth(amount) + (blobBytes === 0 ? 0 : 2 + blobBytes);
 }
 
 /** Why batch data is refused. The reasons are stable: committee members and the engine show them. */

@@ -144,23 +144,24 @@ function readAmount(input: Input, width: number): bigint {
 /** Reads what the run says of its blobs, and returns what reads each record's. */
 function blobReader(input: Input, blobForm: number, length: number): () => Hex {
   if (blobForm === BlobForm.empty) return () => "0x";
-  if (blobForm === BlobForm.raw) return () => readRawBlob(input);
-  const digits = input.uint8();
-  if (digits < 1 || digits > MAX_PACKED_DIGITS) throw input.refusal("digits_out_of_range", 1);
-  const decimal = new Uint8Array(digits);
+  const blobLength = input.uint8();
+  if (blobForm === BlobForm.raw) return () => (blobLength === 0 ? readRawBlob(input) : input.hex(blobLength));
+  if (blobLength < 1 || blobLength > MAX_PACKED_DIGITS) throw input.refusal("digits_out_of_range", 1);
+  const decimal = new Uint8Array(blobLength);
   if (blobForm === BlobForm.packed) {
     return () => {
-      readDecimal(input, decimal);
-      return decimalBlob(decimal);
+      readNibbles(input, decimal, 0xf);
+      return nibbleBlob(decimal);
     };
   }
-  readDecimal(input, decimal);
+  readNibbles(input, decimal, 9);
+  if (blobLength > 1 && decimal[0] === 0) throw input.refusal("leading_zero", Math.ceil(blobLength / 2));
   requireRange(input, decimal, length);
   let started = false;
   return () => {
     if (started) increment(decimal);
     started = true;
-    return decimalBlob(decimal);
+    return nibbleBlob(decimal);
   };
 }
 
@@ -170,19 +171,17 @@ function readRawBlob(input: Input): Hex {
   return input.hex(length);
 }
 
-/** Reads packed digits, right-aligned in their bytes, into one digit a byte. */
-function readDecimal(input: Input, decimal: Uint8Array): void {
-  const digits = decimal.length;
-  const bytes = Math.ceil(digits / 2);
+/** Reads packed digits, right-aligned in their bytes, into one digit a byte; none above `most`. */
+function readNibbles(input: Input, digits: Uint8Array, most: number): void {
+  const bytes = Math.ceil(digits.length / 2);
   input.require(bytes);
   let next = 0;
   for (let nibble = 0; nibble < bytes * 2; nibble++) {
     const value = input.peekNibble(nibble);
-    const isFront = nibble < bytes * 2 - digits;
-    if (value > (isFront ? 0 : 9)) throw input.refusal("digit_invalid");
-    if (!isFront) decimal[next++] = value;
+    const isFront = nibble < bytes * 2 - digits.length;
+    if (value > (isFront ? 0 : most)) throw input.refusal("digit_invalid");
+    if (!isFront) digits[next++] = value;
   }
-  if (digits > 1 && decimal[0] === 0) throw input.refusal("leading_zero");
   input.offset += bytes;
 }
 
@@ -199,10 +198,10 @@ function increment(decimal: Uint8Array): void {
   }
 }
 
-/** ASCII text of the digits as hex: 0x30 to 0x39 a digit. */
-function decimalBlob(decimal: Uint8Array): Hex {
+/** The characters 0x30 to 0x3f as hex. */
+function nibbleBlob(nibbles: Uint8Array): Hex {
   let blob: Hex = "0x";
-  for (const digit of decimal) blob += `3${digit}`;
+  for (const nibble of nibbles) blob += `3${nibble.toString(16)}`;
   return blob as Hex;
 }
 

@@ -66,12 +66,22 @@ function runSize({ start, end, ownerForm, blobForm, amountForm }: Run, columns: 
   const packedBytes = ((columns.digits[start] as number) + 1) >> 1;
   const ownerBytes = [OWNER_BYTES, 1, 2, 0][ownerForm] as number;
   let size = RUN_HEADER_BYTES + (ownerForm === OwnerForm.run ? 2 : 0) + length * (ownerBytes + amountForm);
-  if (blobForm === BlobForm.packed) size += 1 + length * packedBytes;
-  if (blobForm === BlobForm.consecutive) size += 1 + packedBytes;
+  if (blobForm !== BlobForm.empty) size += 1;
+  if (blobForm === BlobForm.packed) size += length * packedBytes;
+  if (blobForm === BlobForm.consecutive) size += packedBytes;
   if (blobForm === BlobForm.raw) {
-    for (let slot = start; slot < end; slot++) size += 1 + (columns.blobBytes[slot] as number);
+    const ownLengths = commonLength(start, end, columns) === 0 ? length : 0;
+    size += ownLengths;
+    for (let slot = start; slot < end; slot++) size += columns.blobBytes[slot] as number;
   }
   return size;
+}
+
+/** The length of all blobs of a raw run, 0 when they differ: then each one carries its own. */
+function commonLength(start: number, end: number, { blobBytes }: BatchColumns): number {
+  const length = blobBytes[start] as number;
+  for (let slot = start + 1; slot < end; slot++) if (blobBytes[slot] !== length) return 0;
+  return length;
 }
 
 function writeRun(
@@ -90,7 +100,9 @@ function writeRun(
   output.uint((amountForm << 4) | (blobForm << 2) | ownerForm, 1);
   output.uint(end - start, 3);
   if (ownerForm === OwnerForm.run) output.uint(ownerIndices[columns.owner[start] as number] as number, 2);
-  if (blobForm >= BlobForm.packed) output.uint(columns.digits[start] as number, 1);
+  const rawLength = blobForm === BlobForm.raw ? commonLength(start, end, columns) : 0;
+  if (blobForm === BlobForm.raw) output.uint(rawLength, 1);
+  else if (blobForm !== BlobForm.empty) output.uint(columns.digits[start] as number, 1);
   for (let slot = start; slot < end; slot++) {
     const { owner, amount, blob } = slots[slot] as VaultEntry;
     if (blobForm === BlobForm.consecutive && slot === start) output.packedDigits(blob);
@@ -99,7 +111,7 @@ function writeRun(
     if (amountForm > 0) output.biguint(amount, amountForm);
     if (blobForm === BlobForm.packed) output.packedDigits(blob);
     else if (blobForm === BlobForm.raw) {
-      output.uint(columns.blobBytes[slot] as number, 1);
+      if (rawLength === 0) output.uint(columns.blobBytes[slot] as number, 1);
       output.hex(blob, columns.blobBytes[slot] as number);
     }
   }

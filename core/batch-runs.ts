@@ -221,7 +221,8 @@ function ownerCosts(isSmall: boolean): readonly Int32Array[] {
 }
 
 function blobHeader(form: number, digits: number): number {
-  return form === BlobForm.packed ? 1 : form === BlobForm.consecutive ? 1 + ((digits + 1) >> 1) : 0;
+  if (form === BlobForm.empty) return 0;
+  return form === BlobForm.consecutive ? 1 + ((digits + 1) >> 1) : 1;
 }
 
 function blobCost(form: number, digits: number, bytes: number): number {

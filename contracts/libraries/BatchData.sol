@@ -20,7 +20,8 @@ library BatchData {
         BlobForm,
         BlobLength,
         Digits,
-        Range
+        Range,
+        Record
     }
 
     /// @notice The data breaks the grammar, at or shortly before this offset.
@@ -37,9 +38,13 @@ library BatchData {
         uint256 ownerForm;
         uint256 blobForm;
         uint256 amountBytes;
-        uint256 digits;
+        /// @dev Of every record of the run; 0 when each raw blob carries its own.
+        uint256 blobLength;
+        /// @dev Shifted to stand before an owner's 20 bytes.
         uint256 chainId;
         uint256 owner;
+        uint256 ownerIndex;
+        /// @dev The dictionary in memory, a word each, ready to be written into a template.
         uint256 owners;
         uint256 ownerCount;
         /// @dev ASCII, left-aligned: the text of the next vault of a consecutive run.
@@ -80,17 +85,8 @@ library BatchData {
     ) internal pure returns (bytes32 batchRoot, uint256 vaultCount) {
         Run memory run;
         uint256 leaves;
+        uint256 cursor = _readOwners(data, 3 + chainIds.length * DICTIONARY_ASSET, run);
         (run.template, leaves) = _workspace();
-        uint256 cursor = 3 + chainIds.length * DICTIONARY_ASSET;
-        run.ownerCount = uint16(bytes2(data[cursor:cursor + 2]));
-        cursor += 2;
-        assembly ("memory-safe") {
-            mstore(add(run, 0xe0), add(data.offset, cursor))
-        }
-        cursor += run.ownerCount * DICTIONARY_OWNER;
-        if (cursor >= data.length) {
-            revert BatchDataInvalid(cursor == data.length ? Fault.Empty : Fault.Truncated, data.length);
-        }
         while (cursor < data.length) {
             uint256 asset;
             (asset, cursor) = _readRun(data, cursor, run);
@@ -110,12 +106,32 @@ library BatchData {
         batchRoot = _fold(leaves, vaultCount);
     }
 
+    function _readOwners(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
+        uint256 count = uint16(bytes2(data[cursor:cursor + 2]));
+        cursor += 2;
+        uint256 end = cursor + count * DICTIONARY_OWNER;
+        if (end >= data.length) revert BatchDataInvalid(end == data.length ? Fault.Empty : Fault.Truncated, data.length);
+        run.ownerCount = count;
+        assembly ("memory-safe") {
+            let to := mload(0x40)
+            mstore(add(run, 0x100), to)
+            let from := add(data.offset, cursor)
+            let limit := add(data.offset, end)
+            for {} lt(from, limit) { from := add(from, 20) } {
+                mstore(to, shr(96, calldataload(from)))
+                to := add(to, 32)
+            }
+            mstore(0x40, to)
+        }
+        return end;
+    }
+
     /// @dev Room past the free memory pointer that stays unallocated: the template of a leaf's preimage, then the leaves. Nothing else
     /// may allocate while they are in use.
     function _workspace() private pure returns (uint256 template, uint256 leaves) {
         assembly ("memory-safe") {
-            template := add(mload(0x40), 0x40)
-            leaves := add(template, 0x1c0)
+            template := add(mload(0x40), 0xc0)
+            leaves := add(template, 0x2c0)
         }
     }
 
@@ -144,25 +160,26 @@ library BatchData {
             uint256 owners = run.owners;
             uint256 owner;
             assembly ("memory-safe") {
-                owner := shr(96, calldataload(add(owners, mul(index, 20))))
+                owner := mload(add(owners, shl(5, index)))
             }
             run.owner = owner;
+            run.ownerIndex = index;
             cursor += 2;
         }
-        run.digits = 0;
-        if (run.blobForm < 2) return cursor;
+        run.blobLength = 0;
+        if (run.blobForm == 0) return cursor;
         if (cursor + 1 > data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
         uint256 digits = uint8(data[cursor]);
-        if (digits == 0 || digits > 32) revert BatchDataInvalid(Fault.Digits, cursor);
-        run.digits = digits;
+        run.blobLength = digits;
         cursor += 1;
+        if (run.blobForm == 1) return cursor;
+        if (digits == 0 || digits > 32) revert BatchDataInvalid(Fault.Digits, cursor);
         if (run.blobForm == 2) return cursor;
         uint256 bytes_ = (digits + 1) / 2;
         if (cursor + bytes_ > data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
         uint256 packed = uint256(bytes32(data[cursor:cursor + bytes_])) >> (256 - 8 * bytes_);
-        (uint256 text, bool valid) = _expand(packed, digits);
-        if (!valid) revert BatchDataInvalid(Fault.Digits, cursor);
-        run.text = text;
+        if (!_isDecimal(packed, digits)) revert BatchDataInvalid(Fault.Digits, cursor);
+        run.text = _expand(packed, digits);
         return cursor + bytes_;
     }
 
@@ -188,8 +205,9 @@ library BatchData {
         }
     }
 
-    /// @dev The ASCII text of `digits` packed decimal digits, left-aligned; nibbles spread to bytes by doubling the gaps between them.
-    function _expand(uint256 packed, uint256 digits) private pure returns (uint256 text, bool valid) {
+    /// @dev The text of packed digits, left-aligned: nibble n is the character 0x30 + n. Nibbles are spread to bytes by doubling the gaps
+    /// between them.
+    function _expand(uint256 packed, uint256 digits) private pure returns (uint256 text) {
         assembly ("memory-safe") {
             let x := packed
             x := and(or(x, shl(64, x)), 0x0000000000000000ffffffffffffffff0000000000000000ffffffffffffffff)
@@ -197,143 +215,198 @@ library BatchData {
             x := and(or(x, shl(16, x)), 0x0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff)
             x := and(or(x, shl(8, x)), 0x00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff)
             x := and(or(x, shl(4, x)), 0x0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f)
-            let top := shr(mul(8, sub(digits, 1)), x)
-            // No nibble above 9; nothing in front of the first digit; the first digit is not 0 unless it is the only one.
-            valid := iszero(and(add(x, mul(6, div(not(0), 255))), mul(0x10, div(not(0), 255))))
-            valid := and(valid, lt(top, 0x10))
-            valid := and(valid, or(eq(digits, 1), gt(top, 0)))
-            text := shl(mul(8, sub(32, digits)), add(x, mul(0x30, div(not(0), 255))))
+            text := shl(shl(3, sub(32, digits)), add(x, 0x3030303030303030303030303030303030303030303030303030303030303030))
         }
+    }
+
+    /// @dev The first text of a consecutive run: decimal digits only, and no leading zero, so that it can be counted up.
+    function _isDecimal(uint256 packed, uint256 digits) private pure returns (bool) {
+        for (uint256 i; i < digits; ++i) {
+            if ((packed >> (4 * i)) & 0xf > 9) return false;
+        }
+        return packed >> (4 * digits) == 0 && (digits == 1 || packed >> (4 * (digits - 1)) != 0);
     }
 
     /// @dev Hashes the run's leaves to `target` and returns the cursor behind its records. Reading past the end of calldata gives zeros
     /// and is caught when the cursor is compared with the end.
     function _hashRun(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
-        if (run.blobForm == 3 && run.ownerForm == 3 && run.amountBytes == 0) {
+        if (run.amountBytes == 0 && run.blobForm == 3 && run.ownerForm == 3) {
             _hashRange(run, vaultId, target, cursor);
             return cursor;
         }
-        uint256 fault;
-        assembly ("memory-safe") {
-            function expand(packed, digits) -> text, valid {
-                let x := packed
-                x := and(or(x, shl(64, x)), 0x0000000000000000ffffffffffffffff0000000000000000ffffffffffffffff)
-                x := and(or(x, shl(32, x)), 0x00000000ffffffff00000000ffffffff00000000ffffffff00000000ffffffff)
-                x := and(or(x, shl(16, x)), 0x0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff)
-                x := and(or(x, shl(8, x)), 0x00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff)
-                x := and(or(x, shl(4, x)), 0x0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f)
-                let top := shr(shl(3, sub(digits, 1)), x)
-                valid := and(
-                    iszero(
-                        and(
-                            add(x, 0x0606060606060606060606060606060606060606060606060606060606060606),
-                            0x1010101010101010101010101010101010101010101010101010101010101010
-                        )
-                    ),
-                    and(lt(top, 0x10), or(eq(digits, 1), gt(top, 0)))
-                )
-                text := shl(shl(3, sub(32, digits)), add(x, 0x3030303030303030303030303030303030303030303030303030303030303030))
-            }
+        bool aWord = run.blobForm == 1 ? run.blobLength != 0 && run.blobLength <= 32 : run.blobForm == 2 && run.blobLength <= 8;
+        if (aWord && run.amountBytes == 0) return _hashSingles(data, cursor, run, vaultId, target);
+        return _hashAny(data, cursor, run, vaultId, target);
+    }
 
-            let template := mload(add(run, 0x140))
-            let ownerForm := mload(add(run, 0x20))
-            let blobForm := mload(add(run, 0x40))
-            let amountBytes := mload(add(run, 0x60))
-            let from := add(data.offset, cursor)
-            let limit := add(target, shl(5, mload(run)))
+    /// @dev Single tokens whose blob is read by one word: up to 32 raw bytes, or up to eight packed digits. What most batches hold, so
+    /// nothing here branches that need not: faults are gathered and looked at behind the run, since a bad record only makes a leaf that
+    /// is thrown away with the transaction.
+    function _hashSingles(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
+        // The owner of a record: the word at the cursor shifted to its address, or to its index in a table.
+        uint256 ownerForm = run.ownerForm;
+        uint256 ownerBytes = ownerForm == 0 ? 20 : ownerForm == 3 ? 0 : ownerForm;
+        uint256 table = ownerForm == 0 ? 0 : run.owners;
+        uint256 last = run.ownerCount - (ownerForm == 0 ? 0 : 1);
+        if (ownerForm == 3) {
+            table += 32 * run.ownerIndex;
+            last = 0;
+        }
+        // Packed digits: 256 less 8 for an odd number, whose front nibble is none. 0 for raw blobs.
+        uint256 packed = run.blobForm == 2 ? 256 - 8 * (run.blobLength & 1) : 0;
+        uint256 stride = ownerBytes + (packed == 0 ? run.blobLength : (run.blobLength + 1) / 2);
+        uint256 ownerShift = 256 - 8 * ownerBytes;
+        uint256 bad;
+        assembly ("memory-safe") {
+            let template := mload(add(run, 0x160))
             let size := add(77, mload(add(run, 0x80)))
-            for {} lt(target, limit) { target := add(target, 32) } {
-                switch ownerForm
-                case 1 {
-                    let index := byte(0, calldataload(from))
-                    if iszero(lt(index, mload(add(run, 0x100)))) {
-                        fault := 7
-                        break
-                    }
-                    mstore(add(template, 5), or(mload(add(run, 0xa0)), shr(96, calldataload(add(mload(add(run, 0xe0)), mul(index, 20))))))
-                    from := add(from, 1)
+            let limit := add(target, shl(5, mload(run)))
+            let from := add(data.offset, cursor)
+            // vaultId(8) ‖ chainId(8)
+            let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
+            for {} lt(target, limit) {} {
+                let owner := shr(ownerShift, calldataload(from))
+                if table {
+                    bad := or(bad, gt(owner, last))
+                    owner := mload(add(table, shl(5, owner)))
                 }
-                case 0 {
-                    mstore(add(template, 5), or(mload(add(run, 0xa0)), shr(96, calldataload(from))))
-                    from := add(from, 20)
+                mstore(add(template, 5), owner)
+                let text := calldataload(add(from, ownerBytes))
+                if packed {
+                    text := shr(224, text)
+                    text := and(or(text, shl(16, text)), 0x0000ffff0000ffff)
+                    text := and(or(text, shl(8, text)), 0x00ff00ff00ff00ff)
+                    text := shl(192, and(or(text, shl(4, text)), 0x0f0f0f0f0f0f0f0f))
+                    bad := or(bad, shr(packed, text))
+                    text := shl(sub(256, packed), add(text, shl(192, 0x3030303030303030)))
                 }
-                case 2 {
-                    let index := shr(240, calldataload(from))
-                    if iszero(lt(index, mload(add(run, 0x100)))) {
-                        fault := 7
-                        break
-                    }
-                    mstore(add(template, 5), or(mload(add(run, 0xa0)), shr(96, calldataload(add(mload(add(run, 0xe0)), mul(index, 20))))))
-                    from := add(from, 2)
-                }
-                if amountBytes {
-                    let amount := shr(sub(256, shl(3, amountBytes)), calldataload(from))
-                    if iszero(lt(sub(amount, 1), 0x7fffffffffffffff)) {
-                        fault := 9
-                        break
-                    }
-                    mstore(add(template, 69), shl(192, amount))
-                    from := add(from, amountBytes)
-                }
-                switch blobForm
-                case 2 {
-                    let digits := sub(size, 77)
-                    let width := shr(1, add(digits, 1))
-                    let text, valid := expand(shr(sub(256, shl(3, width)), calldataload(from)), digits)
-                    if iszero(valid) {
-                        fault := 12
-                        break
-                    }
-                    mstore(add(template, 77), text)
-                    from := add(from, width)
-                }
-                case 1 {
-                    let length := byte(0, calldataload(from))
-                    if iszero(length) {
-                        fault := 11
-                        break
-                    }
-                    from := add(from, 1)
-                    calldatacopy(add(template, 77), from, length)
-                    from := add(from, length)
-                    size := add(77, length)
-                }
-                case 3 {
-                    let text := mload(add(run, 0x120))
-                    if iszero(text) {
-                        fault := 13
-                        break
-                    }
-                    mstore(add(template, 77), text)
-                    // The text of the next one; zero when there is none of as many digits.
-                    let at := shl(3, sub(109, size))
-                    text := add(text, shl(at, 1))
-                    for {} eq(and(shr(at, text), 0xff), 0x3a) {} {
-                        text := sub(text, shl(at, 10))
-                        at := add(at, 8)
-                        if eq(at, 256) {
-                            text := 0
-                            break
-                        }
-                        text := add(text, shl(at, 1))
-                    }
-                    mstore(add(run, 0x120), text)
-                }
-                mstore(sub(template, 23), vaultId)
+                mstore(add(template, 77), text)
+                mstore(sub(template, 15), place)
                 mstore(target, keccak256(template, size))
-                vaultId := add(vaultId, 1)
+                target := add(target, 32)
+                from := add(from, stride)
+                place := add(place, 0x10000000000000000)
             }
             cursor := sub(from, data.offset)
         }
-        if (fault != 0) revert BatchDataInvalid(Fault(fault - 1), cursor);
+        if (bad != 0) revert BatchDataInvalid(Fault.Record, cursor);
         if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
         return cursor;
+    }
+
+    /// @dev Everything else: amounts, long or uneven blobs.
+    function _hashAny(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
+        for (uint256 i; i < run.length; ++i) {
+            if (run.ownerForm != 3) cursor = _readOwner(data, cursor, run);
+            if (run.amountBytes != 0) cursor = _readAmount(data, cursor, run);
+            uint256 length;
+            (length, cursor) = _readBlob(data, cursor, run);
+            if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
+            uint256 template = run.template;
+            assembly ("memory-safe") {
+                mstore(sub(template, 23), add(vaultId, i))
+                mstore(add(target, shl(5, i)), keccak256(template, add(77, length)))
+            }
+        }
+        return cursor;
+    }
+
+    function _readOwner(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
+        uint256 form = run.ownerForm;
+        uint256 index;
+        uint256 word;
+        assembly ("memory-safe") {
+            word := calldataload(add(data.offset, cursor))
+        }
+        if (form == 0) {
+            word >>= 96;
+            cursor += 20;
+        } else {
+            index = word >> (256 - 8 * form);
+            if (index >= run.ownerCount) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
+            uint256 owners = run.owners;
+            assembly ("memory-safe") {
+                word := mload(add(owners, shl(5, index)))
+            }
+            cursor += form;
+        }
+        uint256 template = run.template;
+        uint256 chainId = run.chainId;
+        assembly ("memory-safe") {
+            mstore(add(template, 5), or(chainId, word))
+        }
+        return cursor;
+    }
+
+    /// @dev The amount's word also covers the blob's first bytes, so it is written before them.
+    function _readAmount(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
+        uint256 width = run.amountBytes;
+        uint256 template = run.template;
+        uint256 amount;
+        assembly ("memory-safe") {
+            amount := shr(sub(256, shl(3, width)), calldataload(add(data.offset, cursor)))
+            mstore(add(template, 69), shl(192, amount))
+        }
+        if (amount == 0 || amount > uint64(type(int64).max)) revert BatchDataInvalid(Fault.Amount, cursor);
+        return cursor + width;
+    }
+
+    function _readBlob(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256 length, uint256 next) {
+        uint256 form = run.blobForm;
+        if (form == 0) return (0, cursor);
+        uint256 template = run.template;
+        length = run.blobLength;
+        if (form == 1) {
+            if (length == 0) {
+                assembly ("memory-safe") {
+                    length := byte(0, calldataload(add(data.offset, cursor)))
+                }
+                if (length == 0) revert BatchDataInvalid(Fault.BlobLength, cursor);
+                ++cursor;
+            }
+            assembly ("memory-safe") {
+                calldatacopy(add(template, 77), add(data.offset, cursor), length)
+            }
+            return (length, cursor + length);
+        }
+        uint256 text;
+        if (form == 2) {
+            uint256 width = (length + 1) / 2;
+            uint256 packed;
+            assembly ("memory-safe") {
+                packed := shr(sub(256, shl(3, width)), calldataload(add(data.offset, cursor)))
+            }
+            if (packed >> (4 * length) != 0) revert BatchDataInvalid(Fault.Digits, cursor);
+            text = _expand(packed, length);
+            next = cursor + width;
+        } else {
+            text = run.text;
+            if (text == 0) revert BatchDataInvalid(Fault.Range, cursor);
+            run.text = _successor(text, length);
+            next = cursor;
+        }
+        assembly ("memory-safe") {
+            mstore(add(template, 77), text)
+        }
+    }
+
+    /// @dev The text one higher; 0 when that takes one digit more.
+    function _successor(uint256 text, uint256 digits) private pure returns (uint256) {
+        uint256 place = 256 - 8 * digits;
+        while (true) {
+            text += 1 << place;
+            if ((text >> place) & 0xff != 0x3a) return text;
+            text -= 10 << place;
+            place += 8;
+            if (place == 256) return 0;
+        }
+        return 0;
     }
 
     /// @dev The tight loop for consecutive ids of one owner: two words change from leaf to leaf.
     function _hashRange(Run memory run, uint256 vaultId, uint256 target, uint256 cursor) private pure {
         uint256 template = run.template;
-        uint256 digits = run.digits;
+        uint256 digits = run.blobLength;
         uint256 text = run.text;
         uint256 length = run.length;
         bool overflow;
@@ -345,26 +418,29 @@ library BatchData {
             let textAt := add(template, 77)
             let limit := add(target, shl(5, length))
             for {} 1 {} {
-                mstore(idAt, vaultId)
-                mstore(textAt, text)
-                mstore(target, keccak256(template, size))
-                target := add(target, 32)
-                if eq(target, limit) { break }
-                vaultId := add(vaultId, 1)
-                text := add(text, unit)
-                if eq(and(shr(last, text), 0xff), 0x3a) {
-                    let at := last
-                    for {} eq(and(shr(at, text), 0xff), 0x3a) {} {
-                        text := sub(text, shl(at, 10))
-                        at := add(at, 8)
-                        if eq(at, 256) {
-                            overflow := 1
-                            break
-                        }
-                        text := add(text, shl(at, 1))
-                    }
-                    if overflow { break }
+                // As far as the last digit runs, nothing is carried.
+                let stretch := add(target, shl(5, sub(0x3a, and(shr(last, text), 0xff))))
+                if gt(stretch, limit) { stretch := limit }
+                for {} lt(target, stretch) {} {
+                    mstore(idAt, vaultId)
+                    mstore(textAt, text)
+                    mstore(target, keccak256(template, size))
+                    target := add(target, 32)
+                    vaultId := add(vaultId, 1)
+                    text := add(text, unit)
                 }
+                if eq(target, limit) { break }
+                let place := last
+                for {} eq(and(shr(place, text), 0xff), 0x3a) {} {
+                    text := sub(text, shl(place, 10))
+                    place := add(place, 8)
+                    if eq(place, 256) {
+                        overflow := 1
+                        break
+                    }
+                    text := add(text, shl(place, 1))
+                }
+                if overflow { break }
             }
         }
         if (overflow) revert BatchDataInvalid(Fault.Range, cursor);
@@ -377,28 +453,55 @@ library BatchData {
         }
     }
 
-    /// @dev Folds the leaves in place, level by level. Each pair's prefix goes into the byte in front of it, which the pair before has
-    /// consumed; each parent goes where its children, or earlier ones, were.
+    /// @dev Folds the leaves in place, three levels at a time while there are more than four nodes, then one at a time. A pair's prefix goes
+    /// into the byte in front of it, which the pair before has consumed; a parent goes where its children, or earlier ones, were.
     function _fold(uint256 leaves, uint256 count) private pure returns (bytes32 result) {
         assembly ("memory-safe") {
+            function parent(zero, scratch) -> hash {
+                mstore8(scratch, 1)
+                mstore(add(scratch, 1), zero)
+                mstore(add(scratch, 33), zero)
+                hash := keccak256(scratch, 65)
+            }
+
+            // 0x01 ‖ two nodes, twice, in front of the leaves: what the upper two of three levels are hashed from.
+            let low := sub(leaves, 0x100)
+            let high := sub(leaves, 0x80)
+            mstore8(low, 1)
+            mstore8(high, 1)
             let zero := 0
-            for {} gt(count, 1) {} {
-                if and(count, 1) {
-                    mstore(add(leaves, shl(5, count)), zero)
-                    count := add(count, 1)
-                }
+            for {} gt(count, 4) {} {
+                let end := add(leaves, shl(5, count))
+                // A whole number of eights; the hashes of zero subtrees are the zero roots, so surplus nodes do no harm.
+                let padded := add(leaves, shl(8, shr(3, add(count, 7))))
+                for { let gap := end } lt(gap, padded) { gap := add(gap, 32) } { mstore(gap, zero) }
                 let to := leaves
-                let limit := add(leaves, shl(5, count))
-                for { let pair := leaves } lt(pair, limit) { pair := add(pair, 64) } {
-                    mstore8(sub(pair, 1), 1)
-                    mstore(to, keccak256(sub(pair, 1), 65))
+                for { let pair := sub(leaves, 1) } lt(pair, sub(padded, 1)) { pair := add(pair, 256) } {
+                    mstore8(pair, 1)
+                    mstore(add(low, 1), keccak256(pair, 65))
+                    mstore8(add(pair, 64), 1)
+                    mstore(add(low, 33), keccak256(add(pair, 64), 65))
+                    mstore(add(high, 1), keccak256(low, 65))
+                    mstore8(add(pair, 128), 1)
+                    mstore(add(low, 1), keccak256(add(pair, 128), 65))
+                    mstore8(add(pair, 192), 1)
+                    mstore(add(low, 33), keccak256(add(pair, 192), 65))
+                    mstore(add(high, 33), keccak256(low, 65))
+                    mstore(to, keccak256(high, 65))
                     to := add(to, 32)
                 }
-                count := shr(1, count)
-                mstore8(limit, 1)
-                mstore(add(limit, 1), zero)
-                mstore(add(limit, 33), zero)
-                zero := keccak256(limit, 65)
+                count := shr(3, add(count, 7))
+                zero := parent(parent(parent(zero, padded), padded), padded)
+            }
+            for {} gt(count, 1) {} {
+                mstore(add(leaves, shl(5, count)), zero)
+                count := shr(1, add(count, 1))
+                for { let i := 0 } lt(i, count) { i := add(i, 1) } {
+                    let pair := add(leaves, sub(shl(6, i), 1))
+                    mstore8(pair, 1)
+                    mstore(add(leaves, shl(5, i)), keccak256(pair, 65))
+                }
+                zero := parent(zero, add(leaves, 0x100))
             }
             result := mload(leaves)
         }
