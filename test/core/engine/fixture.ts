@@ -1,0 +1,155 @@
+import { MemoryLevel } from "memory-level";
+import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import {
+  type BlobScheme,
+  type Database,
+  type Engine,
+  type EngineOptions,
+  type Hash,
+  type Hex,
+  type Mode,
+  openEngine,
+  type Principal,
+  type Standard,
+  type User,
+  type Uuid,
+} from "../../../core/index.ts";
+
+export const SETTLEMENT = {
+  chainId: 31_337n,
+  contract: "0x00000000000000000000000000000000000000aa",
+  engineVersion: 5,
+} as const;
+
+/** 2030-01-01. */
+export const START = 1_893_456_000_000;
+
+/** A clock that moves only when told to. */
+export class TestClock {
+  now = START;
+  readonly read = (): number => this.now;
+}
+
+export function memory(): Database {
+  return new MemoryLevel<Buffer, Buffer>({ storeEncoding: "buffer" });
+}
+
+export function openTest(store: Database | string, options: Partial<EngineOptions> = {}): Promise<Engine> {
+  return openEngine({ store, settlement: SETTLEMENT, environment: "sandbox", ...options });
+}
+
+export interface TestTenant {
+  readonly applicationId: Uuid;
+  readonly principal: Principal;
+  readonly token: string;
+  readonly users: readonly User[];
+}
+
+export interface Fixture {
+  readonly engine: Engine;
+  readonly database: Database;
+  readonly clock: TestClock;
+  readonly tenant: TestTenant;
+  readonly assets: Readonly<Record<Standard, Uuid>>;
+}
+
+/** Owners of users, in order; their keys are known, so that they can sign. */
+export const OWNERS: readonly PrivateKeyAccount[] = Array.from({ length: 4 }, (_, i) =>
+  privateKeyToAccount(`0x${(i + 1).toString(16).padStart(64, "0")}`),
+);
+
+/** An engine over memory with one application of four users and one enabled asset of each standard. */
+export async function fixture(options: Partial<EngineOptions> = {}): Promise<Fixture> {
+  const database = memory();
+  const clock = new TestClock();
+  const engine = await openTest(database, { clock: clock.read, ...options });
+  const assets = {
+    erc20: await knownAsset(engine, "erc20"),
+    erc721: await knownAsset(engine, "erc721"),
+    erc1155: await knownAsset(engine, "erc1155"),
+  };
+  const tenant = await newTenant(engine, Object.values(assets));
+  return { engine, database, clock, tenant, assets };
+}
+
+let contracts = 0x1000;
+
+/** An asset that is whitelisted and registered. */
+export async function knownAsset(
+  engine: Engine,
+  standard: Standard,
+  options: { readonly supplyCap?: bigint; readonly blobScheme?: BlobScheme; readonly ready?: boolean } = {},
+): Promise<Uuid> {
+  const { ready = true, ...rest } = options;
+  const contractAddress: Hex = `0x${(contracts++).toString(16).padStart(40, "0")}`;
+  const { assetId } = await engine.addAsset({ standard, contractAddress, name: standard, symbol: standard, ...rest });
+  if (ready) {
+    await engine.whitelistAsset(assetId, true);
+    await engine.markAssetRegistered(assetId, { minterLocked: true });
+  }
+  return assetId;
+}
+
+/** An application with a key and one user for each of {@link OWNERS}. */
+export async function newTenant(
+  engine: Engine,
+  enabled: readonly Uuid[],
+  key: Parameters<Engine["issueKey"]>[1] = {},
+): Promise<TestTenant> {
+  const { applicationId } = await engine.createApplication({ name: "tenant" });
+  const { secret: token } = await engine.issueKey(applicationId, key);
+  const principal = await engine.authenticate(token);
+  const users: User[] = [];
+  for (const { address } of OWNERS) users.push(await engine.createUser(applicationId, { ownerAddress: address }));
+  for (const assetId of enabled) await engine.enableAsset(applicationId, assetId);
+  return { applicationId, principal, token, users };
+}
+
+export interface MintBody {
+  readonly assetId: Uuid;
+  readonly mintingBlob: string;
+  readonly amount: number | string;
+  readonly dataAvailabilityMode: Mode;
+}
+
+/** The identifier text as the API wants it. */
+export function blobOf(text: string | number | bigint): Hex {
+  return `0x${Buffer.from(String(text)).toString("hex")}`;
+}
+
+export function mintOf(
+  assetId: Uuid,
+  text: string | number,
+  amount: number | string = 1,
+  mode: Mode = "validium",
+): MintBody {
+  return { assetId, mintingBlob: text === "" ? "" : blobOf(text), amount, dataAvailabilityMode: mode };
+}
+
+/** A request of one user. */
+export function requestOf(user: User | undefined, ...mints: MintBody[]) {
+  return { users: [{ userId: user?.userId ?? "", mints }] };
+}
+
+/** A transaction hash that is told by a number. */
+export function hashOf(value: number): Hash {
+  return `0x${value.toString(16).padStart(64, "0")}`;
+}
+
+/** What a rejected promise was rejected with, in short: its code and the codes at its pointers. */
+export async function refusal(promise: Promise<unknown>): Promise<{ code: string; issues: Record<string, string> }> {
+  try {
+    await promise;
+  } catch (error) {
+    if (!(error instanceof Error) || !("code" in error) || !("issues" in error)) throw error;
+    const issues = error.issues as readonly { pointer: string; code: string }[];
+    return { code: String(error.code), issues: Object.fromEntries(issues.map(({ pointer, code }) => [pointer, code])) };
+  }
+  throw new Error("it was not refused");
+}
+
+export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}

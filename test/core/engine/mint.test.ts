@@ -1,0 +1,312 @@
+import { describe, expect, it } from "vitest";
+import type { MintResult } from "../../../core/index.ts";
+import { all, blobOf, fixture, knownAsset, mintOf, newTenant, refusal, requestOf } from "./fixture.ts";
+
+const MAX = (1n << 63n) - 1n;
+
+describe("a mint", () => {
+  it("adds fungible units of one user up in one vault, and gives every ERC-721 its own", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const [alice, bob] = tenant.users;
+    const result = await engine.mint(tenant.principal, {
+      users: [
+        {
+          userId: alice?.userId,
+          mints: [
+            mintOf(assets.erc20, "", 5),
+            mintOf(assets.erc721, 1),
+            mintOf(assets.erc20, "", 7),
+            mintOf(assets.erc20, "", 1, "zk-rollup"),
+            mintOf(assets.erc1155, "sword", 2),
+          ],
+        },
+        { userId: bob?.userId, mints: [mintOf(assets.erc20, "", 3), mintOf(assets.erc1155, "sword", 4)] },
+      ],
+    });
+    const rollup = 1n << 63n;
+    expect(result.vaults.map(({ vaultId, amount }) => [vaultId, amount])).toEqual([
+      [0n, 12n],
+      [1n, 1n],
+      [rollup, 1n],
+      [2n, 2n],
+      [3n, 3n],
+      [4n, 4n],
+    ]);
+    expect(result.transactions.map(({ userIndex, mintIndex, vaultId }) => [userIndex, mintIndex, vaultId])).toEqual([
+      [0, 0, 0n],
+      [0, 1, 1n],
+      [0, 2, 0n],
+      [0, 3, rollup],
+      [0, 4, 2n],
+      [1, 0, 3n],
+      [1, 1, 4n],
+    ]);
+    const again = await engine.mint(tenant.principal, requestOf(alice, mintOf(assets.erc20, "", 30)));
+    expect(again.vaults.map(({ vaultId, amount }) => [vaultId, amount])).toEqual([[0n, 42n]]);
+    expect(await engine.vault(tenant.applicationId, 0n)).toEqual(again.vaults[0]);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("begins another vault where a sum would pass 2^63 - 1, and goes on filling that one", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const mint = (amount: bigint) =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", amount.toString())));
+    await mint(MAX - 1n);
+    expect((await mint(1n)).vaults[0]).toMatchObject({ vaultId: 0n, amount: MAX });
+    expect((await mint(1n)).vaults[0]).toMatchObject({ vaultId: 1n, amount: 1n });
+    expect((await mint(2n)).vaults[0]).toMatchObject({ vaultId: 1n, amount: 3n });
+    const [balance] = await engine.balances(tenant.applicationId, tenant.users[0]?.userId ?? "");
+    expect(balance?.amount).toBe(MAX + 3n);
+  });
+
+  it("goes on in the next batch when one is full, and seals the full one", async () => {
+    const { engine, tenant, assets } = await fixture({ limits: { batchVaults: { validium: 3, "zk-rollup": 3 } } });
+    await using _ = engine;
+    const ids = Array.from({ length: 8 }, (_, i) => mintOf(assets.erc721, 100 + i));
+    const sealed: string[] = [];
+    engine.on("batchSealed", ({ batchId, vaultCount }) => sealed.push(`${batchId}:${vaultCount}`));
+    const { vaults } = await engine.mint(tenant.principal, requestOf(tenant.users[0], ...ids));
+    expect(vaults.map(({ batchId }) => batchId)).toEqual(
+      ["validium-0", "validium-1", "validium-2"].flatMap((id, i) => Array(i === 2 ? 2 : 3).fill(id)),
+    );
+    expect(sealed).toEqual(["validium-0:3", "validium-1:3"]);
+    expect(engine.openBatch("validium")).toMatchObject({ batchNumber: 2, vaultCount: 2 });
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("keeps a rollup batch within its bytes and gas, whatever goes into it", async () => {
+    const { engine, tenant, assets } = await fixture({ limits: { rollupBytes: 2_000, rollupGas: 500_000 } });
+    await using _ = engine;
+    const long = "x".repeat(200);
+    const ids = Array.from({ length: 60 }, (_, i) => mintOf(assets.erc721, `${long}${i}`, 1, "zk-rollup"));
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...ids));
+    const { data: batches } = await engine.batches({ mode: "zk-rollup" });
+    expect(batches.length).toBeGreaterThan(3);
+    for (const { batchNumber, status } of batches) {
+      if (status === "open") continue;
+      expect((await engine.sealedBatch("zk-rollup", batchNumber)).data.length).toBeLessThanOrEqual(2_000);
+    }
+  });
+});
+
+describe("uniqueness", () => {
+  it("holds across applications, modes, open and sealed batches, and spellings", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const other = await newTenant(engine, [assets.erc721]);
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 17)));
+    const taken = { code: "token_already_minted", issues: { "/users/0/mints/0/mintingBlob": "token_already_minted" } };
+    const elsewhere = requestOf(other.users[1], mintOf(assets.erc721, 17, 1, "zk-rollup"));
+    expect(await refusal(engine.mint(other.principal, elsewhere))).toEqual(taken);
+    await engine.seal("validium");
+    expect(await refusal(engine.mint(other.principal, elsewhere))).toEqual(taken);
+    const shouted = { ...mintOf(assets.erc721, 17), mintingBlob: blobOf(17).slice(2).toUpperCase() };
+    expect(await refusal(engine.mint(tenant.principal, requestOf(tenant.users[0], shouted)))).toEqual(taken);
+  });
+
+  it("is by token id: the number that a text hashes to is taken with the text", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const { vaults } = await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, "sword")));
+    const id = String(vaults[0]?.tokenId);
+    const spelt = requestOf(tenant.users[0], mintOf(assets.erc721, id));
+    expect((await refusal(engine.mint(tenant.principal, spelt))).code).toBe("token_already_minted");
+  });
+
+  it("holds between requests that arrive together, and refuses no more than the later ones", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const request = requestOf(tenant.users[0], mintOf(assets.erc721, 5));
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => engine.mint(tenant.principal, request)));
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", ...Array(19).fill("rejected")]);
+  });
+
+  it("binds an ERC-1155 id to its first blob", async () => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    const imx = await knownAsset(engine, "erc1155", { blobScheme: "imx" });
+    await engine.enableAsset(tenant.applicationId, imx);
+    const mint = (text: string) => engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(imx, text, 2)));
+    await mint("{1}:{red}");
+    await mint("{1}:{red}");
+    expect((await refusal(mint("{1}:{blue}"))).code).toBe("token_id_conflict");
+    const both = requestOf(tenant.users[0], mintOf(imx, "{2}:{red}"), mintOf(imx, "{2}:{blue}"));
+    expect(await refusal(engine.mint(tenant.principal, both))).toEqual({
+      code: "token_id_conflict",
+      issues: { "/users/0/mints/1/mintingBlob": "token_id_conflict" },
+    });
+  });
+});
+
+describe("what cannot be minted", () => {
+  it("is told all at once, with pointers, and changes nothing", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const unknown = "00000000-0000-4000-8000-000000000000";
+    const before = engine.openBatch("validium");
+    const attempt = engine.mint(tenant.principal, {
+      users: [
+        {
+          userId: tenant.users[0]?.userId,
+          mints: [
+            mintOf(assets.erc721, 1),
+            mintOf(assets.erc721, 1),
+            mintOf(assets.erc721, 2, 2),
+            { ...mintOf(assets.erc721, 3), mintingBlob: "xyz" },
+            mintOf(unknown, 4),
+            mintOf(assets.erc20, "5"),
+            mintOf(assets.erc1155, "", 1),
+            { ...mintOf(assets.erc20, "", 1), dataAvailabilityMode: "plasma" },
+            { ...mintOf(assets.erc20, "", 1), colour: "red" },
+            mintOf(assets.erc20, "", -3),
+            mintOf(assets.erc20, "", 0.5),
+            mintOf(assets.erc20, "", Number.MAX_SAFE_INTEGER + 1),
+            mintOf(assets.erc20, "", "9223372036854775808"),
+          ],
+        },
+        { userId: unknown, mints: [mintOf(assets.erc20, "", 1)] },
+        { userId: tenant.users[0]?.userId.toUpperCase(), mints: [mintOf(assets.erc20, "", 1)] },
+      ],
+    });
+    expect(await refusal(attempt)).toEqual({
+      code: "duplicate_mint",
+      issues: {
+        "/users/0/mints/1/mintingBlob": "duplicate_mint",
+        "/users/0/mints/2/amount": "erc721_amount_not_one",
+        "/users/0/mints/3/mintingBlob": "blob_invalid",
+        "/users/0/mints/4/assetId": "asset_not_found",
+        "/users/0/mints/5/mintingBlob": "blob_invalid",
+        "/users/0/mints/6/mintingBlob": "blob_invalid",
+        "/users/0/mints/7/dataAvailabilityMode": "validation_failed",
+        "/users/0/mints/8/colour": "validation_failed",
+        "/users/0/mints/9/amount": "amount_out_of_range",
+        "/users/0/mints/10/amount": "validation_failed",
+        "/users/0/mints/11/amount": "validation_failed",
+        "/users/0/mints/12/amount": "amount_out_of_range",
+        "/users/1/userId": "user_not_found",
+        "/users/2/userId": "duplicate_user",
+      },
+    });
+    expect(engine.openBatch("validium")).toEqual(before);
+    expect((await engine.transactions(tenant.applicationId)).data).toEqual([]);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it.each([
+    ["null", null, { code: "validation_failed", issues: { "": "validation_failed" } }],
+    ["a list", [], { code: "validation_failed", issues: { "": "validation_failed" } }],
+    ["users that are no list", { users: {} }, { code: "validation_failed", issues: { "/users": "validation_failed" } }],
+    ["no users", { users: [] }, { code: "validation_failed", issues: { "/users": "validation_failed" } }],
+    ["101 users", { users: Array(101).fill({}) }, { code: "batch_too_large", issues: { "/users": "batch_too_large" } }],
+    [
+      "10,001 mints",
+      { users: [{ mints: Array(10_001) }] },
+      { code: "batch_too_large", issues: { "/users": "batch_too_large" } },
+    ],
+  ])("is refused by its form: %s", async (_name, request, expected) => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    expect(await refusal(engine.mint(tenant.principal, request))).toEqual(expected);
+  });
+
+  it("is what exceeds a supply cap, counting the request itself", async () => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    const capped = await knownAsset(engine, "erc20", { supplyCap: 10n });
+    await engine.enableAsset(tenant.applicationId, capped);
+    const mint = (...amounts: number[]) =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], ...amounts.map((amount) => mintOf(capped, "", amount))));
+    await mint(4);
+    expect(await refusal(mint(3, 3, 1))).toEqual({
+      code: "supply_cap_exceeded",
+      issues: { "/users/0/mints/2/amount": "supply_cap_exceeded" },
+    });
+    await mint(3, 3);
+    expect(await engine.asset(tenant.applicationId, capped)).toMatchObject({ minted: 10n, mintingAvailable: false });
+    expect((await refusal(mint(1))).code).toBe("supply_cap_exceeded");
+  });
+
+  it("is what exceeds the key's quota", async () => {
+    const { engine, assets } = await fixture();
+    await using _ = engine;
+    const { principal, users } = await newTenant(engine, [assets.erc20], { mintQuota: 3n });
+    const mint = (count: number) =>
+      engine.mint(principal, requestOf(users[0], ...Array.from({ length: count }, () => mintOf(assets.erc20, "", 1))));
+    await mint(2);
+    expect(await refusal(mint(2))).toEqual({ code: "quota_exceeded", issues: { "": "quota_exceeded" } });
+    await mint(1);
+    expect((await all(engine.keys(principal.applicationId)))[0]).toMatchObject({ mintsUsed: 3n, mintQuota: 3n });
+  });
+
+  it("is checked by checkMint as by mint, without minting", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const request = requestOf(tenant.users[0], mintOf(assets.erc721, 9), mintOf(assets.erc20, "", 4));
+    expect(await engine.checkMint(tenant.principal, request)).toEqual({ users: 1, mints: 2 });
+    expect(engine.openBatch("validium").vaultCount).toBe(0);
+    await engine.mint(tenant.principal, request);
+    expect((await refusal(engine.checkMint(tenant.principal, request))).code).toBe("token_already_minted");
+  });
+});
+
+describe("an idempotency key", () => {
+  const fixed = { idempotencyKey: "order-1" };
+  const withoutFlag = ({ mintId, vaults, transactions }: MintResult) => ({ mintId, vaults, transactions });
+
+  it("gives the first answer again, even after the vault has grown and was sealed", async () => {
+    const { engine, tenant, assets, clock } = await fixture();
+    await using _ = engine;
+    const request = requestOf(tenant.users[0], mintOf(assets.erc20, "", 5), mintOf(assets.erc721, 1));
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
+    clock.now += 1000;
+    const first = await engine.mint(tenant.principal, request, fixed);
+    clock.now += 1000;
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 100)));
+    await engine.seal("validium");
+    const replay = await engine.mint(tenant.principal, request, fixed);
+    expect([first.replayed, replay.replayed]).toEqual([false, true]);
+    expect(withoutFlag(replay)).toEqual(withoutFlag(first));
+    expect(first.vaults[0]).toMatchObject({ amount: 6n });
+    const now = await engine.mintResult(tenant.applicationId, first.mintId);
+    expect(now.vaults[0]).toMatchObject({ amount: 106n, status: "batched" });
+  });
+
+  it("refuses another request, and belongs to one application", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const other = await newTenant(engine, [assets.erc20]);
+    const request = (amount: number, user = tenant.users[0]) => requestOf(user, mintOf(assets.erc20, "", amount));
+    await engine.mint(tenant.principal, request(5), fixed);
+    expect((await refusal(engine.mint(tenant.principal, request(6), fixed))).code).toBe("idempotency_key_reused");
+    expect((await engine.mint(other.principal, request(6, other.users[0]), fixed)).replayed).toBe(false);
+  });
+
+  it("is not spent by a refused request, and tells of one that is under way", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const wrong = requestOf(tenant.users[0], mintOf(assets.erc20, "", 0));
+    expect((await refusal(engine.mint(tenant.principal, wrong, fixed))).code).toBe("amount_out_of_range");
+    const right = requestOf(tenant.users[0], mintOf(assets.erc20, "", 1));
+    const first = engine.mint(tenant.principal, right, fixed);
+    expect((await refusal(engine.mint(tenant.principal, right, fixed))).code).toBe("idempotency_in_progress");
+    expect((await first).replayed).toBe(false);
+  });
+});
+
+describe("an abort signal", () => {
+  it("takes a mint out of the queue, but not out of the write", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const mint = (id: number, signal?: AbortSignal) =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)), signal ? { signal } : {});
+    const controller = new AbortController();
+    const waiting = mint(1, controller.signal);
+    controller.abort(new Error("gave up"));
+    await expect(waiting).rejects.toThrow("gave up");
+    await mint(2);
+    await expect(mint(1)).resolves.toMatchObject({ replayed: false });
+    await expect(mint(3, controller.signal)).rejects.toThrow("gave up");
+  });
+});
