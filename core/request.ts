@@ -71,8 +71,8 @@ export function readMintRequest(request: unknown, limits: Limits, issues: Issues
     issues.throwIfAny();
     return { users: [], mints: [] };
   }
-  unknownFields(request, REQUEST_FIELDS, (field) => issues.ofRequest(pointer(field), "validation_failed", UNKNOWN));
   requireSizes(users, limits, issues);
+  unknownFields(request, REQUEST_FIELDS, (field) => issues.ofRequest(pointer(field), "validation_failed", UNKNOWN));
   const read = { users: [] as { userId: Uuid | null; count: number }[], mints: [] as RequestedMint[] };
   const seen = new Set<Uuid>();
   for (const [i, user] of users.entries()) readUser(user, i, read, seen, issues);
