@@ -155,7 +155,8 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     .code(status)
     .headers({ ...known.headers, "x-request-id": request.id })
     .type("application/problem+json")
-    .send(JSON.stringify(problem(known.code, request.id, detail, known.issues)));
+    // As bytes: to text Fastify would add a charset that the media type does not have.
+    .send(Buffer.from(JSON.stringify(problem(known.code, request.id, detail, known.issues))));
 }
 
 /** Answers what no route took: 405 when another method would have been taken, else 404. */

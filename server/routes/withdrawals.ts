@@ -31,12 +31,12 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       "insufficient_balance",
       "signature_invalid",
       "deadline_invalid",
-      "mint_unwithdrawable",
+      "proof_not_ready",
       "l1_failed",
     ],
     async handle({ service: { engine }, principal, body, reply }) {
       const accepted = await engine.requestWithdrawal(principal, body);
-      reply.code(202).header("location", `/api/v1/withdrawals/${accepted.withdrawalId}`);
+      reply.header("location", `/api/v1/withdrawals/${accepted.withdrawalId}`);
       return withdrawalToWire(accepted);
     },
   }),

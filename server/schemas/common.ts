@@ -25,22 +25,18 @@ const MAX_VAULT_ID = (1n << 64n) - 1n;
 /** UUID of any version, in any case; lower case inside. */
 export const uuid = z.guid().transform((text) => text.toLowerCase());
 
-/** `0x` and 20 bytes of hex in any case; lower case inside. No checksum is asked of it. */
-export const address = hexOf("an address: 0x and 40 hex digits", 20);
+/** `0x` and 20 bytes of hex in any case, not the zero address; lower case inside. No checksum is asked of it. */
+export const address = z
+  .string()
+  .regex(/^0x(?!0{40}$)[0-9a-fA-F]{40}$/, "Give an address: 0x and 40 hex digits, not all zero.")
+  .transform((text) => text.toLowerCase() as Hex);
 
-/** `0x` and whole bytes of hex, at most `maxBytes`. */
+/** `0x` and whole bytes of hex, 1 to `maxBytes`. */
 export function hexUpTo(maxBytes: number) {
   return z
     .string()
     .max(2 + 2 * maxBytes)
-    .regex(/^0x(?:[0-9a-fA-F]{2})*$/, "Give 0x and an even number of hex digits.")
-    .transform((text) => text.toLowerCase() as Hex);
-}
-
-function hexOf(what: string, bytes: number) {
-  return z
-    .string()
-    .regex(new RegExp(`^0x[0-9a-fA-F]{${bytes * 2}}$`), `Give ${what}.`)
+    .regex(/^0x(?:[0-9a-fA-F]{2})+$/, "Give 0x and whole bytes in hex, at least one.")
     .transform((text) => text.toLowerCase() as Hex);
 }
 

@@ -54,15 +54,16 @@ export interface Answer {
 export interface WorldOptions extends Omit<Partial<ServerOptions>, "engine"> {
   readonly limits?: Partial<Limits>;
   readonly store?: string;
+  readonly engineVersion?: number;
 }
 
 let contracts = 0;
 const contractAddress = () => `0x${(++contracts).toString(16).padStart(40, "c")}` as const;
 
-export async function createWorld({ limits, store, ...server }: WorldOptions = {}): Promise<World> {
+export async function createWorld({ limits, store, engineVersion = 5, ...server }: WorldOptions = {}): Promise<World> {
   const engine = await openEngine({
     store: store ?? new MemoryLevel(),
-    settlement: SETTLEMENT,
+    settlement: { ...SETTLEMENT, engineVersion },
     environment: "sandbox",
     ...(limits && { limits }),
   });

@@ -1,0 +1,388 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createWorld, entries, refusal, type World } from "./fixture.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ limits: { usersPerRequest: 3, mintsPerRequest: 20 } });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+let token = 0;
+const hex = (text: string) => Buffer.from(text).toString("hex");
+const request = (...mints: unknown[]) => ({ users: [{ userId: world.users[0], mints }] });
+const nft = (text: string, more: object = {}) => ({
+  mintingBlob: hex(text),
+  assetId: world.erc721.assetId,
+  amount: 1,
+  dataAvailabilityMode: "validium",
+  ...more,
+});
+const coin = (more: object = {}) => ({
+  mintingBlob: "",
+  assetId: world.erc20.assetId,
+  amount: 5,
+  dataAvailabilityMode: "validium",
+  ...more,
+});
+
+describe("a mint", () => {
+  test("of all standards, in both modes, for several users is answered in request order", async () => {
+    const [first, second] = world.users;
+    const body = {
+      users: [
+        { userId: first, mints: entries(world, ++token) },
+        { userId: second.toUpperCase(), mints: entries(world, ++token) },
+      ],
+    };
+    const { status, body: reply } = await world.send("POST", "/api/v1/mint", { body });
+    expect(status).toBe(200);
+    expect(
+      reply.transactions.map((one: { userIndex: number; mintIndex: number }) => [one.userIndex, one.mintIndex]),
+    ).toEqual([0, 1].flatMap((user) => [0, 1, 2].map((mint) => [user, mint])));
+    expect(reply.vaults).toHaveLength(6);
+    expect(reply.vaults[0]).toMatchObject({
+      userId: first,
+      assetId: world.erc20.assetId,
+      mintingBlob: "0x",
+      tokenId: null,
+      amount: "250",
+      availableBalance: "250",
+      withdrawnBalance: "0",
+      status: "accepted",
+      dataAvailabilityMode: "validium",
+    });
+    expect(reply.vaults[1]).toMatchObject({ amount: "1", tokenId: "1", dataAvailabilityMode: "zk-rollup" });
+    expect(reply.vaults[5]).toMatchObject({ userId: second, amount: "3", tokenId: "7" });
+    expect((await world.send("GET", `/api/v1/mints/${reply.mintId}`)).body).toEqual(reply);
+  });
+
+  test("keeps amounts past 2^53 exact, as decimal strings", async () => {
+    const body = request(coin({ amount: "9007199254740993", dataAvailabilityMode: "zk-rollup" }));
+    const { body: reply } = await world.send("POST", "/api/v1/mint", { body });
+    expect(reply.vaults[0].amount).toBe("9007199254740993");
+  });
+
+  test("through the undocumented alias is the same, and marked deprecated", async () => {
+    const { status, headers } = await world.send("POST", "/api/mint", { body: request(nft(`alias ${++token}`)) });
+    expect(status).toBe(200);
+    expect(headers.deprecation).toMatch(/^@\d+$/);
+    expect(headers.link).toBe('</api/v1/mint>; rel="successor-version"');
+  });
+
+  test("with dryRun checks everything and changes nothing", async () => {
+    const before = await world.snapshot();
+    const good = await world.send("POST", "/api/v1/mint?dryRun=true", { body: request(coin(), nft(`dry ${++token}`)) });
+    expect(good.body).toEqual({ dryRun: true, users: 1, mints: 2 });
+    const bad = await world.send("POST", "/api/v1/mint?dryRun=true", { body: request(nft("dry", { amount: 2 })) });
+    expect(refusal(bad).code).toBe("erc721_amount_not_one");
+    expect(await world.snapshot()).toEqual(before);
+  });
+});
+
+describe("an idempotency key", () => {
+  test("replays the first answer, and refuses another body", async () => {
+    const headers = { "Idempotency-Key": `key ${++token}` };
+    const body = request(coin(), nft(`idempotent ${token}`));
+    const first = await world.send("POST", "/api/v1/mint", { body, headers });
+    const before = await world.snapshot();
+    const again = await world.send("POST", "/api/v1/mint", { body, headers });
+    expect(first.headers["idempotency-replayed"]).toBeUndefined();
+    expect(again.headers["idempotency-replayed"]).toBe("true");
+    expect(again.body).toEqual(first.body);
+    const other = await world.send("POST", "/api/v1/mint", { body: request(coin()), headers });
+    expect(refusal(other)).toMatchObject({ status: 422, code: "idempotency_key_reused" });
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  test("does not keep a refusal", async () => {
+    const headers = { "Idempotency-Key": `key ${++token}` };
+    const refused = await world.send("POST", "/api/v1/mint", { body: request(coin({ amount: 0 })), headers });
+    expect(refused.status).toBe(422);
+    expect((await world.send("POST", "/api/v1/mint", { body: request(coin()), headers })).status).toBe(200);
+  });
+
+  test("mints once however many requests race", async () => {
+    const headers = { "Idempotency-Key": `key ${++token}` };
+    const body = request(nft(`race ${token}`));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => world.send("POST", "/api/v1/mint", { body, headers })),
+    );
+    const minted = answers.filter(({ status }) => status === 200);
+    expect(minted.length).toBeGreaterThan(0);
+    expect(new Set(minted.map((answer) => answer.body.mintId)).size).toBe(1);
+    for (const answer of answers) {
+      if (answer.status !== 200)
+        expect(refusal(answer)).toMatchObject({ status: 409, code: "idempotency_in_progress" });
+    }
+  });
+
+  test.each(["", "x".repeat(256), "naïve"])("%j is refused", async (key) => {
+    const answer = await world.send("POST", "/api/v1/mint", {
+      body: request(coin()),
+      headers: { "Idempotency-Key": key },
+    });
+    expect(refusal(answer)).toEqual({
+      status: 400,
+      code: "validation_failed",
+      errors: ["/headers/idempotency-key validation_failed"],
+    });
+  });
+});
+
+describe("a bad mint gets its documented error and changes nothing", () => {
+  type Case = readonly [name: string, status: number, code: string, pointers: readonly string[], body: () => unknown];
+  const asset = (more: object) => async () => {
+    const { assetId } = await world.engine.addAsset({
+      standard: "erc721",
+      contractAddress: `0x${(++token).toString(16).padStart(40, "d")}`,
+      name: "N",
+      symbol: "N",
+      ...more,
+    });
+    return assetId;
+  };
+  const cases: readonly Case[] = [
+    [
+      "an unknown asset",
+      404,
+      "asset_not_found",
+      ["/users/0/mints/0/assetId"],
+      () => request(nft("x", { assetId: crypto.randomUUID() })),
+    ],
+    [
+      "an asset that the application has not enabled",
+      409,
+      "asset_not_enabled",
+      ["/users/0/mints/1/assetId"],
+      () => request(coin(), nft("x", { assetId: notEnabled })),
+    ],
+    [
+      "an asset that is not whitelisted",
+      409,
+      "asset_not_whitelisted",
+      ["/users/0/mints/0/assetId"],
+      () => request(nft("x", { assetId: notWhitelisted })),
+    ],
+    [
+      "an asset that is not registered",
+      409,
+      "asset_not_registered",
+      ["/users/0/mints/0/assetId"],
+      () => request(nft("x", { assetId: notRegistered })),
+    ],
+    [
+      "an unknown user",
+      404,
+      "user_not_found",
+      ["/users/0/userId"],
+      () => ({ users: [{ userId: crypto.randomUUID(), mints: [coin()] }] }),
+    ],
+    [
+      "another application's user",
+      404,
+      "user_not_found",
+      ["/users/0/userId"],
+      () => ({ users: [{ userId: world.otherUser, mints: [coin()] }] }),
+    ],
+    [
+      "the same user twice",
+      422,
+      "duplicate_user",
+      ["/users/1/userId"],
+      () => ({ users: [...request(coin()).users, ...request(coin()).users] }),
+    ],
+    [
+      "amount 2 of an ERC-721",
+      422,
+      "erc721_amount_not_one",
+      ["/users/0/mints/0/amount"],
+      () => request(nft("x", { amount: 2 })),
+    ],
+    ["amount 0", 422, "amount_out_of_range", ["/users/0/mints/0/amount"], () => request(coin({ amount: 0 }))],
+    [
+      "an amount past 2^63 - 1",
+      422,
+      "amount_out_of_range",
+      ["/users/0/mints/0/amount"],
+      () => request(coin({ amount: "9223372036854775808" })),
+    ],
+    [
+      "an amount that is no whole number",
+      400,
+      "validation_failed",
+      ["/users/0/mints/0/amount"],
+      () => request(coin({ amount: 1.5 })),
+    ],
+    [
+      "a blob that is not hex",
+      422,
+      "blob_invalid",
+      ["/users/0/mints/0/mintingBlob"],
+      () => request(nft("x", { mintingBlob: "zz" })),
+    ],
+    [
+      "half a byte of blob",
+      422,
+      "blob_invalid",
+      ["/users/0/mints/0/mintingBlob"],
+      () => request(nft("x", { mintingBlob: "0x123" })),
+    ],
+    ["a blob of 256 bytes", 422, "blob_invalid", ["/users/0/mints/0/mintingBlob"], () => request(nft("x".repeat(256)))],
+    [
+      "a blob on ERC-20",
+      422,
+      "blob_invalid",
+      ["/users/0/mints/0/mintingBlob"],
+      () => request(coin({ mintingBlob: "31" })),
+    ],
+    ["no blob on ERC-721", 422, "blob_invalid", ["/users/0/mints/0/mintingBlob"], () => request(nft(""))],
+    [
+      "the same ERC-721 twice in one request",
+      422,
+      "duplicate_mint",
+      ["/users/0/mints/1/mintingBlob"],
+      () => request(nft("twin"), nft("twin", { dataAvailabilityMode: "zk-rollup" })),
+    ],
+    [
+      "an ERC-721 that exists",
+      409,
+      "token_already_minted",
+      ["/users/0/mints/0/mintingBlob"],
+      () => request(nft("taken", { dataAvailabilityMode: "zk-rollup" })),
+    ],
+    [
+      "an ERC-721 that exists by another spelling",
+      409,
+      "token_already_minted",
+      ["/users/0/mints/0/mintingBlob"],
+      () => request(nft("taken", { mintingBlob: `0x${hex("taken").toUpperCase()}` })),
+    ],
+    [
+      "another blob for an ERC-1155 id",
+      409,
+      "token_id_conflict",
+      ["/users/0/mints/0/mintingBlob"],
+      () => request(coin({ assetId: imx, mintingBlob: hex("{1}:{two}") })),
+    ],
+    ["too many users", 422, "batch_too_large", ["/users"], () => ({ users: Array(4).fill(request(coin()).users[0]) })],
+    ["too many mints", 422, "batch_too_large", ["/users"], () => request(...Array(21).fill(coin()))],
+    [
+      "more than the supply cap",
+      422,
+      "supply_cap_exceeded",
+      ["/users/0/mints/0/amount"],
+      () => request(coin({ assetId: capped, amount: 11 })),
+    ],
+    ["no users", 400, "validation_failed", ["/users"], () => ({ users: [] })],
+    ["no mints", 400, "validation_failed", ["/users/0/mints"], () => request()],
+    ["null", 400, "validation_failed", [""], () => null],
+    ["a list", 400, "validation_failed", [""], () => []],
+    [
+      "unknown fields",
+      400,
+      "validation_failed",
+      ["/x", "/users/0/y", "/users/0/mints/0/z"],
+      () => ({ users: [{ ...request(coin({ z: 1 })).users[0], y: 1 }], x: 1 }),
+    ],
+    [
+      "a bad mode",
+      400,
+      "validation_failed",
+      ["/users/0/mints/0/dataAvailabilityMode"],
+      () => request(coin({ dataAvailabilityMode: "rollup" })),
+    ],
+    [
+      "everything missing",
+      400,
+      "validation_failed",
+      ["/mintingBlob", "/assetId", "/amount", "/dataAvailabilityMode"].map((field) => `/users/0/mints/0${field}`),
+      () => request({}),
+    ],
+  ];
+
+  let notEnabled: string;
+  let notWhitelisted: string;
+  let notRegistered: string;
+  let imx: string;
+  let capped: string;
+  beforeAll(async () => {
+    const { engine, applicationId } = world;
+    const ready = async (more: object) => {
+      const id = await asset(more)();
+      await engine.whitelistAsset(id, true);
+      await engine.markAssetRegistered(id);
+      return id;
+    };
+    notEnabled = await ready({});
+    notWhitelisted = await asset({})();
+    notRegistered = await asset({})();
+    await engine.whitelistAsset(notRegistered, true);
+    imx = await ready({ standard: "erc1155", blobScheme: "imx" });
+    capped = await ready({ standard: "erc20", supplyCap: 10n });
+    for (const id of [notRegistered, imx, capped]) await engine.enableAsset(applicationId, id);
+    const body = request(nft("taken"), coin({ assetId: imx, mintingBlob: hex("{1}:{one}") }));
+    await world.send("POST", "/api/v1/mint", { body });
+  });
+
+  test.each(cases)("%s: %i %s", async (_name, status, code, pointers, body) => {
+    const before = await world.snapshot();
+    const answer = await world.send("POST", "/api/v1/mint", { body: body() });
+    expect(refusal(answer)).toMatchObject({ status, code });
+    expect(answer.body.errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual([...pointers].sort());
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  test("every bad entry is named at once, and the good ones are not minted", async () => {
+    const before = await world.snapshot();
+    const body = request(coin(), nft("a", { amount: 2 }), coin({ amount: 0 }), nft("b"));
+    expect(refusal(await world.send("POST", "/api/v1/mint", { body }))).toEqual({
+      status: 422,
+      code: "erc721_amount_not_one",
+      errors: ["/users/0/mints/1/amount erc721_amount_not_one", "/users/0/mints/2/amount amount_out_of_range"],
+    });
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  test.each([
+    ["9007199254740993", "/users/0/mints/0/amount malformed_json"],
+    ["1.0000000000000001", "/users/0/mints/0/amount malformed_json"],
+    ['1,"amount":2', "/users/0/mints/0/amount malformed_json"],
+  ])("an amount written as %s is never silently changed", async (literal, error) => {
+    const before = await world.snapshot();
+    const raw = JSON.stringify(request(coin())).replace('"amount":5', `"amount":${literal}`);
+    const answer = await world.send("POST", "/api/v1/mint", { raw });
+    expect(refusal(answer)).toEqual({ status: 400, code: "malformed_json", errors: [error] });
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  test("a key's quota holds", async () => {
+    const key = await world.newKey(["mint"], { mintQuota: 2n });
+    expect((await world.send("POST", "/api/v1/mint", { key, body: request(coin(), coin()) })).status).toBe(200);
+    const before = await world.snapshot();
+    const answer = await world.send("POST", "/api/v1/mint", { key, body: request(coin()) });
+    expect(refusal(answer)).toMatchObject({ status: 422, code: "quota_exceeded" });
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  test("a token of the other application exists for this one too", async () => {
+    const body = { users: [{ userId: world.otherUser, mints: [nft("theirs")] }] };
+    expect((await world.send("POST", "/api/v1/mint", { body, key: world.otherKey })).status).toBe(200);
+    const answer = await world.send("POST", "/api/v1/mint", { body: request(nft("theirs")) });
+    expect(refusal(answer)).toMatchObject({ status: 409, code: "token_already_minted" });
+  });
+});
+
+test("below engine version 5 only ERC-721 is minted, and the listing says why", async () => {
+  await using old = await createWorld({ engineVersion: 4 });
+  const mint = (mints: unknown[]) =>
+    old.send("POST", "/api/v1/mint", { body: { users: [{ userId: old.users[0], mints }] } });
+  const [erc20, erc721, erc1155] = entries(old, 1);
+  expect((await mint([erc721])).status).toBe(200);
+  expect(refusal(await mint([erc20]))).toMatchObject({ status: 422, code: "standard_not_available" });
+  expect(refusal(await mint([erc1155]))).toMatchObject({ status: 422, code: "standard_not_available" });
+  const { body } = await old.send("GET", "/api/v1/assets?assetType=erc20");
+  expect(body.data[0]).toMatchObject({
+    mintingAvailable: false,
+    unavailableReason: expect.stringContaining("version 5"),
+  });
+});
