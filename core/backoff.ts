@@ -1,0 +1,27 @@
+/** Waits that double from `firstMs` up to `maxMs`, each shortened by up to a quarter at random so that many waiters spread out. */
+export interface Backoff {
+  readonly firstMs: number;
+  readonly maxMs: number;
+}
+
+/** Milliseconds to wait before attempt `attempt`; 1 is the first repetition. */
+export function backoffDelay({ firstMs, maxMs }: Backoff, attempt: number): number {
+  const full = Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30));
+  return full * (1 - Math.random() / 4);
+}
+
+/** Resolves after `ms` milliseconds; rejects with the signal's reason as soon as it is aborted. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}

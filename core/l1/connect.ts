@@ -1,0 +1,72 @@
+import { createPublicClient, http, type LocalAccount, type PublicClient, type Transport } from "viem";
+import { MintmarkError } from "../errors.ts";
+import type { Address } from "../model.ts";
+import type { Settlement } from "../ports.ts";
+import { stateCommitmentAbi } from "./abi.ts";
+import { ViemCommitter } from "./committer.ts";
+import { askL1 } from "./failure.ts";
+import { ViemReader } from "./reader.ts";
+
+/** When a block counts as final: when the chain says so, or when so many blocks stand above it (chains without a finality gadget). */
+export type Finality = "finalized" | { readonly confirmations: bigint };
+
+export interface L1Options {
+  /** An RPC address, or any viem transport. */
+  readonly rpc: string | Transport;
+  /** The settlement contract. */
+  readonly contract: Address;
+  /** Refuses to connect to a chain of another id. */
+  readonly chainId?: bigint;
+  /** Default: the chain's own `finalized` block. */
+  readonly finality?: Finality;
+  /** Milliseconds between questions for a receipt; default 1000. */
+  readonly pollingMs?: number;
+}
+
+export interface FeeOptions {
+  /** Milliseconds without a receipt after which a transaction is sent again at a higher fee; default 60 000. */
+  readonly replaceAfterMs?: number;
+  /** Never offers more than this, in wei of gas; default no cap. */
+  readonly maxFeePerGas?: bigint;
+}
+
+export type L1WriteOptions = L1Options & FeeOptions & { readonly account: LocalAccount };
+
+/** What reader and committer share: one connection to one settlement contract. */
+export interface L1Connection {
+  readonly client: PublicClient;
+  readonly settlement: Settlement;
+  readonly finality: Finality;
+  readonly pollingMs: number;
+}
+
+/** Connects for reading, after making sure that the chain and the contract are the ones meant. Rejects with `l1_failed`. */
+export async function readL1(options: L1Options): Promise<ViemReader> {
+  return new ViemReader(await connect(options));
+}
+
+/** Connects for reading and for committing with `account`. Rejects with `l1_failed`. */
+export async function connectL1(options: L1WriteOptions): Promise<ViemCommitter> {
+  return new ViemCommitter(await connect(options), options.account, options);
+}
+
+/** A viem client that repeats what a busy or absent node did not answer, with back-off, before it gives up. */
+export function l1Client(rpc: string | Transport, pollingMs = 1_000): PublicClient {
+  const transport = typeof rpc === "string" ? http(rpc, { retryCount: 5, retryDelay: 200, timeout: 20_000 }) : rpc;
+  // A settler asks for the newest block again and again: an answer from a cache would hide a reorganisation.
+  return createPublicClient({ transport, pollingInterval: pollingMs, cacheTime: 0 });
+}
+
+async function connect(options: L1Options): Promise<L1Connection> {
+  const { contract, finality = "finalized", pollingMs = 1_000 } = options;
+  const client = l1Client(options.rpc, pollingMs);
+  const chainId = BigInt(await askL1("asking for the chain id", () => client.getChainId()));
+  if (options.chainId !== undefined && options.chainId !== chainId) {
+    throw new MintmarkError("l1_failed", `the RPC serves chain ${chainId}, not ${options.chainId}`);
+  }
+  const engineVersion = await askL1(`reading the engine version of ${contract} on chain ${chainId}`, () =>
+    client.readContract({ abi: stateCommitmentAbi, address: contract, functionName: "engineVersion" }),
+  );
+  const settlement = { chainId, contract: contract.toLowerCase() as Address, engineVersion: Number(engineVersion) };
+  return { client, settlement, finality, pollingMs };
+}

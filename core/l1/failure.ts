@@ -1,0 +1,40 @@
+import { BaseError, ContractFunctionRevertedError } from "viem";
+import { MintmarkError } from "../errors.ts";
+
+/** Turns whatever viem threw into `l1_failed`, with the shortest sentence that names the reason. Passes our own errors and aborts on. */
+export function l1Failure(doing: string, error: unknown): Error {
+  if (error instanceof MintmarkError) return error;
+  if (error instanceof Error && error.name === "AbortError") return error;
+  return new MintmarkError("l1_failed", `${doing}: ${reasonOf(error)}`, { cause: error });
+}
+
+/** Runs one exchange with L1; everything that goes wrong in it becomes `l1_failed`. */
+export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promise<T> {
+  try {
+    return await exchange();
+  } catch (error) {
+    throw l1Failure(doing, error);
+  }
+}
+
+/** The contract's own reason when it has reverted, e.g. `BatchNumberMismatch(4, 3)`; else null: the chain was not asked, or did not answer. */
+export function revertReason(error: unknown): string | null {
+  if (error instanceof MintmarkError) return revertReason(error.cause);
+  if (!(error instanceof BaseError)) return null;
+  const revert = error.walk((inner) => inner instanceof ContractFunctionRevertedError);
+  if (!(revert instanceof ContractFunctionRevertedError)) return null;
+  if (revert.data === undefined) return revert.reason ?? revert.signature ?? "reverted without a reason";
+  return `${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`;
+}
+
+function reasonOf(error: unknown): string {
+  const reverted = revertReason(error);
+  if (reverted !== null) return `the contract refused with ${reverted}`;
+  if (error instanceof BaseError)
+    return `${error.shortMessage}${error.details ? ` (${firstLine(error.details)})` : ""}`;
+  return error instanceof Error ? firstLine(error.message) : String(error);
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? "";
+}

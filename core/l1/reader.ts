@@ -1,0 +1,158 @@
+import { BlockNotFoundError, parseAbi } from "viem";
+import { MintmarkError } from "../errors.ts";
+import type { Address, Hash, Hex, Mode, Standard, VaultId } from "../model.ts";
+import { STANDARDS } from "../model.ts";
+import type { L1Block, L1Event, L1Reader, L1Registration, L1State, L1Token, Settlement } from "../ports.ts";
+import { stateCommitmentAbi as abi } from "./abi.ts";
+import type { L1Connection } from "./connect.ts";
+import { decodeEvents } from "./events.ts";
+import { askL1, revertReason } from "./failure.ts";
+
+/** What a token may say of itself; foreign tokens need none of it. */
+const TOKEN_ABI = parseAbi([
+  "function name() view returns (string)",
+  "function symbol() view returns (string)",
+  "function decimals() view returns (uint8)",
+  "function blobScheme() view returns (uint8)",
+  "function minterLocked() view returns (bool)",
+]);
+
+/** The contract's values of `Mode` and `Standard`. */
+const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
+const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
+
+/** {@link L1Reader} over a viem client. */
+export class ViemReader implements L1Reader {
+  readonly settlement: Settlement;
+  protected readonly connection: L1Connection;
+
+  constructor(connection: L1Connection) {
+    this.connection = connection;
+    this.settlement = connection.settlement;
+  }
+
+  blockNumber(): Promise<bigint> {
+    return askL1("asking for the newest block", () => this.connection.client.getBlockNumber());
+  }
+
+  async finalizedBlockNumber(): Promise<bigint> {
+    const { client, finality } = this.connection;
+    if (finality === "finalized") {
+      const block = await askL1("asking for the finalized block", () => client.getBlock({ blockTag: "finalized" }));
+      return block.number;
+    }
+    const newest = await this.blockNumber();
+    return newest > finality.confirmations ? newest - finality.confirmations : 0n;
+  }
+
+  async block(at: bigint | "latest"): Promise<L1Block | null> {
+    return askL1(`reading block ${at}`, async () => {
+      try {
+        const where = at === "latest" ? { blockTag: at } : { blockNumber: at };
+        const { number, hash, timestamp } = await this.connection.client.getBlock(where);
+        if (number === null || hash === null)
+          throw new MintmarkError("l1_failed", `the node returned a pending block for ${at}`);
+        return { number, hash, timestamp };
+      } catch (error) {
+        if (error instanceof BlockNotFoundError) return null;
+        throw error;
+      }
+    });
+  }
+
+  async state(): Promise<L1State> {
+    // All of one block, so that roots and counts belong together.
+    const blockNumber = await this.blockNumber();
+    const read = { abi, address: this.settlement.contract, blockNumber } as const;
+    const { client } = this.connection;
+    return askL1("reading the committed state", async () => {
+      const [[validium, rollup], rootValidium, rootRollup, commitment] = await Promise.all([
+        client.readContract({ ...read, functionName: "batchCounts" }),
+        client.readContract({ ...read, functionName: "stateRoot", args: [MODE_VALUE.validium] }),
+        client.readContract({ ...read, functionName: "stateRoot", args: [MODE_VALUE["zk-rollup"]] }),
+        client.readContract({ ...read, functionName: "stateCommitment" }),
+      ]);
+      return { countValidium: Number(validium), countRollup: Number(rollup), rootValidium, rootRollup, commitment };
+    });
+  }
+
+  async registration(chainId: bigint, assetType: Hash): Promise<L1Registration | null> {
+    const [value, token, quantum] = await askL1(`reading the registration of ${assetType}`, () =>
+      this.connection.client.readContract({
+        abi,
+        address: this.settlement.contract,
+        functionName: "asset",
+        args: [chainId, BigInt(assetType)],
+      }),
+    );
+    const standard = STANDARDS.find((name) => STANDARD_VALUE[name] === value);
+    return standard === undefined ? null : { standard, token: token.toLowerCase() as Address, quantum };
+  }
+
+  async token(contract: Address, standard: Standard): Promise<L1Token> {
+    const [name, symbol, decimals, scheme, minterLocked] = await Promise.all([
+      this.#tokenSays(contract, "name", ""),
+      this.#tokenSays(contract, "symbol", ""),
+      standard === "erc20" ? this.#tokenSays(contract, "decimals", 0) : 0,
+      this.#tokenSays(contract, "blobScheme", null),
+      this.#tokenSays(contract, "minterLocked", null),
+    ]);
+    // A token that says nothing of its scheme was not made for this project: it reads blobs as Immutable X tokens do.
+    return { name, symbol, decimals, blobScheme: scheme === 1 ? "mintmark" : "imx", minterLocked };
+  }
+
+  withdrawn(vaultId: VaultId, standard: Standard): Promise<bigint> {
+    return askL1(`reading what was withdrawn of vault ${vaultId}`, () =>
+      this.connection.client.readContract({
+        abi,
+        address: this.settlement.contract,
+        functionName: "withdrawn",
+        args: [vaultId, STANDARD_VALUE[standard]],
+      }),
+    );
+  }
+
+  maturity(): Promise<bigint> {
+    return askL1("reading the maturity time", () =>
+      this.connection.client.readContract({ abi, address: this.settlement.contract, functionName: "maturity" }),
+    );
+  }
+
+  async committee(): Promise<{ committeeHash: Hash; epoch: bigint }> {
+    const [committeeHash, epoch] = await askL1("reading the committee", () =>
+      this.connection.client.readContract({ abi, address: this.settlement.contract, functionName: "committee" }),
+    );
+    return { committeeHash, epoch };
+  }
+
+  verifySignature(signer: Address, digest: Hash, signature: Hex): Promise<boolean> {
+    return askL1(`checking a signature of ${signer}`, () =>
+      this.connection.client.verifyHash({ address: signer, hash: digest, signature }),
+    );
+  }
+
+  async events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]> {
+    const logs = await askL1(`reading events of blocks ${fromBlock} to ${toBlock}`, () =>
+      this.connection.client.getLogs({ address: this.settlement.contract, fromBlock, toBlock }),
+    );
+    return decodeEvents(logs);
+  }
+
+  /** One optional view of a token; `otherwise` when the token does not have it. A chain that does not answer is still an error. */
+  async #tokenSays<K extends (typeof TOKEN_ABI)[number]["name"], D>(contract: Address, functionName: K, otherwise: D) {
+    const { client } = this.connection;
+    return askL1(`asking ${contract} for its ${functionName}`, async () => {
+      try {
+        return await client.readContract({ abi: TOKEN_ABI, address: contract, functionName });
+      } catch (error) {
+        if (saysNothing(error)) return otherwise;
+        throw error;
+      }
+    });
+  }
+}
+
+/** The call reverted, or returned nothing: the contract has no such function. */
+function saysNothing(error: unknown): boolean {
+  return revertReason(error) !== null || (error instanceof Error && error.message.includes('returned no data ("0x")'));
+}

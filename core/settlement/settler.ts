@@ -1,0 +1,77 @@
+import { type Backoff, backoffDelay, pause } from "../backoff.ts";
+import type { Engine } from "../engine.ts";
+import type { Clock, Committee, L1Committer, L1Reader } from "../ports.ts";
+import { commitSealed } from "./commit.ts";
+import { type SealingPolicy, sealDue } from "./seal.ts";
+import { applyL1Events } from "./watch.ts";
+import { sendWithdrawals } from "./withdraw.ts";
+
+export interface SettlerOptions {
+  readonly engine: Engine;
+  readonly l1: L1Reader & L1Committer;
+  readonly committee: Committee;
+  /** Block of the settlement contract's deployment. */
+  readonly fromBlock: bigint;
+  readonly sealing?: SealingPolicy;
+  /** Milliseconds between rounds; default 2 000. */
+  readonly intervalMs?: number;
+  readonly clock?: Clock;
+  /** Told what went wrong in a round; the next one tries again, later and later. */
+  readonly onError?: (error: unknown) => void;
+}
+
+export interface Round {
+  readonly sealed: number;
+  readonly committed: number;
+  readonly withdrawn: number;
+}
+
+const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
+
+/** Brings an engine's batches and withdrawals to L1, and L1's events to the engine. One per engine. */
+export class Settler {
+  readonly #options: SettlerOptions;
+  #lastError: unknown = null;
+
+  constructor(options: SettlerOptions) {
+    this.#options = options;
+  }
+
+  /** What went wrong in the last round; null when it went well. For readiness checks. */
+  get lastError(): unknown {
+    return this.#lastError;
+  }
+
+  /** One pass of everything there is to do: seal, watch, commit, watch, withdraw, watch. */
+  async round(signal?: AbortSignal): Promise<Round> {
+    const { engine, l1, committee, fromBlock, sealing = {}, clock = Date.now } = this.#options;
+    const abort = signal ? { signal } : {};
+    const sealed = await sealDue(engine, sealing, clock());
+    await applyL1Events(engine, l1, fromBlock);
+    const committed = await commitSealed({ engine, l1, committee, ...abort });
+    if (committed > 0) await applyL1Events(engine, l1, fromBlock);
+    const withdrawn = await sendWithdrawals(engine, l1, signal);
+    if (withdrawn > 0) await applyL1Events(engine, l1, fromBlock);
+    return { sealed, committed, withdrawn };
+  }
+
+  /** Rounds until the signal aborts; then resolves. A failing round is told to `onError` and repeated with back-off. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { intervalMs = 2_000, onError = () => {} } = this.#options;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        await this.round(signal);
+        this.#lastError = null;
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#lastError = error;
+        failures++;
+        onError(error);
+      }
+      const wait = failures === 0 ? intervalMs : Math.max(intervalMs, backoffDelay(BACKOFF, failures));
+      await pause(wait, signal).catch(() => {});
+    }
+  }
+}
