@@ -6,6 +6,8 @@ import { MAX_BATCH_VAULTS } from "./model.ts";
 const MAX_TRANSACTION_GAS = 16_777_216;
 /** Nodes refuse transactions above this many bytes. */
 const MAX_TRANSACTION_BYTES = 131_072;
+/** Most vaults of a rollup batch that the settlement contract takes, whatever their gas. */
+const MAX_ROLLUP_VAULTS = 1 << 15;
 /** Signature, fees and calldata around a batch's data. */
 const TRANSACTION_OVERHEAD = 1_024;
 
@@ -23,7 +25,7 @@ export function readLimits(limits: Partial<Limits> = {}): Limits {
   requireInteger("usersPerRequest", read.usersPerRequest, 1, 1_000_000);
   requireInteger("mintsPerRequest", read.mintsPerRequest, 1, MAX_BATCH_VAULTS);
   requireInteger("batchVaults.validium", read.batchVaults.validium, 1, MAX_BATCH_VAULTS);
-  requireInteger("batchVaults.zk-rollup", read.batchVaults["zk-rollup"], 1, MAX_BATCH_VAULTS);
+  requireInteger("batchVaults.zk-rollup", read.batchVaults["zk-rollup"], 1, MAX_ROLLUP_VAULTS);
   requireInteger("rollupBytes", read.rollupBytes, 1_024, MAX_TRANSACTION_BYTES - TRANSACTION_OVERHEAD);
   requireInteger("rollupGas", read.rollupGas, 500_000, MAX_TRANSACTION_GAS);
   return read;

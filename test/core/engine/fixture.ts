@@ -54,9 +54,11 @@ export interface Fixture {
 }
 
 /** Owners of users, in order; their keys are known, so that they can sign. */
-export const OWNERS: readonly PrivateKeyAccount[] = Array.from({ length: 4 }, (_, i) =>
-  privateKeyToAccount(`0x${(i + 1).toString(16).padStart(64, "0")}`),
-);
+export const OWNERS = [ownerOf(1), ownerOf(2), ownerOf(3), ownerOf(4)] as const;
+
+function ownerOf(index: number): PrivateKeyAccount {
+  return privateKeyToAccount(`0x${index.toString(16).padStart(64, "0")}`);
+}
 
 /** An engine over memory with one application of four users and one enabled asset of each standard. */
 export async function fixture(options: Partial<EngineOptions> = {}): Promise<Fixture> {

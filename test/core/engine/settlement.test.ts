@@ -1,0 +1,346 @@
+import fc from "fast-check";
+import type { PrivateKeyAccount } from "viem/accounts";
+import { describe, expect, it } from "vitest";
+import type { Engine, Hex, L1Event, Mode, VaultId } from "../../../core/index.ts";
+import { withdrawalTypedData } from "../../../core/typed-data.ts";
+import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+
+/** The event that L1 emits for a sealed batch. */
+async function committed(engine: Engine, mode: Mode, batchNumber: number, blockNumber: bigint) {
+  const { batchRoot, vaultCount, dataHash } = await engine.sealedBatch(mode, batchNumber);
+  const place = { txHash: hashOf(Number(blockNumber)), blockNumber, logIndex: 0 };
+  const header = { batchRoot, vaultCount, committedAt: 1000n + blockNumber, sequence: BigInt(batchNumber) };
+  return { type: "batchCommitted", mode, batchNumber, dataHash, ...place, ...header } as const;
+}
+
+function withdrawn(
+  vaultId: VaultId,
+  quantity: bigint,
+  withdrawnTotal: bigint,
+  recipient: Hex,
+  blockNumber: bigint,
+  logIndex = 0,
+) {
+  const place = { txHash: hashOf(Number(blockNumber) * 100 + logIndex), blockNumber, logIndex };
+  return { type: "withdrawn", vaultId, quantity, withdrawnTotal, recipient, ...place } as const;
+}
+
+/** A fixture whose first user holds 100 units in vault 0, sealed. */
+async function holding(options: Parameters<typeof fixture>[0] = {}): Promise<Fixture> {
+  const made = await fixture(options);
+  await made.engine.mint(made.tenant.principal, requestOf(made.tenant.users[0], mintOf(made.assets.erc20, "", 100)));
+  await made.engine.seal("validium");
+  return made;
+}
+
+const [owner] = OWNERS;
+const ownerAddress = owner.address.toLowerCase() as Hex;
+const stranger: Hex = `0x${"57".repeat(20)}`;
+
+async function signed(
+  { engine, clock }: Fixture,
+  quantity: bigint,
+  options: { withdrawnBefore?: bigint; recipient?: Hex; vaultId?: VaultId; signer?: PrivateKeyAccount } = {},
+) {
+  const { withdrawnBefore = 0n, recipient = ownerAddress, vaultId = 0n, signer = owner } = options;
+  const deadline = BigInt(clock.now / 1000 + 3600);
+  const message = { vaultId, withdrawnBefore, quantity, recipient, deadline };
+  const signature = await signer.signTypedData(withdrawalTypedData(engine.settlement, message));
+  return { vaultId, quantity, recipient, deadline, signature };
+}
+
+describe("the life of a batch", () => {
+  it("goes from sealed over submitted and settled to finalized, and its mints with it", async () => {
+    const { engine, tenant, clock } = await holding();
+    await using _ = engine;
+    const statuses: string[] = [];
+    engine.on("batchSubmitted", ({ status }) => statuses.push(status));
+    engine.on("batchCommitted", ({ status }) => statuses.push(status));
+    engine.on("batchFinalized", ({ status }) => statuses.push(status));
+    const mintStatus = async () => (await engine.transactions(tenant.applicationId)).data[0]?.status;
+    expect(await mintStatus()).toBe("batched");
+    clock.now += 1000;
+    await engine.recordSubmitted("validium", 0, hashOf(1));
+    expect(await mintStatus()).toBe("submitted");
+    clock.now += 1000;
+    const settled = await engine.recordCommitted(await committed(engine, "validium", 0, 7n));
+    expect(settled).toMatchObject({ status: "settled", l1BlockNumber: 7n, committedAt: 1007n, l1TxHash: hashOf(7) });
+    clock.now += 1000;
+    await engine.recordFinalized(7n);
+    const [mint] = (await engine.transactions(tenant.applicationId)).data;
+    expect(mint?.status).toBe("finalized");
+    expect(Object.keys(mint?.timestamps ?? {})).toEqual(["accepted", "batched", "submitted", "settled", "finalized"]);
+    expect(statuses).toEqual(["submitted", "settled", "finalized"]);
+    expect(await engine.committedState()).toEqual(engine.state());
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("is not changed by hearing of the same thing twice", async () => {
+    const { engine } = await holding();
+    await using _ = engine;
+    await engine.recordSubmitted("validium", 0, hashOf(1));
+    const event = await committed(engine, "validium", 0, 7n);
+    const first = await engine.recordCommitted(event);
+    const entries = (await engine.verify()).journalEntries;
+    expect(await engine.recordCommitted(event)).toEqual(first);
+    expect(await engine.recordSubmitted("validium", 0, hashOf(1))).toEqual(first);
+    expect((await engine.verify()).journalEntries).toBe(entries);
+  });
+
+  it("refuses another batch than ours, and then nothing of the same blocks is applied", async () => {
+    const { engine } = await holding();
+    await using _ = engine;
+    const event = await committed(engine, "validium", 0, 7n);
+    for (const wrong of [{ batchRoot: hashOf(1) }, { dataHash: hashOf(1) }, { vaultCount: 2 }, { batchNumber: 1 }]) {
+      expect((await refusal(engine.recordCommitted({ ...event, ...wrong }))).code).toBe("l1_failed");
+    }
+    const unknown = withdrawn(99n, 1n, 1n, stranger, 7n, 1);
+    expect((await refusal(engine.recordEvents([event, unknown], 9n))).code).toBe("l1_failed");
+    expect((await engine.batch("validium", 0)).status).toBe("sealed");
+    expect(engine.settlementCursor()).toBeNull();
+  });
+
+  it("goes back to submitted in a reorganisation and forward again, but never behind finality", async () => {
+    const fix = await holding();
+    const { engine } = fix;
+    await using _ = engine;
+    await engine.recordEvents([await committed(engine, "validium", 0, 7n)], 8n);
+    expect(engine.settlementCursor()).toBe(8n);
+    const reverted: string[] = [];
+    engine.on("batchReverted", ({ batchId }) => reverted.push(batchId));
+    await engine.recordReorg(6n);
+    expect(await engine.batch("validium", 0)).toMatchObject({
+      status: "submitted",
+      l1BlockNumber: null,
+      committedAt: null,
+    });
+    expect(engine.settlementCursor()).toBe(5n);
+    expect(reverted).toEqual(["validium-0"]);
+    await engine.recordEvents([await committed(engine, "validium", 0, 9n)], 10n);
+    expect((await engine.vaultProof(0n)).header).toMatchObject({ committedAt: 1009n });
+    await engine.recordFinalized(1000n);
+    expect((await refusal(engine.recordReorg(10n))).code).toBe("l1_failed");
+    await engine.recordReorg(11n);
+    expect((await engine.batch("validium", 0)).status).toBe("finalized");
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+});
+
+describe("a withdrawal", () => {
+  it("reserves, is offered to the settlement layer once its batch is on L1, and settles", async () => {
+    const fix = await holding();
+    const { engine, tenant } = fix;
+    await using _ = engine;
+    const told: string[] = [];
+    engine.on("withdrawal", ({ withdrawal }) => told.push(withdrawal.status));
+    const accepted = await engine.requestWithdrawal(tenant.principal, await signed(fix, 30n));
+    expect(accepted).toMatchObject({ status: "accepted", withdrawnBefore: 0n, recipient: ownerAddress });
+    const vault = () => engine.vault(tenant.applicationId, 0n);
+    expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 0n });
+    expect(await all(engine.pendingWithdrawals())).toEqual([]);
+    await engine.recordCommitted(await committed(engine, "validium", 0, 7n));
+    const [pending] = await all(engine.pendingWithdrawals());
+    expect(pending).toMatchObject({
+      withdrawal: accepted,
+      standard: "erc20",
+      call: { quantity: 30n, header: { sequence: 0n } },
+    });
+    await engine.recordWithdrawalSubmitted(accepted.withdrawalId, hashOf(8));
+    await engine.recordWithdrawn(withdrawn(0n, 30n, 30n, ownerAddress, 8n));
+    const settled = await engine.withdrawal(tenant.applicationId, accepted.withdrawalId);
+    expect(settled).toMatchObject({ status: "settled", l1BlockNumber: 8n });
+    expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 30n });
+    expect(await all(engine.pendingWithdrawals())).toEqual([]);
+    await engine.recordFinalized(8n);
+    const [transaction] = (await engine.transactions(tenant.applicationId, { type: "withdrawal" })).data;
+    expect(transaction).toMatchObject({ transactionId: accepted.withdrawalId, status: "finalized", amount: 30n });
+    expect(await engine.transaction(tenant.applicationId, accepted.withdrawalId)).toEqual(transaction);
+    expect(told).toEqual(["accepted", "submitted", "settled", "finalized"]);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("is refused without the owner's signature over exactly this", async () => {
+    const fix = await holding();
+    const { engine, tenant } = fix;
+    await using _ = engine;
+    const good = await signed(fix, 30n);
+    const code = async (change: object) =>
+      (await refusal(engine.requestWithdrawal(tenant.principal, { ...good, ...change }))).code;
+    expect(await code({ quantity: 31n })).toBe("signature_invalid");
+    expect(await code({ recipient: stranger })).toBe("signature_invalid");
+    expect(await code({ deadline: good.deadline + 1n })).toBe("signature_invalid");
+    expect(await code(await signed(fix, 30n, { withdrawnBefore: 1n }))).toBe("signature_invalid");
+    expect(await code(await signed(fix, 30n, { signer: OWNERS[1] }))).toBe("signature_invalid");
+    expect(await code({ signature: "0x1234" })).toBe("signature_invalid");
+    expect(await code({ signature: `${good.signature.slice(0, 66)}${"f".repeat(64)}1b` })).toBe("signature_invalid");
+    expect(await code({ vaultId: 1n })).toBe("vault_not_found");
+    expect(await code({ vaultId: 1n << 60n })).toBe("vault_not_found");
+    expect(await code({ quantity: 0n })).toBe("amount_out_of_range");
+    expect(await code({ deadline: BigInt(fix.clock.now / 1000) })).toBe("deadline_invalid");
+    expect(await code(await signed(fix, 101n))).toBe("insufficient_balance");
+    expect((await engine.vault(tenant.applicationId, 0n)).availableBalance).toBe(100n);
+  });
+
+  it("asks L1 about a wallet contract's signature", async () => {
+    const asked: unknown[] = [];
+    const fix = await holding({ verifySignature: async (...parts) => asked.push(parts) > 0 && parts[2] === "0x1234" });
+    const { engine, tenant } = fix;
+    await using _ = engine;
+    const request = { ...(await signed(fix, 30n)), signature: "0x1234" as const };
+    expect((await engine.requestWithdrawal(tenant.principal, request)).status).toBe("accepted");
+    expect(asked).toHaveLength(1);
+  });
+
+  it("waits for its batch's seal and for the one before it, and belongs to its application", async () => {
+    const fix = await holding();
+    const { engine, tenant, assets } = fix;
+    await using _ = engine;
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 5)));
+    const open = await signed(fix, 1n, { vaultId: 1n << 20n });
+    expect((await refusal(engine.requestWithdrawal(tenant.principal, open))).code).toBe("proof_not_ready");
+    const request = await signed(fix, 30n);
+    const outcomes = await Promise.allSettled([1, 2].map(() => engine.requestWithdrawal(tenant.principal, request)));
+    expect(outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason.code : "accepted"))).toEqual([
+      "accepted",
+      "withdrawal_pending",
+    ]);
+    const { applicationId } = await engine.createApplication({ name: "other" });
+    const { principal } = { principal: await engine.authenticate((await engine.issueKey(applicationId)).secret) };
+    expect((await refusal(engine.requestWithdrawal(principal, request))).code).toBe("vault_not_found");
+  });
+
+  it("fails and is released when the owner withdrew alone, cancelled, or let it expire; never before", async () => {
+    const fix = await holding();
+    const { engine, tenant } = fix;
+    await using _ = engine;
+    const status = async (id: string) => (await engine.withdrawal(tenant.applicationId, id)).status;
+    const vault = () => engine.vault(tenant.applicationId, 0n);
+    const first = await engine.requestWithdrawal(tenant.principal, await signed(fix, 30n));
+    await engine.recordWithdrawn(withdrawn(0n, 10n, 10n, stranger, 8n));
+    expect(await status(first.withdrawalId)).toBe("failed");
+    expect(await vault()).toMatchObject({ availableBalance: 90n, withdrawnBalance: 10n });
+
+    const second = await engine.requestWithdrawal(tenant.principal, await signed(fix, 5n, { withdrawnBefore: 10n }));
+    await engine.recordWithdrawalAttempt(second.withdrawalId, "the token reverts");
+    expect(await engine.withdrawal(tenant.applicationId, second.withdrawalId)).toMatchObject({
+      status: "accepted",
+      failure: "the token reverts",
+    });
+    const early = engine.recordWithdrawalFailed(second.withdrawalId, "gave up", second.deadline);
+    expect((await refusal(early)).code).toBe("withdrawal_pending");
+    await engine.recordWithdrawalFailed(second.withdrawalId, "gave up", second.deadline + 1n);
+    expect(await vault()).toMatchObject({ availableBalance: 90n });
+
+    const third = await engine.requestWithdrawal(tenant.principal, await signed(fix, 6n, { withdrawnBefore: 10n }));
+    const digest = await digestOf(fix, third);
+    const cancel = { type: "authorizationCancelled", digest, txHash: hashOf(9), blockNumber: 9n, logIndex: 0 } as const;
+    await engine.recordEvents([{ ...cancel, signer: stranger }], 9n);
+    expect(await status(third.withdrawalId)).toBe("accepted");
+    await engine.recordEvents([{ ...cancel, blockNumber: 10n, signer: owner.address }], 10n);
+    expect(await status(third.withdrawalId)).toBe("failed");
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("comes back in a reorganisation, with its reservation", async () => {
+    const fix = await holding();
+    const { engine, tenant } = fix;
+    await using _ = engine;
+    const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, await signed(fix, 30n));
+    const commit = await committed(engine, "validium", 0, 7n);
+    await engine.recordEvents([commit, withdrawn(0n, 30n, 30n, ownerAddress, 9n)], 9n);
+    const again = await engine.requestWithdrawal(tenant.principal, await signed(fix, 5n, { withdrawnBefore: 30n }));
+    await engine.recordReorg(8n);
+    expect(await engine.vault(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 65n, withdrawnBalance: 0n });
+    expect((await all(engine.pendingWithdrawals())).map(({ withdrawal }) => withdrawal.withdrawalId)).toEqual([
+      withdrawalId,
+      again.withdrawalId,
+    ]);
+    await engine.recordEvents([withdrawn(0n, 30n, 30n, ownerAddress, 12n)], 12n);
+    expect((await engine.withdrawal(tenant.applicationId, withdrawalId)).status).toBe("settled");
+    expect((await engine.withdrawal(tenant.applicationId, again.withdrawalId)).status).toBe("accepted");
+    await engine.recordEvents([withdrawn(0n, 5n, 35n, ownerAddress, 13n)], 13n);
+    expect((await engine.withdrawal(tenant.applicationId, again.withdrawalId)).status).toBe("settled");
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("exhausts a voided duplicate", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));
+    await engine.seal("validium");
+    const place = { txHash: hashOf(3), blockNumber: 3n, logIndex: 0 };
+    await engine.recordEvents([{ type: "duplicateVoided", earlierVaultId: 1n << 63n, laterVaultId: 0n, ...place }], 3n);
+    expect(await engine.vault(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 0n, withdrawnBalance: 1n });
+  });
+});
+
+async function digestOf({ engine }: Fixture, withdrawal: Parameters<typeof withdrawalTypedData>[1]) {
+  const { withdrawalDigest } = await import("../../../core/typed-data.ts");
+  const { vaultId, withdrawnBefore, quantity, recipient, deadline } = withdrawal;
+  return withdrawalDigest(engine.settlement, { vaultId, withdrawnBefore, quantity, recipient, deadline });
+}
+
+describe("any sequence of what L1 does", () => {
+  it("ends as L1 ends: settled batches and withdrawn totals are those of the chain that stands", async () => {
+    const block = fc.record({ commit: fc.boolean(), units: fc.nat(3), asked: fc.boolean() });
+    const step = fc.oneof(
+      { weight: 5, arbitrary: fc.record({ kind: fc.constant("block" as const), block }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({ kind: fc.constant("reorg" as const), depth: fc.integer({ min: 1, max: 4 }) }),
+      },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant("finalize" as const), behind: fc.nat(3) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant("reopen" as const) }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const fix = await holding();
+        let { engine } = fix;
+        /** The chain that stands: per block its number and events. */
+        let chain: { readonly number: bigint; readonly events: readonly L1Event[] }[] = [];
+        let final = 0n;
+        const total = () =>
+          chain
+            .flatMap(({ events }) => events)
+            .reduce((sum, e) => sum + (e.type === "withdrawn" ? e.quantity : 0n), 0n);
+        const isCommitted = () => chain.some(({ events }) => events.some(({ type }) => type === "batchCommitted"));
+        for (const one of steps) {
+          const number = (chain.at(-1)?.number ?? 0n) + 1n;
+          if (one.kind === "block") {
+            const events: L1Event[] = [];
+            if (one.block.commit && !isCommitted()) events.push(await committed(engine, "validium", 0, number));
+            const units = BigInt(one.block.units);
+            if (one.block.asked) {
+              const asked = await signed(fix, 1n, { withdrawnBefore: total() });
+              await engine.requestWithdrawal(fix.tenant.principal, asked).catch((error) => {
+                if (!["withdrawal_pending", "signature_invalid"].includes(error.code)) throw error;
+              });
+            }
+            if (units > 0n && isCommitted())
+              events.push(withdrawn(0n, units, total() + units, ownerAddress, number, 1));
+            chain.push({ number, events });
+            await engine.recordEvents(events, number);
+          } else if (one.kind === "reorg") {
+            const from = number - BigInt(one.depth) > final ? number - BigInt(one.depth) : final + 1n;
+            chain = chain.filter((existing) => existing.number < from);
+            await engine.recordReorg(from);
+          } else if (one.kind === "finalize") {
+            const upTo = number - 1n - BigInt(one.behind);
+            if (upTo > final) final = upTo;
+            await engine.recordFinalized(upTo > 0n ? upTo : 0n);
+          } else {
+            await engine.close();
+            engine = await openTest(fix.database, { clock: fix.clock.read });
+            Object.assign(fix, { engine });
+          }
+        }
+        const { status } = await engine.batch("validium", 0);
+        expect(["settled", "finalized"].includes(status)).toBe(isCommitted());
+        expect((await engine.vault(fix.tenant.applicationId, 0n)).withdrawnBalance).toBe(total());
+        expect((await engine.verify()).problems).toEqual([]);
+        await engine.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

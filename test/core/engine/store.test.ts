@@ -1,0 +1,212 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Database } from "../../../core/index.ts";
+import { PREFIX } from "../../../core/store-keys.ts";
+import { fixture, memory, mintOf, newTenant, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
+
+const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "mintmark-store-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe("a store", () => {
+  it("keeps everything over a restart, in a folder as in memory", async () => {
+    const path = join(folder, "kept");
+    const engine = await openTest(path);
+    const asset = await engine.addAsset({
+      standard: "erc721",
+      contractAddress: SETTLEMENT.contract,
+      name: "a",
+      symbol: "A",
+    });
+    await engine.whitelistAsset(asset.assetId, true);
+    await engine.markAssetRegistered(asset.assetId);
+    const tenant = await newTenant(engine, [asset.assetId]);
+    const mint = (id: number) => mintOf(asset.assetId, id);
+    const { mintId } = await engine.mint(tenant.principal, requestOf(tenant.users[0], mint(1), mint(2)));
+    await engine.seal("validium");
+    await engine.mint(tenant.principal, requestOf(tenant.users[1], mint(3)));
+    const before = [
+      engine.state(),
+      engine.openBatch("validium"),
+      await engine.mintResult(tenant.applicationId, mintId),
+    ];
+    await engine.close();
+    await using again = await openTest(path);
+    expect([again.state(), again.openBatch("validium"), await again.mintResult(tenant.applicationId, mintId)]).toEqual(
+      before,
+    );
+    expect(await again.authenticate(tenant.token)).toEqual(tenant.principal);
+    expect((await refusal(again.mint(tenant.principal, requestOf(tenant.users[0], mint(3))))).code).toBe(
+      "token_already_minted",
+    );
+    expect((await again.verify()).problems).toEqual([]);
+  });
+
+  it("is one engine's at a time", async () => {
+    const path = join(folder, "locked");
+    await using engine = await openTest(path);
+    expect((await refusal(openTest(path))).code).toBe("store_locked");
+    expect(engine.environment).toBe("sandbox");
+    const database = memory();
+    const first = await openTest(database);
+    expect((await refusal(openTest(database))).code).toBe("store_locked");
+    await first.close();
+    await (await openTest(database)).close();
+  });
+
+  it.each([
+    ["chain", { settlement: { ...SETTLEMENT, chainId: 1n } }],
+    ["contract", { settlement: { ...SETTLEMENT, contract: `0x${"bb".repeat(20)}` as const } }],
+    ["engine version", { settlement: { ...SETTLEMENT, engineVersion: 4 } }],
+    ["environment", { environment: "live" as const }],
+  ])("belongs to one %s", async (_, options) => {
+    const database = memory();
+    await (await openTest(database)).close();
+    expect((await refusal(openTest(database, options))).code).toBe("store_mismatch");
+    await (await openTest(database)).close();
+  });
+
+  it("that holds something else is left alone", async () => {
+    const database = memory();
+    await database.put("somebody", "else's");
+    expect((await refusal(openTest(database))).code).toBe("store_corrupt");
+  });
+
+  it("that is closed refuses every call", async () => {
+    const { engine, tenant, assets } = await fixture();
+    const mint = engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
+    await Promise.all([engine.close(), engine.close()]);
+    expect((await mint).transactions).toHaveLength(1);
+    expect((await refusal(engine.mint(tenant.principal, {}))).code).toBe("engine_closed");
+    expect((await refusal(engine.vault(tenant.applicationId, 0n))).code).toBe("engine_closed");
+    expect(() => engine.state()).toThrow(expect.objectContaining({ code: "engine_closed" }));
+  });
+});
+
+/** Makes the next writes of a database fail. */
+function failWrites(database: Database): void {
+  Object.assign(database, {
+    batch: async () => {
+      throw Object.assign(new Error("No space left on device"), { code: "LEVEL_IO_ERROR" });
+    },
+  });
+}
+
+describe("a failing write", () => {
+  it("is acknowledged to nobody and stops the engine, and the store is as before", async () => {
+    const { engine, tenant, assets, database, clock } = await fixture();
+    const mint = (id: number) => engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
+    await mint(1);
+    const state = engine.openBatch("validium");
+    const batch = database.batch;
+    failWrites(database);
+    const heard: unknown[] = [];
+    engine.on("mint", (event) => heard.push(event));
+    const outcomes = await Promise.allSettled([
+      mint(2),
+      mint(3),
+      engine.createUser(tenant.applicationId, { ownerAddress: SETTLEMENT.contract }),
+    ]);
+    expect(outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason.code : "fulfilled"))).toEqual(
+      Array(3).fill("store_failed"),
+    );
+    Object.assign(database, { batch });
+    expect((await refusal(mint(4))).code).toBe("store_failed");
+    expect((await refusal(engine.vault(tenant.applicationId, 0n))).code).toBe("store_failed");
+    expect(heard).toEqual([]);
+    await engine.close();
+    await using again = await openTest(database, { clock: clock.read });
+    expect(again.openBatch("validium")).toEqual(state);
+    expect((await again.verify()).problems).toEqual([]);
+    await again.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 2)));
+  });
+
+  it("of a read is not taken for a missing record", async () => {
+    const { engine, tenant, assets, database } = await fixture();
+    Object.assign(database, {
+      getMany: async () => Promise.reject(Object.assign(new Error("I/O"), { code: "LEVEL_IO_ERROR" })),
+    });
+    const mint = engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));
+    expect((await refusal(mint)).code).toBe("store_failed");
+    await engine.close();
+  });
+});
+
+/** A store with everything in it, closed. */
+async function furnished() {
+  const { engine, database, tenant, assets, clock } = await fixture();
+  const mint = (...mints: Parameters<typeof requestOf>[1][]) =>
+    engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints), { idempotencyKey: `key ${mints.length}` });
+  await mint(mintOf(assets.erc721, 1), mintOf(assets.erc1155, "a", 5), mintOf(assets.erc20, "", 7, "zk-rollup"));
+  await engine.seal("validium");
+  await engine.seal("zk-rollup");
+  await mint(mintOf(assets.erc721, 2), mintOf(assets.erc20, "", 9));
+  await engine.recordSubmitted("validium", 0, `0x${"11".repeat(32)}`);
+  await engine.close();
+  return { database, clock };
+}
+
+async function problemsOf(database: Database): Promise<readonly string[]> {
+  try {
+    const engine = await openTest(database);
+    try {
+      return (await engine.verify()).problems;
+    } finally {
+      await engine.close();
+    }
+  } catch (error) {
+    // Damage that already keeps the store from opening is found too.
+    return [(await refusal(Promise.reject(error))).code];
+  }
+}
+
+describe("damage", () => {
+  it("of any record is found: every one with a bit flipped in each of a few places, or gone", async () => {
+    const { database } = await furnished();
+    await database.open();
+    const records = await database.iterator<Buffer, Buffer>(BINARY).all();
+    // The secret is random: nothing can tell it from another.
+    const damageable = records.filter(([key]) => key[0] !== PREFIX.secret);
+    expect(new Set(damageable.map(([key]) => key[0])).size).toBeGreaterThan(12);
+    const damage = async (change: () => Promise<void>, undo: () => Promise<void>): Promise<string | undefined> => {
+      await database.open();
+      await change();
+      const problems = await problemsOf(database);
+      await database.open();
+      await undo();
+      return problems[0];
+    };
+    for (const [key, value] of damageable) {
+      const restore = () => database.put(key, value, BINARY);
+      for (const at of new Set([0, value.length >> 1, value.length - 1])) {
+        const flipped = Buffer.from(value);
+        flipped[at] = (flipped[at] ?? 0) ^ 0x10;
+        const found = await damage(() => database.put(key, flipped, BINARY), restore);
+        expect(found, `byte ${at} of ${key.toString("hex")}`).toBeDefined();
+      }
+      expect(await damage(() => database.del(key, BINARY), restore), `${key.toString("hex")} deleted`).toBeDefined();
+    }
+    expect(await problemsOf(database)).toEqual([]);
+  });
+
+  it("of a vault is told to who reads it, and the engine does not serve it", async () => {
+    const { database } = await furnished();
+    await database.open();
+    const [[key, value] = []] = await database
+      .iterator<Buffer, Buffer>({ gte: Buffer.from([PREFIX.chunk, 0, 0, 0, 0, 1]), ...BINARY })
+      .all();
+    if (key === undefined || value === undefined) throw new Error("no chunk");
+    const engine = await openTest(database);
+    const flipped = Buffer.from(value);
+    flipped[20] = (flipped[20] ?? 0) ^ 1;
+    await database.put(key, flipped, BINARY);
+    expect((await refusal(engine.vaultContent(1n << 20n))).code).toBe("store_corrupt");
+    await engine.close();
+  });
+});

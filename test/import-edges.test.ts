@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
+const IMPORT = /(?:from|import)\s*\(?\s*["']([^"']+)["']/g;
+
+/** Every import in the TypeScript files of a folder, as `file → target`; relative targets as paths from the root. */
+function importsOf(folder: string): { readonly file: string; readonly target: string }[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.[cm]?tsx?$/.test(name))
+    .flatMap((name) => {
+      const file = join(folder, name);
+      return [...readFileSync(join(ROOT, file), "utf8").matchAll(IMPORT)].map(([, specifier = ""]) => ({
+        file,
+        target: specifier.startsWith(".") ? relative(ROOT, join(ROOT, dirname(file), specifier)) : specifier,
+      }));
+    });
+}
+
+/** The files that subpath exports of the package declare, besides the core's index. */
+function declaredSubpaths(): readonly string[] {
+  const { exports = {} } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { exports?: object };
+  return [...JSON.stringify(exports).matchAll(/core\/[^"]*?\.(?:js|ts)/g)].map(([path]) =>
+    path.replace(/\.js$/, ".ts"),
+  );
+}
+
+describe("import edges", () => {
+  it("of the core lead neither to the server, the scripts nor the tests, and to no server framework or toolchain", () => {
+    const forbidden =
+      /^(?:server|scripts|test|contracts|artifacts)\/|^(?:hardhat|@nomicfoundation\/|fastify|@fastify\/|zod|vitest)/;
+    const found = importsOf("core");
+    expect(found.length).toBeGreaterThan(100);
+    expect(found.filter(({ target }) => forbidden.test(target))).toEqual([]);
+  });
+
+  it("of the server lead into the core by its public surface only", () => {
+    const found = importsOf("server").filter(({ target }) => target.startsWith("core/"));
+    expect(found.length).toBeGreaterThan(0);
+    const allowed = new Set(["core/index.ts", ...declaredSubpaths()]);
+    expect(found.filter(({ target }) => !allowed.has(target))).toEqual([]);
+  });
+
+  it("of the contracts lead to contracts and OpenZeppelin only", () => {
+    const sources = readdirSync(join(ROOT, "contracts"), { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.endsWith(".sol"),
+    );
+    expect(sources.length).toBeGreaterThan(0);
+    const targets = sources.flatMap((name) =>
+      [...readFileSync(join(ROOT, "contracts", name), "utf8").matchAll(/^import[^"']*["']([^"']+)["']/gm)].map(
+        ([, target = ""]) => target,
+      ),
+    );
+    expect(
+      targets.filter((target) => !target.startsWith(".") && !target.startsWith("@openzeppelin/contracts/")),
+    ).toEqual([]);
+  });
+});
