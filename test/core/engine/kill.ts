@@ -1,0 +1,120 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Engine, Vault } from "../../../core/index.ts";
+import { knownAsset, newTenant, openTest, type TestTenant } from "./fixture.ts";
+
+const CHILD = fileURLToPath(new URL("./killed-child.ts", import.meta.url));
+const LIMITS = { batchVaults: { validium: 300, "zk-rollup": 200 } };
+
+interface Acknowledged {
+  /** `<round>.<request>`. */
+  readonly id: string;
+  readonly tokens: number;
+  readonly vaultIds: readonly bigint[];
+}
+
+/** What the rounds of killing came to. */
+export interface KillReport {
+  readonly rounds: number;
+  readonly acknowledged: number;
+  /** Requests that were on disk although nobody had been told. */
+  readonly unacknowledged: number;
+  readonly batches: number;
+}
+
+/** Kills a minting process again and again at random moments, and looks each time whether the store holds what it must. Throws if not. */
+export async function killRounds(rounds: number, maxMs: number): Promise<KillReport> {
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-kill-"));
+  try {
+    const path = join(folder, "store");
+    const setup = await openTest(path, { limits: LIMITS });
+    const erc721 = await knownAsset(setup, "erc721");
+    const erc20 = await knownAsset(setup, "erc20");
+    const tenant = await newTenant(setup, [erc721, erc20]);
+    await setup.close();
+    const acknowledged: Acknowledged[] = [];
+    let found = { requests: 0, batches: 0 };
+    for (let round = 0; round < rounds; round++) {
+      const userId = tenant.users[round % tenant.users.length]?.userId ?? "";
+      const delay = Math.random() * maxMs;
+      acknowledged.push(...(await killedRun([path, tenant.token, String(round), userId, erc721, erc20], delay)));
+      const engine = await openTest(path, { limits: LIMITS });
+      found = await requireWhole(engine, tenant, erc721, acknowledged);
+      await engine.close();
+    }
+    const unacknowledged = found.requests - acknowledged.length;
+    return { rounds, acknowledged: acknowledged.length, unacknowledged, batches: found.batches };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Runs the child, kills it `delay` ms after it has opened its store, and returns what it had acknowledged. */
+async function killedRun(args: readonly string[], delay: number): Promise<Acknowledged[]> {
+  const child = spawn(process.execPath, [CHILD, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  let errors = "";
+  const opened = Promise.withResolvers<void>();
+  child.stdout.on("data", (chunk) => {
+    output += chunk;
+    if (output.startsWith("open\n")) opened.resolve();
+  });
+  child.stderr.on("data", (chunk) => {
+    errors += chunk;
+  });
+  const closed = new Promise<void>((resolve) => child.on("close", () => resolve()));
+  await Promise.race([opened.promise, closed]);
+  await setTimeout(delay);
+  if (child.exitCode !== null) throw new Error(`the minting process ended by itself: ${errors}`);
+  child.kill("SIGKILL");
+  await closed;
+  // The last line may have been cut off by the kill: then nobody was told.
+  return output
+    .split("\n")
+    .slice(0, -1)
+    .filter((line) => line.startsWith("ack "))
+    .map((line) => {
+      const [, id = "", tokens = "0", vaultIds = ""] = line.split(" ");
+      return { id, tokens: Number(tokens), vaultIds: vaultIds.split(",").map(BigInt) };
+    });
+}
+
+/** Every acknowledged request is there, once and where it was told to be; every other one wholly or not at all. */
+async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, acknowledged: readonly Acknowledged[]) {
+  const { problems, batches } = await engine.verify();
+  if (problems.length > 0) throw new Error(`the store does not follow from its journal: ${problems.join("; ")}`);
+  const vaults = new Map<string, Vault>();
+  const tokensOf = new Map<string, number>();
+  for await (const vault of allVaults(engine, tenant)) {
+    if (vault.assetId !== erc721) continue;
+    const text = Buffer.from(vault.mintingBlob.slice(2), "hex").toString();
+    if (vaults.has(text)) throw new Error(`token ${text} is there twice`);
+    vaults.set(text, vault);
+    const request = text.split("-").slice(0, 2).join(".");
+    tokensOf.set(request, (tokensOf.get(request) ?? 0) + 1);
+  }
+  for (const { id, tokens, vaultIds } of acknowledged) {
+    for (let i = 0; i < tokens; i++) {
+      const vault = vaults.get(`${id.replace(".", "-")}-${i}`);
+      if (vault?.vaultId !== vaultIds[i]) throw new Error(`token ${i} of request ${id} is not in its vault`);
+    }
+  }
+  // Requests hold 1, 7 or 40 tokens, so half a request would show in its number.
+  for (const [request, tokens] of tokensOf) {
+    if (![1, 7, 40].includes(tokens)) throw new Error(`request ${request} is there by half: ${tokens} tokens`);
+  }
+  return { requests: tokensOf.size, batches };
+}
+
+async function* allVaults(engine: Engine, { applicationId }: TestTenant): AsyncGenerator<Vault> {
+  let cursor: string | null = null;
+  do {
+    const page = await engine.vaults(applicationId, { limit: 100, ...(cursor !== null && { cursor }) });
+    yield* page.data;
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+}
