@@ -1,0 +1,294 @@
+import { describe, expect, it } from "vitest";
+import type { Engine, Page, TransactionFilter } from "../../../core/index.ts";
+import { all, fixture, knownAsset, mintOf, newTenant, refusal, requestOf } from "./fixture.ts";
+
+/** All pages of a list. */
+async function pages<T>(list: (cursor?: string) => Promise<Page<T>>): Promise<T[]> {
+  const found: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await list(cursor);
+    expect(page.data.length).toBeLessThanOrEqual(page.limit);
+    expect(page.hasMore).toBe(page.nextCursor !== null);
+    found.push(...page.data);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return found;
+}
+
+/** Three requests of two users each: eighteen mints, sequences 0 to 17. */
+async function minted() {
+  const made = await fixture();
+  const { engine, tenant, assets, clock } = made;
+  for (let i = 0; i < 3; i++) {
+    clock.now += 1000;
+    await engine.mint(tenant.principal, {
+      users: tenant.users.slice(0, 2).map(({ userId }, user) => ({
+        userId,
+        mints: [
+          mintOf(assets.erc721, 10 * i + user),
+          mintOf(assets.erc20, "", 1 + i, "zk-rollup"),
+          mintOf(assets.erc1155, `item ${user}`, 2),
+        ],
+      })),
+    });
+  }
+  await engine.seal("zk-rollup");
+  return made;
+}
+
+describe("a page of transactions", () => {
+  it("leads to the next, in both orders, whatever its limit", async () => {
+    const { engine, tenant } = await minted();
+    await using _ = engine;
+    for (const limit of [1, 2, 5, 6, 7, 17, 18, 100]) {
+      for (const order of ["asc", "desc"] as const) {
+        const list = (cursor?: string) =>
+          engine.transactions(tenant.applicationId, { limit, order, ...(cursor !== undefined && { cursor }) });
+        const sequences = (await pages(list)).map(({ sequence }) => sequence);
+        const ascending = Array.from({ length: 18 }, (_, i) => i);
+        expect(sequences).toEqual(order === "asc" ? ascending : ascending.reverse());
+      }
+    }
+  });
+
+  it("holds what its filters ask for, as a plain filter over all of them does", async () => {
+    const { engine, tenant, assets } = await minted();
+    await using _ = engine;
+    const everything = await pages((cursor) => engine.transactions(tenant.applicationId, cursor ? { cursor } : {}));
+    const [first] = everything;
+    const filters: TransactionFilter[] = [
+      { userId: tenant.users[1]?.userId ?? "" },
+      { userId: tenant.users[3]?.userId ?? "" },
+      { assetId: assets.erc20 },
+      { status: "accepted" },
+      { status: "batched" },
+      { status: "failed" },
+      { type: "withdrawal" },
+      { vaultId: first?.vaultId ?? 0n },
+      { mintId: first?.mintId ?? "" },
+      { batchId: "zk-rollup-0" },
+      { dataAvailabilityMode: "validium", assetId: assets.erc721 },
+      { createdAfter: first?.timestamps.accepted ?? 0 },
+      { createdBefore: first?.timestamps.accepted ?? 0 },
+    ];
+    for (const filter of filters) {
+      const expected = everything.filter(
+        (one) =>
+          (filter.userId === undefined || one.userId === filter.userId) &&
+          (filter.assetId === undefined || one.assetId === filter.assetId) &&
+          (filter.status === undefined || one.status === filter.status) &&
+          (filter.type === undefined || one.type === filter.type) &&
+          (filter.vaultId === undefined || one.vaultId === filter.vaultId) &&
+          (filter.mintId === undefined || one.mintId === filter.mintId) &&
+          (filter.batchId === undefined || one.batchId === filter.batchId) &&
+          (filter.dataAvailabilityMode === undefined || one.dataAvailabilityMode === filter.dataAvailabilityMode) &&
+          (filter.createdAfter === undefined || (one.timestamps.accepted ?? 0) > filter.createdAfter) &&
+          (filter.createdBefore === undefined || (one.timestamps.accepted ?? 0) < filter.createdBefore),
+      );
+      const list = (cursor?: string) =>
+        engine.transactions(tenant.applicationId, { ...filter, limit: 4, ...(cursor !== undefined && { cursor }) });
+      expect(await pages(list), JSON.stringify({ ...filter, vaultId: String(filter.vaultId) })).toEqual(expected);
+    }
+    for (const one of everything) {
+      expect(await engine.transaction(tenant.applicationId, one.transactionId)).toEqual(one);
+    }
+  });
+
+  it("stays as it is while mints arrive", async () => {
+    const { engine, tenant, assets } = await minted();
+    await using _ = engine;
+    const first = await engine.transactions(tenant.applicationId, { limit: 10 });
+    const cursor = first.nextCursor ?? "";
+    const second = await engine.transactions(tenant.applicationId, { limit: 10, cursor });
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
+    expect(await engine.transactions(tenant.applicationId, { limit: 10, cursor })).toEqual(second);
+  });
+
+  it("has a cursor that nobody else, no other list and no other filter can use", async () => {
+    const { engine, tenant, assets } = await minted();
+    await using _ = engine;
+    const other = await newTenant(engine, []);
+    const cursor = (await engine.transactions(tenant.applicationId, { limit: 2 })).nextCursor ?? "";
+    const code = async (promise: Promise<unknown>) => (await refusal(promise)).code;
+    expect(await code(engine.transactions(other.applicationId, { limit: 2, cursor }))).toBe("cursor_invalid");
+    expect(await code(engine.vaults(tenant.applicationId, { limit: 2, cursor }))).toBe("cursor_invalid");
+    expect(await code(engine.transactions(tenant.applicationId, { cursor, assetId: assets.erc20 }))).toBe(
+      "cursor_invalid",
+    );
+    for (let i = 0; i < cursor.length; i++) {
+      const forged = cursor.slice(0, i) + (cursor[i] === "A" ? "B" : "A") + cursor.slice(i + 1);
+      expect(await code(engine.transactions(tenant.applicationId, { cursor: forged }))).toBe("cursor_invalid");
+    }
+    expect((await engine.transactions(tenant.applicationId, { limit: 3, cursor })).data[0]?.sequence).toBe(15);
+    expect(await code(engine.transactions(tenant.applicationId, { limit: 0 }))).toBe("validation_failed");
+    expect(await code(engine.transactions(tenant.applicationId, { limit: 101 }))).toBe("validation_failed");
+  });
+});
+
+describe("other lists", () => {
+  it("page through vaults, users, assets and batches", async () => {
+    const { engine, tenant, assets } = await minted();
+    await using _ = engine;
+    const { applicationId } = tenant;
+    const paged = (cursor?: string) => ({ limit: 3, ...(cursor !== undefined && { cursor }) });
+    const vaults = await pages((cursor) => engine.vaults(applicationId, paged(cursor)));
+    // Six ERC-721 vaults, and one vault per user for each of the fungible two.
+    expect(vaults).toHaveLength(10);
+    expect(new Set(vaults.map(({ vaultId }) => vaultId)).size).toBe(10);
+    for (const vault of vaults) expect(await engine.vault(applicationId, vault.vaultId)).toEqual(vault);
+    const userId = tenant.users[1]?.userId ?? "";
+    const own = await pages((cursor) =>
+      engine.vaults(applicationId, { ...paged(cursor), userId, assetId: assets.erc721 }),
+    );
+    expect(own).toEqual(vaults.filter((vault) => vault.userId === userId && vault.assetId === assets.erc721));
+    expect(await pages((cursor) => engine.users(applicationId, paged(cursor)))).toEqual(tenant.users);
+    const known = await pages((cursor) => engine.assets(applicationId, { limit: 1, ...(cursor && { cursor }) }));
+    expect(known.map(({ assetId }) => assetId)).toEqual(Object.values(assets));
+    const erc20 = await engine.assets(applicationId, { standard: ["erc20"], enabled: true, symbol: "erc20" });
+    expect(erc20.data.map(({ assetId }) => assetId)).toEqual([assets.erc20]);
+    await engine.seal("validium");
+    const batches = await pages((cursor) => engine.batches({ limit: 1, ...(cursor && { cursor }) }));
+    expect(batches.map(({ batchId }) => batchId)).toEqual(["zk-rollup-0", "validium-0"]);
+  });
+
+  it("keep applications apart", async () => {
+    const { engine, tenant } = await minted();
+    await using _ = engine;
+    const other = await newTenant(engine, []);
+    const [mint] = (await engine.transactions(tenant.applicationId)).data;
+    const id = other.applicationId;
+    const codes = await Promise.all(
+      [
+        engine.transaction(id, mint?.transactionId ?? ""),
+        engine.mintResult(id, mint?.mintId ?? ""),
+        engine.vault(id, mint?.vaultId ?? 0n),
+        engine.user(id, mint?.userId ?? ""),
+        engine.balances(id, mint?.userId ?? ""),
+      ].map(async (promise) => (await refusal(promise)).code),
+    );
+    expect(codes).toEqual([
+      "transaction_not_found",
+      "mint_not_found",
+      "vault_not_found",
+      "user_not_found",
+      "user_not_found",
+    ]);
+    expect((await engine.transactions(id)).data).toEqual([]);
+    expect((await engine.vaults(id, { userId: mint?.userId ?? "" })).data).toEqual([]);
+  });
+});
+
+describe("keys", () => {
+  it("are taken only as they were issued, and in time", async () => {
+    const { engine, tenant, clock } = await fixture();
+    await using _ = engine;
+    const { applicationId } = tenant;
+    const code = async (token: string) => (await refusal(engine.authenticate(token))).code;
+    const { key, secret } = await engine.issueKey(applicationId, { scopes: ["read"], expiresAt: clock.now + 1000 });
+    expect(secret).toMatch(/^mm_test_[0-9a-f]{16}_[0-9a-f]{72}$/);
+    expect(await engine.authenticate(secret)).toEqual({ applicationId, keyId: key.keyId, scopes: ["read"] });
+    for (const wrong of [
+      "",
+      secret.slice(0, -1),
+      `${secret}0`,
+      secret.replace("test", "live"),
+      secret.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")),
+      secret.replace(key.keyId, "0".repeat(16)),
+      tenant.token.replace(/_[0-9a-f]{16}_/, `_${key.keyId}_`),
+    ]) {
+      expect(await code(wrong)).toBe("credentials_invalid");
+    }
+    const principal = await engine.authenticate(secret);
+    expect((await refusal(engine.mint(principal, {}))).code).toBe("scope_missing");
+    clock.now += 1000;
+    expect(await code(secret)).toBe("credentials_expired");
+    await engine.revokeKey(key.keyId);
+    expect(await code(secret)).toBe("credentials_invalid");
+    expect((await refusal(engine.revokeKey("nobody"))).code).toBe("key_not_found");
+  });
+
+  it("stop with their application, also for a request that was let in before", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const request = requestOf(tenant.users[0], mintOf(assets.erc20, "", 1));
+    await engine.suspendApplication(tenant.applicationId, true);
+    expect((await refusal(engine.authenticate(tenant.token))).code).toBe("application_suspended");
+    expect((await refusal(engine.mint(tenant.principal, request))).code).toBe("application_suspended");
+    await engine.suspendApplication(tenant.applicationId, false);
+    await engine.mint(tenant.principal, request);
+    await engine.revokeKey(tenant.principal.keyId);
+    expect((await refusal(engine.mint(tenant.principal, request))).code).toBe("credentials_invalid");
+  });
+});
+
+describe("an asset", () => {
+  it("is minted only when whitelisted, registered and enabled, and says what is missing", async () => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    const { applicationId, principal, users } = tenant;
+    const assetId = await knownAsset(engine, "erc20", { ready: false });
+    const attempt = async (engine: Engine) =>
+      (await refusal(engine.mint(principal, requestOf(users[0], mintOf(assetId, "", 1))))).code;
+    expect(await attempt(engine)).toBe("asset_not_whitelisted");
+    expect((await refusal(engine.enableAsset(applicationId, assetId))).code).toBe("asset_not_whitelisted");
+    await engine.whitelistAsset(assetId, true);
+    expect(await attempt(engine)).toBe("asset_not_registered");
+    await engine.markAssetRegistered(assetId, { minterLocked: false });
+    expect(await attempt(engine)).toBe("asset_not_enabled");
+    expect(await engine.asset(applicationId, assetId)).toMatchObject({ enabled: false, mintingAvailable: false });
+    expect(await engine.enableAsset(applicationId, assetId)).toMatchObject({
+      enabled: true,
+      minterLocked: false,
+      mintingAvailable: true,
+      unavailableReason: null,
+    });
+    await engine.mint(principal, requestOf(users[0], mintOf(assetId, "", 1)));
+    await engine.disableAsset(applicationId, assetId);
+    expect(await attempt(engine)).toBe("asset_not_enabled");
+    expect((await all(engine.allAssets())).at(-1)).toMatchObject({ assetId, enabled: false, minted: 1n });
+  });
+
+  it("of a standard that the contract's version does not know is refused, and the listing says why", async () => {
+    const settlement = { chainId: 1n, contract: `0x${"ab".repeat(20)}` as const, engineVersion: 4 };
+    const { engine, tenant, assets } = await fixture({ settlement });
+    await using _ = engine;
+    const mint = (assetId: string, text: string | number) =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assetId, text)));
+    expect((await refusal(mint(assets.erc20, ""))).code).toBe("standard_not_available");
+    expect((await refusal(mint(assets.erc1155, 1))).code).toBe("standard_not_available");
+    await mint(assets.erc721, 1);
+    const { unavailableReason } = await engine.asset(tenant.applicationId, assets.erc20);
+    expect(unavailableReason).toContain("engine version 5");
+  });
+
+  it("has its contract for itself", async () => {
+    const { engine } = await fixture();
+    await using _ = engine;
+    const asset = { contractAddress: `0x${"cd".repeat(20)}`, name: "a", symbol: "A" } as const;
+    await engine.addAsset({ ...asset, standard: "erc721" });
+    const shouted = { ...asset, contractAddress: `0x${"CD".repeat(20)}` } as const;
+    expect((await refusal(engine.addAsset({ ...shouted, standard: "erc1155" }))).code).toBe("asset_exists");
+    await engine.addAsset({ ...asset, standard: "erc1155", chainId: 5n });
+    expect((await refusal(engine.addAsset({ ...asset, chainId: 6n, standard: "erc721", quantum: 2n }))).code).toBe(
+      "validation_failed",
+    );
+  });
+});
+
+describe("a user", () => {
+  it("keeps its owner for ever, and can be registered again with the same one", async () => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    const { applicationId } = tenant;
+    const userId = "7D444840-9DC0-11D1-B245-5FFDCE74FAD2";
+    const ownerAddress = `0x${"Ab".repeat(20)}` as const;
+    const user = await engine.createUser(applicationId, { userId, ownerAddress });
+    expect(user).toMatchObject({ userId: userId.toLowerCase(), ownerAddress: ownerAddress.toLowerCase() });
+    expect(await engine.createUser(applicationId, { userId, ownerAddress })).toEqual(user);
+    const thief = { userId, ownerAddress: `0x${"ef".repeat(20)}` as const };
+    expect((await refusal(engine.createUser(applicationId, thief))).code).toBe("user_exists");
+    const burnt = { ownerAddress: `0x${"00".repeat(20)}` as const };
+    expect((await refusal(engine.createUser(applicationId, burnt))).code).toBe("validation_failed");
+  });
+});
