@@ -4,12 +4,14 @@ import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { MintmarkError } from "./errors.ts";
 import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS } from "./model.ts";
 
-/** `digits` of a blob that is no canonical decimal of 1 to 32 digits. */
-export const NOT_DECIMAL = 0xff;
+/** `digits` of a blob that cannot be packed. */
+export const NOT_PACKABLE = 0xff;
 
 const THREE = 0x33;
 const ZERO = 0x30;
 const NINE = 0x39;
+const LETTER_A = 0x61;
+const LETTER_F = 0x66;
 /** Decimal digits that a double holds exactly. */
 const EXACT_DIGITS = 15;
 const EXACT_MODULUS = 10 ** EXACT_DIGITS;
@@ -32,8 +34,10 @@ export interface BatchColumns {
   readonly amountWidth: Uint8Array;
   /** Bytes of the blob. */
   readonly blobBytes: Uint8Array;
-  /** Digits of a blob that is a canonical decimal, else {@link NOT_DECIMAL}; 0 when it is empty. */
+  /** Length of a blob of 1 to 32 characters 0x30 to 0x3f, else {@link NOT_PACKABLE}; 0 when it is empty. */
   readonly digits: Uint8Array;
+  /** 1 when such a blob is a canonical decimal. */
+  readonly isDecimal: Uint8Array;
   /** 1 when the blob is the decimal that follows the previous slot's, with as many digits. */
   readonly follows: Uint8Array;
 }
@@ -52,6 +56,7 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
     amountWidth: new Uint8Array(count),
     blobBytes: new Uint8Array(count),
     digits: new Uint8Array(count),
+    isDecimal: new Uint8Array(count),
     follows: new Uint8Array(count),
   };
   const assets = new AssetDictionary();
@@ -66,12 +71,12 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
     columns.owner[slot] = indexIn(owners, entry.owner);
     columns.amountWidth[slot] = amountWidth(entry.amount);
     columns.blobBytes[slot] = blobBytes;
-    const digits = decimalDigits(entry.blob);
-    columns.digits[slot] = digits;
+    columns.digits[slot] = packableDigits(entry.blob);
+    if (!isCanonicalDecimal(entry.blob, columns.digits[slot] as number)) continue;
+    columns.isDecimal[slot] = 1;
     const before = slots[slot - 1] ?? null;
-    if (digits !== NOT_DECIMAL && before !== null && columns.digits[slot - 1] === digits) {
-      columns.follows[slot] = follows(before.blob, entry.blob) ? 1 : 0;
-    }
+    const isAlike = columns.isDecimal[slot - 1] === 1 && columns.digits[slot - 1] === columns.digits[slot];
+    if (isAlike && before !== null && follows(before.blob, entry.blob)) columns.follows[slot] = 1;
   }
   return { count, assets: assets.entries, owners: [...owners.keys()], ...columns };
 }
@@ -108,16 +113,22 @@ function indexIn(dictionary: Map<Address, number>, key: Address): number {
   return dictionary.size - 1;
 }
 
-/** Hex of ASCII digits reads `3d3d3d…`; no byte has to be decoded to see it. */
-function decimalDigits(blob: string): number {
+/** Hex of such characters reads `3d3d3d…`; no byte has to be decoded to see it. */
+function packableDigits(blob: string): number {
   const digits = (blob.length - 2) / 2;
-  if (digits === 0) return 0;
-  if (digits > MAX_PACKED_DIGITS || (digits > 1 && blob.charCodeAt(3) === ZERO)) return NOT_DECIMAL;
+  if (digits > MAX_PACKED_DIGITS) return NOT_PACKABLE;
   for (let i = 2; i < blob.length; i += 2) {
     const low = blob.charCodeAt(i + 1);
-    if (blob.charCodeAt(i) !== THREE || low < ZERO || low > NINE) return NOT_DECIMAL;
+    const isNibble = (low >= ZERO && low <= NINE) || (low >= LETTER_A && low <= LETTER_F);
+    if (blob.charCodeAt(i) !== THREE || !isNibble) return NOT_PACKABLE;
   }
   return digits;
+}
+
+function isCanonicalDecimal(blob: string, digits: number): boolean {
+  if (digits === 0 || digits === NOT_PACKABLE || (digits > 1 && blob.charCodeAt(3) === ZERO)) return false;
+  for (let i = 3; i < blob.length; i += 2) if (blob.charCodeAt(i) > NINE) return false;
+  return true;
 }
 
 /** Whether `blob` is the decimal after `before`; both are decimals of as many digits. */

@@ -6,8 +6,8 @@ import type { VaultContent } from "./ports.ts";
  * ```
  * version:u8  assetCount:u16 (chainId:u64 assetType:u256)*  ownerCount:u16 (address:20)*  run+
  *
- * run:  0xffff length:u24                                                       void slots
- *       assetIndex:u16 form:u8 length:u24 [ownerIndex:u16] [digits:u8] [first]  record*length
+ * run:  0xffff length:u24                                                           void slots
+ *       assetIndex:u16 form:u8 length:u24 [ownerIndex:u16] [blobLength:u8] [first]  record*length
  * form: amountForm(4) blobForm(2) ownerForm(2)
  * ```
  */
@@ -16,7 +16,7 @@ export const BATCH_DATA_VERSION = 0x01;
 export const VOID_RUN = 0xffff;
 /** Most entries of either dictionary: what its count can say. */
 export const MAX_DICTIONARY = 0xffff;
-/** Most decimal digits of a blob that is packed into nibbles. */
+/** Most characters of a blob that is packed into nibbles: digits, or others of 0x30 to 0x3f. */
 export const MAX_PACKED_DIGITS = 32;
 
 export const OwnerForm = { inline: 0, index8: 1, index16: 2, run: 3 } as const;
@@ -67,10 +67,10 @@ export const BATCH_DATA_REASONS = {
   owner_index: "An owner index is outside of the owner dictionary.",
   amount_form: "An amount form is above 8.",
   amount_out_of_range: "An amount is 0 or above 2^63 - 1.",
-  blob_empty: "A raw blob has length 0.",
+  blob_empty: "A raw blob that carries its own length has length 0.",
   digits_out_of_range: "A number of packed digits is not 1 to 32.",
-  digit_invalid: "A packed digit is above 9, or the nibble before an odd number of digits is not 0.",
-  leading_zero: "A packed decimal of more than one digit begins with 0.",
+  digit_invalid: "A digit of a range's first number is above 9, or the nibble before an odd number of digits is not 0.",
+  leading_zero: "The first number of a range begins with 0.",
   range_overflow: "A consecutive run goes past the last number of its digits.",
   asset_unregistered: "An asset is not registered.",
   blob_form: "A blob form does not fit the asset's standard: empty for ERC-20 and for nothing else.",

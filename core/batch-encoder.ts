@@ -11,7 +11,7 @@ import {
   VOID_RUN,
   VOID_RUN_BYTES,
 } from "./batch-data.ts";
-import { OwnerClass, planRuns, type Run, type RunPlan } from "./batch-runs.ts";
+import { BlobKind, OwnerClass, planRuns, type Run, type RunPlan } from "./batch-runs.ts";
 import { writeHex } from "./hex.ts";
 
 /**
@@ -60,28 +60,20 @@ function sizeOf(columns: BatchColumns, { runs }: RunPlan, owners: number): numbe
   return size;
 }
 
-function runSize({ start, end, ownerForm, blobForm, amountForm }: Run, columns: BatchColumns): number {
+function runSize({ start, end, ownerForm, blobKind, amountForm }: Run, columns: BatchColumns): number {
   if (columns.asset[start] === VOID_RUN) return VOID_RUN_BYTES;
   const length = end - start;
   const packedBytes = ((columns.digits[start] as number) + 1) >> 1;
   const ownerBytes = [OWNER_BYTES, 1, 2, 0][ownerForm] as number;
   let size = RUN_HEADER_BYTES + (ownerForm === OwnerForm.run ? 2 : 0) + length * (ownerBytes + amountForm);
-  if (blobForm !== BlobForm.empty) size += 1;
-  if (blobForm === BlobForm.packed) size += length * packedBytes;
-  if (blobForm === BlobForm.consecutive) size += packedBytes;
-  if (blobForm === BlobForm.raw) {
-    const ownLengths = commonLength(start, end, columns) === 0 ? length : 0;
-    size += ownLengths;
-    for (let slot = start; slot < end; slot++) size += columns.blobBytes[slot] as number;
+  if (blobKind !== BlobKind.empty) size += 1;
+  if (blobKind === BlobKind.packed) size += length * packedBytes;
+  if (blobKind === BlobKind.consecutive) size += packedBytes;
+  if (blobKind === BlobKind.rawOfOneLength) size += length * (columns.blobBytes[start] as number);
+  if (blobKind === BlobKind.raw) {
+    for (let slot = start; slot < end; slot++) size += 1 + (columns.blobBytes[slot] as number);
   }
   return size;
-}
-
-/** The length of all blobs of a raw run, 0 when they differ: then each one carries its own. */
-function commonLength(start: number, end: number, { blobBytes }: BatchColumns): number {
-  const length = blobBytes[start] as number;
-  for (let slot = start + 1; slot < end; slot++) if (blobBytes[slot] !== length) return 0;
-  return length;
 }
 
 function writeRun(
@@ -91,29 +83,27 @@ function writeRun(
   ownerIndices: Uint16Array,
   slots: readonly (VaultEntry | null)[],
 ): void {
-  const { start, end, ownerForm, blobForm, amountForm } = run;
+  const { start, end, ownerForm, blobKind, amountForm } = run;
   output.uint(columns.asset[start] as number, 2);
   if (columns.asset[start] === VOID_RUN) {
     output.uint(end - start, 3);
     return;
   }
+  const blobForm = blobKind === BlobKind.rawOfOneLength ? BlobForm.raw : blobKind;
   output.uint((amountForm << 4) | (blobForm << 2) | ownerForm, 1);
   output.uint(end - start, 3);
   if (ownerForm === OwnerForm.run) output.uint(ownerIndices[columns.owner[start] as number] as number, 2);
-  const rawLength = blobForm === BlobForm.raw ? commonLength(start, end, columns) : 0;
-  if (blobForm === BlobForm.raw) output.uint(rawLength, 1);
-  else if (blobForm !== BlobForm.empty) output.uint(columns.digits[start] as number, 1);
+  if (blobKind === BlobKind.raw) output.uint(0, 1);
+  else if (blobKind !== BlobKind.empty) output.uint(columns.blobBytes[start] as number, 1);
+  if (blobKind === BlobKind.consecutive) output.packedDigits((slots[start] as VaultEntry).blob);
   for (let slot = start; slot < end; slot++) {
     const { owner, amount, blob } = slots[slot] as VaultEntry;
-    if (blobForm === BlobForm.consecutive && slot === start) output.packedDigits(blob);
     if (ownerForm === OwnerForm.inline) output.hex(owner, OWNER_BYTES);
     else if (ownerForm !== OwnerForm.run) output.uint(ownerIndices[columns.owner[slot] as number] as number, ownerForm);
     if (amountForm > 0) output.biguint(amount, amountForm);
-    if (blobForm === BlobForm.packed) output.packedDigits(blob);
-    else if (blobForm === BlobForm.raw) {
-      if (rawLength === 0) output.uint(columns.blobBytes[slot] as number, 1);
-      output.hex(blob, columns.blobBytes[slot] as number);
-    }
+    if (blobKind === BlobKind.packed) output.packedDigits(blob);
+    if (blobKind === BlobKind.raw) output.uint(columns.blobBytes[slot] as number, 1);
+    if (blobForm === BlobForm.raw) output.hex(blob, columns.blobBytes[slot] as number);
   }
 }
 
@@ -149,15 +139,21 @@ class Output {
     this.#offset = writeHex(hex, size, this.bytes, this.#offset);
   }
 
-  /** A decimal's ASCII hex `3d3d3d…` as one digit a nibble, right-aligned. */
+  /** The hex `3n3n3n…` of characters 0x30 to 0x3f as one nibble a character, right-aligned. */
   packedDigits(blob: string): void {
     let character = 3;
     if ((blob.length / 2 - 1) % 2 === 1) {
-      this.bytes[this.#offset++] = blob.charCodeAt(character) & 0x0f;
+      this.bytes[this.#offset++] = nibbleAt(blob, character);
       character += 2;
     }
     for (; character < blob.length; character += 4) {
-      this.bytes[this.#offset++] = ((blob.charCodeAt(character) & 0x0f) << 4) | (blob.charCodeAt(character + 2) & 0x0f);
+      this.bytes[this.#offset++] = (nibbleAt(blob, character) << 4) | nibbleAt(blob, character + 2);
     }
   }
+}
+
+/** The value of a lower-case hex character. */
+function nibbleAt(hex: string, index: number): number {
+  const code = hex.charCodeAt(index);
+  return code <= 0x39 ? code - 0x30 : code - 0x57;
 }

@@ -1,5 +1,5 @@
 import type { BatchColumns } from "./batch-columns.ts";
-import { NOT_DECIMAL } from "./batch-columns.ts";
+import { NOT_PACKABLE } from "./batch-columns.ts";
 import {
   BlobForm,
   MAX_AMOUNT_FORM,
@@ -10,13 +10,17 @@ import {
   VOID_RUN,
 } from "./batch-data.ts";
 
+/** The blob forms, raw ones told apart by whether the run says their one length, or each of them its own. */
+export const BlobKind = { ...BlobForm, rawOfOneLength: 4 } as const;
+
 /** A stretch of slots that the encoder writes with one header. */
 export interface Run {
   readonly start: number;
   /** First slot behind the run. */
   readonly end: number;
   readonly ownerForm: number;
-  readonly blobForm: number;
+  /** One of {@link BlobKind}. */
+  readonly blobKind: number;
   readonly amountForm: number;
 }
 
@@ -56,7 +60,7 @@ export function planRuns(columns: BatchColumns): RunPlan {
   for (let start = 0; start < count; ) {
     let end = start + 1;
     while (end < count && asset[end] === asset[start]) end++;
-    if (asset[start] === VOID_RUN) runs.push({ start, end, ownerForm: 0, blobForm: 0, amountForm: 0 });
+    if (asset[start] === VOID_RUN) runs.push({ start, end, ownerForm: 0, blobKind: 0, amountForm: 0 });
     else search.appendRuns(start, end, runs);
     start = end;
   }
@@ -111,9 +115,9 @@ class RunSearch {
   }
 
   appendRuns(start: number, end: number, runs: Run[]): void {
-    const blobForms = this.#blobFormsOf(start, end);
+    const blobKinds = this.#blobKindsOf(start, end);
     const widths = this.#widthsOf(start, end);
-    this.#search(start, end, blobForms, widths);
+    this.#search(start, end, blobKinds, widths);
     const found: Run[] = [];
     for (let last = end; last > start; ) {
       const state = this.#choice[last - 1] as number;
@@ -121,8 +125,8 @@ class RunSearch {
       found.push({
         start: first,
         end: last,
-        ownerForm: this.#ownerForms[Math.floor(state / (blobForms.length * widths.length))] as number,
-        blobForm: blobForms[Math.floor(state / widths.length) % blobForms.length] as number,
+        ownerForm: this.#ownerForms[Math.floor(state / (blobKinds.length * widths.length))] as number,
+        blobKind: blobKinds[Math.floor(state / widths.length) % blobKinds.length] as number,
         amountForm: widths[state % widths.length] as number,
       });
       last = first;
@@ -130,21 +134,22 @@ class RunSearch {
     for (const run of found.reverse()) runs.push(run);
   }
 
-  #search(start: number, end: number, blobForms: readonly number[], widths: readonly number[]): void {
-    const { owner, digits, follows, blobBytes, amountWidth } = this.#columns;
+  #search(start: number, end: number, blobKinds: readonly number[], widths: readonly number[]): void {
+    const { owner, digits, isDecimal, follows, blobBytes, amountWidth } = this.#columns;
     const ownerForms = this.#ownerForms;
-    const states = ownerForms.length * blobForms.length * widths.length;
+    const states = ownerForms.length * blobKinds.length * widths.length;
     const costs = new Int32Array(states).fill(IMPOSSIBLE);
     const starts = new Uint32Array(states);
     let cheapest = 0;
     for (let slot = start; slot < end; slot++) {
       const isFirst = slot === start;
       const sameOwner = !isFirst && owner[slot] === owner[slot - 1];
-      const sameDigits = !isFirst && digits[slot] === digits[slot - 1];
+      const sameLength = !isFirst && blobBytes[slot] === blobBytes[slot - 1];
       const following = !isFirst && follows[slot] === 1;
       const byForm = this.#ownerCosts[this.#ownerClass[owner[slot] as number] as number] as Int32Array;
       const digitCount = digits[slot] as number;
       const bytes = blobBytes[slot] as number;
+      const decimal = isDecimal[slot] === 1;
       const width = amountWidth[slot] as number;
       const before = cheapest;
       cheapest = IMPOSSIBLE;
@@ -155,11 +160,11 @@ class RunSearch {
         const ownerCost = byForm[ownerForm] as number;
         const ownerHeader = ownerForm === OwnerForm.run ? 2 : 0;
         const ownerContinues = ownerForm !== OwnerForm.run || sameOwner;
-        for (let b = 0; b < blobForms.length; b++) {
-          const blobForm = blobForms[b] as number;
-          const header = RUN_HEADER_BYTES + ownerHeader + blobHeader(blobForm, digitCount);
-          const cost = ownerCost + blobCost(blobForm, digitCount, bytes);
-          const continues = ownerContinues && blobContinues(blobForm, sameDigits, following);
+        for (let b = 0; b < blobKinds.length; b++) {
+          const blobKind = blobKinds[b] as number;
+          const header = RUN_HEADER_BYTES + ownerHeader + blobHeader(blobKind, digitCount);
+          const cost = ownerCost + blobCost(blobKind, digitCount, bytes, decimal);
+          const continues = ownerContinues && blobContinues(blobKind, sameLength, following);
           for (let w = 0; w < widths.length; w++, state++) {
             const form = widths[w] as number;
             const fits = form === 0 ? width === 0 : width <= form;
@@ -182,22 +187,22 @@ class RunSearch {
     }
   }
 
-  /** The blob forms worth following in a segment: raw and empty where nothing else fits, the decimal ones where decimals occur. */
-  #blobFormsOf(start: number, end: number): number[] {
+  /** The kinds worth following in a segment: raw and empty where nothing else fits, the packed ones where such blobs occur. */
+  #blobKindsOf(start: number, end: number): number[] {
     const { digits, follows, blobBytes } = this.#columns;
-    let [empty, decimal, consecutive, text] = [false, false, false, false];
+    let [empty, packable, consecutive, filled] = [false, false, false, false];
     for (let slot = start; slot < end; slot++) {
       if (blobBytes[slot] === 0) empty = true;
-      else if (digits[slot] === NOT_DECIMAL) text = true;
-      else decimal = true;
+      else filled = true;
+      if (blobBytes[slot] !== 0 && digits[slot] !== NOT_PACKABLE) packable = true;
       if (follows[slot] === 1) consecutive = true;
     }
-    const forms: number[] = [];
-    if (consecutive) forms.push(BlobForm.consecutive);
-    if (decimal) forms.push(BlobForm.packed);
-    if (text || decimal) forms.push(BlobForm.raw);
-    if (empty) forms.push(BlobForm.empty);
-    return forms;
+    const kinds: number[] = [];
+    if (consecutive) kinds.push(BlobKind.consecutive);
+    if (packable) kinds.push(BlobKind.packed);
+    if (filled) kinds.push(BlobKind.rawOfOneLength, BlobKind.raw);
+    if (empty) kinds.push(BlobKind.empty);
+    return kinds;
   }
 
   #widthsOf(start: number, end: number): number[] {
@@ -220,19 +225,21 @@ function ownerCosts(isSmall: boolean): readonly Int32Array[] {
   return costs.map((byForm) => Int32Array.from(byForm));
 }
 
-function blobHeader(form: number, digits: number): number {
-  if (form === BlobForm.empty) return 0;
-  return form === BlobForm.consecutive ? 1 + ((digits + 1) >> 1) : 1;
+function blobHeader(kind: number, digits: number): number {
+  if (kind === BlobKind.empty) return 0;
+  return kind === BlobKind.consecutive ? 1 + ((digits + 1) >> 1) : 1;
 }
 
-function blobCost(form: number, digits: number, bytes: number): number {
-  if (form === BlobForm.empty) return bytes === 0 ? 0 : IMPOSSIBLE;
+function blobCost(kind: number, digits: number, bytes: number, isDecimal: boolean): number {
+  if (kind === BlobKind.empty) return bytes === 0 ? 0 : IMPOSSIBLE;
   if (bytes === 0) return IMPOSSIBLE;
-  if (form === BlobForm.raw) return 1 + bytes;
-  if (digits === NOT_DECIMAL) return IMPOSSIBLE;
-  return form === BlobForm.packed ? (digits + 1) >> 1 : 0;
+  if (kind === BlobKind.raw) return 1 + bytes;
+  if (kind === BlobKind.rawOfOneLength) return bytes;
+  if (kind === BlobKind.consecutive) return isDecimal ? 0 : IMPOSSIBLE;
+  return digits === NOT_PACKABLE ? IMPOSSIBLE : (digits + 1) >> 1;
 }
 
-function blobContinues(form: number, sameDigits: boolean, following: boolean): boolean {
-  return form === BlobForm.consecutive ? following : form === BlobForm.packed ? sameDigits : true;
+function blobContinues(kind: number, sameLength: boolean, following: boolean): boolean {
+  if (kind === BlobKind.consecutive) return following;
+  return sameLength || kind === BlobKind.raw || kind === BlobKind.empty;
 }

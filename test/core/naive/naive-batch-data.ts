@@ -12,7 +12,9 @@ export function naiveEncode(slots: readonly (VaultEntry | null)[]): string {
     const blobForm = blob === "" ? 0 : 1;
     const form = (8 << 4) | (blobForm << 2);
     const record = entry.owner.slice(2) + uint(entry.amount, 8) + (blob === "" ? "" : uint(blob.length / 2, 1) + blob);
-    return uint(assets.indexOf(keyOf(entry)), 2) + uint(form, 1) + uint(1, 3) + record;
+    return (
+      uint(assets.indexOf(keyOf(entry)), 2) + uint(form, 1) + uint(1, 3) + (blob === "" ? "" : uint(0, 1)) + record
+    );
   });
   return `0x01${uint(assets.length, 2)}${assets.join("")}${uint(0, 2)}${runs.join("")}`;
 }
@@ -40,16 +42,16 @@ export function naiveDecode(data: string): (VaultEntry | null)[] {
     const [amountForm, blobForm, ownerForm] = [form >> 4, (form >> 2) & 3, form & 3];
     const length = number(3);
     const runOwner = ownerForm === 3 ? owners[number(2)] : undefined;
-    const digits = blobForm >= 2 ? number(1) : 0;
-    const packed = () => take(Math.ceil(digits / 2)).slice(digits % 2);
+    const blobLength = blobForm >= 1 ? number(1) : 0;
+    const packed = () => take(Math.ceil(blobLength / 2)).slice(blobLength % 2);
     const first = blobForm === 3 ? packed() : "";
     for (let i = 0; i < length; i++) {
       const owner = runOwner ?? (ownerForm === 0 ? take(20) : owners[number(ownerForm)]);
       const amount = amountForm === 0 ? 1n : BigInt(`0x${take(amountForm)}`);
       const blob = [
         () => "",
-        () => take(number(1)),
-        () => ascii(packed()),
+        () => take(blobLength === 0 ? number(1) : blobLength),
+        () => [...packed()].map((nibble) => `3${nibble}`).join(""),
         () => ascii((BigInt(first) + BigInt(i)).toString()),
       ][blobForm]?.();
       slots.push({

@@ -1,0 +1,212 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  ASSET_ENTRY_BYTES,
+  amountWidth,
+  BATCH_DATA_BASE_BYTES,
+  BATCH_DATA_REASONS,
+  BatchDataError,
+  type VaultEntry,
+  vaultBytesBound,
+} from "../../../core/batch-data.ts";
+import { decodeBatchData, placeVaults } from "../../../core/batch-decoder.ts";
+import { encodeBatchData } from "../../../core/batch-encoder.ts";
+import { BatchTree } from "../../../core/batch-tree.ts";
+import { bytesToHex, hexToBytes } from "../../../core/hex.ts";
+import { type Hex, MAX_AMOUNT, type Mode, type Standard } from "../../../core/model.ts";
+import { vaultLeaves } from "../../../core/vault.ts";
+import { naiveDecode, naiveEncode } from "../naive/naive-batch-data.ts";
+import { decimalBlob } from "../naive/naive-vault.ts";
+import { anySlots } from "./arbitrary.ts";
+import { type AsJson, readVectors } from "./vector-file.ts";
+import type { batchDataVectors } from "./vectors/batch-data.ts";
+
+const file = readVectors<AsJson<ReturnType<typeof batchDataVectors>>>("batch-data.json");
+
+const VAULT: VaultEntry = {
+  chainId: 1n,
+  owner: `0x${"11".repeat(20)}`,
+  assetType: `0x${"22".repeat(32)}`,
+  amount: 1n,
+  blob: decimalBlob(1),
+};
+const vaults = (count: number, make: (i: number) => Partial<VaultEntry>): VaultEntry[] =>
+  Array.from({ length: count }, (_, i) => ({ ...VAULT, ...make(i) }));
+const owner = (n: number): Hex => `0x${n.toString(16).padStart(40, "0")}`;
+const refusal = (data: string, options = {}) => {
+  try {
+    decodeBatchData(hexToBytes(data), options);
+    return null;
+  } catch (error) {
+    if (error instanceof BatchDataError) return error.reason;
+    throw error;
+  }
+};
+const standardOf = (chainId: bigint, assetType: Hex): Standard | null =>
+  (file.assets.find((asset) => BigInt(asset.chainId) === chainId && asset.assetType === assetType)
+    ?.standard as Standard) ?? null;
+
+describe("batch data vectors", () => {
+  it.each(file.vectors)("$name", ({ data, vaultCount, batchRoot, encoder }) => {
+    const slots = decodeBatchData(hexToBytes(data), { standardOf });
+    expect(slots.length).toBe(Number(vaultCount));
+    expect(slots).toEqual(naiveDecode(data));
+    const leaves = vaultLeaves(placeVaults(slots, file.mode as Mode, Number(file.batchNumber)));
+    expect(bytesToHex(new BatchTree(leaves).root)).toBe(batchRoot);
+    const encoded = bytesToHex(encodeBatchData(slots));
+    if (encoder) expect(encoded).toBe(data);
+    else expect(decodeBatchData(hexToBytes(encoded))).toEqual(slots);
+  });
+
+  it.each(file.refused)("refused: $name ($reason)", ({ data, reason }) => {
+    expect(refusal(data)).toBe(reason);
+  });
+
+  it.each(file.refusedByAsset)("refused for its asset: $name ($reason)", ({ data, reason }) => {
+    expect(refusal(data, { standardOf })).toBe(reason);
+    expect(refusal(data)).toBeNull();
+  });
+
+  it("hold a rejection for every reason", () => {
+    const pinned = new Set([...file.refused, ...file.refusedByAsset].map((vector) => vector.reason));
+    expect([...pinned].sort()).toEqual(Object.keys(BATCH_DATA_REASONS).sort());
+  });
+
+  it("say where the fault is", () => {
+    const data = hexToBytes(file.refused.find((vector) => vector.reason === "run_empty")?.data ?? "0x");
+    expect(() => decodeBatchData(data)).toThrow(expect.objectContaining({ reason: "run_empty", offset: 48 }));
+  });
+
+  it("refuse more slots than the caller allows", () => {
+    const data = bytesToHex(encodeBatchData([...vaults(3, (i) => ({ blob: decimalBlob(i) })), null]));
+    expect(refusal(data, { maxSlots: 3 })).toBe("too_many_slots");
+    expect(refusal(data, { maxSlots: 4 })).toBeNull();
+  });
+});
+
+describe("encoding", () => {
+  it("is undone by decoding, by the clever decoder and by the naive one", () => {
+    fc.assert(
+      fc.property(anySlots, (slots) => {
+        const data = encodeBatchData(slots);
+        expect(decodeBatchData(data)).toEqual(slots);
+        expect(naiveDecode(bytesToHex(data))).toEqual(slots);
+        expect(decodeBatchData(hexToBytes(naiveEncode(slots)))).toEqual(slots);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("never takes more than the bound by which a batch is sealed, nor more than the naive encoding", () => {
+    fc.assert(
+      fc.property(anySlots, (slots) => {
+        const assets = new Set(slots.map((entry) => entry && `${entry.chainId} ${entry.assetType}`)).size;
+        const bound = slots.reduce(
+          (sum, entry) => sum + (entry === null ? 5 : vaultBytesBound(entry.amount, (entry.blob.length - 2) / 2)),
+          BATCH_DATA_BASE_BYTES + assets * ASSET_ENTRY_BYTES,
+        );
+        const size = encodeBatchData(slots).length;
+        expect(size).toBeLessThanOrEqual(bound);
+        expect(size).toBeLessThanOrEqual((naiveEncode(slots).length - 2) / 2);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("survives any change of a byte: refused, or decoded to something that decodes the same again", () => {
+    fc.assert(
+      fc.property(anySlots, fc.nat(), fc.integer({ min: 1, max: 255 }), (slots, at, flip) => {
+        const data = encodeBatchData(slots);
+        data[at % data.length] = (data[at % data.length] ?? 0) ^ flip;
+        if (refusal(bytesToHex(data), { maxSlots: 5000 }) !== null) return;
+        const decoded = decodeBatchData(data);
+        expect(decoded).toEqual(naiveDecode(bytesToHex(data)));
+        expect(decodeBatchData(encodeBatchData(decoded))).toEqual(decoded);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("refuses any data that is cut short", () => {
+    fc.assert(
+      fc.property(anySlots, (slots) => {
+        // One run alone: data cut between two runs is a shorter batch, which only its data hash tells.
+        const data = encodeBatchData(slots.slice(0, 1));
+        for (let length = 0; length < data.length; length++) {
+          expect(refusal(bytesToHex(data.subarray(0, length)))).toMatch(/^(truncated|no_run)$/);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("writes a range to one owner in the same bytes whatever its length", () => {
+    const size = (count: number) => encodeBatchData(vaults(count, (i) => ({ blob: decimalBlob(100_000 + i) }))).length;
+    expect(size(10_000)).toBe(size(2));
+    expect(size(10_000)).toBeLessThan(100);
+  });
+
+  it("takes one byte for an owner among 256, two among more, and twenty for owners that occur once", () => {
+    const perVault = (owners: number) =>
+      (encodeBatchData(vaults(6000, (i) => ({ blob: decimalBlob(10_000 + i), owner: owner((i * 7) % owners) })))
+        .length -
+        owners * 20) /
+      6000;
+    expect(perVault(256)).toBeLessThan(1.02);
+    expect(perVault(1000)).toBeLessThan(2.02);
+    const once = encodeBatchData(vaults(6000, (i) => ({ blob: decimalBlob(10_000 + i), owner: owner(i) }))).length;
+    expect(once / 6000).toBeLessThan(20.02);
+  });
+
+  it("breaks a run for one long blob, one large amount and one change of digits, and not more", () => {
+    const size = (slots: VaultEntry[]) => encodeBatchData(slots).length;
+    const plain = vaults(200, (i) => ({ blob: decimalBlob(((i * 37) % 90) + 10), owner: owner(i % 3) }));
+    const withOne = (change: Partial<VaultEntry>) =>
+      plain.map((vault, i) => (i === 100 ? { ...vault, ...change } : vault));
+    expect(size(withOne({ amount: MAX_AMOUNT })) - size(plain)).toBeLessThan(30);
+    expect(size(withOne({ blob: `0x${"77".repeat(200)}` })) - size(plain)).toBeLessThan(225);
+    expect(size(withOne({ blob: decimalBlob(1000) })) - size(plain)).toBeLessThan(20);
+  });
+
+  it("finds ranges past what a double holds exactly", () => {
+    for (const first of [10n ** 15n - 5n, 10n ** 15n, 10n ** 16n - 5n, 5n * 10n ** 20n - 5n, 10n ** 31n]) {
+      const slots = vaults(10, (i) => ({ blob: decimalBlob(first + BigInt(i)) }));
+      const data = encodeBatchData(slots);
+      expect(decodeBatchData(data)).toEqual(slots);
+      expect(data.length).toBeLessThan(130);
+    }
+  });
+
+  it("takes no more bytes of an amount than it needs", () => {
+    expect(
+      [1n, 2n, 255n, 256n, 65_535n, 65_536n, 1n << 31n, 1n << 32n, 1n << 40n, 1n << 56n, MAX_AMOUNT].map(amountWidth),
+    ).toEqual([0, 1, 1, 2, 2, 3, 4, 5, 6, 8, 8]);
+  });
+
+  it("refuses what no encoding can hold", () => {
+    const code = (value: string) => expect.objectContaining({ code: value });
+    expect(() => encodeBatchData([])).toThrow(code("validation_failed"));
+    expect(() => encodeBatchData([{ ...VAULT, amount: 0n }])).toThrow(code("amount_out_of_range"));
+    expect(() => encodeBatchData([{ ...VAULT, amount: MAX_AMOUNT + 1n }])).toThrow(code("amount_out_of_range"));
+    expect(() => encodeBatchData([{ ...VAULT, blob: `0x${"31".repeat(256)}` }])).toThrow(code("blob_invalid"));
+    expect(() => encodeBatchData([{ ...VAULT, blob: "0x313" }])).toThrow(code("validation_failed"));
+    expect(() => encodeBatchData([{ ...VAULT, owner: "0x11" }])).toThrow(code("validation_failed"));
+    expect(() => encodeBatchData([{ ...VAULT, chainId: 1n << 64n }])).toThrow(code("validation_failed"));
+    expect(() => encodeBatchData([{ ...VAULT, assetType: "0x22" }])).toThrow(code("validation_failed"));
+    const manyAssets = vaults(65_536, (i) => ({ assetType: `0x${i.toString(16).padStart(64, "0")}` }));
+    expect(() => encodeBatchData(manyAssets)).toThrow(code("batch_too_large"));
+  });
+
+  it("holds the largest batch: 2^20 slots, 65,535 assets, more owners than a dictionary has", () => {
+    const slots: (VaultEntry | null)[] = new Array(1 << 20).fill(null);
+    for (let i = 0; i < 140_000; i++) {
+      slots[i] = { ...VAULT, assetType: `0x${(i % 65_535).toString(16).padStart(64, "0")}`, owner: owner(i >> 1) };
+    }
+    const data = encodeBatchData(slots);
+    const decoded = decodeBatchData(data);
+    expect(decoded.length).toBe(1 << 20);
+    for (const slot of [0, 1, 65_534, 65_535, 139_999, 140_000, (1 << 20) - 1])
+      expect(decoded[slot]).toEqual(slots[slot]);
+    expect(bytesToHex(encodeBatchData(decoded)) === bytesToHex(data)).toBe(true);
+  });
+});

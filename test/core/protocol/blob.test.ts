@@ -1,0 +1,55 @@
+import fc from "fast-check";
+import { keccak256 } from "viem";
+import { describe, expect, it } from "vitest";
+import { canonicalBlob, tokenIdOf } from "../../../core/blob.ts";
+import { bytesToHex } from "../../../core/hex.ts";
+import { textBlob } from "./arbitrary.ts";
+import type { AsJson } from "./vector-file.ts";
+import { readVectors } from "./vector-file.ts";
+import type { blobVectors } from "./vectors/assets-and-vaults.ts";
+
+const file = readVectors<AsJson<ReturnType<typeof blobVectors>>>("blobs.json");
+const blobInvalid = expect.objectContaining({ code: "blob_invalid" });
+
+describe("minting blobs", () => {
+  it.each(file.vectors)("$scheme $standard $input", ({ standard, scheme, input, canonical, tokenId }) => {
+    expect(canonicalBlob(input)).toBe(canonical);
+    expect(tokenIdOf(standard, scheme, canonical)).toBe(tokenId === null ? null : BigInt(tokenId));
+  });
+
+  it.each(file.refused)("refused: $scheme $standard $input", ({ standard, scheme, input }) => {
+    expect(() => tokenIdOf(standard, scheme, canonicalBlob(input))).toThrow(blobInvalid);
+  });
+
+  it("have one canonical form, whatever the case and the prefix", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 255 }), fc.boolean(), fc.boolean(), (bytes, isUpper, isPrefixed) => {
+        const hex = bytesToHex(bytes);
+        const digits = isUpper ? hex.slice(2).toUpperCase() : hex.slice(2);
+        expect(canonicalBlob(isPrefixed ? `0x${digits}` : digits)).toBe(hex);
+      }),
+    );
+  });
+
+  it("name by mintmark's scheme the number they spell, or else their hash", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.bigInt({ min: 0n, max: 1n << 257n }).map(String), fc.string({ minLength: 1 })),
+        (characters) => {
+          const blob = textBlob(characters);
+          if (blob.length > 2 + 2 * 255) return;
+          const isNumber = /^(0|[1-9]\d*)$/.test(characters) && BigInt(characters) < 1n << 256n;
+          expect(tokenIdOf("erc721", "mintmark", blob)).toBe(isNumber ? BigInt(characters) : BigInt(keccak256(blob)));
+        },
+      ),
+    );
+  });
+
+  it("name by Immutable X's scheme the id between the first braces", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: (1n << 256n) - 1n }), fc.string({ maxLength: 40 }), (id, blueprint) => {
+        expect(tokenIdOf("erc721", "imx", textBlob(`{${id}}:{${blueprint}}`))).toBe(id);
+      }),
+    );
+  });
+});
