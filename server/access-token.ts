@@ -70,8 +70,13 @@ export class AccessTokens {
     }
   }
 
+  /** The key, or undefined when there is none, or no such application. */
   async #key(applicationId: string, keyId: string): Promise<ApiKey | undefined> {
-    for await (const key of this.#engine.keys(applicationId)) if (key.keyId === keyId) return key;
+    try {
+      for await (const key of this.#engine.keys(applicationId)) if (key.keyId === keyId) return key;
+    } catch (error) {
+      if (!(error instanceof MintmarkError) || error.code !== "application_not_found") throw error;
+    }
     return undefined;
   }
 }

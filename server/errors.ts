@@ -151,12 +151,14 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   if (status === 401) reply.header("www-authenticate", WWW_AUTHENTICATE);
   // Details of our own faults (paths, addresses of nodes) are for the log; the caller gets the code's own sentence.
   const detail = status >= 500 ? meaningOf(known.code) : known.detail;
-  return reply
-    .code(status)
-    .headers({ ...known.headers, "x-request-id": request.id })
-    .type("application/problem+json")
-    // As bytes: to text Fastify would add a charset that the media type does not have.
-    .send(Buffer.from(JSON.stringify(problem(known.code, request.id, detail, known.issues))));
+  return (
+    reply
+      .code(status)
+      .headers({ ...known.headers, "x-request-id": request.id })
+      .type("application/problem+json")
+      // As bytes: to text Fastify would add a charset that the media type does not have.
+      .send(Buffer.from(JSON.stringify(problem(known.code, request.id, detail, known.issues))))
+  );
 }
 
 /** Answers what no route took: 405 when another method would have been taken, else 404. */

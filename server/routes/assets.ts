@@ -40,7 +40,7 @@ export const assetEndpoints: readonly Endpoint[] = [
     summary: "Enable an asset for the application",
     params: assetParams,
     success: oneAsset,
-    errors: ["asset_not_found", "asset_not_whitelisted", "asset_not_registered", "standard_not_available"],
+    errors: ["asset_not_found", "asset_not_whitelisted"],
     async handle({ service: { engine }, principal, params }) {
       return assetToWire(await engine.enableAsset(principal.applicationId, params.assetId));
     },

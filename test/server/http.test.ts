@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createWorld, entries, refusal, type World } from "./fixture.ts";
+
+const UUIDV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ limits: { mintsPerRequest: 100, usersPerRequest: 10 } });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+test("/healthz needs no key and says a default message", async () => {
+  const { status, body } = await world.send("GET", "/healthz", { key: null });
+  expect(status).toBe(200);
+  expect(body).toEqual({ status: "Healthy", version: expect.stringMatching(/^\d+\.\d+\.\d+/) });
+});
+
+describe("readiness", () => {
+  test("tells what it found", async () => {
+    const { body } = await world.send("GET", "/readyz", { key: null });
+    expect(body).toEqual({
+      status: "Ready",
+      checks: { store: expect.any(String), openBatches: "validium: empty, zk-rollup: empty" },
+    });
+  });
+
+  test("is 503 while a check fails, while draining, and without a store", async () => {
+    let lag = "";
+    await using own = await createWorld({
+      checks: {
+        l1: async () => {
+          if (lag) throw new Error(lag);
+          return "in step";
+        },
+      },
+    });
+    const ready = () => own.send("GET", "/readyz", { key: null });
+    expect((await ready()).body.checks.l1).toBe("in step");
+    lag = "40 blocks behind";
+    const late = await ready();
+    expect(late.body.errors).toEqual([{ pointer: "/checks/l1", code: "not_ready", detail: lag }]);
+    own.app.drain();
+    expect(refusal(await ready())).toMatchObject({ status: 503, code: "shutting_down" });
+    expect(refusal(await own.send("GET", "/api/v1/state"))).toMatchObject({ status: 503, code: "shutting_down" });
+    expect((await own.send("GET", "/healthz")).status).toBe(200);
+  });
+
+  test("a closed engine is 503 everywhere but /healthz", async () => {
+    await using own = await createWorld();
+    await own.engine.close();
+    expect(refusal(await own.send("GET", "/readyz"))).toMatchObject({ status: 503, code: "not_ready" });
+    expect(refusal(await own.send("GET", "/api/v1/assets"))).toMatchObject({ status: 503, code: "engine_closed" });
+    expect((await own.send("GET", "/healthz")).status).toBe(200);
+  });
+});
+
+describe("a request id", () => {
+  test.each(["abc-123_X.y", "1"])("%j is taken over", async (id) => {
+    expect((await world.send("GET", "/healthz", { headers: { "x-request-id": id } })).headers["x-request-id"]).toBe(id);
+  });
+
+  test.each(["", "a b", "-a", 'x"y', "a".repeat(65)])("%j is replaced", async (id) => {
+    const { headers } = await world.send("GET", "/healthz", { headers: { "x-request-id": id } });
+    expect(headers["x-request-id"]).toMatch(UUIDV7);
+  });
+
+  test("is in the problem too", async () => {
+    const { body } = await world.send("GET", "/nowhere", { headers: { "x-request-id": "mine" } });
+    expect(body.requestId).toBe("mine");
+  });
+});
+
+describe("credentials", () => {
+  const path = "/api/v1/limits";
+  const asked = async (headers: Record<string, string>) => world.send("GET", path, { key: null, headers });
+
+  test("under a header name of any case", async () => {
+    for (const name of ["x-api-key", "X-Api-Key", "X-API-KEY"]) {
+      expect((await asked({ [name]: world.key })).status).toBe(200);
+    }
+  });
+
+  test("missing", async () => {
+    const answer = await asked({});
+    expect(refusal(answer)).toMatchObject({ status: 401, code: "credentials_missing" });
+    expect(answer.headers["www-authenticate"]).toContain("ApiKey");
+  });
+
+  test("of the other environment, unknown, cut, revoked, expired or of a suspended application", async () => {
+    const own = await createWorld();
+    await using _ = own;
+    const last = own.key.at(-1) === "0" ? "1" : "0";
+    const wrong = [
+      own.key.replace("mm_test_", "mm_live_"),
+      own.key.slice(0, -1) + last,
+      own.key.slice(0, -8),
+      `${own.key} `.repeat(2),
+      "mm_test_",
+      "",
+      " ",
+      "x".repeat(5000),
+      world.key,
+    ];
+    for (const key of wrong) {
+      expect(refusal(await own.send("GET", path, { key }))).toMatchObject({ status: 401, code: "credentials_invalid" });
+    }
+    const expired = await own.newKey(["read"], { expiresAt: 1 });
+    expect(refusal(await own.send("GET", path, { key: expired }))).toMatchObject({ code: "credentials_expired" });
+    await own.engine.revokeKey(own.keyId);
+    expect(refusal(await own.send("GET", path))).toMatchObject({ status: 401, code: "credentials_invalid" });
+    const fresh = await own.newKey();
+    await own.engine.suspendApplication(own.applicationId, true);
+    expect(refusal(await own.send("GET", path, { key: fresh }))).toMatchObject({
+      status: 403,
+      code: "application_suspended",
+    });
+  });
+
+  test("are looked at before the body is", async () => {
+    const answer = await world.send("POST", "/api/v1/mint", { key: "wrong", raw: "{".repeat(100_000) });
+    expect(refusal(answer)).toMatchObject({ status: 401, code: "credentials_invalid" });
+  });
+
+  test("carry scopes", async () => {
+    const key = await world.newKey(["read"]);
+    const body = { users: [{ userId: world.users[0], mints: entries(world, 1) }] };
+    const id = world.erc20.assetId;
+    expect((await world.send("GET", "/api/v1/assets", { key })).status).toBe(200);
+    expect((await world.send("GET", "/api/v1/limits", { key })).status).toBe(200);
+    for (const answer of [
+      await world.send("POST", "/api/v1/mint", { key, body }),
+      await world.send("POST", "/api/v1/mint?dryRun=true", { key, body }),
+      await world.send("POST", "/api/v1/users", { key, body: {} }),
+      await world.send("PUT", `/api/v1/assets/${id}/enablement`, { key }),
+      await world.send("DELETE", `/api/v1/assets/${id}/enablement`, { key }),
+      await world.send("POST", "/api/v1/withdrawals", { key, body: {} }),
+      await world.send("GET", "/api/v1/users", { key: await world.newKey(["mint"]) }),
+    ]) {
+      expect(refusal(answer)).toMatchObject({ status: 403, code: "scope_missing" });
+    }
+  });
+});
+
+describe("routes", () => {
+  test.each([
+    "/",
+    "/api",
+    "/api/v1",
+    "/api/v2/mint",
+    "/api/v1/mint/",
+    "/API/v1/mint",
+    "/public/v1/users",
+    "/api/v1/users/a/b",
+  ])("%s is not there", async (path) => {
+    expect(refusal(await world.send("GET", path))).toMatchObject({ status: 404, code: "route_not_found" });
+  });
+
+  test.each([
+    ["GET", "/api/v1/mint", "POST"],
+    ["DELETE", "/api/v1/assets", "GET"],
+    ["POST", "/api/v1/assets/a/enablement", "PUT, DELETE"],
+    ["PATCH", "/api/v1/users", "POST, GET"],
+  ] as const)("%s %s is not allowed", async (method, path, allow) => {
+    const answer = await world.send(method, path, {});
+    expect(refusal(answer)).toMatchObject({ status: 405, code: "method_not_allowed" });
+    expect(answer.headers.allow).toBe(allow);
+  });
+
+  test.each(["/api/v1/users/%zz", "/%", "/api/v1/vaults/%ff/proof"])("the URL %s is malformed", async (path) => {
+    const response = await world.app.inject({ url: path, headers: { "x-api-key": world.key } });
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ code: "malformed_request", requestId: response.headers["x-request-id"] });
+  });
+
+  test("an overlong parameter is the caller's fault", async () => {
+    const response = await world.app.inject({
+      url: `/api/v1/users/${"a".repeat(500)}`,
+      headers: { "x-api-key": world.key },
+    });
+    expect(response.statusCode).toBe(400);
+    expect(response.json().code).toBe("malformed_request");
+  });
+
+  test("HEAD answers as GET without a body", async () => {
+    const response = await world.app.inject({ method: "HEAD", url: "/healthz" });
+    expect([response.statusCode, response.body]).toEqual([200, ""]);
+  });
+});
+
+describe("bodies", () => {
+  const post = (raw: string | Buffer, headers: Record<string, string> = {}) =>
+    world.send("POST", "/api/v1/mint", { raw, headers });
+
+  test.each([
+    "",
+    "{",
+    "[1,]",
+    "\u0000",
+    "{'users':[]}",
+    '{"users":[],"users":[]}',
+    '{"__proto__":{}}',
+    "[".repeat(50_000),
+  ])("%.20j is malformed JSON", async (raw) => {
+    expect(refusal(await post(raw))).toMatchObject({ status: 400, code: "malformed_json" });
+  });
+
+  test("that are not UTF-8 are malformed", async () => {
+    expect(refusal(await post(Buffer.from([0x22, 0xc3, 0x28, 0x22])))).toMatchObject({ code: "malformed_json" });
+  });
+
+  test.each([
+    { "content-type": "text/plain" },
+    { "content-type": "application/x-www-form-urlencoded" },
+    { "content-type": "multipart/form-data; boundary=x" },
+    { "content-type": "application/json; charset=utf-16" },
+    { "content-encoding": "gzip" },
+    { "content-type": "" },
+  ])("sent with %j are not supported", async (headers) => {
+    const answer = await post("{}", headers as Record<string, string>);
+    expect(refusal(answer)).toMatchObject({ status: 415, code: "unsupported_media_type" });
+  });
+
+  test("a charset of UTF-8 is welcome", async () => {
+    expect(refusal(await post("{}", { "content-type": 'application/json; charset="UTF-8"' })).code).toBe(
+      "validation_failed",
+    );
+  });
+
+  test("past the limit are refused, and the limit fits the largest mint", async () => {
+    const { body: limits } = await world.send("GET", "/api/v1/limits");
+    expect(refusal(await post(" ".repeat(limits.bodyBytes + 1)))).toMatchObject({
+      status: 413,
+      code: "body_too_large",
+    });
+    const mints = Array.from({ length: limits.mintsPerRequest }, (_, n) => ({
+      mintingBlob: `0x${String(n).padStart(510, "a")}`,
+      assetId: world.erc1155.assetId,
+      amount: "9007199254740993",
+      dataAvailabilityMode: "zk-rollup",
+    }));
+    const largest = JSON.stringify({ users: [{ userId: world.users[0], mints }] }, null, 4);
+    expect((await post(largest)).status).toBe(200);
+    const users = await world.send("POST", "/api/v1/users", { raw: " ".repeat(70_000) });
+    expect(refusal(users)).toMatchObject({ status: 413, code: "body_too_large" });
+  });
+
+  test("are not needed where none is read", async () => {
+    const path = `/api/v1/assets/${world.erc20.assetId}/enablement`;
+    expect((await world.send("PUT", path, { headers: { "content-type": "application/json" } })).status).toBe(200);
+  });
+});
+
+describe("rate limits", () => {
+  test("a key pays one unit a mint entry, and learns when to come back", async () => {
+    let now = 0;
+    await using own = await createWorld({ now: () => now, rateLimits: { key: { units: 10, windowSeconds: 10 } } });
+    const body = { users: [{ userId: own.users[0], mints: Array(9).fill(entries(own, 1)[0]) }] };
+    const first = await own.send("POST", "/api/v1/mint", { body });
+    expect(first.status).toBe(200);
+    expect(first.headers).toMatchObject({ "ratelimit-policy": '"key";q=10;w=10', ratelimit: '"key";r=1;t=9' });
+    const before = await own.snapshot();
+    const second = await own.send("POST", "/api/v1/mint", { body });
+    expect(refusal(second)).toMatchObject({ status: 429, code: "rate_limited" });
+    expect(second.headers["retry-after"]).toBe("8");
+    expect(await own.snapshot()).toEqual(before);
+    expect((await own.send("GET", "/api/v1/limits", { key: await own.newKey() })).status).toBe(200);
+    expect(refusal(await own.send("GET", "/api/v1/limits"))).toMatchObject({ code: "rate_limited" });
+    expect((await own.send("GET", "/healthz")).headers.ratelimit).toBeUndefined();
+    now = 10_000;
+    expect((await own.send("POST", "/api/v1/mint", { body })).status).toBe(200);
+  });
+
+  test("an address pays for failures, but right credentials always pass", async () => {
+    await using own = await createWorld({
+      now: () => 0,
+      rateLimits: { failedAuthentication: { units: 2, windowSeconds: 60 } },
+    });
+    const wrong = async () => refusal(await own.send("GET", "/api/v1/limits", { key: "wrong" })).status;
+    expect([await wrong(), await wrong(), await wrong()]).toEqual([401, 401, 429]);
+    expect((await own.send("GET", "/api/v1/limits")).status).toBe(200);
+  });
+
+  test("public reads are paid by address", async () => {
+    await using own = await createWorld({ now: () => 0, rateLimits: { publicReads: { units: 1, windowSeconds: 60 } } });
+    expect((await own.send("GET", "/public/v1/state")).status).toBe(200);
+    expect(refusal(await own.send("GET", "/public/v1/state"))).toMatchObject({ status: 429, code: "rate_limited" });
+  });
+});

@@ -1,0 +1,173 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ERROR_CODES } from "../../core/index.ts";
+import { errorsOf } from "../../server/endpoint.ts";
+import { type Code, meaningOf, SERVER_ERROR_CODES, STATUS_OF } from "../../server/errors.ts";
+import { ENDPOINTS } from "../../server/routes/index.ts";
+import { createWorld, type World } from "./fixture.ts";
+
+interface Operation {
+  readonly operationId: string;
+  readonly deprecated?: boolean;
+  readonly security: readonly object[];
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: object }[];
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: object; readonly example?: unknown }> };
+  readonly responses: Record<string, { readonly content: Record<string, { readonly schema: object }> }>;
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: { readonly schemas: Record<string, object> };
+  readonly "x-limits": object;
+}
+
+let world: World;
+let document: Document;
+beforeAll(async () => {
+  world = await createWorld();
+  document = (await world.send("GET", "/openapi.json", { key: null })).body;
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+  );
+
+/** Every `$ref` below a value. */
+function references(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, child]) => (key === "$ref" ? [String(child)] : references(child)));
+}
+
+describe("the OpenAPI document", () => {
+  test("shows every route that the server has, and no other", () => {
+    const served = world.app
+      .printRoutes({ commonPrefix: false })
+      .matchAll(/(\S+) \(([A-Z, ]+)\)/g)
+      .flatMap(([, path = "", methods = ""]) => methods.split(", ").map((method) => `${method} ${path}`))
+      .filter((route) => !route.startsWith("HEAD "));
+    // The router prints a tree: only the last part of a nested path is on its line, so full paths are asked for one by one.
+    expect([...served].length).toBe(operations().length);
+    for (const { name } of operations()) {
+      const [method = "", path = ""] = name.split(" ");
+      expect(world.app.hasRoute({ method: method as "GET", url: path.replaceAll(/\{(\w+)\}/g, ":$1") }), name).toBe(
+        true,
+      );
+    }
+    expect(
+      operations()
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(ENDPOINTS.map(({ method, path }) => `${method} ${path}`).toSorted());
+  });
+
+  test("shows every status and code of every route", () => {
+    for (const { name, operation } of operations()) {
+      const endpoint = ENDPOINTS.find(({ method, path }) => `${method} ${path}` === name);
+      if (endpoint === undefined) throw new Error(`${name} is not an endpoint`);
+      const shown = Object.entries(operation.responses).flatMap(([status, { content }]) => {
+        const text = JSON.stringify(content["application/problem+json"] ?? {});
+        const codes: Code[] = JSON.parse(/"enum":(\[[^\]]+\])/.exec(text)?.[1] ?? "[]");
+        for (const code of codes) expect(STATUS_OF[code], `${name} ${code}`).toBe(Number(status));
+        return codes;
+      });
+      expect(shown.toSorted(), name).toEqual(errorsOf(endpoint).toSorted());
+      expect(operation.responses, name).toHaveProperty([String(endpoint.success.status)]);
+    }
+  });
+
+  test("shows every error code of the core and the server on some route, but for those that no route can answer with", () => {
+    // What operators meet: on opening a store, in library calls and on the command line; and what is said where there is no route.
+    const never: Code[] = ["key_not_found", "asset_exists", "store_locked", "store_mismatch", "application_not_found"];
+    const routeless: Code[] = ["route_not_found", "method_not_allowed"];
+    const shown = new Set(ENDPOINTS.flatMap(errorsOf));
+    const all = [...Object.keys(ERROR_CODES), ...Object.keys(SERVER_ERROR_CODES)] as Code[];
+    expect(all.filter((code) => !shown.has(code)).toSorted()).toEqual([...never, ...routeless].toSorted());
+    expect(Object.keys(STATUS_OF).toSorted()).toEqual(all.toSorted());
+  });
+
+  test("is whole: references resolve, names are unique, path parameters are declared", () => {
+    expect(document.openapi).toMatch(/^3\.1\./);
+    for (const reference of references(document)) {
+      expect(document.components.schemas).toHaveProperty([reference.replace("#/components/schemas/", "")]);
+    }
+    const used = new Set(references(document));
+    for (const name of Object.keys(document.components.schemas)) expect(used).toContain(`#/components/schemas/${name}`);
+    const ids = operations().map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { name, operation } of operations()) {
+      const inPath = operation.parameters
+        .filter((parameter) => parameter.in === "path")
+        .map((parameter) => parameter.name);
+      expect(inPath, name).toEqual([...name.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter));
+    }
+  });
+
+  test("tells what needs credentials, what is deprecated, and the limits", async () => {
+    for (const { name, operation } of operations()) {
+      expect(operation.security.length > 0, name).toBe(name.includes(" /api/"));
+      expect(operation.deprecated ?? false, name).toBe(name === "POST /api/mint");
+    }
+    expect(document["x-limits"]).toEqual((await world.send("GET", "/api/v1/limits")).body);
+  });
+
+  test("has an example for every JSON body that its server understands", async () => {
+    for (const { name, operation } of operations()) {
+      const json = operation.requestBody?.content["application/json"];
+      if (json === undefined) continue;
+      const [method, path = ""] = name.split(" ");
+      const { body } = await world.send(method as "POST", path, { body: json.example });
+      expect(["validation_failed", "malformed_json"], name).not.toContain(body.code);
+    }
+  });
+});
+
+describe("docs/api.md", () => {
+  const text = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
+
+  test("lists every code with its status and meaning, and no other", () => {
+    const rows = [...text.matchAll(/^\| (\d{3}) +\| `(\w+)` +\| (.+?) +\|$/gm)];
+    const listed = Object.fromEntries(rows.map(([, status, code, meaning]) => [code, `${status} ${meaning}`]));
+    const known = Object.entries(STATUS_OF).map(([code, status]) => [code, `${status} ${meaningOf(code as Code)}`]);
+    expect(listed).toEqual(Object.fromEntries(known));
+  });
+
+  test("lists every route and its scope, and no other", () => {
+    const rows = [...text.matchAll(/^\| `(GET|POST|PUT|DELETE) (\/\S+)` +\| (\S+) +\|/gm)];
+    const listed = rows.map(([, method, path, access]) => `${method} ${path} ${access}`);
+    const known = ENDPOINTS.map(({ method, path, access }) => `${method} ${path} ${access}`);
+    expect(listed.toSorted()).toEqual(known.toSorted());
+  });
+
+  test("its example requests get its example answers", async () => {
+    const examples = [...text.matchAll(/```http\n(?<request>[^`]+)```\n+```json\n(?<answer>[^`]+)```/g)];
+    expect(examples.length).toBeGreaterThan(3);
+    const names: Record<string, string> = {
+      USER: world.users[0],
+      ERC20: world.erc20.assetId,
+      ERC721: world.erc721.assetId,
+      KEY: world.key,
+    };
+    for (const { groups: { request = "", answer = "" } = {} } of examples) {
+      const filled = request.replaceAll(/\$(\w+)/g, (_, name: string) => names[name] ?? "");
+      const [head = "", body] = filled.split("\n\n");
+      const [line = "", ...fields] = head.trim().split("\n");
+      const [method, path = ""] = line.split(" ");
+      const headers = Object.fromEntries(fields.map((field) => field.split(": ") as [string, string]));
+      const sent = { key: null, headers, ...(body?.trim() && { raw: body }) };
+      const reply = await world.send(method as "GET", path, sent);
+      expect(shape(reply.body), line).toEqual(shape(JSON.parse(answer)));
+      const code = /"code": "(\w+)"/.exec(answer)?.[1];
+      if (code !== undefined) expect(reply.body.code).toBe(code);
+    }
+  });
+});
+
+/** A value with the kinds of its leaves: what an example shows that holds for every answer of its sort. */
+function shape(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(shape);
+  if (typeof value !== "object" || value === null) return value === null ? "null" : typeof value;
+  return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, shape(child)]));
+}

@@ -1,0 +1,289 @@
+import { keccak256 } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Answer, createWorld, entries, OWNER, refusal, type World } from "./fixture.ts";
+
+let world: World;
+/** Answers of three mints: two of the first user, one of the second. */
+let mints: readonly Answer["body"][];
+
+beforeAll(async () => {
+  world = await createWorld();
+  const [first, second] = world.users;
+  const answers = [];
+  for (const [n, userId] of [first, first, second].entries()) {
+    const body = { users: [{ userId, mints: entries(world, n) }] };
+    answers.push((await world.send("POST", "/api/v1/mint", { body })).body);
+    if (n === 1) await world.engine.seal("validium");
+  }
+  mints = answers;
+  const theirs = { users: [{ userId: world.otherUser, mints: entries(world, 99).slice(0, 2) }] };
+  await world.send("POST", "/api/v1/mint", { body: theirs, key: world.otherKey });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const get = (path: string, key?: string | null) => world.send("GET", path, key === undefined ? {} : { key });
+const pick = (answer: Answer, field: string) => answer.body.data.map((entry: Record<string, unknown>) => entry[field]);
+
+describe("transactions", () => {
+  test("come newest first, and the other way round on demand", async () => {
+    const newest = await get("/api/v1/transactions");
+    expect(pick(newest, "sequence")).toEqual([8, 7, 6, 5, 4, 3, 2, 1, 0]);
+    expect(pick(await get("/api/v1/transactions?order=asc"), "sequence")).toEqual(
+      pick(newest, "sequence").toReversed(),
+    );
+  });
+
+  test.each([
+    ["status=batched", 4],
+    ["status=accepted", 5],
+    ["status=failed", 0],
+    ["type=mint", 9],
+    ["type=withdrawal", 0],
+    ["userId={user1}", 3],
+    ["userId=00000000-0000-4000-8000-000000000000", 0],
+    ["assetId={erc20}", 3],
+    ["dataAvailabilityMode=zk-rollup", 3],
+    ["batchId=validium-0", 4],
+    ["mintId={mint1}", 3],
+    ["vaultId={vault}", 2],
+    ["createdAfter=2020-01-01T00:00:00Z", 9],
+    ["createdBefore=2020-01-01T00:00:00%2B02:00", 0],
+    ["userId={user0}&assetId={erc20}&type=mint", 2],
+  ])("filter by %s", async (filter, count) => {
+    const values: Record<string, string> = {
+      user0: world.users[0],
+      user1: world.users[1],
+      erc20: world.erc20.assetId,
+      mint1: mints[1].mintId,
+      vault: mints[0].vaults[0].vaultId,
+    };
+    const query = filter.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? "");
+    expect((await get(`/api/v1/transactions?${query}`)).body.data).toHaveLength(count);
+  });
+
+  test("one by its id, with a time per status reached", async () => {
+    const [{ transactionId }] = mints[0].transactions;
+    const { body } = await get(`/api/v1/transactions/${transactionId}`);
+    expect(body).toMatchObject({
+      transactionId,
+      mintId: mints[0].mintId,
+      amount: "250",
+      status: "batched",
+      failure: null,
+    });
+    expect(Object.keys(body.timestamps)).toEqual(["accepted", "batched"]);
+  });
+});
+
+describe("a query", () => {
+  test.each([
+    ["/api/v1/transactions?userid=1&status=done", ["/query/status", "/query/userid"]],
+    ["/api/v1/transactions?limit=0", ["/query/limit"]],
+    ["/api/v1/transactions?limit=101", ["/query/limit"]],
+    ["/api/v1/transactions?limit=1e1", ["/query/limit"]],
+    ["/api/v1/transactions?limit=5&limit=6", ["/query/limit"]],
+    ["/api/v1/transactions?createdAfter=2020-01-01", ["/query/createdAfter"]],
+    ["/api/v1/transactions?vaultId=18446744073709551616", ["/query/vaultId"]],
+    ["/api/v1/transactions?batchId=validium", ["/query/batchId"]],
+    ["/api/v1/assets?assetType=erc777", ["/query/assetType"]],
+    ["/api/v1/assets?enabled=yes", ["/query/enabled"]],
+    ["/api/v1/vaults?cursor=", ["/query/cursor"]],
+    ["/api/v1/limits?x", ["/query/x"]],
+    ["/api/v1/users/not-a-uuid/vaults?mode=validium", ["/path/userId", "/query/mode"]],
+    ["/api/v1/state?__proto__=1", ["/query/__proto__"]],
+  ])("%s is refused", async (path, pointers) => {
+    const { status, code, errors } = refusal(await get(path));
+    expect({ status, code }).toEqual({ status: 400, code: "validation_failed" });
+    expect(errors.toSorted()).toEqual(pointers.map((pointer) => `${pointer} validation_failed`));
+  });
+});
+
+describe("assets", () => {
+  const standards = async (query: string) => pick(await get(`/api/v1/assets${query}`), "standard");
+
+  test.each([
+    ["", ["erc20", "erc721", "erc1155"]],
+    ["?assetType=erc721", ["erc721"]],
+    ["?assetType=mintable-erc1155", ["erc1155"]],
+    ["?assetType=erc20&assetType=mintable-erc721", ["erc20", "erc721"]],
+    ["?mintable=false", []],
+    ["?enabled=true&symbol=ERC20", ["erc20"]],
+    ["?symbol=other", []],
+  ])("filter %j", async (query, expected) => {
+    expect(await standards(query)).toEqual(expected);
+  });
+
+  test("are enabled and disabled by the application for itself", async () => {
+    const path = `/api/v1/assets/${world.erc1155.assetId}`;
+    expect((await get(path, world.otherKey)).body).toMatchObject({ enabled: false, mintingAvailable: false });
+    const enabled = await world.send("PUT", `${path}/enablement`, { key: world.otherKey });
+    expect(enabled.body).toMatchObject({ enabled: true, mintingAvailable: true, unavailableReason: null });
+    await world.send("DELETE", `${path}/enablement`, { key: world.otherKey });
+    expect((await get(path, world.otherKey)).body.enabled).toBe(false);
+    expect((await get(path)).body.enabled).toBe(true);
+  });
+
+  test("that are not whitelisted cannot be enabled", async () => {
+    const contractAddress = `0x${"ab".repeat(20)}` as const;
+    const { assetId } = await world.engine.addAsset({ standard: "erc20", contractAddress, name: "New", symbol: "NEW" });
+    const answer = await world.send("PUT", `/api/v1/assets/${assetId}/enablement`);
+    expect(refusal(answer)).toMatchObject({ status: 409, code: "asset_not_whitelisted" });
+  });
+});
+
+describe("users", () => {
+  test("are registered once with an owner that never changes", async () => {
+    const userId = crypto.randomUUID();
+    const create = (ownerAddress: string) => world.send("POST", "/api/v1/users", { body: { userId, ownerAddress } });
+    const first = await create(OWNER.toUpperCase().replace("0X", "0x"));
+    expect(first.body).toMatchObject({ userId, ownerAddress: OWNER });
+    expect(first.headers.location).toBe(`/api/v1/users/${userId}`);
+    expect((await create(OWNER)).body).toEqual(first.body);
+    expect(refusal(await create(`0x${"99".repeat(20)}`))).toMatchObject({ status: 409, code: "user_exists" });
+    expect((await get(`/api/v1/users/${userId}`)).body).toEqual(first.body);
+    expect(pick(await get("/api/v1/users"), "userId")).toContain(userId);
+  });
+
+  test.each([
+    [{}, ["/ownerAddress"]],
+    [{ ownerAddress: `0x${"00".repeat(20)}` }, ["/ownerAddress"]],
+    [{ ownerAddress: "0x12", userId: "1", name: "x" }, ["/name", "/ownerAddress", "/userId"]],
+    [[], [""]],
+  ])("%j is refused", async (body, pointers) => {
+    const { status, errors } = refusal(await world.send("POST", "/api/v1/users", { body }));
+    expect(status).toBe(400);
+    expect(errors.toSorted()).toEqual(pointers.map((pointer) => `${pointer} validation_failed`));
+  });
+
+  test("have vaults and balances", async () => {
+    const [userId] = world.users;
+    const vaults = await get(`/api/v1/users/${userId}/vaults`);
+    expect(vaults.body.data).toHaveLength(4);
+    expect(vaults.body).toEqual((await get(`/api/v1/vaults?userId=${userId}`)).body);
+    const { body } = await get(`/api/v1/users/${userId}/balances`);
+    expect(body.data).toContainEqual({
+      assetId: world.erc20.assetId,
+      tokenId: null,
+      mintingBlob: "0x",
+      amount: "500",
+      available: "500",
+      withdrawn: "0",
+    });
+  });
+});
+
+describe("pages", () => {
+  test("walk everything once, and stay stable while mints arrive", async () => {
+    const seen: string[] = [];
+    let cursor = "";
+    do {
+      const { body } = await get(`/api/v1/transactions?limit=2&order=desc${cursor && `&cursor=${cursor}`}`);
+      expect(body.pagination.hasMore).toBe(body.pagination.nextCursor !== null);
+      seen.push(...body.data.map(({ transactionId }: { transactionId: string }) => transactionId));
+      cursor = body.pagination.nextCursor ?? "";
+      const more = { users: [{ userId: world.users[1], mints: [entries(world, 0)[0]] }] };
+      if (seen.length === 2) await world.send("POST", "/api/v1/mint", { body: more });
+    } while (cursor !== "");
+    const ids = mints.flatMap(({ transactions }) =>
+      transactions.map((one: { transactionId: string }) => one.transactionId),
+    );
+    expect(seen).toEqual(ids.toReversed());
+  });
+
+  test("a cursor is bound to its filters and its application, and cannot be forged", async () => {
+    const { nextCursor } = (await get("/api/v1/transactions?limit=1")).body.pagination;
+    const forged = nextCursor.slice(0, -2) + (nextCursor.endsWith("AA") ? "BB" : "AA");
+    const uses = [
+      await get(`/api/v1/transactions?limit=1&type=mint&cursor=${nextCursor}`),
+      await get(`/api/v1/vaults?limit=1&cursor=${nextCursor}`),
+      await get(`/api/v1/transactions?limit=1&cursor=${nextCursor}`, world.otherKey),
+      await get(`/api/v1/transactions?limit=1&cursor=${forged}`),
+      await get(`/api/v1/transactions?limit=1&cursor=x`),
+    ];
+    for (const answer of uses) expect(refusal(answer)).toMatchObject({ status: 400, code: "cursor_invalid" });
+  });
+});
+
+describe("batches, proofs and state", () => {
+  const BOTH = ["/api/v1", "/public/v1"];
+
+  test.each(BOTH)("%s/batches: list, one, data", async (root) => {
+    expect(pick(await get(`${root}/batches`), "batchId").toSorted()).toEqual([
+      "validium-0",
+      "validium-1",
+      "zk-rollup-0",
+    ]);
+    expect(pick(await get(`${root}/batches?mode=zk-rollup`), "batchId")).toEqual(["zk-rollup-0"]);
+    const { body } = await get(`${root}/batches/validium-0`);
+    expect(body).toMatchObject({ vaultCount: 2, status: "sealed", l1TxHash: null });
+    const data = await get(`${root}/batches/validium-0/data`);
+    expect(data.headers["content-type"]).toBe("application/octet-stream");
+    expect(keccak256(data.body)).toBe(body.dataHash);
+    expect(refusal(await get(`${root}/batches/zk-rollup-0/data`))).toMatchObject({
+      status: 409,
+      code: "proof_not_ready",
+    });
+    for (const path of ["validium-7", "zk-rollup-9999999999", "validium-7/data"]) {
+      expect(refusal(await get(`${root}/batches/${path}`))).toMatchObject({ status: 404, code: "batch_not_found" });
+    }
+  });
+
+  test.each(BOTH)("%s/vaults/{vaultId}/proof", async (root) => {
+    const [sealed, open] = mints[0].vaults;
+    const { body } = await get(`${root}/vaults/${sealed.vaultId}/proof`);
+    expect(body).toMatchObject({ vaultCount: 2, header: null, vault: { owner: OWNER, amount: "500" } });
+    expect(refusal(await get(`${root}/vaults/${open.vaultId}/proof`))).toMatchObject({
+      status: 409,
+      code: "proof_not_ready",
+    });
+    for (const id of ["18446744073709551615", "5242880", "99"]) {
+      expect(refusal(await get(`${root}/vaults/${id}/proof`))).toMatchObject({ status: 404, code: "vault_not_found" });
+    }
+  });
+
+  test.each(BOTH)("%s/state", async (root) => {
+    const { body } = await get(`${root}/state`);
+    const state = world.engine.state();
+    expect(body.sealed).toEqual(state);
+    expect(body.committed).toMatchObject({ countValidium: 0, countRollup: 0 });
+    expect(body).toMatchObject({ chainId: "31337", engineVersion: 5 });
+  });
+
+  test("public reads need no key and show nothing of tenants", async () => {
+    const [{ vaultId }] = mints[0].vaults;
+    const paths = ["/batches", "/batches/validium-0", `/vaults/${vaultId}/proof`, "/state"];
+    const answers = await Promise.all(paths.map((path) => get(`/public/v1${path}`, null)));
+    const shown = answers.map(({ text }) => text).join();
+    const secrets = [world.applicationId, world.otherApplicationId, ...world.users, world.otherUser, world.keyId];
+    for (const secret of [...secrets, ...mints.map(({ mintId }) => mintId)]) expect(shown).not.toContain(secret);
+    expect(shown).not.toMatch(/mintCount|userId|applicationId/);
+  });
+});
+
+test("another application's things are not found", async () => {
+  const [{ vaultId }] = mints[0].vaults;
+  const [{ transactionId }] = mints[0].transactions;
+  const paths = [
+    `/api/v1/users/${world.users[0]}`,
+    `/api/v1/users/${world.users[0]}/vaults`,
+    `/api/v1/users/${world.users[0]}/balances`,
+    `/api/v1/vaults/${vaultId}`,
+    `/api/v1/vaults/${vaultId}/proof`,
+    `/api/v1/transactions/${transactionId}`,
+    `/api/v1/mints/${mints[0].mintId}`,
+    `/api/v1/withdrawals/${crypto.randomUUID()}`,
+    `/api/v1/assets/${crypto.randomUUID()}`,
+  ];
+  for (const path of paths) {
+    const { status, code } = refusal(await get(path, world.otherKey));
+    expect({ path, status, code }).toEqual({ path, status: 404, code: expect.stringMatching(/_not_found$/) });
+  }
+  const lists = ["transactions", "vaults", "users"].map((name) => get(`/api/v1/${name}`, world.otherKey));
+  const shown = (await Promise.all(lists)).map(({ text }) => text).join();
+  for (const own of [...world.users, mints[0].mintId]) expect(shown).not.toContain(own);
+});
+
+test("limits are those that hold", async () => {
+  const { body } = await get("/api/v1/limits");
+  expect(body).toMatchObject({ usersPerRequest: 100, mintsPerRequest: 10_000, pageEntries: 100 });
+});

@@ -1,0 +1,125 @@
+import { SignJWT, UnsecuredJWT } from "jose";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { createWorld, refusal, type World } from "./fixture.ts";
+
+const SECRET = new Uint8Array(32).fill(7);
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const AUDIENCE = `mintmark:sandbox:31337:0x${"5e".repeat(20)}`;
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ tokenSecret: SECRET });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const client = (of: World, more: Record<string, string> = {}) =>
+  new URLSearchParams({
+    grant_type: "client_credentials",
+    client_id: of.keyId,
+    client_secret: of.key,
+    ...more,
+  }).toString();
+const exchange = (raw: string, headers: Record<string, string> = {}) =>
+  world.send("POST", "/oauth/token", { key: null, raw, headers: { ...FORM, ...headers } });
+const bearer = (token: string, key: string | null = null, path = "/api/v1/assets") =>
+  world.send("GET", path, { key, headers: { authorization: `Bearer ${token}` } });
+
+test("an API key is exchanged for a token of 15 minutes that acts for its application", async () => {
+  const { body, headers } = await exchange(client(world));
+  expect(body).toMatchObject({ token_type: "Bearer", expires_in: 900, scope: "mint read users assets withdraw" });
+  expect(headers["cache-control"]).toBe("no-store");
+  expect((await bearer(body.access_token)).body).toEqual((await world.send("GET", "/api/v1/assets")).body);
+  const [user] = (await bearer(body.access_token, null, "/api/v1/users")).body.data;
+  expect(user.userId).toBe(world.users[0]);
+});
+
+test("the client may come in Authorization: Basic, and ask for fewer scopes", async () => {
+  const basic = `Basic ${Buffer.from(`${world.keyId}:${world.key}`).toString("base64")}`;
+  const form = "grant_type=client_credentials&scope=read";
+  const { body } = await exchange(form, { authorization: basic });
+  expect(body.scope).toBe("read");
+  const refused = await world.send("POST", "/api/v1/mint", {
+    key: null,
+    body: {},
+    headers: { authorization: `bearer ${body.access_token}` },
+  });
+  expect(refusal(refused)).toMatchObject({ status: 403, code: "scope_missing" });
+});
+
+test.each([
+  ["grant_type=client_credentials", 401, "credentials_missing"],
+  ["grant_type=client_credentials&client_id=x&client_secret=y", 401, "credentials_invalid"],
+  ["grant_type=password&client_id=x&client_secret=y", 400, "validation_failed"],
+  ["grant_type=client_credentials&client_id=x&client_id=x&client_secret=y", 400, "malformed_request"],
+  ["", 400, "validation_failed"],
+  ["grant_type=client_credentials&more=1", 400, "validation_failed"],
+] as const)("%s: %i %s", async (form, status, code) => {
+  expect(refusal(await exchange(form))).toMatchObject({ status, code });
+});
+
+test("the client's id and secret must belong together, and JSON is no form", async () => {
+  expect(refusal(await exchange(client(world, { client_id: "other" })))).toMatchObject({ code: "credentials_invalid" });
+  expect(refusal(await exchange(client(world, { scope: "read root" })))).toMatchObject({ code: "scope_missing" });
+  const json = { "content-type": "application/json" };
+  expect(refusal(await exchange("{}", json))).toMatchObject({ status: 415, code: "unsupported_media_type" });
+});
+
+test("both headers must name one application", async () => {
+  const { body } = await exchange(client(world));
+  expect((await bearer(body.access_token, world.key)).status).toBe(200);
+  expect(refusal(await bearer(body.access_token, world.otherKey))).toMatchObject({ code: "credentials_invalid" });
+  expect(refusal(await bearer("nonsense", world.key))).toMatchObject({ code: "credentials_invalid" });
+});
+
+test("forged, foreign and broken tokens are refused", async () => {
+  const sign = (change: (jwt: SignJWT) => SignJWT, secret = SECRET, header = { alg: "HS256", typ: "at+jwt" }) => {
+    const jwt = new SignJWT({ client_id: world.keyId, scope: "read" })
+      .setProtectedHeader(header)
+      .setSubject(world.applicationId)
+      .setIssuer("mintmark")
+      .setAudience(AUDIENCE)
+      .setIssuedAt()
+      .setExpirationTime("5m");
+    return change(jwt).sign(secret);
+  };
+  const same = (jwt: SignJWT) => jwt;
+  expect((await bearer(await sign(same))).status).toBe(200);
+  const forged = [
+    await sign(same, new Uint8Array(32).fill(8)),
+    await sign(same, SECRET, { alg: "HS512", typ: "at+jwt" }),
+    await sign(same, SECRET, { alg: "HS256", typ: "JWT" }),
+    await sign((jwt) => jwt.setIssuer("other")),
+    await sign((jwt) => jwt.setAudience(AUDIENCE.replace("sandbox", "live"))),
+    await sign((jwt) => jwt.setSubject(world.otherApplicationId)),
+    new UnsecuredJWT({ client_id: world.keyId, scope: "read" }).setSubject(world.applicationId).encode(),
+    `${await sign(same)}x`,
+    world.key,
+  ];
+  for (const token of forged) expect(refusal(await bearer(token))).toMatchObject({ code: "credentials_invalid" });
+  const unknown = await sign((jwt) => jwt.setSubject(crypto.randomUUID()));
+  expect(refusal(await bearer(unknown))).toMatchObject({ status: 401, code: "credentials_invalid" });
+  const expired = await sign((jwt) => jwt.setExpirationTime(1));
+  expect(refusal(await bearer(expired))).toMatchObject({ status: 401, code: "credentials_expired" });
+  const basic = await world.send("GET", "/api/v1/assets", { key: null, headers: { authorization: "Basic eDp5" } });
+  expect(refusal(basic)).toMatchObject({ status: 401, code: "credentials_invalid" });
+});
+
+test("a token ends with its time, its key and its application", async () => {
+  await using own = await createWorld({ tokenSecret: SECRET });
+  const token = async () => {
+    const { body } = await own.send("POST", "/oauth/token", { key: null, raw: client(own), headers: FORM });
+    return body.access_token as string;
+  };
+  const use = (access: string) =>
+    own.send("GET", "/api/v1/assets", { key: null, headers: { authorization: `Bearer ${access}` } });
+  const access = await token();
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 15 * 60_000 + 1000 });
+  expect(refusal(await use(access))).toMatchObject({ status: 401, code: "credentials_expired" });
+  vi.useRealTimers();
+  await own.engine.suspendApplication(own.applicationId, true);
+  expect(refusal(await use(access))).toMatchObject({ status: 403, code: "application_suspended" });
+  await own.engine.suspendApplication(own.applicationId, false);
+  expect((await use(access)).status).toBe(200);
+  await own.engine.revokeKey(own.keyId);
+  expect(refusal(await use(access))).toMatchObject({ status: 401, code: "credentials_invalid" });
+});

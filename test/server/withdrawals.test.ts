@@ -1,0 +1,97 @@
+import { privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createWorld, refusal, SETTLEMENT, type World } from "./fixture.ts";
+
+const owner = privateKeyToAccount(`0x${"11".repeat(32)}`);
+const stranger = privateKeyToAccount(`0x${"22".repeat(32)}`);
+const DEADLINE = 4_000_000_000n;
+
+let world: World;
+let userId: string;
+beforeAll(async () => {
+  world = await createWorld();
+  const { body } = await world.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
+  userId = body.userId;
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+/** A vault of 10 units, in a sealed batch or in the open one. */
+async function vault(sealed: boolean): Promise<string> {
+  const mint = { mintingBlob: "", assetId: world.erc20.assetId, amount: 10, dataAvailabilityMode: "validium" };
+  const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId, mints: [mint] }] } });
+  if (sealed) await world.engine.seal("validium");
+  return body.vaults[0].vaultId;
+}
+
+/** A withdrawal as its owner signs it, by the documentation alone. */
+async function signed(vaultId: string, { quantity = 4n, deadline = DEADLINE, by = owner } = {}) {
+  const signature = await by.signTypedData({
+    domain: {
+      name: "Mintmark",
+      version: "1",
+      chainId: Number(SETTLEMENT.chainId),
+      verifyingContract: SETTLEMENT.contract,
+    },
+    types: {
+      Withdrawal: [
+        { name: "vaultId", type: "uint64" },
+        { name: "withdrawnBefore", type: "uint64" },
+        { name: "quantity", type: "uint64" },
+        { name: "recipient", type: "address" },
+        { name: "deadline", type: "uint64" },
+      ],
+    },
+    primaryType: "Withdrawal",
+    message: { vaultId: BigInt(vaultId), withdrawnBefore: 0n, quantity, recipient: owner.address, deadline },
+  });
+  return { vaultId, quantity: quantity.toString(), deadline: deadline.toString(), signature };
+}
+
+const ask = (body: object, key?: string) => world.send("POST", "/api/v1/withdrawals", { body, ...(key && { key }) });
+
+test("an owner's signed withdrawal is accepted, reserves its quantity and is listed", async () => {
+  const vaultId = await vault(true);
+  const { status, body, headers } = await ask(await signed(vaultId));
+  expect(status).toBe(202);
+  expect(body).toMatchObject({ vaultId, userId, quantity: "4", withdrawnBefore: "0", status: "accepted" });
+  expect(body.recipient).toBe(owner.address.toLowerCase());
+  expect((await world.send("GET", String(headers.location))).body).toEqual(body);
+  expect((await world.send("GET", `/api/v1/vaults/${vaultId}`)).body).toMatchObject({
+    amount: "10",
+    availableBalance: "6",
+    withdrawnBalance: "0",
+  });
+  const { body: transactions } = await world.send("GET", "/api/v1/transactions?type=withdrawal");
+  expect(transactions.data[0]).toMatchObject({ transactionId: body.withdrawalId, amount: "4", mintId: null });
+  expect(refusal(await ask(await signed(vaultId)))).toMatchObject({ status: 409, code: "withdrawal_pending" });
+});
+
+test("each refusal has its code, and reserves nothing", async () => {
+  const [sealed, open] = [await vault(true), await vault(false)];
+  const good = await signed(sealed);
+  const readOnly = await world.newKey(["read", "mint"]);
+  const before = await world.snapshot();
+  const refused = async (body: object, key?: string) => refusal(await ask(body, key));
+  expect(await refused(await signed(open))).toMatchObject({ status: 409, code: "proof_not_ready" });
+  expect(await refused(await signed("77"))).toMatchObject({ status: 404, code: "vault_not_found" });
+  expect(await refused(good, world.otherKey)).toMatchObject({ status: 404, code: "vault_not_found" });
+  expect(await refused(good, readOnly)).toMatchObject({ status: 403, code: "scope_missing" });
+  expect(await refused(await signed(sealed, { by: stranger }))).toMatchObject({
+    status: 422,
+    code: "signature_invalid",
+  });
+  expect(await refused({ ...good, quantity: "5" })).toMatchObject({ status: 422, code: "signature_invalid" });
+  expect(await refused({ ...good, recipient: stranger.address })).toMatchObject({ code: "signature_invalid" });
+  expect(await refused(await signed(sealed, { quantity: 11n }))).toMatchObject({ code: "insufficient_balance" });
+  expect(await refused({ ...good, quantity: "0" })).toMatchObject({ status: 422, code: "amount_out_of_range" });
+  expect(await refused(await signed(sealed, { deadline: 1n }))).toMatchObject({
+    status: 422,
+    code: "deadline_invalid",
+  });
+  expect(await refused({ vaultId: 1, quantity: "01", deadline: "-1", signature: "0x", more: 1 })).toEqual({
+    status: 400,
+    code: "validation_failed",
+    errors: ["/vaultId", "/quantity", "/deadline", "/signature", "/more"].map((field) => `${field} validation_failed`),
+  });
+  expect(await world.snapshot()).toEqual(before);
+});
