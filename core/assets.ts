@@ -1,11 +1,12 @@
 import { v7 as uuidv7 } from "uuid";
 import { assetType } from "./asset.ts";
+import { type Cursors, pageLimit, scopeOf } from "./cursor.ts";
 import type { AssetFilter, NewAsset } from "./engine-types.ts";
 import type { EntryOf } from "./entries.ts";
 import { type ErrorCode, MintmarkError } from "./errors.ts";
 import type { Group } from "./group.ts";
 import { enablementId, type Ledger } from "./ledger.ts";
-import { type Asset, STANDARDS, type Standard, type Uuid } from "./model.ts";
+import { type Asset, type Page, STANDARDS, type Standard, type Uuid } from "./model.ts";
 import type { Settlement } from "./ports.ts";
 import type { AssetRecord } from "./records.ts";
 import { readUuid } from "./request.ts";
@@ -66,14 +67,14 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
 
 /** The asset as readers see it. Throws `asset_not_found`. */
 export function durableAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
-  const index = ledger.assetIndices.get(assetId);
+  const index = ledger.assetIndices.get(String(assetId).toLowerCase());
   const asset = index === undefined ? undefined : ledger.assets.get(index);
   if (asset === undefined) throw new MintmarkError("asset_not_found");
   return asset;
 }
 
 function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
-  const index = ledger.assetIndices.get(assetId);
+  const index = ledger.assetIndices.get(String(assetId).toLowerCase());
   const asset = index === undefined ? undefined : ledger.assets.latest(index);
   if (asset === undefined) throw new MintmarkError("asset_not_found");
   return asset;
@@ -173,11 +174,27 @@ export async function setEnabled(ledger: Ledger, applicationId: Uuid, assetId: U
 }
 
 /** Whether an asset belongs on a page of this filter. */
-export function assetMatches(asset: Asset, filter: AssetFilter): boolean {
+function assetMatches(asset: Asset, filter: AssetFilter): boolean {
   return (
     (filter.standard === undefined || filter.standard.length === 0 || filter.standard.includes(asset.standard)) &&
     (filter.mintable === undefined || asset.mintable === filter.mintable) &&
     (filter.enabled === undefined || asset.enabled === filter.enabled) &&
     (filter.symbol === undefined || asset.symbol === filter.symbol)
   );
+}
+
+/** A page of all assets as an application sees them, in the order in which they became known. */
+export function listAssets(ledger: Ledger, cursors: Cursors, applicationId: Uuid, filter: AssetFilter): Page<Asset> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const limit = pageLimit(filter.limit);
+  const scope = scopeOf("assets", applicationId, filter);
+  const after = cursors.read(filter.cursor, scope) ?? -1;
+  const found = [...ledger.assets.values()]
+    .filter(({ assetIndex }) => assetIndex > after)
+    .map((record) => ({ at: record.assetIndex, asset: assetView(ledger, record, applicationIndex) }))
+    .filter(({ asset }) => assetMatches(asset, filter));
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  const nextCursor = found.length > limit && last ? cursors.issue(last.at, scope) : null;
+  return { data: page.map(({ asset }) => asset), nextCursor, hasMore: nextCursor !== null, limit };
 }

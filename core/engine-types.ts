@@ -274,6 +274,8 @@ export interface Engine extends AsyncDisposable {
   /**
    * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API, untrusted:
    * `{users: [{userId, mints: [{mintingBlob, assetId, amount, dataAvailabilityMode}]}]}`.
+   *
+   * Rejects with every bad entry in `issues`, in request order; the error's own code is that of the first of them.
    */
   mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
   /** Everything `mint` checks, at this moment, without minting: rejects as `mint` would. */

@@ -2,9 +2,9 @@ import { authenticate, issueKey, keyView, revokeKey } from "./api-keys.ts";
 import { applicationView, createApplication, suspendApplication } from "./applications.ts";
 import {
   addAsset,
-  assetMatches,
   assetView,
   durableAsset,
+  listAssets,
   markAssetRegistered,
   setEnabled,
   whitelistAsset,
@@ -21,7 +21,7 @@ import {
   vaultContent,
   vaultProof,
 } from "./batches.ts";
-import { Cursors, pageLimit, scopeOf } from "./cursor.ts";
+import { Cursors } from "./cursor.ts";
 import type { AssetFilter, Engine, EngineOptions, MintOptions, MintResult, PageOptions } from "./engine-types.ts";
 import { MintmarkError } from "./errors.ts";
 import { EventHub } from "./events.ts";
@@ -211,18 +211,7 @@ class LedgerEngine implements Engine {
   }
 
   async assets(applicationId: Uuid, filter: AssetFilter = {}): Promise<Page<Asset>> {
-    const { applicationIndex } = this.#usable.application(applicationId);
-    const limit = pageLimit(filter.limit);
-    const scope = scopeOf("assets", applicationId, filter);
-    const after = this.#cursors.read(filter.cursor, scope) ?? -1;
-    const found = [...this.#ledger.assets.values()]
-      .filter(({ assetIndex }) => assetIndex > after)
-      .map((record) => ({ at: record.assetIndex, asset: assetView(this.#ledger, record, applicationIndex) }))
-      .filter(({ asset }) => assetMatches(asset, filter));
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    const nextCursor = found.length > limit && last ? this.#cursors.issue(last.at, scope) : null;
-    return { data: page.map(({ asset }) => asset), nextCursor, hasMore: nextCursor !== null, limit };
+    return listAssets(this.#usable, this.#cursors, applicationId, filter);
   }
 
   async mint(principal: Principal, request: unknown, options: MintOptions = {}): Promise<MintResult> {

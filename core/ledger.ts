@@ -133,7 +133,7 @@ export class Ledger {
 
   /** The application as the writer has it. Throws `application_not_found`. */
   latestApplication(applicationId: Uuid): ApplicationRecord {
-    const index = this.applicationIndices.get(applicationId);
+    const index = this.applicationIndices.get(String(applicationId).toLowerCase());
     const record = index === undefined ? undefined : this.applications.latest(index);
     if (record === undefined) throw new MintmarkError("application_not_found");
     return record;
@@ -141,7 +141,7 @@ export class Ledger {
 
   /** The application as readers see it. Throws `application_not_found`. */
   application(applicationId: Uuid): ApplicationRecord {
-    const index = this.applicationIndices.get(applicationId);
+    const index = this.applicationIndices.get(String(applicationId).toLowerCase());
     const record = index === undefined ? undefined : this.applications.get(index);
     if (record === undefined) throw new MintmarkError("application_not_found");
     return record;

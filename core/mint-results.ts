@@ -1,4 +1,3 @@
-import { tokenIdOf } from "./blob.ts";
 import type { MintResult, MintTransaction } from "./engine-types.ts";
 import { MintmarkError } from "./errors.ts";
 import { type Journaled, readMint } from "./journal.ts";
@@ -6,6 +5,7 @@ import type { Ledger } from "./ledger.ts";
 import { type MintEntry, type PlacedMint, vaultIdOf } from "./mint-entry.ts";
 import type { Address, Status, Uuid, Vault, VaultId } from "./model.ts";
 import { mintKey } from "./store-keys.ts";
+import { fastTokenIdOf } from "./token-id.ts";
 import { readUsers } from "./users.ts";
 import { requireUuid } from "./validate.ts";
 import { batchIdOf, batchOfRecord, readVaults, statusOf, vaultViews } from "./vaults.ts";
@@ -54,7 +54,7 @@ function acceptedVault(ledger: Ledger, vaultId: VaultId, mint: PlacedMint, holde
     assetId: asset.assetId,
     assetType: asset.assetType,
     mintingBlob: mint.blob,
-    tokenId: tokenIdOf(asset.standard, asset.blobScheme, mint.blob),
+    tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, mint.blob),
     dataAvailabilityMode: mint.mode,
     amount,
     availableBalance: amount,

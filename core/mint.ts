@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import { availability } from "./assets.ts";
-import { tokenIdOf } from "./blob.ts";
 import { MintmarkError } from "./errors.ts";
 import type { Group } from "./group.ts";
 import { idempotencyRecord } from "./idempotency.ts";
@@ -23,6 +22,7 @@ import {
   userIdKey,
   userTransactionKey,
 } from "./store-keys.ts";
+import { fastTokenIdOf } from "./token-id.ts";
 import type { Transition } from "./writer.ts";
 
 /** What became of a mint request. */
@@ -174,7 +174,7 @@ export class MintTransition implements Transition<MintOutcome> {
 
   #readToken(asset: AssetRecord, blob: Hex, user: number, at: number): { readonly key: Buffer | null } | null {
     try {
-      const tokenId = tokenIdOf(asset.standard, asset.blobScheme, blob);
+      const tokenId = fastTokenIdOf(asset.standard, asset.blobScheme, blob);
       return { key: tokenId === null ? null : tokenKey(asset.assetIndex, tokenId) };
     } catch (error) {
       if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;

@@ -9,7 +9,7 @@ import {
   withdrawalIdRecord,
   withdrawalRecord,
 } from "./records.ts";
-import type { Expected } from "./reference.ts";
+import type { Expected } from "./reference-records.ts";
 import * as keys from "./store-keys.ts";
 
 interface SeenEvent {

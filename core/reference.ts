@@ -15,7 +15,6 @@ import {
   applicationRecord,
   assetRecord,
   type BatchRecord,
-  batchRecord,
   type HeadRecord,
   headRecord,
   type KeyRecord,
@@ -23,18 +22,12 @@ import {
   userIdRecord,
   userRecord,
 } from "./records.ts";
+import { batchExpected, COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 import { contentsOf, sealContents } from "./seal.ts";
 import { StateTree } from "./state-tree.ts";
 import * as keys from "./store-keys.ts";
-import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "./vault-chunk.ts";
-
-/** A record that must be in the store exactly so. */
-export interface Expected {
-  readonly key: Buffer;
-  readonly value: Buffer;
-  readonly name: string;
-}
+import type { StoredVault } from "./vault-chunk.ts";
 
 /** A batch while its vaults are known one by one: open, or closed and about to be sealed by the next entries. */
 interface Growing {
@@ -82,12 +75,12 @@ export class Reference {
 
   /** Whether the records under a prefix are compared at the end, all of them. */
   comparesWhole(prefix: number): boolean {
-    return WHOLE.has(prefix);
+    return COMPARED_WHOLE.has(prefix);
   }
 
   /** How many records there must be under a prefix; null where it cannot be told. */
   countOf(prefix: number): number | null {
-    if (WHOLE.has(prefix) || prefix === keys.PREFIX.secret) return null;
+    if (COMPARED_WHOLE.has(prefix) || prefix === keys.PREFIX.secret) return null;
     if (prefix === keys.PREFIX.journal) return this.entries;
     // Later mints of a bound ERC-1155 id tell of the same record again.
     if (prefix === keys.PREFIX.token) return null;
@@ -103,10 +96,12 @@ export class Reference {
     return [
       { key: keys.HEAD_KEY, value: encodeRecord(headRecord, this.#head), name: "the head" },
       ...this.#applications.map((record, i) =>
-        rare(keys.applicationKey(i), encodeRecord(applicationRecord, record), `application ${i}`),
+        expectedRecord(keys.applicationKey(i), encodeRecord(applicationRecord, record), `application ${i}`),
       ),
-      ...this.#keys.map((record, i) => rare(keys.apiKeyKey(i), encodeRecord(keyRecord, record), `key ${i}`)),
-      ...this.#assets.map((record, i) => rare(keys.assetKey(i), encodeRecord(assetRecord, record), `asset ${i}`)),
+      ...this.#keys.map((record, i) => expectedRecord(keys.apiKeyKey(i), encodeRecord(keyRecord, record), `key ${i}`)),
+      ...this.#assets.map((record, i) =>
+        expectedRecord(keys.assetKey(i), encodeRecord(assetRecord, record), `asset ${i}`),
+      ),
       ...[...this.#enabled].map((id) => this.#enablement(id)),
       ...MODES.flatMap((mode) => this.#batches[mode].map((record) => batchExpected(record))),
       ...growing,
@@ -120,7 +115,7 @@ export class Reference {
 
   #enablement(id: string): Expected {
     const [application = 0, asset = 0] = id.split(":").map(Number);
-    return rare(keys.enablementKey(application, asset), Buffer.from([1]), `enablement ${id}`);
+    return expectedRecord(keys.enablementKey(application, asset), Buffer.from([1]), `enablement ${id}`);
   }
 
   #apply(entry: Entry, sequence: number, time: number): Expected[] {
@@ -188,8 +183,8 @@ export class Reference {
     const record = encodeRecord(userRecord, { userId, ownerAddress, createdAt: time });
     const index = encodeRecord(userIdRecord, { userIndex, ownerAddress });
     return [
-      rare(keys.userKey(applicationIndex, userIndex), record, `user ${userId}`),
-      rare(keys.userIdKey(applicationIndex, userId), index, `the index of user ${userId}`),
+      expectedRecord(keys.userKey(applicationIndex, userIndex), record, `user ${userId}`),
+      expectedRecord(keys.userIdKey(applicationIndex, userId), index, `the index of user ${userId}`),
     ];
   }
 
@@ -197,14 +192,15 @@ export class Reference {
     const { applicationIndex: application, firstSequence, mintId } = entry;
     const expected: Expected[] = [];
     const reference = keys.journalKey(sequence).subarray(1);
-    const index = (key: Buffer): void => void expected.push(rare(key, reference, `an index of mint ${mintId}`));
+    const index = (key: Buffer): void =>
+      void expected.push(expectedRecord(key, reference, `an index of mint ${mintId}`));
     index(keys.mintKey(mintId));
     index(keys.transactionKey(application, firstSequence));
     if (entry.idempotency !== null) {
       const { key, digest } = entry.idempotency;
       const record = encodeRecord(idempotencyRecord, { digest, sequence });
       const at = keys.idempotencyKeyKey(application, Buffer.from(key.slice(2), "hex"));
-      expected.push(rare(at, record, `the idempotency record of mint ${mintId}`));
+      expected.push(expectedRecord(at, record, `the idempotency record of mint ${mintId}`));
     }
     let next = 0;
     for (const { userIndex, count } of entry.users) {
@@ -274,7 +270,9 @@ export class Reference {
     const unique = asset.standard === "erc721";
     if (unique) this.tokens++;
     const key = keys.tokenKey(mint.assetIndex, tokenId);
-    return [rare(key, unique ? value : Buffer.from(hexToBytes(mint.blob)), `token ${tokenId} of ${asset.assetId}`)];
+    return [
+      expectedRecord(key, unique ? value : Buffer.from(hexToBytes(mint.blob)), `token ${tokenId} of ${asset.assetId}`),
+    ];
   }
 
   #growingBatch(mode: Mode, batchNumber: number): Growing {
@@ -311,8 +309,8 @@ export class Reference {
     this.#batches[mode].push({ ...facts, ...roots, ...none, openedAt, sealedAt: time, ...notYet });
     return [
       ...chunksExpected(mode, batchNumber, vaults),
-      rare(keys.batchDataKey(mode, batchNumber), Buffer.from(data), `the data of ${name}`),
-      rare(keys.pageRootsKey(mode, batchNumber), Buffer.from(tree.pageRoots()), `the page roots of ${name}`),
+      expectedRecord(keys.batchDataKey(mode, batchNumber), Buffer.from(data), `the data of ${name}`),
+      expectedRecord(keys.pageRootsKey(mode, batchNumber), Buffer.from(tree.pageRoots()), `the page roots of ${name}`),
     ];
   }
 
@@ -391,40 +389,7 @@ export class Reference {
   }
 }
 
-/** Prefixes whose records are few, or belong to what can still change. */
-const WHOLE: ReadonlySet<number> = new Set([
-  keys.PREFIX.head,
-  keys.PREFIX.application,
-  keys.PREFIX.key,
-  keys.PREFIX.asset,
-  keys.PREFIX.enablement,
-  keys.PREFIX.batch,
-  keys.PREFIX.activity,
-  keys.PREFIX.withdrawal,
-  keys.PREFIX.pendingWithdrawal,
-  keys.PREFIX.authorization,
-  keys.PREFIX.l1Event,
-  keys.PREFIX.vaultEvent,
-]);
-
 const NO_ASSET = { chainId: 0n, assetType: `0x${"00".repeat(32)}` } as const;
-
-function rare(key: Buffer, value: Buffer, name: string): Expected {
-  return { key, value, name };
-}
-
-function batchExpected(record: BatchRecord): Expected {
-  const name = `batch ${record.batchNumber} of ${record.mode}`;
-  return rare(keys.batchKey(record.mode, record.batchNumber), encodeRecord(batchRecord, record), name);
-}
-
-function chunksExpected(mode: Mode, batchNumber: number, vaults: readonly StoredVault[]): Expected[] {
-  return Array.from({ length: Math.ceil(vaults.length / CHUNK_VAULTS) }, (_, chunk) => {
-    const first = chunk * CHUNK_VAULTS;
-    const name = `vaults ${first} to ${first + CHUNK_VAULTS - 1} of batch ${batchNumber} of ${mode}`;
-    return rare(keys.chunkKey(mode, batchNumber, chunk), encodeChunk(vaults.slice(first, first + CHUNK_VAULTS)), name);
-  });
-}
 
 function newAsset({ kind: _, ...facts }: EntryOf<"assetAdded">, time: number): AssetRecord {
   const type = assetType(facts.standard, facts.contractAddress, facts.quantum);

@@ -249,7 +249,7 @@ function assetIndexOf({ source }: Found): number {
 }
 
 function matchesAsset(ledger: Ledger, found: Found, assetId: Uuid | undefined): boolean {
-  return assetId === undefined || assetIndexOf(found) === ledger.assetIndices.get(assetId);
+  return assetId === undefined || assetIndexOf(found) === ledger.assetIndices.get(assetId.toLowerCase());
 }
 
 function placeOfFound({ source }: Found): VaultPlace {
@@ -269,7 +269,7 @@ function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boole
     matchesAsset(ledger, found, filter.assetId) &&
     (filter.vaultId === undefined || isVault(source, filter.vaultId)) &&
     (filter.batchId === undefined || filter.batchId === batchIdOf(place.mode, place.batchNumber)) &&
-    (filter.mintId === undefined || (source.type === "mint" && source.mintId === filter.mintId)) &&
+    (filter.mintId === undefined || (source.type === "mint" && source.mintId === filter.mintId.toLowerCase())) &&
     (filter.dataAvailabilityMode === undefined || filter.dataAvailabilityMode === place.mode) &&
     (filter.createdAfter === undefined || createdAt > filter.createdAfter) &&
     (filter.createdBefore === undefined || createdAt < filter.createdBefore) &&

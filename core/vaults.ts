@@ -1,4 +1,3 @@
-import { tokenIdOf } from "./blob.ts";
 import { MintmarkError } from "./errors.ts";
 import { decodeRecord } from "./layout.ts";
 import type { Ledger } from "./ledger.ts";
@@ -6,6 +5,7 @@ import type { Mode, Status, Uuid, Vault, VaultId } from "./model.ts";
 import { type ActivityRecord, activityRecord, type BatchRecord } from "./records.ts";
 import { endOf } from "./store.ts";
 import { activityKey, chunkKey, chunksOf } from "./store-keys.ts";
+import { fastTokenIdOf } from "./token-id.ts";
 import { readUsers } from "./users.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "./vault.ts";
 import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "./vault-chunk.ts";
@@ -153,7 +153,7 @@ function vaultView(
     assetId: asset.assetId,
     assetType: asset.assetType,
     mintingBlob: vault.blob,
-    tokenId: tokenIdOf(asset.standard, asset.blobScheme, vault.blob),
+    tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, vault.blob),
     dataAvailabilityMode: place.mode,
     amount: vault.amount,
     availableBalance: maxZero(vault.amount - activity.withdrawn - activity.reserved),
