@@ -1,0 +1,26 @@
+/**
+ * Measures the gas of everything that costs gas: `npm run gas` prints tables and writes docs/gas.md, `npm run gas -- --json` prints
+ * JSON and writes nothing. Exits with 1 when an aim is missed.
+ */
+import { writeFile } from "node:fs/promises";
+import hre from "hardhat";
+import { measureGas } from "./gas/measure.ts";
+import { aimsReached } from "./gas/measurement.ts";
+import { asMarkdown, asText } from "./gas/report.ts";
+
+const TARGET = new URL("../docs/gas.md", import.meta.url);
+const [option, ...others] = process.argv.slice(2);
+if (others.length > 0 || (option !== undefined && option !== "--json")) {
+  process.stderr.write("usage: npm run gas [-- --json]\n");
+  process.exit(2);
+}
+
+await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default" });
+const sections = await measureGas();
+if (option === "--json") {
+  process.stdout.write(`${JSON.stringify({ sections }, null, 2)}\n`);
+} else {
+  await writeFile(TARGET, asMarkdown(sections));
+  process.stdout.write(`${asText(sections)}\n\nwrote docs/gas.md\n`);
+}
+if (!aimsReached(sections)) process.exitCode = 1;

@@ -1,0 +1,46 @@
+import { readFile } from "node:fs/promises";
+import type { Hex } from "viem";
+import { openGasChain } from "./chain.ts";
+import { measurement, type Section } from "./measurement.ts";
+
+/** EIP-170. */
+const CODE_LIMIT = 24_576;
+
+/** What setting up costs, once; and how large the contracts are. */
+export async function deploymentSection(): Promise<Section> {
+  const { client, state, tokens, registrationGas } = await openGasChain();
+  const blocks = new Map<string, number>();
+  for (let number = 1n; number <= (await client.getBlockNumber()); number++) {
+    const block = await client.getBlock({ blockNumber: number });
+    for (const hash of block.transactions) {
+      const { contractAddress, gasUsed } = await client.getTransactionReceipt({ hash });
+      if (contractAddress) blocks.set(contractAddress.toLowerCase(), Number(gasUsed));
+    }
+  }
+  const measurements = await Promise.all(
+    (
+      [
+        ["StateCommitment", "contracts/StateCommitment.sol", state.address],
+        ["MintableERC20", "contracts/tokens/MintableERC20.sol", tokens.coin.address],
+        ["MintableERC721", "contracts/tokens/MintableERC721.sol", tokens.card.address],
+        ["MintableERC1155", "contracts/tokens/MintableERC1155.sol", tokens.item.address],
+      ] as const
+    ).map(async ([name, source, address]) => {
+      const gas = blocks.get(address.toLowerCase());
+      if (gas === undefined) throw new Error(`found no deployment of ${name}`);
+      return measurement(`${name}, ${(await codeBytes(name, source)).toLocaleString("en")} bytes of code`, gas);
+    }),
+  );
+  return {
+    title: "Deployment",
+    method: `Once for each settlement contract or token. The limit of a contract's code is ${CODE_LIMIT.toLocaleString("en")} bytes.`,
+    unit: "deployment",
+    measurements: [...measurements, measurement("Registering an asset", registrationGas)],
+  };
+}
+
+async function codeBytes(name: string, source: string): Promise<number> {
+  const path = new URL(`../../artifacts/${source}/${name}.json`, import.meta.url);
+  const { deployedBytecode } = JSON.parse(await readFile(path, "utf8")) as { deployedBytecode: Hex };
+  return deployedBytecode.length / 2 - 1;
+}

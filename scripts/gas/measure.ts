@@ -1,0 +1,18 @@
+import { deploymentSection } from "./deployments.ts";
+import type { Section } from "./measurement.ts";
+import { plainSection } from "./plain.ts";
+import { rollupSection } from "./rollup.ts";
+import { validiumSection } from "./validium.ts";
+import { withdrawalSection } from "./withdrawals.ts";
+
+/** Everything, in the order of docs/gas.md. The contracts must have been compiled. */
+export async function measureGas(): Promise<Section[]> {
+  const plain = await plainSection();
+  return [
+    await rollupSection(),
+    await validiumSection(),
+    await withdrawalSection(plain),
+    plain.section,
+    await deploymentSection(),
+  ];
+}

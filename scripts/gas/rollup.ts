@@ -1,0 +1,93 @@
+import { type Address, bytesToHex, toHex } from "viem";
+import type { VaultEntry } from "../../core/batch-data.ts";
+import { encodeBatchData } from "../../core/batch-encoder.ts";
+import { CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
+import { type Measurement, measurement, type Section } from "./measurement.ts";
+
+interface Scenario {
+  readonly label: string;
+  readonly count: number;
+  readonly aim: number;
+  readonly slots: (type: VaultEntry["assetType"], batch: number) => VaultEntry[];
+}
+
+/** Batches 8 to 14: no frontier slot is new, and every number of completed subtrees from none to two occurs as often as in the long run. */
+const STEADY = { from: 8, to: 14 } as const;
+
+const SCENARIOS: readonly Scenario[] = [
+  scenario("1,024 mints, 64 owners, ids of 6 digits", 1_024, 64, 600, randomId),
+  scenario("1,024 mints, each to another owner, ids of 6 digits", 1_024, 1_024, 950, randomId),
+  scenario("1,024 mints, consecutive ids to one owner", 1_024, 1, 310, consecutiveId),
+  scenario("64 mints, each to another owner, ids of 6 digits", 64, 64, 1_900, randomId),
+];
+
+/** What a mint costs in a rollup batch, everything included. */
+export async function rollupSection(): Promise<Section> {
+  const measurements: Measurement[] = [];
+  for (const wanted of SCENARIOS) {
+    const gas = await commitBatches(await openGasChain(), wanted, STEADY.to + 1);
+    const steady = gas.slice(STEADY.from);
+    measurements.push(
+      measurement(wanted.label, steady.reduce((a, b) => a + b, 0) / steady.length, wanted.count, wanted.aim),
+    );
+    const [first, second, , , , , , eighth] = gas;
+    if (wanted.count !== 64 || first === undefined || second === undefined || eighth === undefined) continue;
+    measurements.push(
+      measurement("— the same, first batch ever", first, wanted.count),
+      measurement("— the same, second batch (its frontier slot is new)", second, wanted.count),
+      measurement("— the same, eighth batch (completes three subtrees, new slot)", eighth, wanted.count),
+    );
+  }
+  return {
+    title: "Rollup batches",
+    method: `ERC-721 mints; gas of the whole \`commitRollupBatch\` transaction. Each figure is the mean of batches ${STEADY.from} to ${STEADY.to} of a fresh contract, counted from 0: the header's slot is new each time, the frontier slot is rewritten. A frontier slot is new only in batches 2^k - 1, so at most 32 times ever; what that costs is shown for the smallest batch, where it weighs most.`,
+    unit: "mint",
+    measurements,
+  };
+}
+
+async function commitBatches(
+  { state, gasOf, types }: GasChain,
+  { slots }: Scenario,
+  batches: number,
+): Promise<number[]> {
+  const gas: number[] = [];
+  for (let batch = 0; batch < batches; batch++) {
+    const data = bytesToHex(encodeBatchData(slots(types.erc721, batch)));
+    gas.push(await gasOf(state.write.commitRollupBatch([BigInt(batch), data])));
+  }
+  return gas;
+}
+
+function scenario(
+  label: string,
+  count: number,
+  ownerCount: number,
+  aim: number,
+  id: (slot: number, batch: number) => number,
+): Scenario {
+  return {
+    label,
+    count,
+    aim,
+    slots(type, batch) {
+      const holders = owners(ownerCount, `batch ${batch} owner`);
+      return Array.from({ length: count }, (_, slot) => ({
+        chainId: CHAIN_ID,
+        owner: holders[slot % ownerCount] as Address,
+        assetType: type,
+        amount: 1n,
+        blob: toHex(String(id(slot, batch))),
+      }));
+    },
+  };
+}
+
+/** Ids of 6 digits in no order; a prime stride visits none twice. */
+function randomId(slot: number, batch: number): number {
+  return 100_000 + (((batch * 1_024 + slot) * 611_953) % 900_000);
+}
+
+function consecutiveId(slot: number, batch: number): number {
+  return 100_000 + batch * 1_024 + slot;
+}

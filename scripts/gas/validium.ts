@@ -1,0 +1,48 @@
+import { keccak256, toHex } from "viem";
+import { compactSignature, encodeAttestation } from "../../core/attestation.ts";
+import { validiumBatchTypedData } from "../../core/typed-data.ts";
+import { type GasChain, openGasChain } from "./chain.ts";
+import { measurement, type Section } from "./measurement.ts";
+
+const BATCHES = 15;
+const STEADY_FROM = 8;
+const AIM = 95_000;
+const VAULTS = 1 << 20;
+
+/** What a validium batch costs, whatever its size. */
+export async function validiumSection(): Promise<Section> {
+  const chain = await openGasChain();
+  const gas: number[] = [];
+  for (let batch = 0; batch < BATCHES; batch++) gas.push(await commit(chain, batch));
+  const steady = gas.slice(STEADY_FROM);
+  const mean = steady.reduce((a, b) => a + b, 0) / steady.length;
+  return {
+    title: "Validium batches",
+    method: `Gas of \`commitValidiumBatch\` with a committee of 3 of 5, for a batch of ${VAULTS.toLocaleString("en")} vaults; the size does not matter. Mean of batches ${STEADY_FROM} to ${BATCHES - 1}, as above.`,
+    unit: "batch",
+    measurements: [
+      measurement("3 of 5 signatures", mean, 1, AIM),
+      measurement("— first batch ever", gas[0] ?? Number.NaN),
+      measurement("— second batch (its frontier slot is new)", gas[1] ?? Number.NaN, 1, AIM),
+      measurement("— eighth batch (completes three subtrees, new slot)", gas[7] ?? Number.NaN),
+    ],
+  };
+}
+
+async function commit({ state, settlement, committee, gasOf }: GasChain, batchNumber: number): Promise<number> {
+  const [batchRoot, dataHash] = [keccak256(toHex(`root ${batchNumber}`)), keccak256(toHex(`data ${batchNumber}`))];
+  const message = { batchNumber, batchRoot, vaultCount: VAULTS, dataHash, epoch: 0n };
+  const typedData = validiumBatchTypedData(settlement, message);
+  const signatures = await Promise.all(
+    committee.members.slice(0, committee.threshold).map(async (member, memberIndex) => ({
+      memberIndex,
+      ...compactSignature(await member.signTypedData(typedData)),
+    })),
+  );
+  const attestation = encodeAttestation({
+    threshold: committee.threshold,
+    members: committee.members.map(({ address }) => address),
+    signatures,
+  });
+  return gasOf(state.write.commitValidiumBatch([BigInt(batchNumber), batchRoot, VAULTS, dataHash, attestation]));
+}

@@ -1,0 +1,134 @@
+import { type Address, bytesToHex, parseEventLogs, toHex } from "viem";
+import type { PrivateKeyAccount } from "viem/accounts";
+import type { VaultEntry } from "../../core/batch-data.ts";
+import { placeVaults } from "../../core/batch-decoder.ts";
+import { encodeBatchData } from "../../core/batch-encoder.ts";
+import { BatchTree } from "../../core/batch-tree.ts";
+import { unpackHashes } from "../../core/hex.ts";
+import type { Standard } from "../../core/model.ts";
+import type { BatchHeader, VaultContent } from "../../core/ports.ts";
+import { withdrawalTypedData } from "../../core/typed-data.ts";
+import { vaultLeaves } from "../../core/vault.ts";
+import { account, CHAIN_ID, type GasChain, openGasChain } from "./chain.ts";
+import { type Measurement, measurement, type Section } from "./measurement.ts";
+import type { Plain } from "./plain.ts";
+
+const VAULTS = 1_024;
+const TOGETHER = 20;
+const SINGLE_RATIO = 1.6;
+const TOGETHER_RATIO = 1.1;
+const DEADLINE = 2n ** 40n;
+const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
+
+/** A committed batch of 1,024 vaults of one token, each of another owner whose key is known. */
+interface Committed {
+  readonly vaults: readonly VaultContent[];
+  readonly owners: readonly PrivateKeyAccount[];
+  readonly tree: BatchTree;
+  readonly header: BatchHeader;
+}
+
+/** What taking a token out costs, next to minting it on L1 in the first place. */
+export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
+  const measurements: Measurement[] = [];
+  for (const [standard, name] of [
+    ["erc721", "ERC-721"],
+    ["erc1155", "ERC-1155"],
+    ["erc20", "ERC-20"],
+  ] as const) {
+    // Only the ERC-721 figures are aims; the others pay for a whole balance word where it pays for a bit.
+    const aim = (ratio: number) => (standard === "erc721" ? Math.floor(newOwner[standard] * ratio) : null);
+    const chain = await openGasChain();
+    const batch = await commitBatch(chain, standard);
+    // Somebody's withdrawal comes first, so that no counter of the token is zero any more.
+    await single(chain, batch, 300);
+    measurements.push(
+      measurement(`${name}, owner calls, storage word new`, await single(chain, batch, 0)),
+      measurement(`${name}, owner calls, storage word shared`, await single(chain, batch, 1), 1, aim(SINGLE_RATIO)),
+      measurement(`${name}, relayed with a signature, word shared`, await relayed(chain, batch, 2)),
+      measurement(
+        `${name}, ${TOGETHER} owners at once, signatures`,
+        await together(chain, batch, 512),
+        TOGETHER,
+        aim(TOGETHER_RATIO),
+      ),
+    );
+  }
+  return {
+    title: "Withdrawals",
+    method: `Each of a vault in a batch of ${VAULTS.toLocaleString("en")} (10 siblings), of the whole amount, to an owner who holds none of the token, through this project's tokens. An ERC-721 vault takes one bit of a storage word that 256 vaults share, others a quarter of one; the batched figure includes a new word for every 256 or 4 vaults. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to a new owner in the same run.`,
+    unit: "withdrawal",
+    measurements,
+  };
+}
+
+async function commitBatch({ state, client, types }: GasChain, standard: Standard): Promise<Committed> {
+  const owners = Array.from({ length: VAULTS }, (_, i) => account(`${standard} owner ${i}`));
+  const slots: VaultEntry[] = owners.map(({ address }, i) => ({
+    chainId: CHAIN_ID,
+    owner: address,
+    assetType: types[standard],
+    amount: standard === "erc721" ? 1n : 1_000n,
+    blob: standard === "erc20" ? "0x" : toHex(String(100_000 + i)),
+  }));
+  const hash = await state.write.commitRollupBatch([0n, bytesToHex(encodeBatchData(slots))]);
+  const { logs } = await client.getTransactionReceipt({ hash });
+  const [event] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
+  if (event === undefined) throw new Error("the commit emitted no event");
+  const vaults = placeVaults(slots, "zk-rollup", 0).filter((vault) => vault !== null);
+  return { owners, vaults, tree: new BatchTree(vaultLeaves(vaults)), header: event.args };
+}
+
+function requestOf({ vaults, tree, header }: Committed, slot: number) {
+  const vault = vaults[slot];
+  if (vault === undefined) throw new Error(`no vault in slot ${slot}`);
+  return {
+    vault: { ...vault, assetType: BigInt(vault.assetType) },
+    header,
+    siblings: unpackHashes(tree.siblings(slot)),
+    quantity: vault.amount,
+    recipient: vault.owner as Address,
+    authorization: BY_CALLER as { readonly deadline: bigint; readonly signature: `0x${string}` },
+  };
+}
+
+async function signedRequest({ settlement }: GasChain, batch: Committed, slot: number) {
+  const request = requestOf(batch, slot);
+  const { vault, quantity, recipient } = request;
+  const message = { vaultId: vault.vaultId, withdrawnBefore: 0n, quantity, recipient, deadline: DEADLINE };
+  const owner = batch.owners[slot];
+  if (owner === undefined) throw new Error(`no owner of slot ${slot}`);
+  const signature = await owner.signTypedData(withdrawalTypedData(settlement, message));
+  return { ...request, authorization: { deadline: DEADLINE, signature } };
+}
+
+type Request = ReturnType<typeof requestOf>;
+
+function send({ state, gasOf }: GasChain, by: Address | null, request: Request): Promise<number> {
+  const { vault, header, siblings, quantity, recipient, authorization } = request;
+  const sender = by === null ? {} : { account: by };
+  return gasOf(state.write.withdraw([vault, header, siblings, quantity, recipient, authorization], sender));
+}
+
+/** The owner sends the transaction itself. */
+async function single(chain: GasChain, batch: Committed, slot: number): Promise<number> {
+  const request = requestOf(batch, slot);
+  const { owner } = request.vault;
+  await chain.connection.networkHelpers.impersonateAccount(owner);
+  await chain.connection.networkHelpers.setBalance(owner, 10n ** 18n);
+  return send(chain, owner, request);
+}
+
+async function relayed(chain: GasChain, batch: Committed, slot: number): Promise<number> {
+  return send(chain, null, await signedRequest(chain, batch, slot));
+}
+
+async function together(chain: GasChain, batch: Committed, from: number): Promise<number> {
+  const slots = Array.from({ length: TOGETHER }, (_, i) => from + i);
+  const requests = await Promise.all(slots.map((slot) => signedRequest(chain, batch, slot)));
+  const before = await chain.client.getBlockNumber();
+  const gas = await chain.gasOf(chain.state.write.withdrawBatch([requests], { gas: 16_000_000n }));
+  const failed = await chain.state.getEvents.WithdrawalFailed({}, { fromBlock: before + 1n });
+  if (failed.length > 0) throw new Error(`${failed.length} of ${TOGETHER} withdrawals failed`);
+  return gas;
+}
