@@ -14,26 +14,28 @@ library MintingBlob {
 
     /// @notice The token id and where the blueprint starts (it ends before the last byte) of a blob of scheme `imx`: `{id}:{blueprint}`.
     function imxTokenId(bytes memory blob) internal pure returns (uint256 id, uint256 blueprintStart) {
-        uint256 end = 1;
-        while (end < blob.length && blob[end] != "}") ++end;
-        bool shaped = blob.length >= end + 4 && blob[0] == "{" && blob[end + 1] == ":" && blob[end + 2] == "{"
-            && blob[blob.length - 1] == "}";
-        if (!shaped) revert BlobInvalid(blob);
-        bool isDecimal;
-        (isDecimal, id) = decimal(blob, 1, end);
-        if (!isDecimal) revert BlobInvalid(blob);
-        blueprintStart = end + 3;
+        unchecked {
+            uint256 end = 1;
+            while (end < blob.length && blob[end] != "}") ++end;
+            bool valid;
+            (valid, id) = decimal(blob, 1, end);
+            blueprintStart = end + 3;
+            valid = valid && blob.length > blueprintStart && blob[0] == "{" && blob[end + 1] == ":" && blob[end + 2] == "{"
+                && blob[blob.length - 1] == "}";
+            if (!valid) revert BlobInvalid(blob);
+        }
     }
 
     /// @notice Whether the bytes from `start` to before `end` are a canonical decimal below 2^256, and its value.
     function decimal(bytes memory text, uint256 start, uint256 end) internal pure returns (bool valid, uint256 value) {
-        uint256 digits = end - start;
-        if (digits == 0 || digits > 78 || (digits > 1 && text[start] == "0")) return (false, 0);
-        for (uint256 i = start; i < end; ++i) {
-            uint256 digit = uint256(uint8(text[i])) ^ 0x30;
-            if (digit > 9 || value > (type(uint256).max - digit) / 10) return (false, 0);
-            value = value * 10 + digit;
+        unchecked {
+            if (end <= start || end - start > 78 || (end - start > 1 && text[start] == "0")) return (false, 0);
+            for (; start < end; ++start) {
+                uint256 digit = uint256(uint8(text[start])) ^ 0x30;
+                if (digit > 9 || value > (type(uint256).max - digit) / 10) return (false, 0);
+                value = value * 10 + digit;
+            }
+            return (true, value);
         }
-        return (true, value);
     }
 }

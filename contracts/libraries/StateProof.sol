@@ -3,9 +3,24 @@ pragma solidity 0.8.37;
 
 import {Vault, BatchHeader} from "../interfaces/IStateCommitment.sol";
 
+/// @dev The way from a batch root to the state commitment.
+struct StatePath {
+    bytes32 dataHash;
+    /// @dev 32 siblings of the batch in its mode's state tree.
+    bytes32[] siblings;
+    /// @dev Root of the other mode's state tree.
+    bytes32 otherRoot;
+    uint64 countValidium;
+    uint64 countRollup;
+}
+
 /// @title The protocol's hashing and its four proofs: stateless, the same on every EVM chain.
 library StateProof {
     uint256 internal constant STATE_HEIGHT = 32;
+    /// @dev The last leaf of a state tree stays empty; see {verifyConsistency}'s counts.
+    uint256 private constant MAX_STATE_LEAVES = type(uint32).max;
+    uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
+    uint64 private constant SLOT_MASK = 0xfffff;
 
     /// @notice keccak256(0x01 ‖ left ‖ right).
     function node(bytes32 left, bytes32 right) internal pure returns (bytes32 hash) {
@@ -48,25 +63,158 @@ library StateProof {
 
     /// @notice The root that a leaf at a position leads to, siblings from the leaf upwards.
     function fold(bytes32 leaf, uint256 position, bytes32[] calldata siblings) internal pure returns (bytes32 hash) {
-        hash = leaf;
-        for (uint256 i; i < siblings.length; ++i) {
-            hash = (position >> i) & 1 == 0 ? node(hash, siblings[i]) : node(siblings[i], hash);
+        assembly ("memory-safe") {
+            let pair := mload(0x40)
+            mstore8(pair, 1)
+            let left := add(pair, 1)
+            hash := leaf
+            let sibling := siblings.offset
+            for { let end := add(sibling, shl(5, siblings.length)) } lt(sibling, end) { sibling := add(sibling, 32) } {
+                let side := shl(5, and(position, 1))
+                mstore(add(left, side), hash)
+                mstore(add(left, xor(side, 32)), calldataload(sibling))
+                hash := keccak256(pair, 65)
+                position := shr(1, position)
+            }
         }
     }
 
-    /// @notice Like {fold}, with every right sibling replaced by the zero subtree of its height.
-    function foldLeft(bytes32 leaf, uint256 position, bytes32[] calldata siblings) internal pure returns (bytes32 hash) {
+    /// @notice Like {fold} from an empty leaf, with every right sibling replaced by the zero subtree of its height: the root of a tree
+    /// that is empty from `position` on.
+    function foldEmpty(uint256 position, bytes32[] calldata siblings) internal pure returns (bytes32 hash) {
         bytes32 zero;
-        hash = leaf;
         for (uint256 i; i < siblings.length; ++i) {
             hash = (position >> i) & 1 == 0 ? node(hash, zero) : node(siblings[i], hash);
             zero = node(zero, zero);
         }
     }
 
-    /// @notice Whether the vault is in a batch of this root and count, at the slot that its id names.
+    /// @notice Whether the vault is in a batch of this root and count, at the slot that its id names. Which batch that is, its caller knows.
     function verifyVault(Vault calldata vault, bytes32 batchRoot, uint32 vaultCount, bytes32[] calldata siblings) internal pure returns (bool) {
-        uint256 slot = vault.vaultId & 0xfffff;
+        uint256 slot = vault.vaultId & SLOT_MASK;
         return slot < vaultCount && siblings.length == height(vaultCount) && fold(vaultLeaf(vault), slot, siblings) == batchRoot;
+    }
+
+    /// @notice Whether the vault is in the state that a settlement contract's commitment stands for.
+    /// @param siblings Path in the batch.
+    /// @param path The way on from the batch to the commitment.
+    function verifyVaultInState(
+        Vault calldata vault,
+        uint32 vaultCount,
+        bytes32[] calldata siblings,
+        StatePath calldata path,
+        uint64 sourceChain,
+        address source,
+        bytes32 commitment
+    ) internal pure returns (bool) {
+        // Bits of the id that no place uses make this number larger than any count.
+        uint64 batchNumber = (vault.vaultId << 1) >> 21;
+        bool isRollup = vault.vaultId >> 63 == 1;
+        if (batchNumber >= (isRollup ? path.countRollup : path.countValidium) || path.siblings.length != STATE_HEIGHT) return false;
+        uint256 slot = vault.vaultId & SLOT_MASK;
+        if (slot >= vaultCount || vaultCount > MAX_BATCH_VAULTS || siblings.length != height(vaultCount)) return false;
+        bytes32 leaf = stateLeaf(batchNumber, vaultCount, path.dataHash, fold(vaultLeaf(vault), slot, siblings));
+        bytes32 root = fold(leaf, batchNumber, path.siblings);
+        (bytes32 validium, bytes32 rollup) = isRollup ? (path.otherRoot, root) : (root, path.otherRoot);
+        return stateCommitment(sourceChain, source, validium, rollup, path.countValidium, path.countRollup) == commitment;
+    }
+
+    /// @notice Whether all vaults are in a batch of this root and count, each at the slot that its id names.
+    /// @param vaults Strictly ascending in their slots, at least one.
+    /// @param siblings Those that the vaults do not give, level by level from the leaves, left to right in a level.
+    function verifyVaults(Vault[] calldata vaults, bytes32 batchRoot, uint32 vaultCount, bytes32[] calldata siblings)
+        internal
+        pure
+        returns (bool)
+    {
+        if (vaults.length == 0 || vaultCount > MAX_BATCH_VAULTS) return false;
+        uint256[] memory positions = new uint256[](vaults.length);
+        bytes32[] memory hashes = new bytes32[](vaults.length);
+        uint256 following;
+        for (uint256 i; i < vaults.length; ++i) {
+            uint256 slot = vaults[i].vaultId & SLOT_MASK;
+            if (slot < following || slot >= vaultCount) return false;
+            following = slot + 1;
+            positions[i] = slot;
+            hashes[i] = vaultLeaf(vaults[i]);
+        }
+        (bytes32 root, bool complete) = _foldMany(positions, hashes, height(vaultCount), siblings);
+        return complete && root == batchRoot;
+    }
+
+    /// @notice Whether appending a state leaf leads from one root of a state tree to the next. Shows extension, not acceptance by L1.
+    function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 batchNumber, bytes32 leaf, bytes32[] calldata siblings)
+        internal
+        pure
+        returns (bool)
+    {
+        return siblings.length == STATE_HEIGHT && batchNumber < MAX_STATE_LEAVES && fold(0, batchNumber, siblings) == oldRoot
+            && fold(leaf, batchNumber, siblings) == newRoot;
+    }
+
+    /// @notice Whether a state tree begins with all leaves of an earlier one. Between equal counts the proof is empty, the leaf zero.
+    /// @dev `atOld`'s left siblings are completed subtrees; they make the old root with nothing to their right and the new root with what
+    /// has come since, so both trees agree left of the old count. `atNew` shows that the new tree ends where its count says.
+    /// @param leaf The newer tree's leaf at the old count.
+    /// @param atOld The newer tree's siblings at the old count.
+    /// @param atNew The newer tree's siblings at its own count.
+    function verifyConsistency(
+        bytes32 oldRoot,
+        uint64 oldCount,
+        bytes32 newRoot,
+        uint64 newCount,
+        bytes32 leaf,
+        bytes32[] calldata atOld,
+        bytes32[] calldata atNew
+    ) internal pure returns (bool) {
+        if (oldCount > newCount || newCount > MAX_STATE_LEAVES) return false;
+        if (oldCount == newCount) return oldRoot == newRoot && leaf == 0 && atOld.length == 0 && atNew.length == 0;
+        return atOld.length == STATE_HEIGHT && atNew.length == STATE_HEIGHT && foldEmpty(oldCount, atOld) == oldRoot
+            && fold(leaf, oldCount, atOld) == newRoot && foldEmpty(newCount, atNew) == newRoot;
+    }
+
+    /// @dev Folds many leaves at once, in place: each level's parents go where its nodes were. A node whose right neighbour is its sibling
+    /// takes it; every other one takes the next of `siblings`.
+    /// @return root Of the tree, when `complete`.
+    /// @return complete Whether exactly all siblings were used.
+    function _foldMany(uint256[] memory positions, bytes32[] memory hashes, uint256 levels, bytes32[] calldata siblings)
+        private
+        pure
+        returns (bytes32 root, bool complete)
+    {
+        assembly ("memory-safe") {
+            let pair := mload(0x40)
+            mstore8(pair, 1)
+            let left := add(pair, 1)
+            let next := siblings.offset
+            // Positions and hashes are arrays of one length, so one offset walks both.
+            let toHash := sub(hashes, positions)
+            let first := add(positions, 32)
+            let end := add(first, shl(5, mload(positions)))
+            for {} levels { levels := sub(levels, 1) } {
+                let parent := first
+                for { let at := first } lt(at, end) { at := add(at, 32) } {
+                    let position := mload(at)
+                    let side := shl(5, and(position, 1))
+                    mstore(add(left, side), mload(add(at, toHash)))
+                    let neighbour := add(at, 32)
+                    switch and(lt(neighbour, end), eq(mload(neighbour), xor(position, 1)))
+                    case 1 {
+                        mstore(add(left, 32), mload(add(neighbour, toHash)))
+                        at := neighbour
+                    }
+                    default {
+                        mstore(add(left, xor(side, 32)), calldataload(next))
+                        next := add(next, 32)
+                    }
+                    mstore(add(parent, toHash), keccak256(pair, 65))
+                    mstore(parent, shr(1, position))
+                    parent := add(parent, 32)
+                }
+                end := parent
+            }
+            root := mload(add(first, toHash))
+            complete := eq(next, add(siblings.offset, shl(5, siblings.length)))
+        }
     }
 }

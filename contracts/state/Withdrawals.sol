@@ -21,7 +21,10 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
     uint256 public constant ITEM_GAS = 500_000;
     /// @dev What reporting one item can cost after it.
     uint256 private constant ITEM_RESERVE = 20_000;
+    /// @dev Of what a token says when it refuses.
     uint256 private constant MAX_REASON_BYTES = 256;
+    /// @dev Room for every error of this contract, a token's reason inside.
+    uint256 private constant MAX_ITEM_REASON_BYTES = 512;
 
     /// @inheritdoc IStateCommitment
     uint64 public immutable maturity;
@@ -52,13 +55,12 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
     function withdrawBatch(WithdrawalRequest[] calldata requests) external nonReentrant returns (bool[] memory succeeded) {
         succeeded = new bool[](requests.length);
         for (uint256 i; i < requests.length; ++i) {
+            WithdrawalRequest calldata request = requests[i];
+            (bool starved, bool done) = _attempt(request);
             // An item that gets less than its gas would fail by the caller's choice and not its own.
-            if (gasleft() * 63 / 64 < ITEM_GAS + ITEM_RESERVE) revert GasTooLow(i);
-            try this.withdrawItem{gas: ITEM_GAS}(requests[i], msg.sender) {
-                succeeded[i] = true;
-            } catch (bytes memory reason) {
-                emit WithdrawalFailed(requests[i].vault.vaultId, reason);
-            }
+            if (starved) revert GasTooLow(i);
+            succeeded[i] = done;
+            if (!done) emit WithdrawalFailed(request.vault.vaultId, _reason(MAX_ITEM_REASON_BYTES));
         }
     }
 
@@ -164,6 +166,8 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
             if (vault.amount != 1) revert AmountInvalid(vault.vaultId, vault.amount);
             uint64 maturesAt = header.committedAt + maturity;
             if (block.timestamp < maturesAt) revert NotMature(vault.vaultId, maturesAt);
+            // A token may read more spellings than the scheme has; {voidDuplicate} could not tell what those name.
+            if (found.scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);
         }
     }
 
@@ -224,23 +228,41 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
         return idA == idB;
     }
 
-    /// @dev Calls the token and keeps at most {MAX_REASON_BYTES} of what it says when it refuses.
+    /// @dev Calls {withdrawItem} with the request as it came: its offsets count from its own start, so it is copied from there on.
+    function _attempt(WithdrawalRequest calldata request) private returns (bool starved, bool done) {
+        bytes4 selector = this.withdrawItem.selector;
+        uint256 enough = ITEM_GAS * 64 / 63 + ITEM_RESERVE;
+        assembly ("memory-safe") {
+            let callData := mload(0x40)
+            let size := sub(calldatasize(), request)
+            mstore(callData, selector)
+            mstore(add(callData, 0x04), 0x40)
+            mstore(add(callData, 0x24), caller())
+            calldatacopy(add(callData, 0x44), request, size)
+            starved := lt(gas(), enough)
+            if iszero(starved) { done := call(ITEM_GAS, address(), 0, callData, add(size, 0x44), 0, 0) }
+        }
+    }
+
     function _mint(address token, address recipient, uint256 quantity, bytes calldata blob) private {
         if (token.code.length == 0) revert TokenWithoutCode(token);
         bytes memory callData = abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob));
         bool minted;
-        bytes memory reason;
         assembly ("memory-safe") {
             minted := call(gas(), token, 0, add(callData, 0x20), mload(callData), 0, 0)
-            if iszero(minted) {
-                let size := returndatasize()
-                if gt(size, MAX_REASON_BYTES) { size := MAX_REASON_BYTES }
-                reason := mload(0x40)
-                mstore(0x40, add(reason, add(0x20, and(add(size, 0x1f), not(0x1f)))))
-                mstore(reason, size)
-                returndatacopy(add(reason, 0x20), 0, size)
-            }
         }
-        if (!minted) revert TokenRefused(token, reason);
+        if (!minted) revert TokenRefused(token, _reason(MAX_REASON_BYTES));
+    }
+
+    /// @dev What the call just made says of its failure, `most` bytes of it: a longer answer costs only whoever gives it.
+    function _reason(uint256 most) private pure returns (bytes memory reason) {
+        assembly ("memory-safe") {
+            let size := returndatasize()
+            if gt(size, most) { size := most }
+            reason := mload(0x40)
+            mstore(0x40, add(reason, add(0x20, and(add(size, 0x1f), not(0x1f)))))
+            mstore(reason, size)
+            returndatacopy(add(reason, 0x20), 0, size)
+        }
     }
 }

@@ -1,0 +1,148 @@
+import { zeroAddress } from "viem";
+import { beforeEach, describe, expect, it } from "vitest";
+import { assetOf, type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
+
+const { fresh } = await openChain();
+const HERE = 31_337n;
+const ELSEWHERE = 424_242n;
+const FOREIGN_TOKEN = "0x5da41d8b03b656ac0daac9f27b98feba461dfbad";
+
+describe("the asset registry", () => {
+  let d: Deployment;
+  beforeEach(async () => {
+    d = await fresh();
+  });
+
+  it("knows a registered token by the core's asset type", async () => {
+    const { coin, card, item, imxCard } = d.assets;
+    for (const [asset, quantum] of [
+      [coin, 1_000n],
+      [card, 1n],
+      [item, 1n],
+      [imxCard, 1n],
+    ] as const) {
+      const found = await d.state.read.asset([HERE, BigInt(asset.assetType)]);
+      expect(found).toEqual([STANDARD[asset.standard], asset.token, quantum]);
+    }
+  });
+
+  it("is open to anyone, and tells of it", async () => {
+    const quantum = 10n ** 9n;
+    const { assetType, token } = assetOf("erc20", FOREIGN_TOKEN, quantum, ELSEWHERE);
+    await d.viem.assertions.emitWithArgs(
+      d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum], {
+        account: d.actors.stranger.account,
+      }),
+      d.state,
+      "AssetRegistered",
+      [BigInt(assetType), ELSEWHERE, token, STANDARD.erc20, quantum],
+    );
+  });
+
+  it("is keyed by chain: one token address on two chains is two assets", async () => {
+    for (const chainId of [1n, 137n, 2n ** 64n - 1n]) {
+      await d.state.write.registerAsset([STANDARD.erc721, chainId, FOREIGN_TOKEN, 1n]);
+      const { assetType } = assetOf("erc721", FOREIGN_TOKEN);
+      expect((await d.state.read.asset([chainId, BigInt(assetType)]))[0]).toBe(STANDARD.erc721);
+    }
+  });
+
+  it("keeps one standard and one quantum a contract, for ever", async () => {
+    const { coin } = d.assets;
+    const known: [bigint, `0x${string}`, bigint] = [HERE, coin.token, BigInt(coin.assetType)];
+    for (const [standard, quantum] of [
+      [STANDARD.erc20, 1_000n],
+      [STANDARD.erc20, 1n],
+      [STANDARD.erc721, 1n],
+    ] as const) {
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.registerAsset([standard, HERE, coin.token, quantum]),
+        d.state,
+        "AssetAlreadyRegistered",
+        known,
+      );
+    }
+  });
+
+  it.each([
+    ["no standard", STANDARD.none, ELSEWHERE, FOREIGN_TOKEN],
+    ["no chain", STANDARD.erc721, 0n, FOREIGN_TOKEN],
+    ["no token", STANDARD.erc721, ELSEWHERE, zeroAddress],
+  ] as const)("refuses %s", async (_, standard, chainId, token) => {
+    const { token: checksummed } = assetOf("erc721", token);
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      d.state.write.registerAsset([standard, chainId, token, 1n]),
+      d.state,
+      "AssetInvalid",
+      [standard, chainId, checksummed],
+    );
+  });
+
+  it.each([
+    ["erc20", 0n],
+    ["erc20", 2n ** 128n],
+    ["erc721", 0n],
+    ["erc721", 2n],
+    ["erc1155", 1_000n],
+  ] as const)("refuses %s of quantum %s", async (standard, quantum) => {
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      d.state.write.registerAsset([STANDARD[standard], ELSEWHERE, FOREIGN_TOKEN, quantum]),
+      d.state,
+      "QuantumInvalid",
+      [quantum],
+    );
+  });
+
+  it("takes the largest quantum", async () => {
+    const quantum = 2n ** 128n - 1n;
+    await d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum]);
+    const { assetType } = assetOf("erc20", FOREIGN_TOKEN, quantum);
+    expect((await d.state.read.asset([ELSEWHERE, BigInt(assetType)]))[2]).toBe(quantum);
+  });
+
+  it("refuses a token of its own chain that has no code", async () => {
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      d.state.write.registerAsset([STANDARD.erc721, HERE, d.actors.stranger.account.address, 1n]),
+      d.state,
+      "TokenWithoutCode",
+      [assetOf("erc721", d.actors.stranger.account.address).token],
+    );
+  });
+
+  it("registers a token that answers ERC-165 only as what it says it is", async () => {
+    const card = await d.viem.deployContract("MintableERC721", [
+      "",
+      "",
+      "",
+      1,
+      { receiver: zeroAddress, fraction: 0n },
+      d.config.admin,
+      d.state.address,
+    ]);
+    const item = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, d.config.admin, d.state.address]);
+    for (const [token, own] of [
+      [card, "erc721"],
+      [item, "erc1155"],
+    ] as const) {
+      for (const standard of ["erc20", "erc721", "erc1155"] as const) {
+        if (standard === own) continue;
+        await d.viem.assertions.revertWithCustomErrorWithArgs(
+          d.state.write.registerAsset([STANDARD[standard], HERE, token.address, 1n]),
+          d.state,
+          "StandardMismatch",
+          [assetOf(own, token.address).token, STANDARD[standard]],
+        );
+      }
+      await d.register(own, token.address);
+    }
+  });
+
+  it("survives tokens that answer questions by burning gas or with a flood of bytes", async () => {
+    const burner = await d.viem.deployContract("GasBurner");
+    const bomb = await d.viem.deployContract("ReturnBomb", [1n << 20n, false]);
+    for (const { address } of [burner, bomb]) {
+      const { assetType } = await d.register("erc1155", address);
+      expect((await d.state.read.asset([HERE, BigInt(assetType)]))[0]).toBe(STANDARD.erc1155);
+    }
+  });
+});

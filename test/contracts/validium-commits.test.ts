@@ -1,0 +1,259 @@
+import { concat, encodeFunctionData, type Hex, keccak256, slice, toHex, zeroAddress, zeroHash } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { committeeHash } from "../../core/attestation.ts";
+import { type ValidiumBatchMessage, validiumBatchDigest } from "../../core/typed-data.ts";
+import { committedEvent } from "./fixture/batches.ts";
+import { attest, changeCommittee, signBatch } from "./fixture/committee.ts";
+import {
+  ascendingAccounts,
+  CHANGE_DELAY,
+  type Deployment,
+  type Member,
+  MODE,
+  openChain,
+  THRESHOLD,
+} from "./fixture/deployment.ts";
+
+const { fresh } = await openChain();
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const MEMBERS_END = 2 + 5 * 20;
+const SIGNATURE_BYTES = 65;
+
+describe("validium commits", () => {
+  let d: Deployment;
+  let message: ValidiumBatchMessage;
+  beforeEach(async () => {
+    d = await fresh();
+    const [batchRoot, dataHash] = [keccak256(toHex("root")), keccak256(toHex("data"))];
+    message = { batchNumber: 0, batchRoot, vaultCount: 1_000, dataHash, epoch: 0n };
+  });
+
+  const write = (attestation: Hex, change: Partial<ValidiumBatchMessage> = {}, account = d.actors.operator.account) => {
+    const { batchNumber, batchRoot, vaultCount, dataHash } = { ...message, ...change };
+    return d.state.write.commitValidiumBatch([BigInt(batchNumber), batchRoot, vaultCount, dataHash, attestation], {
+      account,
+    });
+  };
+  const refuses = async (
+    attestation: Hex,
+    error: "AttestationMalformed" | "CommitteeMismatch" | "SignersNotAscending" | "SignatureNotMembers",
+    args: unknown[],
+  ) => d.viem.assertions.revertWithCustomErrorWithArgs(write(attestation), d.state, error, args as never);
+  /** The parts of an honest attestation, to be put together otherwise. */
+  const parts = async (signers: readonly number[] = [0, 1, 2]) => {
+    const whole = (await attest(d, message, { signers, threshold: signers.length })).slice(2);
+    const head = whole.slice(0, MEMBERS_END * 2);
+    const rest = whole.slice(MEMBERS_END * 2);
+    const signatures = signers.map((_, i) => rest.slice(i * SIGNATURE_BYTES * 2, (i + 1) * SIGNATURE_BYTES * 2));
+    return { head, signatures };
+  };
+  const join = (head: string, signatures: readonly string[]): Hex => `0x${head}${signatures.join("")}`;
+  const member = (index: number): Member => {
+    const found = d.members[index];
+    if (found === undefined) throw new Error(`no member ${index}`);
+    return found;
+  };
+
+  it("takes a root that any three of the five have signed", async () => {
+    const choices = [
+      [0, 1, 2],
+      [0, 2, 4],
+      [2, 3, 4],
+    ];
+    for (const [batchNumber, signers] of choices.entries()) {
+      const attestation = await attest(d, { ...message, batchNumber }, { signers });
+      const { args } = await committedEvent(d, await write(attestation, { batchNumber }));
+      expect(args).toMatchObject({
+        mode: MODE.validium,
+        batchNumber: BigInt(batchNumber),
+        batchRoot: message.batchRoot,
+      });
+    }
+    expect(await d.state.read.batchCounts()).toEqual([3n, 0n]);
+  });
+
+  it("knows the committee by the core's hash", async () => {
+    const members = d.config.committee;
+    expect(await d.state.read.committee()).toEqual([committeeHash(0n, { threshold: THRESHOLD, members }), 0n]);
+  });
+
+  describe("refuses an attestation", () => {
+    it("whose signers do not ascend", async () => {
+      const { head, signatures } = await parts();
+      const [a = "", b = "", c = ""] = signatures;
+      await refuses(join(head, [b, a, c]), "SignersNotAscending", [1n]);
+      await refuses(join(head, [a, c, b]), "SignersNotAscending", [2n]);
+    });
+
+    it("with one member's signature twice", async () => {
+      const { head, signatures } = await parts();
+      const [a = "", b = ""] = signatures;
+      await refuses(join(head, [a, a, b]), "SignersNotAscending", [1n]);
+      await refuses(join(head, [a, b, b]), "SignersNotAscending", [2n]);
+    });
+
+    it("that signs as a member past the last", async () => {
+      const { head, signatures } = await parts();
+      const [a = "", b = "", c = ""] = signatures;
+      await refuses(join(head, [a, b, `05${c.slice(2)}`]), "SignersNotAscending", [2n]);
+    });
+
+    it("with a signature of somebody else", async () => {
+      const [foreign] = ascendingAccounts(1) as [Member];
+      const { head, signatures } = await parts();
+      const { r, vs } = await signBatch(d, foreign, message);
+      const forged = `02${r.slice(2)}${vs.slice(2)}`;
+      await refuses(join(head, [...signatures.slice(0, 2), forged]), "SignatureNotMembers", [member(2).address]);
+    });
+
+    it("with a member's signature in another member's name", async () => {
+      const { head, signatures } = await parts([0, 1, 3]);
+      const [a = "", b = "", c = ""] = signatures;
+      await refuses(join(`03${head.slice(2)}`, [a, b, `02${c.slice(2)}`]), "SignatureNotMembers", [member(2).address]);
+    });
+
+    it("in the high-s form of a signature, whose low-s form it takes", async () => {
+      const epoch = 1n;
+      const digest = validiumBatchDigest(d.settlement, { ...message, epoch });
+      const { account, r, parity } = keyThatSigns(BigInt(digest), HIGH_S);
+      await changeCommittee(d, [account.address], 1);
+      const attestation = (s: bigint, yParity: bigint): Hex => {
+        const vs = toHex((yParity << 255n) | s, { size: 32 });
+        return concat(["0x0101", account.address, "0x00", r, vs]);
+      };
+      await refuses(attestation(HIGH_S, parity), "SignatureNotMembers", [account.address]);
+      await write(attestation(ORDER - HIGH_S, 1n - parity));
+    });
+
+    it("with a signature of zeros", async () => {
+      const { head, signatures } = await parts();
+      await refuses(join(head, [...signatures.slice(0, 2), `02${"00".repeat(64)}`]), "SignatureNotMembers", [
+        member(2).address,
+      ]);
+    });
+
+    it("of another epoch, chain or contract", async () => {
+      const other = { ...d, settlement: { ...d.settlement, chainId: 31_338n } };
+      const elsewhere = { ...d, settlement: { ...d.settlement, contract: d.tokens.coin.address } };
+      const first: [Hex] = [member(0).address];
+      await refuses(await attest(d, { ...message, epoch: 1n }), "SignatureNotMembers", first);
+      await refuses(await attest(other, message), "SignatureNotMembers", first);
+      await refuses(await attest(elsewhere, message), "SignatureNotMembers", first);
+    });
+
+    it("of another batch number, root, count or data", async () => {
+      const otherHash = keccak256(toHex("other"));
+      const others = [{ batchNumber: 1 }, { batchRoot: otherHash }, { vaultCount: 999 }, { dataHash: otherHash }];
+      for (const other of others) {
+        await refuses(await attest(d, { ...message, ...other }), "SignatureNotMembers", [member(0).address]);
+      }
+    });
+
+    it("of another threshold or of other members", async () => {
+      await refuses(await attest(d, message, { signers: [0, 1], threshold: 2 }), "CommitteeMismatch", [0n]);
+      await refuses(await attest(d, message, { signers: [0, 1, 2, 3], threshold: 4 }), "CommitteeMismatch", [0n]);
+      const impostors = { ...d, members: ascendingAccounts(5) };
+      await refuses(await attest(impostors, message), "CommitteeMismatch", [0n]);
+      const fewer = { ...d, members: d.members.slice(0, 4) };
+      await refuses(await attest(fewer, message), "CommitteeMismatch", [0n]);
+    });
+
+    it("with no signature at all, under a threshold of none", async () => {
+      const { head } = await parts();
+      await refuses(join(`00${head.slice(2)}`, []), "CommitteeMismatch", [0n]);
+    });
+
+    it("that is empty, truncated or extended", async () => {
+      const { head, signatures } = await parts();
+      const whole = join(head, signatures);
+      const bytes = BigInt(whole.length / 2 - 1);
+      await refuses("0x", "AttestationMalformed", [0n]);
+      await refuses("0x03", "AttestationMalformed", [1n]);
+      await refuses(whole.slice(0, -2) as Hex, "AttestationMalformed", [bytes - 1n]);
+      await refuses(join(head, signatures.slice(0, 2)), "AttestationMalformed", [bytes - 65n]);
+      await refuses(`${whole}00`, "AttestationMalformed", [bytes + 1n]);
+      await refuses(join(head, [...signatures, signatures[2] ?? ""]), "AttestationMalformed", [bytes + 65n]);
+    });
+  });
+
+  it("refuses what no honest member would sign, though three have signed it", async () => {
+    const zeroRoot = { batchRoot: zeroHash };
+    await d.viem.assertions.revertWithCustomError(
+      write(await attest(d, { ...message, ...zeroRoot }), zeroRoot),
+      d.state,
+      "BatchRootZero",
+    );
+    const attestation = await attest(d, message);
+    for (const vaultCount of [0, 2 ** 20 + 1, 2 ** 32 - 1]) {
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        write(attestation, { vaultCount }),
+        d.state,
+        "VaultCountInvalid",
+        [vaultCount],
+      );
+    }
+    const largest = { vaultCount: 2 ** 20 };
+    await write(await attest(d, { ...message, ...largest }), largest);
+  });
+
+  it("takes a signed batch from nobody but the operator, and only as the next one", async () => {
+    const attestation = await attest(d, message);
+    await d.viem.assertions.revertWithCustomError(
+      write(attestation, {}, d.actors.stranger.account),
+      d.state,
+      "AccessControlUnauthorizedAccount",
+    );
+    await write(attestation);
+    await d.viem.assertions.revertWithCustomErrorWithArgs(write(attestation), d.state, "BatchNumberMismatch", [1n, 0n]);
+    const gap = { batchNumber: 2 };
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      write(await attest(d, { ...message, ...gap }), gap),
+      d.state,
+      "BatchNumberMismatch",
+      [1n, 2n],
+    );
+  });
+
+  it("may come from a contract: a signed root is no rollup data", async () => {
+    const multisig = await d.viem.deployContract("ContractOperator", [zeroAddress, "0x"]);
+    await d.state.write.scheduleOperator([multisig.address], { account: d.actors.admin.account });
+    await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
+    await d.state.write.activateOperator([multisig.address]);
+    const { batchRoot, vaultCount, dataHash } = message;
+    const payload = encodeFunctionData({
+      abi: d.state.abi,
+      functionName: "commitValidiumBatch",
+      args: [0n, batchRoot, vaultCount, dataHash, await attest(d, message)],
+    });
+    await multisig.write.forward([d.state.address, payload]);
+    expect(await d.state.read.batchCounts()).toEqual([1n, 0n]);
+  });
+});
+
+/** The smallest s above half of the order; it still fits the 255 bits of the compact form. */
+const HIGH_S = (ORDER >> 1n) + 1n;
+
+/** A key whose signature over the digest has exactly this s: with a nonce k, `s = (digest + r * key) / k`, solved for the key. */
+function keyThatSigns(digest: bigint, s: bigint) {
+  const nonce = BigInt(keccak256(toHex("a nonce")));
+  const point = privateKeyToAccount(toHex(nonce, { size: 32 })).publicKey;
+  const r = slice(point, 1, 33);
+  const key = (modulo(s * nonce - digest) * inverse(BigInt(r))) % ORDER;
+  return { account: privateKeyToAccount(toHex(key, { size: 32 })), r, parity: BigInt(slice(point, 64)) & 1n };
+}
+
+/** Modulo the prime order: a^(order - 2). */
+function inverse(a: bigint): bigint {
+  let result = 1n;
+  let power = a;
+  for (let rest = ORDER - 2n; rest > 0n; rest >>= 1n) {
+    if (rest & 1n) result = (result * power) % ORDER;
+    power = (power * power) % ORDER;
+  }
+  return result;
+}
+
+function modulo(a: bigint): bigint {
+  return ((a % ORDER) + ORDER) % ORDER;
+}
