@@ -71,7 +71,11 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     genReqId: requestId,
     requestTimeout: requestTimeoutSeconds * 1000,
     connectionTimeout: IDLE_CONNECTION_MS,
-    http: { connectionsCheckingInterval: Math.min(5000, requestTimeoutSeconds * 500) },
+    // Node swaps the two time-outs if the headers' one, 60 s by default, is the longer.
+    http: {
+      headersTimeout: requestTimeoutSeconds * 1000,
+      connectionsCheckingInterval: Math.min(5000, requestTimeoutSeconds * 500),
+    },
     bodyLimit: SMALL_BODY_BYTES,
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
     // Our own hook answers while closing, in the form of every other error.

@@ -1,7 +1,7 @@
 import type { FastifyRequest, FastifyServerOptions } from "fastify";
 
 /** API keys and JWTs, wherever they turn up. */
-const SECRETS = /\bmm_(test|live)_[A-Za-z0-9_-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]+/g;
+const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+/g;
 
 export interface LogOptions {
   readonly level: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";

@@ -1,0 +1,247 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import type { FastifyInstance } from "fastify";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openEngine } from "../../core/index.ts";
+import { shutDown } from "../../server/shutdown.ts";
+import { createWorld, entries, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
+
+async function listen(app: FastifyInstance): Promise<number> {
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const address = app.server.address();
+  if (address === null || typeof address === "string") throw new Error("not listening on a port");
+  return address.port;
+}
+
+/** One raw connection. `answer` resolves with the next whole answer. */
+class Wire {
+  readonly socket: Socket;
+  #received = "";
+
+  constructor(port: number) {
+    this.socket = connect(port, "127.0.0.1");
+    this.socket.setEncoding("latin1").on("data", (chunk) => {
+      this.#received += chunk;
+    });
+    this.socket.on("error", () => {});
+  }
+
+  write(bytes: string): this {
+    this.socket.write(bytes);
+    return this;
+  }
+
+  async answer(): Promise<{ status: number; head: string; body: string }> {
+    for (;;) {
+      const end = this.#received.indexOf("\r\n\r\n");
+      const head = this.#received.slice(0, end);
+      const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
+      if (end !== -1 && this.#received.length >= end + 4 + length) {
+        const body = this.#received.slice(end + 4, end + 4 + length);
+        this.#received = this.#received.slice(end + 4 + length);
+        return { status: Number(head.split(" ")[1]), head, body };
+      }
+      if (this.socket.closed) throw new Error(`closed after ${JSON.stringify(this.#received)}`);
+      await Promise.race([once(this.socket, "data"), once(this.socket, "close")]);
+    }
+  }
+}
+
+describe("over a real socket", () => {
+  let world: World;
+  let port: number;
+  const start = async (options: WorldOptions = {}) => {
+    world = await createWorld(options);
+    port = await listen(world.app);
+  };
+  afterEach(() => world[Symbol.asyncDispose]());
+
+  const mintRequest = () => {
+    const body = JSON.stringify({ users: [{ userId: world.users[0], mints: entries(world, 1) }] });
+    const head = `POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${world.key}\r\nContent-Type: application/json\r\n`;
+    return { head: `${head}Content-Length: ${body.length}\r\n\r\n`, body };
+  };
+
+  test("a shutdown finishes what runs, refuses what comes, and closes every connection", async () => {
+    await start();
+    const [running, idle] = [new Wire(port), new Wire(port)];
+    const { head, body } = mintRequest();
+    expect((await idle.write("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").answer()).status).toBe(200);
+    const arrived = once(world.app.server, "request");
+    running.write(head + body.slice(0, 50));
+    await arrived;
+    const done = shutDown(world.app);
+    await once(idle.socket, "close");
+    running.write(body.slice(50));
+    const { status, body: reply } = await running.answer();
+    expect(status).toBe(200);
+    expect(JSON.parse(reply).transactions).toHaveLength(3);
+    await done;
+    const late = new Wire(port);
+    const [error] = await once(late.socket, "error").catch((cause: unknown) => [cause]);
+    expect(error).toMatchObject({ code: "ECONNREFUSED" });
+    expect((await world.engine.transactions(world.applicationId)).data).toHaveLength(3);
+  });
+
+  test("while draining, a connection that is kept alive gets 503 and is told so by readiness", async () => {
+    await start();
+    const wire = new Wire(port);
+    world.app.drain();
+    const ready = await wire.write("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").answer();
+    expect([ready.status, JSON.parse(ready.body).code]).toEqual([503, "shutting_down"]);
+    const { head, body } = mintRequest();
+    const refused = await wire.write(head + body).answer();
+    expect([refused.status, JSON.parse(refused.body).code]).toEqual([503, "shutting_down"]);
+    expect(world.engine.openBatch("validium").vaultCount).toBe(0);
+  });
+
+  test("a connection that is busy past the deadline is cut", async () => {
+    await start();
+    const stuck = new Wire(port);
+    const arrived = once(world.app.server, "request");
+    stuck.write(mintRequest().head);
+    await arrived;
+    await shutDown(world.app, { deadlineMs: 50 });
+    expect(stuck.socket.closed || (await once(stuck.socket, "close"))).toBeTruthy();
+  });
+
+  test("a request that does not arrive in time is told so", async () => {
+    await start({ requestTimeoutSeconds: 0.2 });
+    const { status, head, body } = await new Wire(port).write(mintRequest().head).answer();
+    expect([status, JSON.parse(body).code]).toEqual([408, "request_timeout"]);
+    expect(head).toContain("application/problem+json");
+  });
+
+  test.each([
+    ["NONSENSE\r\n\r\n", 400, "malformed_request"],
+    [`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`, 431, "headers_too_large"],
+    [
+      "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+      400,
+      "malformed_request",
+    ],
+  ])("%.30j is answered in the form of every other error", async (bytes, expected, code) => {
+    await start();
+    const { status, body } = await new Wire(port).write(bytes).answer();
+    expect(status).toBe(expected);
+    expect(JSON.parse(body)).toMatchObject({ code, status: expected, requestId: expect.any(String) });
+  });
+
+  test("a caller who hangs up in the middle of a body harms nobody", async () => {
+    await start();
+    const rude = new Wire(port);
+    const arrived = once(world.app.server, "request");
+    rude.write(mintRequest().head);
+    await arrived;
+    rude.socket.destroy();
+    const { head, body } = mintRequest();
+    expect((await new Wire(port).write(head + body).answer()).status).toBe(200);
+  });
+});
+
+test("no secret is ever logged, wherever a caller puts it", async () => {
+  const lines: string[] = [];
+  const world = await createWorld({ log: { level: "trace", stream: { write: (line) => void lines.push(line) } } });
+  await using _ = world;
+  const raw = new URLSearchParams({
+    grant_type: "client_credentials",
+    client_id: world.keyId,
+    client_secret: world.key,
+  });
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const { body } = await world.send("POST", "/oauth/token", { key: null, raw: raw.toString(), headers: form });
+  const token: string = body.access_token;
+  const misplaced = [
+    world.send("GET", "/api/v1/assets"),
+    world.send("GET", "/api/v1/assets", { key: null, headers: { authorization: `Bearer ${token}` } }),
+    world.send("GET", `/api/v1/assets?api_key=${world.key}`, {}),
+    world.send("GET", `/api/v1/transactions/${world.key.slice(0, 80)}`),
+    world.app.inject({ url: `/${world.key}/${token}` }),
+    world.app.inject({ url: `/api/v1/users/%zz${world.key}` }),
+    world.send("POST", "/api/v1/users", { body: { ownerAddress: world.key, [world.key]: token } }),
+    world.send("POST", "/api/v1/mint", { raw: `{"${world.key}":${token}}` }),
+    world.send("GET", "/healthz", { headers: { "x-request-id": world.key.slice(0, 64) } }),
+  ];
+  await Promise.all(misplaced);
+  world.app.log.error({ err: new Error(`failed for ${world.key}`), headers: { "x-api-key": world.key } }, token);
+  const log = lines.join("");
+  expect(lines.length).toBeGreaterThan(10);
+  const secret = world.key.split("_")[3]?.slice(0, 20) ?? "";
+  expect(secret).toHaveLength(20);
+  for (const part of [secret, token.split(".")[1], token.split(".")[2]]) expect(log).not.toContain(part);
+  expect(log).toContain("[redacted]");
+});
+
+describe("the process", () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "mintmark-server-"));
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  const run = (environment: Record<string, string>): ChildProcess => {
+    const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("MINTMARK_"));
+    return spawn(process.execPath, [new URL("../../server/main.ts", import.meta.url).pathname], {
+      env: { ...Object.fromEntries(clean), ...environment },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  };
+
+  test("serves a store, ends in order on SIGTERM, and has logged no key", async () => {
+    const options = { store: folder, settlement: SETTLEMENT, environment: "sandbox" } as const;
+    let applicationId: string;
+    let key: string;
+    {
+      await using engine = await openEngine(options);
+      ({ applicationId } = await engine.createApplication({ name: "Only" }));
+      key = (await engine.issueKey(applicationId)).secret;
+    }
+    const child = run({
+      MINTMARK_STORE: folder,
+      MINTMARK_ENVIRONMENT: "sandbox",
+      MINTMARK_CHAIN_ID: String(SETTLEMENT.chainId),
+      MINTMARK_CONTRACT: SETTLEMENT.contract,
+      MINTMARK_PORT: "0",
+    });
+    if (child.stdout === null || child.stderr === null) throw new Error("no pipes");
+    const errors = text(child.stderr);
+    const log: string[] = [];
+    const address = await new Promise<string>((resolve, reject) => {
+      child.on("exit", (code) => reject(new Error(`ended with ${code}: ${log.join("\n")}`)));
+      createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
+        log.push(line);
+        const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
+        if (found) resolve(found);
+      });
+    });
+    const ended = once(child, "close");
+    const headers = { "X-API-KEY": key, "content-type": "application/json" };
+    const body = JSON.stringify({ ownerAddress: `0x${"12".repeat(20)}` });
+    const created = await fetch(`${address}/api/v1/users`, { method: "POST", headers, body });
+    expect(created.status).toBe(201);
+    const { userId } = (await created.json()) as { userId: string };
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+    expect(await errors).toBe("");
+    expect(log.join("\n")).toContain('"msg":"shutting down"');
+    expect(log.join("\n")).not.toContain(key.split("_")[3]);
+    await using engine = await openEngine(options);
+    expect((await engine.user(applicationId, userId)).userId).toBe(userId);
+  });
+
+  test("does not start with settings that are wrong, and names them", async () => {
+    const child = run({ MINTMARK_STORE: folder, MINTMARK_PORT: "http" });
+    if (child.stderr === null) throw new Error("no pipe");
+    const [errors, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
+    expect(code).toBe(1);
+    for (const name of ["MINTMARK_ENVIRONMENT", "MINTMARK_CHAIN_ID", "MINTMARK_CONTRACT", "MINTMARK_PORT"]) {
+      expect(errors).toContain(name);
+    }
+  });
+});
