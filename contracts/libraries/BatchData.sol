@@ -5,7 +5,8 @@ import {Standard} from "../interfaces/IStateCommitment.sol";
 
 /// @title From a batch's data to its Merkle root.
 /// @notice Decodes the grammar of docs/protocol.md 4 straight from calldata, hashing each vault's leaf as it goes, then folds the leaves.
-/// Assembly, because a batch's price is this loop: about 130 gas a leaf and 95 a node.
+/// Assembly, because a batch's price is this loop: about 130 gas a leaf and 85 a node. Unchecked: every number here is at most a length of
+/// calldata, a count below 2^24, or masked.
 library BatchData {
     enum Fault {
         Version,
@@ -57,16 +58,18 @@ library BatchData {
     /// @return chainIds The chain of each.
     /// @return assetTypes The StarkEx asset type of each.
     function assets(bytes calldata data) internal pure returns (uint64[] memory chainIds, uint256[] memory assetTypes) {
-        if (data.length < 5) revert BatchDataInvalid(Fault.Truncated, data.length);
-        if (data[0] != 0x01) revert BatchDataInvalid(Fault.Version, 0);
-        uint256 count = uint16(bytes2(data[1:3]));
-        if (data.length < 5 + count * DICTIONARY_ASSET) revert BatchDataInvalid(Fault.Truncated, data.length);
-        chainIds = new uint64[](count);
-        assetTypes = new uint256[](count);
-        for (uint256 i; i < count; ++i) {
-            uint256 at = 3 + i * DICTIONARY_ASSET;
-            chainIds[i] = uint64(bytes8(data[at:at + 8]));
-            assetTypes[i] = uint256(bytes32(data[at + 8:at + DICTIONARY_ASSET]));
+        unchecked {
+            if (data.length < 5) revert BatchDataInvalid(Fault.Truncated, data.length);
+            if (_word(data, 0) >> 248 != 1) revert BatchDataInvalid(Fault.Version, 0);
+            uint256 count = _word(data, 1) >> 240;
+            if (data.length < 5 + count * DICTIONARY_ASSET) revert BatchDataInvalid(Fault.Truncated, data.length);
+            chainIds = new uint64[](count);
+            assetTypes = new uint256[](count);
+            for (uint256 i; i < count; ++i) {
+                uint256 place = 3 + i * DICTIONARY_ASSET;
+                chainIds[i] = uint64(_word(data, place) >> 192);
+                assetTypes[i] = _word(data, place + 8);
+            }
         }
     }
 
@@ -83,47 +86,59 @@ library BatchData {
         Standard[] memory standards,
         uint256 maxVaults
     ) internal pure returns (bytes32 batchRoot, uint256 vaultCount) {
-        Run memory run;
-        uint256 leaves;
-        uint256 cursor = _readOwners(data, 3 + chainIds.length * DICTIONARY_ASSET, run);
-        (run.template, leaves) = _workspace();
-        while (cursor < data.length) {
-            uint256 asset;
-            (asset, cursor) = _readRun(data, cursor, run);
-            if (vaultCount + run.length > maxVaults) revert BatchDataInvalid(Fault.TooManyVaults, cursor);
-            uint256 target = leaves + 32 * vaultCount;
-            if (asset != VOID_RUN) {
-                if (asset >= chainIds.length) revert BatchDataInvalid(Fault.AssetIndex, cursor);
-                _checkForms(standards[asset], run, cursor);
-                _startTemplate(run, chainIds[asset], assetTypes[asset]);
-                cursor = _hashRun(data, cursor, run, firstVaultId + vaultCount, target);
-            } else {
-                _zero(target, run.length);
+        unchecked {
+            Run memory run;
+            uint256 leaves;
+            uint256 cursor = _readOwners(data, 3 + chainIds.length * DICTIONARY_ASSET, run);
+            (run.template, leaves) = _workspace();
+            while (cursor < data.length) {
+                uint256 asset;
+                (asset, cursor) = _readRun(data, cursor, run);
+                if (vaultCount + run.length > maxVaults) revert BatchDataInvalid(Fault.TooManyVaults, cursor);
+                uint256 target = leaves + 32 * vaultCount;
+                if (asset != VOID_RUN) {
+                    if (asset >= chainIds.length) revert BatchDataInvalid(Fault.AssetIndex, cursor);
+                    _checkForms(standards[asset], run, cursor);
+                    _startTemplate(run, chainIds[asset], assetTypes[asset]);
+                    cursor = _hashRun(data, cursor, run, firstVaultId + vaultCount, target);
+                } else {
+                    _zero(target, run.length);
+                }
+                vaultCount += run.length;
             }
-            vaultCount += run.length;
+            if (cursor != data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
+            batchRoot = _fold(leaves, vaultCount);
         }
-        if (cursor != data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
-        batchRoot = _fold(leaves, vaultCount);
+    }
+
+    /// @dev 32 bytes from `cursor` on. Past the end of calldata they are zeros, past the end of `data` anything: whoever reads there is
+    /// refused when the cursor is compared with the end.
+    function _word(bytes calldata data, uint256 cursor) private pure returns (uint256 word) {
+        assembly ("memory-safe") {
+            word := calldataload(add(data.offset, cursor))
+        }
     }
 
     function _readOwners(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
-        uint256 count = uint16(bytes2(data[cursor:cursor + 2]));
-        cursor += 2;
-        uint256 end = cursor + count * DICTIONARY_OWNER;
-        if (end >= data.length) revert BatchDataInvalid(end == data.length ? Fault.Empty : Fault.Truncated, data.length);
-        run.ownerCount = count;
-        assembly ("memory-safe") {
-            let to := mload(0x40)
-            mstore(add(run, 0x100), to)
-            let from := add(data.offset, cursor)
-            let limit := add(data.offset, end)
-            for {} lt(from, limit) { from := add(from, 20) } {
-                mstore(to, shr(96, calldataload(from)))
-                to := add(to, 32)
+        unchecked {
+            uint256 count = _word(data, cursor) >> 240;
+            cursor += 2;
+            uint256 end = cursor + count * DICTIONARY_OWNER;
+            if (end >= data.length) revert BatchDataInvalid(end == data.length ? Fault.Empty : Fault.Truncated, data.length);
+            run.ownerCount = count;
+            assembly ("memory-safe") {
+                let to := mload(0x40)
+                mstore(add(run, 0x100), to)
+                let from := add(data.offset, cursor)
+                let limit := add(data.offset, end)
+                for {} lt(from, limit) { from := add(from, 20) } {
+                    mstore(to, shr(96, calldataload(from)))
+                    to := add(to, 32)
+                }
+                mstore(0x40, to)
             }
-            mstore(0x40, to)
+            return end;
         }
-        return end;
     }
 
     /// @dev Room past the free memory pointer that stays unallocated: the template of a leaf's preimage, then the leaves. Nothing else
@@ -136,51 +151,52 @@ library BatchData {
     }
 
     function _readRun(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256 asset, uint256 next) {
-        if (cursor + 6 > data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
-        uint256 head = uint48(bytes6(data[cursor:cursor + 6]));
-        asset = head >> 32;
-        if (asset == VOID_RUN) {
-            run.length = (head >> 8) & 0xffffff;
-            next = cursor + 5;
-        } else {
-            run.length = head & 0xffffff;
-            run.ownerForm = (head >> 24) & 3;
-            run.blobForm = (head >> 26) & 3;
-            run.amountBytes = (head >> 28) & 0xf;
-            next = _readRunOptions(data, cursor + 6, run);
+        unchecked {
+            uint256 head = _word(data, cursor) >> 208;
+            asset = head >> 32;
+            if (asset == VOID_RUN) {
+                run.length = (head >> 8) & 0xffffff;
+                next = cursor + 5;
+            } else {
+                run.length = head & 0xffffff;
+                run.ownerForm = (head >> 24) & 3;
+                run.blobForm = (head >> 26) & 3;
+                run.amountBytes = (head >> 28) & 0xf;
+                next = _readRunOptions(data, cursor + 6, run);
+            }
+            if (next > data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
+            if (run.length == 0) revert BatchDataInvalid(Fault.Empty, cursor);
         }
-        if (run.length == 0) revert BatchDataInvalid(Fault.Empty, cursor);
     }
 
     function _readRunOptions(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
-        if (run.ownerForm == 3) {
-            if (cursor + 2 > data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
-            uint256 index = uint16(bytes2(data[cursor:cursor + 2]));
-            if (index >= run.ownerCount) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
-            uint256 owners = run.owners;
-            uint256 owner;
-            assembly ("memory-safe") {
-                owner := mload(add(owners, shl(5, index)))
+        unchecked {
+            if (run.ownerForm == 3) {
+                uint256 index = _word(data, cursor) >> 240;
+                if (index >= run.ownerCount) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
+                uint256 owners = run.owners;
+                uint256 owner;
+                assembly ("memory-safe") {
+                    owner := mload(add(owners, shl(5, index)))
+                }
+                run.owner = owner;
+                run.ownerIndex = index;
+                cursor += 2;
             }
-            run.owner = owner;
-            run.ownerIndex = index;
-            cursor += 2;
+            run.blobLength = 0;
+            if (run.blobForm == 0) return cursor;
+            uint256 digits = _word(data, cursor) >> 248;
+            run.blobLength = digits;
+            cursor += 1;
+            if (run.blobForm == 1) return cursor;
+            if (digits == 0 || digits > 32) revert BatchDataInvalid(Fault.Digits, cursor);
+            if (run.blobForm == 2) return cursor;
+            uint256 bytes_ = (digits + 1) / 2;
+            uint256 packed = _word(data, cursor) >> (256 - 8 * bytes_);
+            if (!_isDecimal(packed, digits)) revert BatchDataInvalid(Fault.Digits, cursor);
+            run.text = _expand(packed, digits);
+            return cursor + bytes_;
         }
-        run.blobLength = 0;
-        if (run.blobForm == 0) return cursor;
-        if (cursor + 1 > data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
-        uint256 digits = uint8(data[cursor]);
-        run.blobLength = digits;
-        cursor += 1;
-        if (run.blobForm == 1) return cursor;
-        if (digits == 0 || digits > 32) revert BatchDataInvalid(Fault.Digits, cursor);
-        if (run.blobForm == 2) return cursor;
-        uint256 bytes_ = (digits + 1) / 2;
-        if (cursor + bytes_ > data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
-        uint256 packed = uint256(bytes32(data[cursor:cursor + bytes_])) >> (256 - 8 * bytes_);
-        if (!_isDecimal(packed, digits)) revert BatchDataInvalid(Fault.Digits, cursor);
-        run.text = _expand(packed, digits);
-        return cursor + bytes_;
     }
 
     function _checkForms(Standard standard, Run memory run, uint256 cursor) private pure {
@@ -221,10 +237,12 @@ library BatchData {
 
     /// @dev The first text of a consecutive run: decimal digits only, and no leading zero, so that it can be counted up.
     function _isDecimal(uint256 packed, uint256 digits) private pure returns (bool) {
-        for (uint256 i; i < digits; ++i) {
-            if ((packed >> (4 * i)) & 0xf > 9) return false;
+        unchecked {
+            for (uint256 i; i < digits; ++i) {
+                if ((packed >> (4 * i)) & 0xf > 9) return false;
+            }
+            return packed >> (4 * digits) == 0 && (digits == 1 || packed >> (4 * (digits - 1)) != 0);
         }
-        return packed >> (4 * digits) == 0 && (digits == 1 || packed >> (4 * (digits - 1)) != 0);
     }
 
     /// @dev Hashes the run's leaves to `target` and returns the cursor behind its records. Reading past the end of calldata gives zeros
@@ -243,164 +261,169 @@ library BatchData {
     /// nothing here branches that need not: faults are gathered and looked at behind the run, since a bad record only makes a leaf that
     /// is thrown away with the transaction.
     function _hashSingles(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
-        // The owner of a record: the word at the cursor shifted to its address, or to its index in a table.
-        uint256 ownerForm = run.ownerForm;
-        uint256 ownerBytes = ownerForm == 0 ? 20 : ownerForm == 3 ? 0 : ownerForm;
-        uint256 table = ownerForm == 0 ? 0 : run.owners;
-        uint256 last = run.ownerCount - (ownerForm == 0 ? 0 : 1);
-        if (ownerForm == 3) {
-            table += 32 * run.ownerIndex;
-            last = 0;
-        }
-        // Packed digits: 256 less 8 for an odd number, whose front nibble is none. 0 for raw blobs.
-        uint256 packed = run.blobForm == 2 ? 256 - 8 * (run.blobLength & 1) : 0;
-        uint256 stride = ownerBytes + (packed == 0 ? run.blobLength : (run.blobLength + 1) / 2);
-        uint256 ownerShift = 256 - 8 * ownerBytes;
-        uint256 bad;
-        assembly ("memory-safe") {
-            let template := mload(add(run, 0x160))
-            let size := add(77, mload(add(run, 0x80)))
-            let limit := add(target, shl(5, mload(run)))
-            let from := add(data.offset, cursor)
-            // vaultId(8) ‖ chainId(8)
-            let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
-            for {} lt(target, limit) {} {
-                let owner := shr(ownerShift, calldataload(from))
-                if table {
-                    bad := or(bad, gt(owner, last))
-                    owner := mload(add(table, shl(5, owner)))
-                }
-                mstore(add(template, 5), owner)
-                let text := calldataload(add(from, ownerBytes))
-                if packed {
-                    text := shr(224, text)
-                    text := and(or(text, shl(16, text)), 0x0000ffff0000ffff)
-                    text := and(or(text, shl(8, text)), 0x00ff00ff00ff00ff)
-                    text := shl(192, and(or(text, shl(4, text)), 0x0f0f0f0f0f0f0f0f))
-                    bad := or(bad, shr(packed, text))
-                    text := shl(sub(256, packed), add(text, shl(192, 0x3030303030303030)))
-                }
-                mstore(add(template, 77), text)
-                mstore(sub(template, 15), place)
-                mstore(target, keccak256(template, size))
-                target := add(target, 32)
-                from := add(from, stride)
-                place := add(place, 0x10000000000000000)
+        unchecked {
+            // The owner of a record: the word at the cursor shifted to its address, or to its index in a table.
+            uint256 ownerForm = run.ownerForm;
+            uint256 ownerBytes = ownerForm == 0 ? 20 : ownerForm == 3 ? 0 : ownerForm;
+            uint256 table = ownerForm == 0 ? 0 : run.owners;
+            uint256 last = run.ownerCount - (ownerForm == 0 ? 0 : 1);
+            if (ownerForm != 0 && run.ownerCount == 0) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
+            if (ownerForm == 3) {
+                table += 32 * run.ownerIndex;
+                last = 0;
             }
-            cursor := sub(from, data.offset)
+            // Packed digits: 256 less 8 for an odd number, whose front nibble is none. 0 for raw blobs.
+            uint256 packed = run.blobForm == 2 ? 256 - 8 * (run.blobLength & 1) : 0;
+            uint256 stride = ownerBytes + (packed == 0 ? run.blobLength : (run.blobLength + 1) / 2);
+            uint256 ownerShift = 256 - 8 * ownerBytes;
+            uint256 bad;
+            assembly ("memory-safe") {
+                let template := mload(add(run, 0x160))
+                let size := add(77, mload(add(run, 0x80)))
+                let limit := add(target, shl(5, mload(run)))
+                let from := add(data.offset, cursor)
+                // vaultId(8) ‖ chainId(8)
+                let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
+                for {} lt(target, limit) {} {
+                    let owner := shr(ownerShift, calldataload(from))
+                    if table {
+                        bad := or(bad, gt(owner, last))
+                        owner := mload(add(table, shl(5, owner)))
+                    }
+                    mstore(add(template, 5), owner)
+                    let text := calldataload(add(from, ownerBytes))
+                    if packed {
+                        text := shr(224, text)
+                        text := and(or(text, shl(16, text)), 0x0000ffff0000ffff)
+                        text := and(or(text, shl(8, text)), 0x00ff00ff00ff00ff)
+                        text := shl(192, and(or(text, shl(4, text)), 0x0f0f0f0f0f0f0f0f))
+                        bad := or(bad, shr(packed, text))
+                        text := shl(sub(256, packed), add(text, shl(192, 0x3030303030303030)))
+                    }
+                    mstore(add(template, 77), text)
+                    mstore(sub(template, 15), place)
+                    mstore(target, keccak256(template, size))
+                    target := add(target, 32)
+                    from := add(from, stride)
+                    place := add(place, 0x10000000000000000)
+                }
+                cursor := sub(from, data.offset)
+            }
+            if (bad != 0) revert BatchDataInvalid(Fault.Record, cursor);
+            if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
+            return cursor;
         }
-        if (bad != 0) revert BatchDataInvalid(Fault.Record, cursor);
-        if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
-        return cursor;
     }
 
     /// @dev Everything else: amounts, long or uneven blobs.
     function _hashAny(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
-        for (uint256 i; i < run.length; ++i) {
-            if (run.ownerForm != 3) cursor = _readOwner(data, cursor, run);
-            if (run.amountBytes != 0) cursor = _readAmount(data, cursor, run);
-            uint256 length;
-            (length, cursor) = _readBlob(data, cursor, run);
-            if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
-            uint256 template = run.template;
-            assembly ("memory-safe") {
-                mstore(sub(template, 23), add(vaultId, i))
-                mstore(add(target, shl(5, i)), keccak256(template, add(77, length)))
+        unchecked {
+            for (uint256 i; i < run.length; ++i) {
+                if (run.ownerForm != 3) cursor = _readOwner(data, cursor, run);
+                if (run.amountBytes != 0) cursor = _readAmount(data, cursor, run);
+                uint256 length;
+                (length, cursor) = _readBlob(data, cursor, run);
+                if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
+                uint256 template = run.template;
+                assembly ("memory-safe") {
+                    mstore(sub(template, 23), add(vaultId, i))
+                    mstore(add(target, shl(5, i)), keccak256(template, add(77, length)))
+                }
             }
+            return cursor;
         }
-        return cursor;
     }
 
     function _readOwner(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
-        uint256 form = run.ownerForm;
-        uint256 index;
-        uint256 word;
-        assembly ("memory-safe") {
-            word := calldataload(add(data.offset, cursor))
-        }
-        if (form == 0) {
-            word >>= 96;
-            cursor += 20;
-        } else {
-            index = word >> (256 - 8 * form);
-            if (index >= run.ownerCount) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
-            uint256 owners = run.owners;
-            assembly ("memory-safe") {
-                word := mload(add(owners, shl(5, index)))
+        unchecked {
+            uint256 form = run.ownerForm;
+            uint256 index;
+            uint256 word = _word(data, cursor);
+            if (form == 0) {
+                word >>= 96;
+                cursor += 20;
+            } else {
+                index = word >> (256 - 8 * form);
+                if (index >= run.ownerCount) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
+                uint256 owners = run.owners;
+                assembly ("memory-safe") {
+                    word := mload(add(owners, shl(5, index)))
+                }
+                cursor += form;
             }
-            cursor += form;
+            uint256 template = run.template;
+            uint256 chainId = run.chainId;
+            assembly ("memory-safe") {
+                mstore(add(template, 5), or(chainId, word))
+            }
+            return cursor;
         }
-        uint256 template = run.template;
-        uint256 chainId = run.chainId;
-        assembly ("memory-safe") {
-            mstore(add(template, 5), or(chainId, word))
-        }
-        return cursor;
     }
 
     /// @dev The amount's word also covers the blob's first bytes, so it is written before them.
     function _readAmount(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
-        uint256 width = run.amountBytes;
-        uint256 template = run.template;
-        uint256 amount;
-        assembly ("memory-safe") {
-            amount := shr(sub(256, shl(3, width)), calldataload(add(data.offset, cursor)))
-            mstore(add(template, 69), shl(192, amount))
+        unchecked {
+            uint256 width = run.amountBytes;
+            uint256 template = run.template;
+            uint256 amount;
+            assembly ("memory-safe") {
+                amount := shr(sub(256, shl(3, width)), calldataload(add(data.offset, cursor)))
+                mstore(add(template, 69), shl(192, amount))
+            }
+            if (amount == 0 || amount > uint64(type(int64).max)) revert BatchDataInvalid(Fault.Amount, cursor);
+            return cursor + width;
         }
-        if (amount == 0 || amount > uint64(type(int64).max)) revert BatchDataInvalid(Fault.Amount, cursor);
-        return cursor + width;
     }
 
     function _readBlob(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256 length, uint256 next) {
-        uint256 form = run.blobForm;
-        if (form == 0) return (0, cursor);
-        uint256 template = run.template;
-        length = run.blobLength;
-        if (form == 1) {
-            if (length == 0) {
-                assembly ("memory-safe") {
-                    length := byte(0, calldataload(add(data.offset, cursor)))
+        unchecked {
+            uint256 form = run.blobForm;
+            if (form == 0) return (0, cursor);
+            uint256 template = run.template;
+            length = run.blobLength;
+            if (form == 1) {
+                if (length == 0) {
+                    length = _word(data, cursor) >> 248;
+                    if (length == 0) revert BatchDataInvalid(Fault.BlobLength, cursor);
+                    ++cursor;
                 }
-                if (length == 0) revert BatchDataInvalid(Fault.BlobLength, cursor);
-                ++cursor;
+                assembly ("memory-safe") {
+                    calldatacopy(add(template, 77), add(data.offset, cursor), length)
+                }
+                return (length, cursor + length);
+            }
+            uint256 text;
+            if (form == 2) {
+                uint256 width = (length + 1) / 2;
+                uint256 packed = _word(data, cursor) >> (256 - 8 * width);
+                if (packed >> (4 * length) != 0) revert BatchDataInvalid(Fault.Digits, cursor);
+                text = _expand(packed, length);
+                next = cursor + width;
+            } else {
+                text = run.text;
+                if (text == 0) revert BatchDataInvalid(Fault.Range, cursor);
+                run.text = _successor(text, length);
+                next = cursor;
             }
             assembly ("memory-safe") {
-                calldatacopy(add(template, 77), add(data.offset, cursor), length)
+                mstore(add(template, 77), text)
             }
-            return (length, cursor + length);
-        }
-        uint256 text;
-        if (form == 2) {
-            uint256 width = (length + 1) / 2;
-            uint256 packed;
-            assembly ("memory-safe") {
-                packed := shr(sub(256, shl(3, width)), calldataload(add(data.offset, cursor)))
-            }
-            if (packed >> (4 * length) != 0) revert BatchDataInvalid(Fault.Digits, cursor);
-            text = _expand(packed, length);
-            next = cursor + width;
-        } else {
-            text = run.text;
-            if (text == 0) revert BatchDataInvalid(Fault.Range, cursor);
-            run.text = _successor(text, length);
-            next = cursor;
-        }
-        assembly ("memory-safe") {
-            mstore(add(template, 77), text)
         }
     }
 
     /// @dev The text one higher; 0 when that takes one digit more.
     function _successor(uint256 text, uint256 digits) private pure returns (uint256) {
-        uint256 place = 256 - 8 * digits;
-        while (true) {
-            text += 1 << place;
-            if ((text >> place) & 0xff != 0x3a) return text;
-            text -= 10 << place;
-            place += 8;
-            if (place == 256) return 0;
+        unchecked {
+            uint256 place = 256 - 8 * digits;
+            while (true) {
+                text += 1 << place;
+                if ((text >> place) & 0xff != 0x3a) return text;
+                text -= 10 << place;
+                place += 8;
+                if (place == 256) return 0;
+            }
+            return 0;
         }
-        return 0;
     }
 
     /// @dev The tight loop for consecutive ids of one owner: two words change from leaf to leaf.
