@@ -1,0 +1,28 @@
+/**
+ * `npm start`: a local chain, contracts, an engine, a demo application and the HTTP server, until Ctrl-C. Every start is a fresh one.
+ * Environment: MINTMARK_PORT (3000), MINTMARK_CHAIN_PORT (8545), MINTMARK_SANDBOX (folder, .mintmark/sandbox).
+ */
+import { startSandbox } from "./sandbox/sandbox.ts";
+import { screen } from "./sandbox/screen.ts";
+import { stopSignal } from "./sandbox/signal.ts";
+
+const note = (line: string) => process.stderr.write(`${line}\n`);
+
+try {
+  const sandbox = await startSandbox({
+    folder: process.env.MINTMARK_SANDBOX ?? ".mintmark/sandbox",
+    port: Number(process.env.MINTMARK_PORT ?? 3000),
+    chainPort: Number(process.env.MINTMARK_CHAIN_PORT ?? 8545),
+    onProgress: (step) => note(`… ${step}`),
+    onError: (error) => note(`settlement: ${error instanceof Error ? error.message : String(error)}; trying again`),
+  });
+  process.stdout.write(screen(sandbox.description));
+  await stopSignal();
+  note("stopping");
+  await sandbox.stop();
+  // Everything of ours is closed; the simulated chain keeps idle handles.
+  process.exit(0);
+} catch (error) {
+  note(error instanceof Error ? error.message : String(error));
+  process.exit(1);
+}

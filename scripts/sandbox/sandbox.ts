@@ -1,0 +1,189 @@
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { Level } from "level";
+import { createPublicClient, http } from "viem";
+import { collectAttestations } from "../../core/committee/collector.ts";
+import { CommitteeMember } from "../../core/committee/member.ts";
+import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index.ts";
+import { connectL1 } from "../../core/l1/connect.ts";
+import { Settler } from "../../core/settlement/settler.ts";
+import { buildServer } from "../../server/app.ts";
+import { shutDown } from "../../server/shutdown.ts";
+import { deploy } from "../deploy/deploy.ts";
+import { type Deployer, lower } from "../deploy/deployer.ts";
+import { type Deployment, recordPath } from "../deploy/record.ts";
+import type { TokenConfig } from "../deploy/token.ts";
+import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "./accounts.ts";
+import { compileContracts, startChain } from "./chain.ts";
+import { lockFolder } from "./lock.ts";
+import { freePort } from "./port.ts";
+
+export interface SandboxOptions {
+  /** Replaced at every start: the chain is in memory, so nothing in it could be resumed. */
+  readonly folder: string;
+  /** Wanted ports on 127.0.0.1; the next free ones are taken. 0: any. */
+  readonly port: number;
+  readonly chainPort: number;
+  readonly onProgress?: (step: string) => void;
+  readonly onError?: (error: unknown) => void;
+}
+
+/** What a client needs to use a running sandbox; written to `sandbox.json` in its folder. Keys are of the test chain only. */
+export interface SandboxDescription {
+  readonly api: string;
+  readonly rpcUrl: string;
+  readonly contract: `0x${string}`;
+  readonly apiKey: string;
+  readonly applicationId: Uuid;
+  readonly users: readonly { readonly name: string; readonly userId: Uuid; readonly ownerAddress: `0x${string}` }[];
+  readonly assets: readonly Pick<Asset, "assetId" | "standard" | "contractAddress" | "symbol" | "decimals">[];
+  readonly pid: number;
+}
+
+export interface Sandbox {
+  readonly description: SandboxDescription;
+  readonly engine: Engine;
+  stop(): Promise<void>;
+}
+
+const TOKENS: readonly TokenConfig[] = [
+  // 1 unit at the engine is 10^9 of the token's 10^18 base units, so that 2^63 units hold nine billion tokens.
+  { standard: "erc20", name: "Loyalty Points", symbol: "PTS", quantum: 1_000_000_000n, admin: ADMIN.address },
+  { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address },
+  { standard: "erc1155", name: "Potions", symbol: "PTN", admin: ADMIN.address },
+];
+/** Long enough to see a vault wait, short enough for a newcomer. */
+const MATURITY_SECONDS = 3n;
+
+/** Starts everything in this process, in the order in which each part needs the one before. What has started is stopped when a later part fails. */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { onProgress = () => {} } = options;
+  await using stack = new AsyncDisposableStack();
+  const folder = resolve(options.folder);
+  stack.defer(await lockFolder(folder));
+  for (const name of ["engine", "committee", "deployments"])
+    await rm(resolve(folder, name), { recursive: true, force: true });
+
+  onProgress("compiling contracts (the first time takes half a minute)");
+  await compileContracts();
+  onProgress("starting the local chain");
+  const chain = await startChain("local", options.chainPort);
+  stack.defer(() => chain.stop());
+  const deployment = await deployTo(chain.rpcUrl, folder, onProgress);
+
+  onProgress("opening the engine");
+  const l1 = await connectL1({
+    rpc: chain.rpcUrl,
+    contract: deployment.settlement.address,
+    account: OPERATOR,
+    finality: { confirmations: 2n },
+    pollingMs: 100,
+  });
+  const engine = await openEngine({
+    store: resolve(folder, "engine"),
+    settlement: l1.settlement,
+    environment: "sandbox",
+    verifySignature: l1.verifySignature.bind(l1),
+  });
+  stack.defer(() => engine.close());
+  const facts = await seed(engine, deployment);
+
+  const members = await openMembers(folder, l1);
+  for (const member of members) stack.defer(() => member.close());
+  const settler = new Settler({
+    engine,
+    l1,
+    committee: collectAttestations({ members, threshold: THRESHOLD, l1 }),
+    fromBlock: deployment.settlement.deployedAtBlock,
+    sealing: { maxAgeMs: 1_500 },
+    intervalMs: 500,
+    ...(options.onError && { onError: options.onError }),
+  });
+  const stopping = new AbortController();
+  const settling = settler.run(stopping.signal);
+  stack.defer(async () => {
+    stopping.abort();
+    await settling;
+  });
+
+  onProgress("starting the HTTP server");
+  const app = await buildServer({ engine });
+  const port = await freePort(options.port);
+  await app.listen({ host: "127.0.0.1", port });
+  stack.defer(() => shutDown(app));
+
+  const description = {
+    api: `http://127.0.0.1:${port}`,
+    rpcUrl: chain.rpcUrl,
+    contract: deployment.settlement.address,
+    ...facts,
+    pid: process.pid,
+  };
+  const descriptionFile = resolve(folder, "sandbox.json");
+  await writeFile(descriptionFile, `${JSON.stringify(description, null, 2)}\n`, { mode: 0o600 });
+  stack.defer(() => rm(descriptionFile, { force: true }));
+  const running = stack.move();
+  return { description, engine, stop: () => running.disposeAsync() };
+}
+
+async function deployTo(rpcUrl: string, folder: string, onProgress: (step: string) => void): Promise<Deployment> {
+  const transport = http(rpcUrl);
+  const client = createPublicClient({ transport, pollingInterval: 50 });
+  const by: Deployer = { account: ADMIN, client, transport, chainId: await client.getChainId() };
+  return deploy(by, {
+    record: recordPath(resolve(folder, "deployments"), by.chainId),
+    settlement: {
+      admin: ADMIN.address,
+      guardian: GUARDIAN.address,
+      operator: OPERATOR.address,
+      committee: COMMITTEE.map(({ address }) => address),
+      threshold: THRESHOLD,
+      changeDelay: 60n,
+      maturity: MATURITY_SECONDS,
+    },
+    tokens: TOKENS,
+    onProgress,
+  });
+}
+
+/** The demo application: a key, the users, and one asset of each standard, whitelisted, registered and enabled. */
+async function seed(engine: Engine, { tokens, chainId }: Deployment) {
+  const { applicationId } = await engine.createApplication({ name: "Demo" });
+  const { secret: apiKey } = await engine.issueKey(applicationId);
+  const users: SandboxDescription["users"][number][] = [];
+  for (const { name, userId, owner } of USERS) {
+    const ownerAddress = lower(owner.address);
+    await engine.createUser(applicationId, { userId, ownerAddress });
+    users.push({ name, userId, ownerAddress });
+  }
+  const assets: SandboxDescription["assets"][number][] = [];
+  for (const { standard, address, name, symbol, quantum, blobScheme, minterLocked } of tokens) {
+    const { assetId } = await engine.addAsset({
+      standard,
+      chainId: BigInt(chainId),
+      contractAddress: address,
+      quantum,
+      name,
+      symbol,
+      decimals: standard === "erc20" ? 18 : 0,
+      blobScheme,
+    });
+    await engine.whitelistAsset(assetId, true);
+    await engine.markAssetRegistered(assetId, { minterLocked });
+    const { contractAddress, decimals } = await engine.enableAsset(applicationId, assetId);
+    assets.push({ assetId, standard, contractAddress, symbol, decimals });
+  }
+  return { apiKey, applicationId, users, assets };
+}
+
+async function openMembers(folder: string, l1: Awaited<ReturnType<typeof connectL1>>): Promise<CommitteeMember[]> {
+  const members: CommitteeMember[] = [];
+  for (const [index, account] of COMMITTEE.entries()) {
+    const path = resolve(folder, "committee", `${index + 1}`);
+    await mkdir(path, { recursive: true });
+    const store = new Level<Uint8Array, Uint8Array>(path, { keyEncoding: "view", valueEncoding: "view" });
+    await store.open();
+    members.push(new CommitteeMember({ account, store, l1 }));
+  }
+  return members;
+}

@@ -1,0 +1,58 @@
+import type { SandboxDescription } from "./sandbox.ts";
+
+/** What `npm start` prints: everything a newcomer needs, ready to paste. */
+export function screen({ api, rpcUrl, contract, apiKey, users, assets }: SandboxDescription): string {
+  const [alice, bob] = users;
+  const assetId = (standard: string) => assets.find((asset) => asset.standard === standard)?.assetId;
+  const body = {
+    users: [
+      {
+        userId: alice?.userId,
+        mints: [
+          { mintingBlob: hexOf("1"), assetId: assetId("erc721"), amount: 1, dataAvailabilityMode: "zk-rollup" },
+          { mintingBlob: "", assetId: assetId("erc20"), amount: 1000, dataAvailabilityMode: "validium" },
+        ],
+      },
+      {
+        userId: bob?.userId,
+        mints: [{ mintingBlob: hexOf("7"), assetId: assetId("erc1155"), amount: 5, dataAvailabilityMode: "validium" }],
+      },
+    ],
+  };
+  const lines = [
+    "",
+    "Mintmark sandbox",
+    "",
+    `  API        ${api}      reference: ${api}/openapi.json`,
+    `  key        ${apiKey}`,
+    `  chain      ${rpcUrl}      StateCommitment ${contract}`,
+    "",
+    ...users.map(({ name, userId, ownerAddress }) => `  ${name.padEnd(9)}  ${userId}  owner ${ownerAddress}`),
+    ...assets.map(
+      (asset) => `  ${asset.standard.padEnd(9)}  ${asset.assetId}  ${asset.symbol} ${asset.contractAddress}`,
+    ),
+    "",
+    "Mint three tokens for two users:",
+    "",
+    `  curl -s ${api}/api/v1/mint -H 'X-Api-Key: ${apiKey}' -H 'Content-Type: application/json' \\`,
+    `    -d '${JSON.stringify(body)}'`,
+    "",
+    "Watch them go to L1 (accepted, batched, submitted, settled, finalized):",
+    "",
+    `  curl -s '${api}/api/v1/transactions?limit=5' -H 'X-Api-Key: ${apiKey}'`,
+    "",
+    "The first rollup vault's proof, for anyone, and the assets:",
+    "",
+    `  curl -s ${api}/public/v1/vaults/9223372036854775808/proof`,
+    `  curl -s '${api}/api/v1/assets?assetType=mintable-erc721' -H 'X-Api-Key: ${apiKey}'`,
+    "",
+    "Or let `npm run demo`, in another terminal, do all of it. Ctrl-C stops everything; the next start is a fresh one.",
+    "",
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** Hex of an identifier's text, as the API takes it. */
+function hexOf(text: string): string {
+  return `0x${Buffer.from(text).toString("hex")}`;
+}
