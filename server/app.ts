@@ -90,6 +90,10 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFoundHandler((path) => methodsOf(path)));
   app.addHook("onRequest", async (request, reply) => greet(request, reply, service));
+  // A connection whose request outlived the start of the shutdown would otherwise be kept alive and hold the process.
+  app.addHook("onSend", async (_request, reply) => {
+    if (draining) reply.header("connection", "close");
+  });
   app.addHook("preClose", async () => app.drain());
   await mountAll(app, service, now);
   return app;

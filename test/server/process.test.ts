@@ -76,11 +76,13 @@ describe("over a real socket", () => {
     const arrived = once(world.app.server, "request");
     running.write(head + body.slice(0, 50));
     await arrived;
-    const done = shutDown(world.app);
+    // So long a deadline that only an orderly end lets the test end.
+    const done = shutDown(world.app, { deadlineMs: 600_000 });
     await once(idle.socket, "close");
     running.write(body.slice(50));
-    const { status, body: reply } = await running.answer();
+    const { status, head: fields, body: reply } = await running.answer();
     expect(status).toBe(200);
+    expect(fields.toLowerCase()).toContain("connection: close");
     expect(JSON.parse(reply).transactions).toHaveLength(3);
     await done;
     const late = new Wire(port);
@@ -89,14 +91,16 @@ describe("over a real socket", () => {
     expect((await world.engine.transactions(world.applicationId)).data).toHaveLength(3);
   });
 
-  test("while draining, a connection that is kept alive gets 503 and is told so by readiness", async () => {
+  test("while draining, every request gets 503, and connections end", async () => {
     await start();
     const wire = new Wire(port);
+    expect((await wire.write("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").answer()).status).toBe(200);
     world.app.drain();
     const ready = await wire.write("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").answer();
     expect([ready.status, JSON.parse(ready.body).code]).toEqual([503, "shutting_down"]);
+    await (wire.socket.closed || once(wire.socket, "close"));
     const { head, body } = mintRequest();
-    const refused = await wire.write(head + body).answer();
+    const refused = await new Wire(port).write(head + body).answer();
     expect([refused.status, JSON.parse(refused.body).code]).toEqual([503, "shutting_down"]);
     expect(world.engine.openBatch("validium").vaultCount).toBe(0);
   });
