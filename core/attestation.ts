@@ -97,10 +97,10 @@ export function decodeAttestation(attestation: Hex): Attestation {
  */
 export function compactSignature(signature: Hex): { readonly r: Hash; readonly vs: Hash } {
   const bytes = hexToBytes(signature);
-  const v = bytes[64] ?? -1;
+  const [v = 0] = bytes.subarray(64);
   const yParity = v >= 27 ? v - 27 : v;
-  const s = BigInt(bytesToHex(bytes.subarray(32, 64)));
-  if (bytes.length !== 65 || (yParity !== 0 && yParity !== 1) || s > MAX_S) {
+  const s = bytes.length === 65 ? BigInt(bytesToHex(bytes.subarray(32, 64))) : null;
+  if (s === null || s > MAX_S || (yParity !== 0 && yParity !== 1)) {
     throw new MintmarkError("signature_invalid", "expected r, low s and v of 0, 1, 27 or 28 as 65 bytes");
   }
   const vs = yParity === 1 ? s | Y_PARITY_BIT : s;

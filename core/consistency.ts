@@ -87,6 +87,8 @@ export function proveConsistency(
 /**
  * Whether a later state tree begins with all leaves of an earlier one. With `mask(s, p)`, which puts a zero subtree for every right
  * sibling on the path of p: `oldRoot = fold(0, m, mask(atOld, m))`, `newRoot = fold(leaf, m, atOld) = fold(0, n, mask(atNew, n))`.
+ * A root alone does not bind its count, since an empty place reads like a zero leaf: take both from a commitment, which does
+ * (see {@link verifyStateConsistency}).
  */
 export function verifyConsistency(older: TreeState, newer: TreeState, proof: ConsistencyProof): boolean {
   return holds(() => {

@@ -19,7 +19,9 @@ export function naiveHeight(count: number): number {
 
 /** `Z[height]`. */
 export function naiveZero(height: number): Uint8Array {
-  return height === 0 ? ZERO_LEAF : naiveNode(naiveZero(height - 1), naiveZero(height - 1));
+  if (height === 0) return ZERO_LEAF;
+  const half = naiveZero(height - 1);
+  return naiveNode(half, half);
 }
 
 export function naiveRoot(leaves: readonly Uint8Array[], height = naiveHeight(leaves.length)): Uint8Array {

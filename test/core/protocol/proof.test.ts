@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import { decodeBatchData, placeVaults } from "../../../core/batch-decoder.ts";
+import { BatchTree } from "../../../core/batch-tree.ts";
+import { batchHeaderHash, stateLeaf } from "../../../core/commitment.ts";
+import { bytesToHex, hexToBytes } from "../../../core/hex.ts";
+import type { Hash, Mode } from "../../../core/model.ts";
+import type { VaultContent } from "../../../core/ports.ts";
+import {
+  proveVault,
+  proveVaults,
+  type StatePath,
+  type VaultProof,
+  verifyVaultInState,
+  verifyVaultMultiproof,
+  verifyVaultProof,
+} from "../../../core/proof.ts";
+import { vaultLeaves } from "../../../core/vault.ts";
+import { type AsJson, readVectors } from "./vector-file.ts";
+import { derivedHash, SETTLEMENT } from "./vectors/derive.ts";
+import type { vaultProofVectors } from "./vectors/vault-proofs.ts";
+
+const file = readVectors<AsJson<ReturnType<typeof vaultProofVectors>>>("vault-proofs.json");
+const root = file.header.batchRoot as Hash;
+const path: StatePath = {
+  ...file.statePath,
+  siblings: file.statePath.siblings as Hash[],
+  countValidium: Number(file.statePath.countValidium),
+  countRollup: Number(file.statePath.countRollup),
+};
+const vaults = placeVaults(decodeBatchData(hexToBytes(file.data)), file.mode as Mode, Number(file.batchNumber));
+const present = vaults.filter((vault) => vault !== null);
+const tree = new BatchTree(vaultLeaves(vaults));
+const invalid = expect.objectContaining({ code: "validation_failed" });
+
+function contentOf(vault: AsJson<VaultContent>): VaultContent {
+  return {
+    ...vault,
+    vaultId: BigInt(vault.vaultId),
+    chainId: BigInt(vault.chainId),
+    amount: BigInt(vault.amount),
+  } as VaultContent;
+}
+
+function proofOf(vector: AsJson<VaultProof>): VaultProof {
+  return {
+    vault: contentOf(vector.vault),
+    vaultCount: Number(vector.vaultCount),
+    siblings: vector.siblings as Hash[],
+  };
+}
+
+describe("vault proofs", () => {
+  it.each(file.proofs)("vault $vault.vaultId", (vector) => {
+    const proof = proofOf(vector);
+    expect(proveVault(tree, proof.vault)).toEqual(proof);
+    expect(verifyVaultProof(root, proof)).toBe(true);
+    expect(verifyVaultInState(SETTLEMENT, file.commitment, proof, path)).toBe(true);
+  });
+
+  it.each(file.refused)("refused: $name", (vector) => {
+    const proof = proofOf(vector);
+    expect(verifyVaultProof(vector.batchRoot, proof)).toBe(false);
+    expect(verifyVaultInState(SETTLEMENT, file.commitment, proof, path)).toBe(
+      // What is wrong with these two is only the root they are shown under.
+      vector.name === "another batch's root",
+    );
+  });
+
+  it("of one slot never prove another slot's vault", () => {
+    for (const mine of present) {
+      const { siblings } = proveVault(tree, mine);
+      for (const other of present) {
+        const isSame = other.vaultId === mine.vaultId;
+        expect(verifyVaultProof(root, { vault: other, vaultCount: tree.count, siblings })).toBe(isSame);
+        const renamed = { ...other, vaultId: mine.vaultId };
+        expect(verifyVaultProof(root, { vault: renamed, vaultCount: tree.count, siblings })).toBe(isSame);
+      }
+    }
+  });
+
+  it("are not made for a vault that the batch does not hold", () => {
+    const [first, second] = present as [VaultContent, VaultContent];
+    expect(() => proveVault(tree, { ...first, amount: 77n })).toThrow(invalid);
+    expect(() => proveVault(tree, { ...first, vaultId: second.vaultId })).toThrow(invalid);
+    expect(() => proveVault(tree, { ...first, vaultId: first.vaultId + 6n })).toThrow(invalid);
+    expect(() => proveVault(tree, { ...first, vaultId: first.vaultId + 11n })).toThrow(invalid);
+  });
+
+  it("are refused when malformed, not thrown at the verifier", () => {
+    const proof = proofOf(file.proofs[0] as (typeof file.proofs)[0]);
+    expect(verifyVaultProof("0x", proof)).toBe(false);
+    expect(verifyVaultProof(root, { ...proof, siblings: ["0xzz" as Hash, ...proof.siblings.slice(1)] })).toBe(false);
+    expect(verifyVaultProof(root, { ...proof, vaultCount: 1.5 })).toBe(false);
+    expect(verifyVaultProof(root, { ...proof, vault: { ...proof.vault, owner: "0x" } })).toBe(false);
+  });
+});
+
+describe("the way from a vault to the state commitment", () => {
+  const proof = proofOf(file.proofs[2] as (typeof file.proofs)[0]);
+  const holdsWith = (change: Partial<StatePath>) =>
+    verifyVaultInState(SETTLEMENT, file.commitment, proof, { ...path, ...change });
+
+  it("goes through the vectors' state leaf and header", () => {
+    const { batchRoot, vaultCount, committedAt, sequence } = file.header;
+    const header = {
+      batchRoot,
+      vaultCount: Number(vaultCount),
+      committedAt: BigInt(committedAt),
+      sequence: BigInt(sequence),
+    };
+    expect(batchHeaderHash(header)).toBe(file.headerHash);
+    const content = { batchNumber: 5, vaultCount: header.vaultCount, dataHash: path.dataHash, batchRoot };
+    expect(stateLeaf(content)).toBe(file.stateLeaf);
+    expect(bytesToHex(tree.root)).toBe(batchRoot);
+  });
+
+  it("is refused with anything changed", () => {
+    expect(holdsWith({})).toBe(true);
+    expect(holdsWith({ dataHash: derivedHash("x") })).toBe(false);
+    expect(holdsWith({ otherRoot: derivedHash("x") })).toBe(false);
+    expect(holdsWith({ countValidium: path.countValidium + 1 })).toBe(false);
+    expect(holdsWith({ countRollup: path.countRollup + 1 })).toBe(false);
+    expect(holdsWith({ countValidium: 5 })).toBe(false);
+    expect(holdsWith({ siblings: path.siblings.slice(1) })).toBe(false);
+    expect(holdsWith({ siblings: [...path.siblings, derivedHash("x")] })).toBe(false);
+    expect(holdsWith({ siblings: path.siblings.toReversed() })).toBe(false);
+    expect(verifyVaultInState({ ...SETTLEMENT, chainId: 1n }, file.commitment, proof, path)).toBe(false);
+    expect(verifyVaultInState(SETTLEMENT, derivedHash("x"), proof, path)).toBe(false);
+  });
+});
+
+describe("multiproofs of vaults", () => {
+  it.each(file.multiproofs)("of $vaults.length vaults", ({ vaults: some, vaultCount, siblings }) => {
+    const proof = { vaults: some.map(contentOf), vaultCount: Number(vaultCount), siblings: siblings as Hash[] };
+    expect(proveVaults(tree, proof.vaults)).toEqual(proof);
+    expect(verifyVaultMultiproof(root, proof)).toBe(true);
+    const [first, ...rest] = proof.vaults as [VaultContent, ...VaultContent[]];
+    const stolen = { ...first, owner: `0x${"66".repeat(20)}` as const };
+    expect(verifyVaultMultiproof(root, { ...proof, vaults: [stolen, ...rest] })).toBe(false);
+    expect(verifyVaultMultiproof(root, { ...proof, vaults: [first, ...proof.vaults] })).toBe(false);
+    expect(verifyVaultMultiproof(root, { ...proof, siblings: [...proof.siblings, derivedHash("x")] })).toBe(false);
+    expect(verifyVaultMultiproof(derivedHash("x"), proof)).toBe(false);
+  });
+
+  it("are not made for what the batch does not hold, or out of order", () => {
+    const [first, second] = present as [VaultContent, VaultContent];
+    expect(() => proveVaults(tree, [second, first])).toThrow(invalid);
+    expect(() => proveVaults(tree, [])).toThrow(invalid);
+    expect(() => proveVaults(tree, [first, { ...second, amount: 99n }])).toThrow(invalid);
+    expect(() => proveVaults(tree, [first, { ...second, vaultId: second.vaultId + (1n << 20n) }])).toThrow(invalid);
+  });
+});

@@ -1,0 +1,150 @@
+import { compactSignatureToSignature, concat, type Hex, hashStruct, keccak256, recoverAddress } from "viem";
+import { describe, expect, it } from "vitest";
+import {
+  type Attestation,
+  committeeHash,
+  compactSignature,
+  decodeAttestation,
+  encodeAttestation,
+} from "../../../core/attestation.ts";
+import type { Hash } from "../../../core/model.ts";
+import { validiumBatchDigest, withdrawalDigest } from "../../../core/typed-data.ts";
+import { type AsJson, readVectors } from "./vector-file.ts";
+import { SETTLEMENT } from "./vectors/derive.ts";
+import type { attestationVectors, typedDataVectors } from "./vectors/signatures.ts";
+
+const digests = readVectors<AsJson<ReturnType<typeof typedDataVectors>>>("typed-data.json");
+const attested = readVectors<AsJson<Awaited<ReturnType<typeof attestationVectors>>>>("attestations.json");
+const invalid = expect.objectContaining({ code: "validation_failed" });
+const members = attested.members as Hex[];
+const threshold = Number(attested.threshold);
+
+describe("EIP-712 digests", () => {
+  const batchMessage = (message: (typeof digests.validiumBatches)[number]) => ({
+    ...message,
+    batchNumber: Number(message.batchNumber),
+    vaultCount: Number(message.vaultCount),
+    epoch: BigInt(message.epoch),
+  });
+  const withdrawalMessage = (message: (typeof digests.withdrawals)[number]) => ({
+    vaultId: BigInt(message.vaultId),
+    withdrawnBefore: BigInt(message.withdrawnBefore),
+    quantity: BigInt(message.quantity),
+    recipient: message.recipient,
+    deadline: BigInt(message.deadline),
+  });
+
+  it.each(digests.validiumBatches)("ValidiumBatch of batch $batchNumber", (vector) => {
+    expect(validiumBatchDigest(SETTLEMENT, batchMessage(vector))).toBe(vector.digest);
+  });
+
+  it.each(digests.withdrawals)("Withdrawal of vault $vaultId", (vector) => {
+    const message = withdrawalMessage(vector);
+    expect(withdrawalDigest(SETTLEMENT, message)).toBe(vector.digest);
+    expect(withdrawalDigest(SETTLEMENT, message)).toBe(digestByHand(message));
+  });
+
+  it("differ by chain and contract", () => {
+    const message = withdrawalMessage(digests.withdrawals[0] as (typeof digests.withdrawals)[0]);
+    const others = [
+      { ...SETTLEMENT, chainId: 1n },
+      { ...SETTLEMENT, contract: `0x${"22".repeat(20)}` as const },
+    ];
+    const all = [SETTLEMENT, ...others].map((settlement) => withdrawalDigest(settlement, message));
+    expect(new Set(all).size).toBe(3);
+  });
+
+  it("exist for nothing out of bounds", () => {
+    const message = withdrawalMessage(digests.withdrawals[0] as (typeof digests.withdrawals)[0]);
+    expect(() => withdrawalDigest(SETTLEMENT, { ...message, quantity: 0n })).toThrow(invalid);
+    expect(() => withdrawalDigest(SETTLEMENT, { ...message, quantity: 1n << 63n })).toThrow(invalid);
+    expect(() => withdrawalDigest(SETTLEMENT, { ...message, vaultId: 1n << 55n })).toThrow(invalid);
+    expect(() => withdrawalDigest(SETTLEMENT, { ...message, withdrawnBefore: -1n })).toThrow(invalid);
+    expect(() => withdrawalDigest(SETTLEMENT, { ...message, deadline: 1n << 64n })).toThrow(invalid);
+    const batch = batchMessage(digests.validiumBatches[0] as (typeof digests.validiumBatches)[0]);
+    expect(() => validiumBatchDigest(SETTLEMENT, { ...batch, batchNumber: 2 ** 32 })).toThrow(invalid);
+    expect(() => validiumBatchDigest(SETTLEMENT, { ...batch, vaultCount: 0 })).toThrow(invalid);
+    expect(() => validiumBatchDigest(SETTLEMENT, { ...batch, epoch: -1n })).toThrow(invalid);
+  });
+
+  /** The digest from the type's text as the protocol page has it. */
+  function digestByHand(message: ReturnType<typeof withdrawalMessage>): Hash {
+    const types = {
+      Withdrawal: "uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline"
+        .split(",")
+        .map((field) => ({ type: field.split(" ")[0] ?? "", name: field.split(" ")[1] ?? "" })),
+      EIP712Domain: "string name,string version,uint256 chainId,address verifyingContract"
+        .split(",")
+        .map((field) => ({ type: field.split(" ")[0] ?? "", name: field.split(" ")[1] ?? "" })),
+    };
+    const domain = {
+      name: "Mintmark",
+      version: "1",
+      chainId: SETTLEMENT.chainId,
+      verifyingContract: SETTLEMENT.contract,
+    };
+    const struct = hashStruct({ data: message, primaryType: "Withdrawal", types });
+    return keccak256(concat(["0x1901", hashStruct({ data: domain, primaryType: "EIP712Domain", types }), struct]));
+  }
+});
+
+describe("attestations", () => {
+  it("name the committee by its hash, which changes with every part", () => {
+    expect(committeeHash(BigInt(attested.epoch), { threshold, members })).toBe(attested.committeeHash);
+    const hashes = [
+      committeeHash(3n, { threshold, members }),
+      committeeHash(4n, { threshold, members }),
+      committeeHash(3n, { threshold: 2, members }),
+      committeeHash(3n, { threshold, members: members.slice(1) }),
+    ];
+    expect(new Set(hashes).size).toBe(4);
+  });
+
+  it.each(attested.vectors)("signed by $signers", async ({ signers, attestation }) => {
+    const decoded = decodeAttestation(attestation);
+    expect(decoded).toMatchObject({ threshold, members });
+    expect(encodeAttestation(decoded)).toBe(attestation);
+    expect(decoded.signatures.map((signature) => String(signature.memberIndex))).toEqual(signers);
+    for (const { memberIndex, r, vs } of decoded.signatures) {
+      const signature = compactSignatureToSignature({ r, yParityAndS: vs });
+      const signer = await recoverAddress({ hash: attested.digest, signature });
+      expect(signer.toLowerCase()).toBe(members[memberIndex]);
+    }
+  });
+
+  it.each(attested.refused)("refused: $name", ({ attestation }) => {
+    expect(() => decodeAttestation(attestation as Hex)).toThrow(invalid);
+  });
+
+  it("are not written when they would be refused", () => {
+    const valid = decodeAttestation(attested.vectors[0]?.attestation ?? "0x");
+    const [a, b, c] = valid.signatures as [
+      Attestation["signatures"][0],
+      Attestation["signatures"][0],
+      Attestation["signatures"][0],
+    ];
+    expect(() => encodeAttestation({ ...valid, signatures: [a, b] })).toThrow(invalid);
+    expect(() => encodeAttestation({ ...valid, signatures: [b, a, c] })).toThrow(invalid);
+    expect(() => encodeAttestation({ ...valid, signatures: [a, b, { ...c, memberIndex: 5 }] })).toThrow(invalid);
+    expect(() => encodeAttestation({ ...valid, signatures: [a, b, { ...c, vs: `0x${"f".repeat(64)}` }] })).toThrow(
+      invalid,
+    );
+    expect(() => encodeAttestation({ ...valid, members: valid.members.toReversed() })).toThrow(invalid);
+    expect(() => encodeAttestation({ ...valid, threshold: 0, signatures: [] })).toThrow(invalid);
+    expect(() => committeeHash(0n, { threshold: 1, members: [] })).toThrow(invalid);
+    expect(() => committeeHash(0n, { threshold: 3, members: members.slice(0, 2) })).toThrow(invalid);
+  });
+
+  it("take signatures as wallets give them, and no malleable twin", () => {
+    const r = "11".repeat(32);
+    const low = `00${"22".repeat(31)}`;
+    const signatureInvalid = expect.objectContaining({ code: "signature_invalid" });
+    expect(compactSignature(`0x${r}${low}1b`)).toEqual({ r: `0x${r}`, vs: `0x${low}` });
+    expect(compactSignature(`0x${r}${low}00`)).toEqual(compactSignature(`0x${r}${low}1b`));
+    expect(compactSignature(`0x${r}${low}1c`).vs).toBe(`0x80${"22".repeat(31)}`);
+    expect(() => compactSignature(`0x${r}${low}1d`)).toThrow(signatureInvalid);
+    expect(() => compactSignature(`0x${r}${"ff".repeat(32)}1b`)).toThrow(signatureInvalid);
+    expect(() => compactSignature(`0x${r}${low}`)).toThrow(signatureInvalid);
+    expect(() => compactSignature("0x")).toThrow(signatureInvalid);
+  });
+});
