@@ -1,0 +1,81 @@
+import { type Hex, toHex } from "viem";
+import { beforeEach, describe, it } from "vitest";
+import type { VaultEntry } from "../../core/batch-data.ts";
+import { MAX_AMOUNT } from "../../core/model.ts";
+import { commitValidium, entry } from "./fixture/batches.ts";
+import { assetOf, type Deployment, MATURITY, openChain } from "./fixture/deployment.ts";
+import { request, withdrawArgs } from "./fixture/withdrawals.ts";
+
+const { fresh } = await openChain();
+
+/** What a hostile operator and committee can sign into a leaf, and what a withdrawal of it says. Nobody on L1 has seen it before. */
+describe("a validium leaf that breaks the rules", () => {
+  let d: Deployment;
+  beforeEach(async () => {
+    d = await fresh();
+  });
+
+  const owner = () => d.actors.owner.account.address;
+  const refuses = async (
+    slot: VaultEntry,
+    error: Parameters<Deployment["viem"]["assertions"]["revertWithCustomErrorWithArgs"]>[2],
+    args: (vaultId: bigint) => unknown[],
+  ) => {
+    const batch = await commitValidium(d, [slot]);
+    await d.connection.networkHelpers.time.increase(MATURITY);
+    const quantity = slot.amount === 0n ? 1n : slot.amount;
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      d.state.write.withdraw(withdrawArgs(request(batch, 0, { quantity })), { account: d.actors.owner.account }),
+      d.state,
+      error as never,
+      args(request(batch, 0).vault.vaultId) as never,
+    );
+  };
+
+  it("of no amount, or of too large a one", async () => {
+    for (const asset of [d.assets.coin, d.assets.item]) {
+      const blob = asset === d.assets.coin ? "" : "1";
+      for (const amount of [0n, MAX_AMOUNT + 1n, 2n ** 64n - 1n]) {
+        await refuses(entry(asset, owner(), blob, amount), "AmountInvalid", (id) => [id, amount]);
+      }
+    }
+  });
+
+  it("of an ERC-721 more than once", async () => {
+    for (const amount of [0n, 2n]) {
+      const batch = await commitValidium(d, [entry(d.assets.card, owner(), "1", amount)]);
+      await d.connection.networkHelpers.time.increase(MATURITY);
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.withdraw(withdrawArgs(request(batch, 0, { quantity: 1n })), { account: d.actors.owner.account }),
+        d.state,
+        "AmountInvalid",
+        [request(batch, 0).vault.vaultId, amount],
+      );
+    }
+  });
+
+  it("of an ERC-20 with a blob, or of another token without or with too long a one", async () => {
+    const long = "x".repeat(256);
+    await refuses(entry(d.assets.coin, owner(), "1"), "BlobLengthInvalid", (id) => [id, 1n]);
+    for (const asset of [d.assets.card, d.assets.item]) {
+      await refuses(entry(asset, owner(), ""), "BlobLengthInvalid", (id) => [id, 0n]);
+      await refuses(entry(asset, owner(), long), "BlobLengthInvalid", (id) => [id, 256n]);
+    }
+  });
+
+  it("of an asset that nobody has registered", async () => {
+    const { assetType, ...asset } = assetOf("erc20", d.assets.coin.token, 7n);
+    await refuses(entry({ ...asset, assetType }, owner(), "", 5n), "AssetNotRegistered", () => [
+      31_337n,
+      BigInt(assetType),
+    ]);
+  });
+
+  it("of a foreign token in a spelling that its scheme does not have, though the token itself would read it", async () => {
+    const spellings = ["{007}:{}", "{ 7}:{}", "7:{}", "{7}:", "{7}:{", "{7a}:{}", "[7]:{}", "{}:{}", "{7};{}", "{"];
+    for (const spelling of spellings) {
+      const blob: Hex = toHex(spelling);
+      await refuses(entry(d.assets.imxCard, owner(), spelling), "BlobInvalid", () => [blob]);
+    }
+  });
+});

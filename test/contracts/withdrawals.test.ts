@@ -1,0 +1,301 @@
+import { type Address, toHex, zeroAddress } from "viem";
+import { beforeEach, describe, expect, it } from "vitest";
+import { MAX_AMOUNT, MODES } from "../../core/model.ts";
+import { commit, commitRollup, entry } from "./fixture/batches.ts";
+import { COIN_QUANTUM, type Deployment, MATURITY, MODE, openChain, STANDARD } from "./fixture/deployment.ts";
+import { type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+
+const { fresh } = await openChain();
+
+describe.each(MODES)("withdrawals from %s", (mode) => {
+  let d: Deployment;
+  let owner: Address;
+  let friend: Address;
+  beforeEach(async () => {
+    d = await fresh();
+    owner = d.actors.owner.account.address;
+    friend = d.actors.stranger.account.address;
+  });
+
+  const withdraw = (asked: Request, account = d.actors.owner.account) =>
+    d.state.write.withdraw(withdrawArgs(asked), { account });
+  const mature = () => d.connection.networkHelpers.time.increase(MATURITY);
+
+  it("mint an ERC-20, quantized units times the quantum", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 70n)]);
+    const { vault } = request(batch, 0);
+    await d.viem.assertions.emitWithArgs(withdraw(request(batch, 0)), d.state, "Withdrawn", [
+      vault.vaultId,
+      request(batch, 0).recipient,
+      70n,
+      70n,
+    ]);
+    expect(await d.tokens.coin.read.balanceOf([owner])).toBe(70n * COIN_QUANTUM);
+  });
+
+  it("mint an ERC-721 once it is mature, to the id that its text names", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.card, owner, "4711"), entry(d.assets.card, owner, "a hero")]);
+    await mature();
+    await withdraw(request(batch, 0));
+    await withdraw(request(batch, 1));
+    expect(await d.tokens.card.read.balanceOf([owner])).toBe(2n);
+    expect((await d.tokens.card.read.ownerOf([4711n])).toLowerCase()).toBe(owner.toLowerCase());
+  });
+
+  it("mint an ERC-1155 without waiting, in parts until nothing is left", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.item, owner, "9", 10n)]);
+    const { vaultId } = request(batch, 0).vault;
+    for (const [quantity, total] of [
+      [3n, 3n],
+      [1n, 4n],
+      [6n, 10n],
+    ] as const) {
+      await withdraw(request(batch, 0, { quantity }));
+      expect(await d.tokens.item.read.balanceOf([owner, 9n])).toBe(total);
+      expect(await d.state.read.withdrawn([vaultId, STANDARD.erc1155])).toBe(total);
+    }
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      withdraw(request(batch, 0, { quantity: 1n })),
+      d.state,
+      "VaultExhausted",
+      [vaultId],
+    );
+  });
+
+  it("mint a foreign token's in its own scheme", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.imxCard, owner, "{12}:{onchain: blue}")]);
+    await mature();
+    await withdraw(request(batch, 0));
+    expect((await d.tokens.imxCard.read.ownerOf([12n])).toLowerCase()).toBe(owner.toLowerCase());
+    expect(await d.tokens.imxCard.read.blueprints([12n])).toBe(toHex("onchain: blue"));
+  });
+
+  it("go to whomever the owner names", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 5n)]);
+    await withdraw(request(batch, 0, { recipient: friend }));
+    expect(await d.tokens.coin.read.balanceOf([friend])).toBe(5n * COIN_QUANTUM);
+    expect(await d.tokens.coin.read.balanceOf([owner])).toBe(0n);
+  });
+
+  it("never exceed the vault", async () => {
+    const slots = [
+      entry(d.assets.coin, owner, "", 10n),
+      entry(d.assets.item, owner, "1", 10n),
+      entry(d.assets.card, owner, "1"),
+    ];
+    const batch = await commit[mode](d, slots);
+    await mature();
+    const most = [10n, 10n, 1n];
+    for (const [slot, available] of most.entries()) {
+      const { vaultId } = request(batch, slot).vault;
+      for (const quantity of [available + 1n, MAX_AMOUNT, 2n ** 64n - 1n]) {
+        await d.viem.assertions.revertWithCustomErrorWithArgs(
+          withdraw(request(batch, slot, { quantity })),
+          d.state,
+          "QuantityTooLarge",
+          [vaultId, quantity, available],
+        );
+      }
+    }
+    await withdraw(request(batch, 0, { quantity: 4n }));
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      withdraw(request(batch, 0, { quantity: 7n })),
+      d.state,
+      "QuantityTooLarge",
+      [request(batch, 0).vault.vaultId, 7n, 6n],
+    );
+  });
+
+  it("happen once", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 10n), entry(d.assets.card, owner, "1")]);
+    await mature();
+    for (const slot of [0, 1]) {
+      await withdraw(request(batch, slot));
+      await d.viem.assertions.revertWithCustomErrorWithArgs(withdraw(request(batch, slot)), d.state, "VaultExhausted", [
+        request(batch, slot).vault.vaultId,
+      ]);
+    }
+  });
+
+  it("reach the largest amount without touching the neighbours' words", async () => {
+    const slots = Array.from({ length: 6 }, (_, i) => entry(d.assets.item, owner, String(i), MAX_AMOUNT));
+    const batch = await commit[mode](d, slots);
+    for (const slot of [1, 4]) await withdraw(request(batch, slot));
+    for (const slot of slots.keys()) {
+      const { vaultId } = request(batch, slot).vault;
+      expect(await d.state.read.withdrawn([vaultId, STANDARD.erc1155])).toBe(
+        slot === 1 || slot === 4 ? MAX_AMOUNT : 0n,
+      );
+    }
+  });
+
+  it("spend one bit an ERC-721, of 256 that share a word", async () => {
+    const count = 260;
+    const slots = Array.from({ length: count }, (_, i) => entry(d.assets.card, owner, String(i)));
+    const batch = await commit[mode](d, slots);
+    await mature();
+    const taken = [0, 7, 255, 256, 259];
+    for (const slot of taken) await withdraw(request(batch, slot));
+    for (let slot = 0; slot < count; slot++) {
+      const { vaultId } = request(batch, slot).vault;
+      expect(await d.state.read.withdrawn([vaultId, STANDARD.erc721])).toBe(taken.includes(slot) ? 1n : 0n);
+    }
+  });
+
+  it("wait for an ERC-721's maturity, to the second", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.card, owner, "1")]);
+    const { vault, header } = request(batch, 0);
+    const maturesAt = header.committedAt + MATURITY;
+    const { time } = d.connection.networkHelpers;
+    await time.setNextBlockTimestamp(maturesAt - 1n);
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account, gas: 1_000_000n }),
+      d.state,
+      "NotMature",
+      [vault.vaultId, maturesAt],
+    );
+    await time.setNextBlockTimestamp(maturesAt);
+    await withdraw(request(batch, 0));
+  });
+
+  it("need a quantity and a recipient", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 5n)]);
+    const { vaultId } = request(batch, 0).vault;
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      withdraw(request(batch, 0, { quantity: 0n })),
+      d.state,
+      "QuantityZero",
+      [vaultId],
+    );
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      withdraw(request(batch, 0, { recipient: zeroAddress })),
+      d.state,
+      "RecipientZero",
+      [vaultId],
+    );
+  });
+
+  it("need the batch's own header, to the last field", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 5n)]);
+    await commit[mode](d, [entry(d.assets.coin, owner, "", 6n)]);
+    const asked = request(batch, 0);
+    const { header, vault } = asked;
+    const changes = [
+      { batchRoot: toHex("another root", { size: 32 }) },
+      { vaultCount: header.vaultCount + 1 },
+      { committedAt: header.committedAt - MATURITY },
+      { sequence: header.sequence + 1n },
+    ];
+    for (const change of changes) {
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        withdraw({ ...asked, header: { ...header, ...change } }),
+        d.state,
+        "HeaderMismatch",
+        [vault.vaultId],
+      );
+    }
+    // Ids of a batch that does not exist, of the other mode, and with a bit that no place uses.
+    for (const bit of [1n << 40n, 1n << 52n, 1n << 62n, 1n << 63n]) {
+      const vaultId = vault.vaultId ^ bit;
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        withdraw({ ...asked, vault: { ...vault, vaultId } }),
+        d.state,
+        "HeaderMismatch",
+        [vaultId],
+      );
+    }
+  });
+
+  it("need the vault's own proof", async () => {
+    const slots = Array.from({ length: 5 }, (_, i) => entry(d.assets.item, owner, String(i), 5n));
+    const batch = await commit[mode](d, slots);
+    const asked = request(batch, 2);
+    const { vault, siblings } = asked;
+    const wrong: Partial<Request>[] = [
+      { siblings: [] },
+      { siblings: siblings.slice(0, -1) },
+      { siblings: [...siblings, ...siblings.slice(0, 1)] },
+      { siblings: request(batch, 3).siblings },
+      { siblings: siblings.toReversed() },
+      { vault: { ...vault, amount: 6n } },
+      { vault: { ...vault, owner: friend } },
+      { vault: { ...vault, blob: toHex("3") } },
+      { vault: { ...vault, vaultId: vault.vaultId + 1n } },
+      { vault: { ...vault, vaultId: vault.vaultId + 8n } },
+      { vault: { ...vault, chainId: 1n } },
+      { vault: { ...vault, assetType: BigInt(d.assets.coin.assetType) } },
+    ];
+    for (const change of wrong) {
+      const changed = { ...asked, ...change };
+      await d.viem.assertions.revertWithCustomErrorWithArgs(withdraw(changed), d.state, "ProofInvalid", [
+        changed.vault.vaultId,
+      ]);
+    }
+    await withdraw(asked);
+  });
+
+  it("are shown by verifyVault, which proves and tells what is withdrawn", async () => {
+    const batch = await commit[mode](d, [null, entry(d.assets.coin, owner, "", 5n)]);
+    const asked = request(batch, 1, { quantity: 2n });
+    const { vault, header, siblings } = asked;
+    expect(await d.state.read.verifyVault([vault, header, siblings])).toBe(0n);
+    await withdraw(asked);
+    expect(await d.state.read.verifyVault([vault, header, siblings])).toBe(2n);
+    await d.viem.assertions.revertWithCustomError(
+      d.state.read.verifyVault([{ ...vault, amount: 6n }, header, siblings]) as never,
+      d.state,
+      "ProofInvalid",
+    );
+  });
+
+  it("go on when committing is paused and the operator is gone", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 5n), entry(d.assets.card, owner, "1")]);
+    await mature();
+    await d.state.write.pauseCommits([true], { account: d.actors.guardian.account });
+    await d.state.write.revokeOperator([d.config.operator], { account: d.actors.guardian.account });
+    await withdraw(request(batch, 0, { quantity: 2n }));
+    await d.state.write.withdraw(
+      withdrawArgs(await signed(d, d.actors.owner, request(batch, 0, { quantity: 3n }), { withdrawnBefore: 2n })),
+      { account: d.actors.relayer.account },
+    );
+    await d.state.write.withdrawBatch([[request(batch, 1)]], { account: d.actors.owner.account });
+    expect(await d.tokens.coin.read.balanceOf([owner])).toBe(5n * COIN_QUANTUM);
+    expect(await d.tokens.card.read.balanceOf([owner])).toBe(1n);
+  });
+
+  it("pay from old batches when many have followed", async () => {
+    const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 5n)]);
+    const before = await d.state.read.batchHeaderHash([MODE[mode], 0n]);
+    for (let i = 0; i < 7; i++) await commitRollup(d, [entry(d.assets.coin, friend, "", 5n)]);
+    expect(await d.state.read.batchHeaderHash([MODE[mode], 0n])).toBe(before);
+    await withdraw(request(batch, 0));
+  });
+});
+
+describe("withdrawals of what the registry does not hold here", () => {
+  it("refuse a token of another chain", async () => {
+    const d = await fresh();
+    await d.state.write.registerAsset([STANDARD.erc20, 137n, d.assets.coin.token, COIN_QUANTUM]);
+    const batch = await commitRollup(d, [
+      { ...entry(d.assets.coin, d.actors.owner.account.address, "", 5n), chainId: 137n },
+    ]);
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account }),
+      d.state,
+      "OtherChain",
+      [137n],
+    );
+  });
+
+  it("refuse a token whose code has gone", async () => {
+    const d = await fresh();
+    const batch = await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address, "", 5n)]);
+    await d.testClient.setCode({ address: d.assets.coin.token, bytecode: "0x" });
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account }),
+      d.state,
+      "TokenWithoutCode",
+      [d.assets.coin.token],
+    );
+  });
+});
