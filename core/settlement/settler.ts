@@ -1,6 +1,7 @@
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import type { Engine } from "../engine.ts";
 import type { Clock, Committee, L1Committer, L1Reader } from "../ports.ts";
+import { Checkpoints } from "./checkpoints.ts";
 import { commitSealed } from "./commit.ts";
 import { type SealingPolicy, sealDue } from "./seal.ts";
 import { applyL1Events } from "./watch.ts";
@@ -12,6 +13,8 @@ export interface SettlerOptions {
   readonly committee: Committee;
   /** Block of the settlement contract's deployment. */
   readonly fromBlock: bigint;
+  /** Open them over a store of their own, so that a reorganisation while the process is down is seen; default in memory. */
+  readonly checkpoints?: Checkpoints;
   readonly sealing?: SealingPolicy;
   /** Milliseconds between rounds; default 2 000. */
   readonly intervalMs?: number;
@@ -31,10 +34,12 @@ const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 /** Brings an engine's batches and withdrawals to L1, and L1's events to the engine. One per engine. */
 export class Settler {
   readonly #options: SettlerOptions;
+  readonly #checkpoints: Checkpoints;
   #lastError: unknown = null;
 
   constructor(options: SettlerOptions) {
     this.#options = options;
+    this.#checkpoints = options.checkpoints ?? new Checkpoints();
   }
 
   /** What went wrong in the last round; null when it went well. For readiness checks. */
@@ -45,13 +50,14 @@ export class Settler {
   /** One pass of everything there is to do: seal, watch, commit, watch, withdraw, watch. */
   async round(signal?: AbortSignal): Promise<Round> {
     const { engine, l1, committee, fromBlock, sealing = {}, clock = Date.now } = this.#options;
+    const watching = { engine, l1, checkpoints: this.#checkpoints, fromBlock };
     const abort = signal ? { signal } : {};
     const sealed = await sealDue(engine, sealing, clock());
-    await applyL1Events(engine, l1, fromBlock);
+    await applyL1Events(watching);
     const committed = await commitSealed({ engine, l1, committee, ...abort });
-    if (committed > 0) await applyL1Events(engine, l1, fromBlock);
+    if (committed > 0) await applyL1Events(watching);
     const withdrawn = await sendWithdrawals(engine, l1, signal);
-    if (withdrawn > 0) await applyL1Events(engine, l1, fromBlock);
+    if (withdrawn > 0) await applyL1Events(watching);
     return { sealed, committed, withdrawn };
   }
 

@@ -1,27 +1,76 @@
 import type { Engine } from "../engine.ts";
-import type { L1Reader } from "../ports.ts";
+import { MintmarkError } from "../errors.ts";
+import type { L1Block, L1Reader } from "../ports.ts";
+import type { Checkpoints } from "./checkpoints.ts";
 
 /** Most blocks of one question for logs; nodes refuse longer ranges. */
 const RANGE = 2_000n;
 
+export interface WatchOptions {
+  readonly engine: Engine;
+  readonly l1: L1Reader;
+  readonly checkpoints: Checkpoints;
+  /** Where to start when the engine has no cursor yet: the block of the contract's deployment. */
+  readonly fromBlock: bigint;
+}
+
 /**
- * Applies to the engine what happened on L1 since its cursor: commits and withdrawals, also those that owners made by themselves, then
- * finality. Each range is one atomic step of the engine, so an interrupted run goes on where it stopped.
+ * Brings the engine to what L1 is now: takes back what a reorganisation removed, applies commits and withdrawals (also those that
+ * owners made by themselves), then finality. Each range of blocks is one atomic step of the engine, so an interrupted run goes on
+ * where it stopped.
  *
- * @param fromBlock - where to start when the engine has no cursor yet: the block of the contract's deployment
+ * @throws MintmarkError `l1_failed` when the chain cannot be asked, or changes while it is read: try again
  */
-export async function applyL1Events(engine: Engine, l1: L1Reader, fromBlock: bigint): Promise<void> {
+export async function applyL1Events(options: WatchOptions): Promise<void> {
+  const { engine, l1, checkpoints, fromBlock } = options;
+  const finalized = await l1.finalizedBlockNumber();
+  await takeBackReorganised(options, finalized);
   const newest = await l1.blockNumber();
-  const cursor = engine.settlementCursor();
-  if (cursor !== null && newest < cursor) await engine.recordReorg(newest + 1n);
   for (let from = nextBlock(engine, fromBlock); from <= newest; from = nextBlock(engine, fromBlock)) {
-    const to = from + RANGE - 1n < newest ? from + RANGE - 1n : newest;
-    await engine.recordEvents(await l1.events(from, to), to);
+    await applyRange(options, from, least(from + RANGE - 1n, newest));
   }
-  await engine.recordFinalized(await l1.finalizedBlockNumber());
+  await engine.recordFinalized(finalized);
+  await checkpoints.prune(finalized);
+}
+
+/** One range, all of one chain: its last block is the same before and after its events are read. */
+async function applyRange({ engine, l1, checkpoints }: WatchOptions, from: bigint, to: bigint): Promise<void> {
+  const before = await blockOf(l1, to);
+  const events = await l1.events(from, to);
+  const after = await blockOf(l1, to);
+  if (before.hash !== after.hash) throw new MintmarkError("l1_failed", `block ${to} was replaced while it was read`);
+  // The checkpoint goes first: a cursor without one could not be checked after a restart.
+  await checkpoints.put(after);
+  await engine.recordEvents(events, to);
+}
+
+/** Goes back to the newest block that was read and is still on the chain. */
+async function takeBackReorganised(options: WatchOptions, finalized: bigint): Promise<void> {
+  const { engine, l1, checkpoints, fromBlock } = options;
+  const cursor = engine.settlementCursor();
+  if (cursor === null) return;
+  // Without a checkpoint in common, what is final still is: it cannot have been reorganised.
+  let common = least(cursor, finalized > fromBlock ? finalized : fromBlock - 1n);
+  for (const { number, hash } of checkpoints.downFrom(cursor)) {
+    if (number <= common) break;
+    if ((await l1.block(number))?.hash === hash) common = number;
+  }
+  if (common === cursor) return;
+  await engine.recordReorg(common + 1n);
+  await checkpoints.dropFrom(common + 1n);
+}
+
+async function blockOf(l1: L1Reader, number: bigint): Promise<L1Block> {
+  const block = await l1.block(number);
+  if (block === null) throw new MintmarkError("l1_failed", `the chain has no block ${number} any more, or not yet`);
+  return block;
 }
 
 function nextBlock(engine: Engine, fromBlock: bigint): bigint {
   const cursor = engine.settlementCursor();
   return cursor === null ? fromBlock : cursor + 1n;
+}
+
+function least(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
 }

@@ -1,0 +1,188 @@
+import { network } from "hardhat";
+import { MemoryLevel } from "memory-level";
+import { createPublicClient, custom, type EIP1193RequestFn, type HDAccount, toHex } from "viem";
+import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
+import { CommitteeMember } from "../../core/committee/member.ts";
+import {
+  type Engine,
+  type Mode,
+  openEngine,
+  type Principal,
+  type Standard,
+  type Uuid,
+  type VaultId,
+} from "../../core/index.ts";
+import { connectL1, type FeeOptions } from "../../core/l1/connect.ts";
+import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
+import { withdrawalTypedData } from "../../core/typed-data.ts";
+import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
+import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
+import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
+
+/** Seconds. */
+export const MATURITY = 100n;
+/** Blocks above one that make it final here, so that tests can reorganise the ones below. */
+const CONFIRMATIONS = 20n;
+
+const TOKENS: readonly TokenConfig[] = [
+  { standard: "erc20", name: "Points", symbol: "PTS", quantum: 1_000n, admin: ADMIN.address },
+  { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address },
+  { standard: "erc1155", name: "Potions", symbol: "PTN", admin: ADMIN.address },
+];
+
+export type Request = EIP1193RequestFn;
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
+/** A chain in this process with the contracts and one registered token of each standard. */
+export async function createChain(config: Partial<SettlementConfig> = {}) {
+  const connection = await network.create({ network: "local" });
+  const request = connection.provider.request.bind(connection.provider) as Request;
+  const transport = custom({ request });
+  const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+  const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
+  const settlement = await deploySettlement(by, {
+    admin: ADMIN.address,
+    guardian: GUARDIAN.address,
+    operator: OPERATOR.address,
+    committee: COMMITTEE.map(({ address }) => address),
+    threshold: THRESHOLD,
+    changeDelay: 60n,
+    maturity: MATURITY,
+    ...config,
+  });
+  const tokens = [];
+  for (const token of TOKENS) tokens.push(await deployToken(by, settlement.address, token));
+  return { request, client, transport, by, settlement, tokens, close: () => connection.close() };
+}
+
+export type Chain = Awaited<ReturnType<typeof createChain>>;
+
+/** The operator's connection; `request` stands between it and the chain, so that a test can break it. */
+export function connectOperator(chain: Chain, request: Request = chain.request, fees: FeeOptions = {}) {
+  return connectL1({
+    rpc: custom({ request }, { retryCount: 3, retryDelay: 1 }),
+    contract: chain.settlement.address,
+    account: OPERATOR,
+    finality: { confirmations: CONFIRMATIONS },
+    pollingMs: 5,
+    ...fees,
+  });
+}
+
+export interface WorldOptions {
+  /** Each member as the collector sees it; default as it is. */
+  readonly member?: (member: CommitteeMember, index: number) => MemberClient;
+  readonly request?: (chain: Chain) => Request;
+  readonly fees?: FeeOptions;
+}
+
+/** Chain, engine with one user and ready assets, five members, and a settler that works only when told to. */
+export async function createWorld({ member = (it) => it, request, fees }: WorldOptions = {}) {
+  const chain = await createChain();
+  const l1 = await connectOperator(chain, request?.(chain), fees);
+  const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
+  const engine = await openEngine({ store: engineStore, settlement: l1.settlement, environment: "sandbox" });
+  const members = COMMITTEE.map((account) => new CommitteeMember({ account, store: new MemoryLevel(), l1 }));
+  const committee = collectAttestations({ members: members.map(member), threshold: THRESHOLD, l1, timeoutMs: 500 });
+  const settler = newSettler({ engine, l1, committee }, chain);
+  const { principal, users, assets } = await seed(engine, chain);
+  return {
+    chain,
+    l1,
+    engine,
+    members,
+    committee,
+    settler,
+    principal,
+    users,
+    assets,
+    async close() {
+      await engine.close();
+      for (const each of members) await each.close();
+      await chain.close();
+    },
+  };
+}
+
+export function newSettler(
+  parts: Pick<SettlerOptions, "engine" | "l1" | "committee" | "checkpoints">,
+  chain: Chain,
+): Settler {
+  return new Settler({ ...parts, fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } });
+}
+
+async function seed(engine: Engine, chain: Chain) {
+  const { applicationId } = await engine.createApplication({ name: "Settlement test" });
+  const { secret } = await engine.issueKey(applicationId);
+  const principal: Principal = await engine.authenticate(secret);
+  const users: { userId: Uuid; owner: HDAccount }[] = [];
+  for (const { userId, owner } of USERS) {
+    await engine.createUser(applicationId, { userId, ownerAddress: owner.address });
+    users.push({ userId, owner });
+  }
+  const assets = new Map<Standard, Uuid>();
+  for (const { standard, address, name, symbol, quantum } of chain.tokens) {
+    const { assetId } = await engine.addAsset({ standard, contractAddress: address, quantum, name, symbol });
+    await engine.whitelistAsset(assetId, true);
+    await engine.markAssetRegistered(assetId);
+    await engine.enableAsset(applicationId, assetId);
+    assets.set(standard, assetId);
+  }
+  return { principal, users, assets };
+}
+
+/** Mints one entry for the first user and returns its vault. `text` is the identifier. */
+export async function mint(
+  { engine, principal, users, assets }: Pick<World, "engine" | "principal" | "users" | "assets">,
+  standard: Standard,
+  mode: Mode,
+  text = "",
+  amount = 1,
+): Promise<VaultId> {
+  const entry = {
+    mintingBlob: standard === "erc20" ? "" : toHex(text),
+    assetId: assets.get(standard),
+    amount,
+    dataAvailabilityMode: mode,
+  };
+  const { vaults } = await engine.mint(principal, { users: [{ userId: users[0]?.userId, mints: [entry] }] });
+  return at(vaults, 0).vaultId;
+}
+
+/** The first user's signed request to withdraw from a vault, handed to the engine. */
+export async function requestWithdrawal(world: World, vaultId: VaultId, quantity = 1n, deadline = 4_000_000_000n) {
+  const { owner } = at(world.users, 0);
+  const vault = await world.engine.vault(world.principal.applicationId, vaultId);
+  const message = { vaultId, withdrawnBefore: vault.withdrawnBalance, quantity, recipient: owner.address, deadline };
+  const signature = await owner.signTypedData(withdrawalTypedData(world.l1.settlement, message));
+  return world.engine.requestWithdrawal(world.principal, { vaultId, quantity, deadline, signature });
+}
+
+export function transactionStatus({ engine, principal }: World, vaultId: VaultId): Promise<string> {
+  return engine.vault(principal.applicationId, vaultId).then(({ status }) => status);
+}
+
+/** Mines empty blocks. */
+export async function mine(chain: Chain, blocks: number): Promise<void> {
+  await rpc(chain, "hardhat_mine", [toHex(blocks)]);
+}
+
+/** Moves the chain's clock. */
+export async function passSeconds(chain: Chain, seconds: bigint): Promise<void> {
+  await rpc(chain, "evm_increaseTime", [toHex(seconds)]);
+  await mine(chain, 1);
+}
+
+/** A request that is not of viem's own list: the local chain's controls. */
+export function rpc(chain: Chain, method: string, params: readonly unknown[] = []): Promise<unknown> {
+  return (chain.request as (call: { method: string; params: readonly unknown[] }) => Promise<unknown>)({
+    method,
+    params,
+  });
+}
+
+export function at<T>(list: readonly T[], index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new Error(`nothing at ${index} of ${list.length}`);
+  return item;
+}

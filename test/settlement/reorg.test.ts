@@ -1,0 +1,117 @@
+import { MemoryLevel } from "memory-level";
+import { toHex } from "viem";
+import { afterEach, describe, expect, test } from "vitest";
+import { Checkpoints } from "../../core/settlement/checkpoints.ts";
+import {
+  createWorld,
+  mine,
+  mint,
+  newSettler,
+  requestWithdrawal,
+  rpc,
+  transactionStatus,
+  type World,
+} from "./fixture.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+/** Replaces everything since the snapshot by `blocks` empty blocks of other times. */
+async function reorganise({ chain }: World, snapshot: unknown, blocks: number): Promise<void> {
+  await rpc(chain, "evm_revert", [snapshot]);
+  await rpc(chain, "evm_increaseTime", [toHex(7)]);
+  if (blocks > 0) await mine(chain, blocks);
+}
+
+describe("a reorganisation below finality", () => {
+  test.each([
+    { name: "a shorter chain", blocks: 0 },
+    { name: "a chain of the same height", blocks: 2 },
+    { name: "a longer chain", blocks: 5 },
+  ])("of $name takes settled back to submitted, then the batch is committed again", async ({ blocks }) => {
+    world = await createWorld();
+    const { chain, engine, settler, l1 } = world;
+    await settler.round();
+    const vaultId = await mint(world, "erc721", "zk-rollup", "1");
+    await mint(world, "erc20", "validium", "", 5);
+    const snapshot = await rpc(chain, "evm_snapshot");
+    const reverted: string[] = [];
+    engine.on("batchReverted", ({ batchId, status }) => reverted.push(`${batchId} ${status}`));
+
+    await settler.round();
+    const first = await engine.batch("zk-rollup", 0);
+    expect(first.status).toBe("settled");
+    await reorganise(world, snapshot, blocks);
+    expect(await l1.state()).toMatchObject({ countValidium: 0, countRollup: 0 });
+
+    await settler.round();
+    expect(reverted.toSorted()).toEqual(["validium-0 submitted", "zk-rollup-0 submitted"]);
+    const second = await engine.batch("zk-rollup", 0);
+    expect(second).toMatchObject({ status: "settled", batchRoot: first.batchRoot });
+    expect(second.committedAt).not.toBe(first.committedAt);
+    expect(await l1.state()).toEqual(await engine.committedState());
+    expect(await transactionStatus(world, vaultId)).toBe("settled");
+  });
+
+  test("takes a withdrawal back, and the settler sends it again", async () => {
+    world = await createWorld();
+    const { chain, engine, settler, principal } = world;
+    const vaultId = await mint(world, "erc20", "validium", "", 50);
+    await settler.round();
+    const { withdrawalId } = await requestWithdrawal(world, vaultId, 20n);
+    const snapshot = await rpc(chain, "evm_snapshot");
+    await settler.round();
+    const first = await engine.withdrawal(principal.applicationId, withdrawalId);
+    expect(first.status).toBe("settled");
+
+    await reorganise(world, snapshot, 3);
+    const seen: string[] = [];
+    engine.on("withdrawal", ({ withdrawal }) => seen.push(withdrawal.status));
+    await settler.round();
+    expect(seen).toContain("submitted");
+    const second = await engine.withdrawal(principal.applicationId, withdrawalId);
+    expect(second.status).toBe("settled");
+    expect(second.l1BlockNumber).not.toBe(first.l1BlockNumber);
+    expect(await engine.vault(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 20n });
+  });
+
+  test.each([{ durable: true }, { durable: false }])(
+    "is noticed after a restart (durable checkpoints: $durable)",
+    async ({ durable }) => {
+      world = await createWorld();
+      const { chain, engine, l1, committee } = world;
+      const store = new MemoryLevel();
+      const restarted = async () =>
+        newSettler({ engine, l1, committee, ...(durable && { checkpoints: await Checkpoints.open(store) }) }, chain);
+      await (await restarted()).round();
+      await mint(world, "erc1155", "zk-rollup", "9", 3);
+      const snapshot = await rpc(chain, "evm_snapshot");
+      await (await restarted()).round();
+      const first = await engine.batch("zk-rollup", 0);
+
+      await reorganise(world, snapshot, 1);
+      const reverted: string[] = [];
+      engine.on("batchReverted", ({ batchId }) => reverted.push(batchId));
+      await (await restarted()).round();
+      expect(reverted).toEqual(["zk-rollup-0"]);
+      const second = await engine.batch("zk-rollup", 0);
+      expect(second.status).toBe("settled");
+      expect(second.l1TxHash === first.l1TxHash && second.committedAt === first.committedAt).toBe(false);
+      expect(await l1.state()).toEqual(await engine.committedState());
+    },
+  );
+
+  test("no restart, no reorganisation: with durable checkpoints nothing is taken back", async () => {
+    world = await createWorld();
+    const { chain, engine, l1, committee } = world;
+    const store = new MemoryLevel();
+    await mint(world, "erc20", "validium", "", 5);
+    await newSettler({ engine, l1, committee, checkpoints: await Checkpoints.open(store) }, chain).round();
+    const reverted: unknown[] = [];
+    engine.on("batchReverted", (batch) => reverted.push(batch));
+    await mine(chain, 3);
+    await newSettler({ engine, l1, committee, checkpoints: await Checkpoints.open(store) }, chain).round();
+    expect(reverted).toEqual([]);
+    expect((await engine.batch("validium", 0)).status).toBe("settled");
+  });
+});

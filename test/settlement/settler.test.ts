@@ -1,0 +1,100 @@
+import { erc20Abi, erc721Abi } from "viem";
+import { afterEach, describe, expect, test } from "vitest";
+import { stateCommitmentAbi } from "../../core/l1/abi.ts";
+import {
+  at,
+  createWorld,
+  MATURITY,
+  mine,
+  mint,
+  passSeconds,
+  requestWithdrawal,
+  transactionStatus,
+  type World,
+  type WorldOptions,
+} from "./fixture.ts";
+
+let world: World;
+const start = async (options?: WorldOptions) => {
+  world = await createWorld(options);
+  return world;
+};
+afterEach(() => world.close());
+
+describe("a settler", () => {
+  test("brings mints of both modes to L1, and L1's roots are the engine's", async () => {
+    const { settler, engine, l1, chain } = await start();
+    const rollup = await mint(world, "erc721", "zk-rollup", "1");
+    const validium = await mint(world, "erc20", "validium", "", 500);
+    expect(await settler.round()).toEqual({ sealed: 2, committed: 2, withdrawn: 0 });
+
+    expect(await l1.state()).toEqual(engine.state());
+    expect(await engine.committedState()).toEqual(engine.state());
+    expect(engine.state()).toMatchObject({ countValidium: 1, countRollup: 1 });
+    for (const vaultId of [rollup, validium]) expect(await transactionStatus(world, vaultId)).toBe("settled");
+
+    await mine(chain, 30);
+    await settler.round();
+    for (const vaultId of [rollup, validium]) expect(await transactionStatus(world, vaultId)).toBe("finalized");
+  });
+
+  test("withdraws on the owner's signature: ERC-20 at once, ERC-721 when its vault has matured", async () => {
+    const { settler, engine, chain, principal, users } = await start();
+    const sword = await mint(world, "erc721", "validium", "77");
+    const points = await mint(world, "erc20", "zk-rollup", "", 500);
+    await settler.round();
+    const swordWithdrawal = await requestWithdrawal(world, sword);
+    const pointsWithdrawal = await requestWithdrawal(world, points, 200n);
+    expect((await settler.round()).withdrawn).toBe(1);
+
+    const owner = at(users, 0).owner.address;
+    const [erc20, erc721] = chain.tokens.map(({ address }) => address);
+    const balance = { abi: erc20Abi, functionName: "balanceOf", args: [owner] } as const;
+    expect(await chain.client.readContract({ ...balance, address: erc20 ?? "0x" })).toBe(200_000n);
+    const statusOf = async (id: string) => (await engine.withdrawal(principal.applicationId, id)).status;
+    expect(await statusOf(pointsWithdrawal.withdrawalId)).toBe("settled");
+    expect(await statusOf(swordWithdrawal.withdrawalId)).toBe("accepted");
+    expect(await engine.vault(principal.applicationId, points)).toMatchObject({
+      withdrawnBalance: 200n,
+      availableBalance: 300n,
+    });
+
+    await passSeconds(chain, MATURITY);
+    expect((await settler.round()).withdrawn).toBe(1);
+    const ownerOf = { abi: erc721Abi, functionName: "ownerOf", args: [77n] } as const;
+    expect(await chain.client.readContract({ ...ownerOf, address: erc721 ?? "0x" })).toBe(owner);
+    expect(await statusOf(swordWithdrawal.withdrawalId)).toBe("settled");
+  });
+
+  test("shows a withdrawal that the owner made on its own", async () => {
+    const { settler, engine, chain, l1, principal, users } = await start();
+    const points = await mint(world, "erc20", "validium", "", 900);
+    await settler.round();
+    const { vault, siblings, header } = await engine.vaultProof(points);
+    if (header === null) throw new Error("the batch is committed");
+    const { owner } = at(users, 0);
+    const call = {
+      abi: stateCommitmentAbi,
+      address: l1.settlement.contract,
+      functionName: "withdraw",
+      args: [
+        { ...vault, assetType: BigInt(vault.assetType) },
+        header,
+        siblings,
+        300n,
+        owner.address,
+        { deadline: 0n, signature: "0x" },
+      ],
+      account: owner,
+    } as const;
+    const { request } = await chain.client.simulateContract(call);
+    const { createWalletClient } = await import("viem");
+    await createWalletClient({ transport: chain.transport }).writeContract({ ...request, chain: null });
+
+    await settler.round();
+    expect(await engine.vault(principal.applicationId, points)).toMatchObject({
+      withdrawnBalance: 300n,
+      availableBalance: 600n,
+    });
+  });
+});
