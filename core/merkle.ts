@@ -83,9 +83,11 @@ export function buildLevels(nodes: Uint8Array, bottom: number, top: number): rea
  */
 export function siblingsIn(levels: readonly Uint8Array[], index: number, bottom: number): Uint8Array {
   const siblings = new Uint8Array((levels.length - 1) * HASH_BYTES);
-  for (const [i, level] of levels.slice(0, -1).entries()) {
-    const at = (Math.floor(index / 2 ** i) ^ 1) * HASH_BYTES;
-    siblings.set(at < level.length ? level.subarray(at, at + HASH_BYTES) : zeroRoot(bottom + i), i * HASH_BYTES);
+  for (let i = 0; i < levels.length - 1; i++) {
+    const level = levels[i] ?? siblings;
+    const sibling = (index >>> i) ^ 1;
+    const inside = sibling * HASH_BYTES < level.length;
+    siblings.set(inside ? hashAt(level, sibling) : zeroRoot(bottom + i), i * HASH_BYTES);
   }
   return siblings;
 }
