@@ -1,0 +1,72 @@
+import { writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { keccakSection } from "./keccak.ts";
+import { plot } from "./plot.ts";
+import { machine, page, type Report, sectionText } from "./report.ts";
+import type { Section, SectionResult } from "./section.ts";
+import { treesSection } from "./trees.ts";
+
+/** `npm run bench`: measures sections by name, prints tables with ratios, or JSON. */
+
+const SECTIONS: readonly Section[] = [keccakSection, treesSection];
+
+const USAGE = `Usage: npm run bench -- [options]
+
+  --only a,b   measure only these sections: ${SECTIONS.map(({ name }) => name).join(", ")}
+  --json       print the results as JSON and nothing else
+  --write      write docs/bench.md and docs/bench.svg; all sections
+  --help       print this
+`;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      only: { type: "string" },
+      json: { type: "boolean", default: false },
+      write: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  if (values.write && values.only !== undefined) throw new Error("--write needs all sections; leave out --only");
+  const results: SectionResult[] = [];
+  for (const section of chosen(values.only)) {
+    const result = await section.run(progress);
+    progress("");
+    results.push(result);
+    if (!values.json) process.stdout.write(`\n## ${result.title}\n\n${sectionText(result)}\n`);
+  }
+  const report: Report = { machine: machine(), sections: results };
+  if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+  if (values.write) await write(report);
+}
+
+function chosen(only: string | undefined): readonly Section[] {
+  if (only === undefined) return SECTIONS;
+  return only.split(",").map((name) => {
+    const section = SECTIONS.find((candidate) => candidate.name === name);
+    if (section === undefined) throw new Error(`there is no section ${JSON.stringify(name)}\n\n${USAGE}`);
+    return section;
+  });
+}
+
+/** One line that replaces itself, for a person at a terminal; nothing into a pipe or a file. */
+function progress(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${line}`);
+}
+
+async function write(report: Report): Promise<void> {
+  const docs = new URL("../../docs/", import.meta.url);
+  await writeFile(new URL("bench.md", docs), page(report));
+  await writeFile(new URL("bench.svg", docs), plot(report.sections));
+}
+
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

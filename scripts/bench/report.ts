@@ -1,0 +1,49 @@
+import { cpus } from "node:os";
+import type { SectionResult } from "./section.ts";
+import { markdownTable, notes } from "./table.ts";
+
+/** What the figures were measured on. */
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly node: string;
+  readonly platform: string;
+}
+
+/** All that a run found; what `--json` prints. */
+export interface Report {
+  readonly machine: Machine;
+  readonly sections: readonly SectionResult[];
+}
+
+/** This machine. */
+export function machine(): Machine {
+  const cores = cpus();
+  return {
+    cpu: cores[0]?.model.trim() ?? "an unknown processor",
+    cores: cores.length,
+    node: process.version,
+    platform: `${process.platform} ${process.arch}`,
+  };
+}
+
+/** A section as Markdown, without a heading. */
+export function sectionText(result: SectionResult): string {
+  const remarks = notes(result);
+  return [result.method, "", markdownTable(result), ...(remarks === "" ? [] : ["", remarks])].join("\n");
+}
+
+/** The page `docs/bench.md`. */
+export function page({ machine: { cpu, cores, node, platform }, sections }: Report): string {
+  return [
+    "# Benchmarks",
+    "",
+    `Written by \`npm run bench -- --write\` on ${cpu}, ${cores} cores, ${platform}, Node ${node}. In brackets: how many times as good`,
+    "the reference row is, in the same run; below 1 the row is better. Compare within a table only, where all rows were measured in",
+    "turns. Figures are medians.",
+    "",
+    "![The figures of this page as bars](bench.svg)",
+    ...sections.flatMap((result) => ["", `## ${result.title}`, "", sectionText(result)]),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,44 @@
+/** What one part of the benchmark measured: a table of subjects by figures. */
+
+export interface Column {
+  readonly key: string;
+  readonly label: string;
+  /** Unit of the column's values. */
+  readonly unit: string;
+  readonly better: "lower" | "higher";
+}
+
+export interface Row {
+  readonly label: string;
+  /** What a reader must know to compare this row. */
+  readonly note?: string;
+  /** Whether the subject is part of this project. */
+  readonly ours: boolean;
+  /** By column key; null where the subject cannot do it. */
+  readonly values: Readonly<Record<string, number | null>>;
+}
+
+export interface SectionResult {
+  readonly name: string;
+  readonly title: string;
+  /** How it was measured; a paragraph of Markdown. */
+  readonly method: string;
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+  /** Label of the row that the ratios refer to; null for a table without ratios. */
+  readonly reference: string | null;
+}
+
+/** A part of the benchmark that can be run by its name. `progress` takes one line, for people, while it runs. */
+export interface Section {
+  readonly name: string;
+  run(progress: (line: string) => void): Promise<SectionResult>;
+}
+
+/** How many times as good as a row the reference row is in a column, 1 for itself; null where either has no value. */
+export function ratio(result: SectionResult, row: Row, column: Column): number | null {
+  const reference = result.rows.find(({ label }) => label === result.reference)?.values[column.key] ?? null;
+  const value = row.values[column.key] ?? null;
+  if (reference === null || value === null) return null;
+  return column.better === "lower" ? value / reference : reference / value;
+}

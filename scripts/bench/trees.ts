@@ -1,0 +1,85 @@
+import { measure, type Subject } from "./measure.ts";
+import type { Row, Section } from "./section.ts";
+import { ourTrees } from "./tree-ours.ts";
+import { peerTrees } from "./tree-peers.ts";
+import { BATCH, LEAVES, PREFILLED, type TreeSubject } from "./tree-subjects.ts";
+
+const OPERATIONS = 200;
+
+const COLUMNS = [
+  { key: "batches", label: "in batches of 1,000", unit: "thousand leaves/s", better: "higher" },
+  { key: "singles", label: "one at a time", unit: "thousand leaves/s", better: "higher" },
+  { key: "proofs", label: "proofs", unit: "thousand/s", better: "higher" },
+  { key: "verifiedProofs", label: "proofs, verified", unit: "thousand/s", better: "higher" },
+] as const;
+
+type Key = (typeof COLUMNS)[number]["key"];
+
+/** How one figure of one library is measured; undefined where it cannot do it. */
+function subject(tree: TreeSubject, key: Key): Subject | undefined {
+  const start = tree[key];
+  if (start === undefined) return undefined;
+  if (key === "batches") {
+    let add: ((batch: number) => void) | undefined;
+    return {
+      label: tree.label,
+      prepare: () => {
+        add = start();
+      },
+      run: () => {
+        for (let batch = 0; batch < LEAVES / BATCH; batch++) add?.(batch);
+        return LEAVES;
+      },
+    };
+  }
+  // The tree is built once, when it is first needed; leaves are added, or proven all over the tree.
+  let operation: ((leaf: number) => void) | undefined;
+  let next = PREFILLED;
+  return {
+    label: tree.label,
+    prepare: () => {
+      operation ??= start();
+    },
+    run: () => {
+      for (let i = 0; i < OPERATIONS; i++, next++) {
+        operation?.(key === "singles" ? next : (Math.imul(next, 0x9e3779b1) >>> 0) % LEAVES);
+      }
+      return OPERATIONS;
+    },
+  };
+}
+
+/** Append-only Merkle trees of 100,000 leaves, against the libraries of the field. */
+export const treesSection: Section = {
+  name: "trees",
+  async run(progress) {
+    const trees = [ourTrees(), ...peerTrees()];
+    const values = new Map<Key, ReadonlyMap<string, number>>();
+    for (const { key } of COLUMNS) {
+      const subjects = trees.map((tree) => subject(tree, key)).filter((found) => found !== undefined);
+      values.set(key, await measure(subjects, (line) => progress(`trees ${key}, ${line}`)));
+    }
+    const value = (key: Key, label: string): number | null => {
+      const ns = values.get(key)?.get(label);
+      return ns === undefined ? null : 1e6 / ns;
+    };
+    const rows: Row[] = trees.map(({ label, note, ours }) => ({
+      label,
+      note,
+      ours,
+      values: Object.fromEntries(COLUMNS.map(({ key }) => [key, value(key, label)])),
+    }));
+    return {
+      name: "trees",
+      title: "Merkle trees",
+      method:
+        "100,000 leaves, which lay ready in the form that each library takes; per second of user CPU time. Batches: from the empty tree, " +
+        "the root known after every thousand. One at a time: to a tree of 90,000, the root known after each. Proofs: the siblings of random " +
+        "leaves of one tree of 100,000; this project's API hands out only verified ones, libraries without a check of their own are " +
+        "verified by folding with the hash they were given.",
+      columns: COLUMNS,
+      rows,
+      reference: "Mintmark",
+    };
+  },
+};
