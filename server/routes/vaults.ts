@@ -1,6 +1,7 @@
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { vault, vaultPage, vaultParams, vaultProof, vaultQuery } from "../schemas/vaults.ts";
+import { ownVaultProof, vault, vaultPage, vaultParams, vaultQuery } from "../schemas/vaults.ts";
 import { pageToWire, proofToWire, vaultToWire } from "../wire.ts";
+import { withdrawCalldata } from "../withdraw-calldata.ts";
 
 export const vaultEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -34,13 +35,14 @@ export const vaultEndpoints: readonly Endpoint[] = [
     path: "/api/v1/vaults/{vaultId}/proof",
     tag: "Vaults",
     access: "read",
-    summary: "A vault's path to its batch root",
+    summary: "A vault's path to its batch root, and calldata for its owner to withdraw alone",
     params: vaultParams,
-    success: { status: 200, description: "The proof, verified before it was sent.", schemas: [vaultProof] },
+    success: { status: 200, description: "The proof, verified before it was sent.", schemas: [ownVaultProof] },
     errors: ["vault_not_found", "proof_not_ready"],
     async handle({ service: { engine }, principal, params: { vaultId } }) {
-      await engine.vault(principal.applicationId, vaultId);
-      return proofToWire(await engine.vaultProof(vaultId));
+      const own = await engine.vault(principal.applicationId, vaultId);
+      const proof = await engine.vaultProof(vaultId);
+      return { ...proofToWire(proof), withdrawCalldata: withdrawCalldata(own, proof) };
     },
   }),
 ];

@@ -66,3 +66,13 @@ export const vaultProof = responseComponent(
     header: batchHeader.nullable().meta({ description: "null until L1 has committed the batch." }),
   }),
 );
+
+export const ownVaultProof = responseComponent(
+  "OwnVaultProof",
+  vaultProof.extend({
+    withdrawCalldata: outHex.nullable().meta({
+      description:
+        "Calldata of `withdraw` on the settlement contract, for the owner to send by itself: all that is available, to itself. null until L1 has committed the batch, and when nothing is left.",
+    }),
+  }),
+);

@@ -1,5 +1,7 @@
+import { decodeFunctionData } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { createWorld, refusal, SETTLEMENT, type World } from "./fixture.ts";
 
 const owner = privateKeyToAccount(`0x${"11".repeat(32)}`);
@@ -94,4 +96,33 @@ test("each refusal has its code, and reserves nothing", async () => {
     errors: ["/vaultId", "/quantity", "/deadline", "/signature", "/more"].map((field) => `${field} validation_failed`),
   });
   expect(await world.snapshot()).toEqual(before);
+});
+
+test("once its batch is committed on L1, a vault's proof comes with calldata for its owner alone", async () => {
+  await world.engine.seal("validium");
+  const vaultId = await vault(true);
+  const path = `/api/v1/vaults/${vaultId}/proof`;
+  expect((await world.send("GET", path)).body).toMatchObject({ header: null, withdrawCalldata: null });
+  const { batchId } = (await world.send("GET", `/api/v1/vaults/${vaultId}`)).body;
+  for (let batchNumber = 0; batchNumber <= Number(batchId.split("-")[1]); batchNumber++) {
+    const { batchRoot, dataHash, vaultCount } = await world.engine.sealedBatch("validium", batchNumber);
+    await world.engine.recordCommitted({
+      ...{ type: "batchCommitted", mode: "validium", batchNumber, batchRoot, dataHash, vaultCount },
+      ...{ committedAt: 1_800_000_000n, sequence: BigInt(batchNumber) },
+      ...{ txHash: `0x${"aa".repeat(32)}`, blockNumber: 9n, logIndex: batchNumber },
+    });
+  }
+  const { body } = await world.send("GET", path);
+  expect(body.header).toMatchObject({ committedAt: "1800000000", vaultCount: 1 });
+  const { functionName, args } = decodeFunctionData({ abi: stateCommitmentAbi, data: body.withdrawCalldata });
+  const [content, header, siblings, quantity, recipient, authorization] = args as readonly unknown[];
+  expect(functionName).toBe("withdraw");
+  expect(content).toMatchObject({ vaultId: BigInt(vaultId), amount: 10n, owner: owner.address });
+  expect(header).toMatchObject({ batchRoot: body.batchRoot, committedAt: 1_800_000_000n });
+  expect([siblings, quantity, recipient]).toEqual([[], 10n, owner.address]);
+  expect(authorization).toEqual({ deadline: 0n, signature: "0x" });
+  const { body: settled } = await world.send("GET", `/api/v1/transactions?vaultId=${vaultId}`);
+  expect(settled.data[0]).toMatchObject({ status: "settled", l1BlockNumber: "9", l1TxHash: `0x${"aa".repeat(32)}` });
+  const { body: committed } = await world.send("GET", `/public/v1/batches/${batchId}`);
+  expect(committed).toMatchObject({ status: "settled", committedAt: "1800000000" });
 });
