@@ -68,19 +68,16 @@ function excerpt(text: string): string {
 export function writeHex(hex: string, length: number, into: Uint8Array, offset: number): number {
   if (hex.length !== 2 + 2 * length || !hex.startsWith("0x")) throw notHexOf(length, hex);
   for (let i = 2; i < hex.length; i += 2) {
-    const byte = (nibble(hex.charCodeAt(i)) << 4) | nibble(hex.charCodeAt(i + 1));
-    if (byte > 0xff) throw notHexOf(length, hex);
+    const byte = ((NIBBLES[hex.charCodeAt(i)] as number) << 4) | (NIBBLES[hex.charCodeAt(i + 1)] as number);
+    if (byte < 0) throw notHexOf(length, hex);
     into[offset++] = byte;
   }
   return offset;
 }
 
-const NOT_A_NIBBLE = 0x1000;
-const NIBBLES = Uint16Array.from({ length: 128 }, (_, code) => {
-  const digit = Number.parseInt(String.fromCharCode(code), 16);
-  return Number.isNaN(digit) ? NOT_A_NIBBLE : digit;
-});
-
-function nibble(code: number): number {
-  return NIBBLES[code] ?? NOT_A_NIBBLE;
+/** The value of a hex character by its UTF-16 code, -1 for any other; one entry for every code there is, so that none misses. */
+const NIBBLES = new Int8Array(0x10000).fill(-1);
+for (const [value, digit] of [..."0123456789abcdef"].entries()) {
+  NIBBLES[digit.charCodeAt(0)] = value;
+  NIBBLES[digit.toUpperCase().charCodeAt(0)] = value;
 }

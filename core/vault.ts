@@ -15,8 +15,12 @@ export const LEAF_HEADER_BYTES = 77;
 export const MAX_LEAF_BYTES = LEAF_HEADER_BYTES + MAX_BLOB_BYTES;
 
 const LEAF_PREFIX = 0x00;
+/** Top bit of the vault ids of rollup batches. */
+const ROLLUP_BIT = 1n << 63n;
+/** Places of one mode: batch numbers and slots together are below this. */
+const PLACES = 1n << 52n;
 /** Leaves packed and hashed at a time: few enough to stay in the cache. */
-const LEAVES_PER_CHUNK = 4096;
+const LEAVES_PER_CHUNK = 1024;
 
 /** Where a vault lives; what its id is made of. */
 export interface VaultPlace {
@@ -46,12 +50,10 @@ export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
  * @throws MintmarkError `validation_failed` for what is no u64, or has one of the unused bits 52 to 62 set
  */
 export function unpackVaultId(vaultId: VaultId): VaultPlace {
-  requireBigint("vaultId", vaultId, 0n, MAX_UINT64);
-  const place = vaultId & ((1n << 63n) - 1n);
-  if (place >= 1n << 52n) throw new MintmarkError("validation_failed", `vault id ${vaultId} has unused bits set`);
-  const within = Number(place);
+  requireVaultId(vaultId);
+  const within = Number(vaultId & (PLACES - 1n));
   return {
-    mode: vaultId >> 63n === 0n ? "validium" : "zk-rollup",
+    mode: vaultId < ROLLUP_BIT ? "validium" : "zk-rollup",
     batchNumber: Math.floor(within / MAX_BATCH_VAULTS),
     slot: within % MAX_BATCH_VAULTS,
   };
@@ -66,7 +68,7 @@ export function unpackVaultId(vaultId: VaultId): VaultPlace {
  * @throws MintmarkError `validation_failed`, `amount_out_of_range` or `blob_invalid` when the content is out of bounds
  */
 export function writeLeafPreimage(vault: VaultContent, into: Uint8Array, offset: number): number {
-  unpackVaultId(vault.vaultId);
+  requireVaultId(vault.vaultId);
   requireBigint("chainId", vault.chainId, 0n, MAX_UINT64);
   if (vault.amount < 1n || vault.amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
   const view = new DataView(into.buffer, into.byteOffset + offset, LEAF_HEADER_BYTES);
@@ -91,18 +93,19 @@ export function vaultLeaf(vault: VaultContent): Uint8Array {
  */
 export function vaultLeaves(vaults: readonly (VaultContent | null)[]): Uint8Array {
   const leaves = new Uint8Array(vaults.length * HASH_BYTES);
-  const preimages = new Uint8Array(LEAVES_PER_CHUNK * MAX_LEAF_BYTES);
-  const ends = new Uint32Array(LEAVES_PER_CHUNK);
+  const chunk = Math.min(LEAVES_PER_CHUNK, vaults.length);
+  const preimages = new Uint8Array(chunk * MAX_LEAF_BYTES);
+  const ends = new Uint32Array(chunk);
   let start = 0;
   while (start < vaults.length) {
-    if (vaults[start] === null) {
+    if ((vaults[start] ?? null) === null) {
       start++;
       continue;
     }
     // A chunk ends at a void slot, so that its digests land where they belong without being moved.
     let packed = 0;
     let end = 0;
-    for (; packed < LEAVES_PER_CHUNK; packed++) {
+    for (; packed < chunk; packed++) {
       const vault = vaults[start + packed];
       if (vault === null || vault === undefined) break;
       end = writeLeafPreimage(vault, preimages, end);
@@ -113,6 +116,13 @@ export function vaultLeaves(vaults: readonly (VaultContent | null)[]): Uint8Arra
     start += packed;
   }
   return leaves;
+}
+
+function requireVaultId(vaultId: VaultId): void {
+  requireBigint("vaultId", vaultId, 0n, MAX_UINT64);
+  if ((vaultId >= PLACES && vaultId < ROLLUP_BIT) || vaultId >= ROLLUP_BIT + PLACES) {
+    throw new MintmarkError("validation_failed", `vault id ${vaultId} has unused bits set`);
+  }
 }
 
 function blobBytes(vault: VaultContent): number {
