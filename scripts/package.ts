@@ -1,0 +1,38 @@
+/** Builds the package that other projects install: `npm run package` compiles to dist/ and packs dist/ as a tarball. Prints its path. */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const DIST = `${ROOT}dist`;
+
+/** Subpaths of the package; each names one index of the sources. */
+const EXPORTS = {
+  ".": "core/index",
+  "./protocol": "core/protocol/index",
+  "./l1": "core/l1/index",
+  "./committee": "core/committee/index",
+  "./settlement": "core/settlement/index",
+  "./server": "server/index",
+} as const;
+
+rmSync(DIST, { recursive: true, force: true });
+execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}tsconfig.build.json`], {
+  stdio: ["ignore", 2, 2],
+});
+const { name, version, description, license, type, dependencies } = JSON.parse(
+  readFileSync(`${ROOT}package.json`, "utf8"),
+) as Record<string, unknown>;
+const exports = Object.fromEntries(
+  Object.entries(EXPORTS).map(([path, file]) => [path, { types: `./${file}.d.ts`, default: `./${file}.js` }]),
+);
+// Without what only the repository needs, such as the Node binary that lets Node 20 run its scripts.
+const manifest = { name, version, description, license, type, engines: { node: ">=22.13" }, exports, dependencies };
+writeFileSync(`${DIST}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
+copyFileSync(`${ROOT}README.md`, `${DIST}/README.md`);
+const packed = execFileSync("npm", ["pack", "./dist", "--json", "--pack-destination", DIST], {
+  cwd: ROOT,
+  encoding: "utf8",
+});
+const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
+process.stdout.write(`${DIST}/${filename}\n`);
