@@ -66,7 +66,7 @@ function excerpt(text: string): string {
  * @throws MintmarkError `validation_failed` when it is not hex, or not of `length` bytes
  */
 export function writeHex(hex: string, length: number, into: Uint8Array, offset: number): number {
-  if (hex.length !== 2 + 2 * length || !hex.startsWith("0x")) throw notHexOf(length, hex);
+  if (hex.length !== 2 + 2 * length || hex.length % 2 !== 0 || !hex.startsWith("0x")) throw notHexOf(length, hex);
   for (let i = 2; i < hex.length; i += 2) {
     const byte = ((NIBBLES[hex.charCodeAt(i)] as number) << 4) | (NIBBLES[hex.charCodeAt(i + 1)] as number);
     if (byte < 0) throw notHexOf(length, hex);
