@@ -107,7 +107,12 @@ export class Writer {
     await null;
     let previous: Group | null = null;
     let written: Promise<void> = Promise.resolve();
-    while (this.#queue.length > 0 && this.#failure === null) {
+    while (this.#failure === null) {
+      if (this.#queue.length === 0) {
+        await written;
+        // What came in meanwhile starts the next group. From here to the end nothing waits, so nothing can come in unseen.
+        if (this.#queue.length === 0) break;
+      }
       const taken = this.#take();
       if (taken[0]?.alone === true) {
         await written;
@@ -123,8 +128,10 @@ export class Writer {
       written = this.#write(group, outcomes);
       previous = group;
     }
-    await written;
-    for (const waiting of this.#queue.splice(0)) waiting.reject(this.#failure);
+    if (this.#failure !== null) {
+      await written;
+      for (const waiting of this.#queue.splice(0)) waiting.reject(this.#failure);
+    }
     this.#running = null;
   }
 

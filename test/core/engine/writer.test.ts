@@ -1,0 +1,61 @@
+import { MemoryLevel } from "memory-level";
+import { expect, test } from "vitest";
+import { openEngine } from "../../../core/index.ts";
+
+const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;
+const OWNER = `0x${"70".repeat(20)}` as const;
+
+/** A store whose writes wait until they are let through. */
+function gated() {
+  const store = new MemoryLevel<Buffer, Buffer>();
+  const batch = store.batch.bind(store) as (...all: unknown[]) => Promise<void>;
+  const gate = { waiting: [] as (() => void)[], closed: false, started: () => {} };
+  const write = async (...all: unknown[]) => {
+    gate.started();
+    if (gate.closed) await new Promise<void>((resolve) => gate.waiting.push(resolve));
+    return batch(...all);
+  };
+  Object.defineProperty(store, "batch", { value: write });
+  return { store, gate };
+}
+
+test("what comes in while the last write is under way is written next", async () => {
+  const { store, gate } = gated();
+  await using engine = await openEngine({ store, settlement: SETTLEMENT, environment: "sandbox" });
+  const { applicationId } = await engine.createApplication({ name: "A" });
+  for (let round = 0; round < 3; round++) {
+    gate.closed = true;
+    const started = new Promise<void>((resolve) => {
+      gate.started = resolve;
+    });
+    const first = engine.createUser(applicationId, { ownerAddress: OWNER });
+    await started;
+    // Nothing else is queued: the writer waits for this one write only.
+    const others = [1, 2].map(() => engine.createUser(applicationId, { ownerAddress: OWNER }));
+    gate.closed = false;
+    for (const resume of gate.waiting.splice(0)) resume();
+    const users = await Promise.all([first, ...others]);
+    expect(new Set(users.map(({ userId }) => userId)).size).toBe(3);
+  }
+  expect((await engine.users(applicationId)).data).toHaveLength(9);
+});
+
+test("callers who come in at any turn of the event loop are all served", async () => {
+  await using engine = await openEngine({ store: new MemoryLevel(), settlement: SETTLEMENT, environment: "sandbox" });
+  const { applicationId } = await engine.createApplication({ name: "A" });
+  const caller = async (turns: number) => {
+    for (let round = 0; round < 20; round++) {
+      for (let turn = 0; turn < turns + round; turn++) await null;
+      await engine.createUser(applicationId, { ownerAddress: OWNER });
+    }
+  };
+  await Promise.all(Array.from({ length: 12 }, (_, turns) => caller(turns)));
+  let count = 0;
+  let cursor: string | undefined;
+  do {
+    const page = await engine.users(applicationId, { limit: 100, ...(cursor && { cursor }) });
+    count += page.data.length;
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  expect(count).toBe(240);
+});
