@@ -29,6 +29,8 @@ abstract contract Commits is AssetRegistry, Committee {
 
     /// @inheritdoc IStateCommitment
     function commitRollupBatch(uint64 batchNumber, bytes calldata data) external {
+        // Not for authentication: only who sends the transaction itself has the data in its input.
+        // solhint-disable-next-line avoid-tx-origin
         if (msg.sender != tx.origin || msg.sender.code.length != 0) revert NotPlainAccount(msg.sender);
         Head memory head = _beforeCommit(Mode.ZkRollup, batchNumber);
         (bytes32 batchRoot, uint256 vaultCount) = _rootOf(batchNumber, data);

@@ -46,7 +46,6 @@ abstract contract TimeLockedRoles is IStateCommitment, AccessControl {
 
     /// @inheritdoc IStateCommitment
     function revokeOperator(address operator) external onlyAdminOrGuardian {
-        delete _scheduledOperator[operator];
         _revokeRole(OPERATOR_ROLE, operator);
     }
 
@@ -54,6 +53,12 @@ abstract contract TimeLockedRoles is IStateCommitment, AccessControl {
     function grantRole(bytes32 role, address account) public override onlyRole(DEFAULT_ADMIN_ROLE) {
         if (role == OPERATOR_ROLE) revert OperatorNotTimeLocked();
         _grantRole(role, account);
+    }
+
+    /// @dev Whoever loses the role, in whatever way, loses its announcement too: nobody can revive it.
+    function _revokeRole(bytes32 role, address account) internal override returns (bool) {
+        if (role == OPERATOR_ROLE) delete _scheduledOperator[account];
+        return super._revokeRole(role, account);
     }
 
     modifier onlyAdminOrGuardian() {

@@ -14,6 +14,9 @@ contract Wallet1271 is IERC1271 {
         AnswersNothing
     }
 
+    error NotTheKey();
+    error NoOpinion();
+
     address private immutable _key;
     Manner private immutable _manner;
 
@@ -24,7 +27,7 @@ contract Wallet1271 is IERC1271 {
 
     /// @notice Acts for its owner, for instance withdraws as `msg.sender`.
     function execute(address target, bytes calldata payload) external returns (bytes memory) {
-        require(msg.sender == _key, "not the owner");
+        if (msg.sender != _key) revert NotTheKey();
         (bool succeeded, bytes memory answer) = target.call(payload);
         if (succeeded) return answer;
         assembly ("memory-safe") {
@@ -33,8 +36,12 @@ contract Wallet1271 is IERC1271 {
     }
 
     function isValidSignature(bytes32 hash, bytes calldata signature) external view returns (bytes4) {
-        if (_manner == Manner.Reverts) revert("no opinion");
-        while (_manner == Manner.BurnsGas) {}
+        if (_manner == Manner.Reverts) revert NoOpinion();
+        if (_manner == Manner.BurnsGas) {
+            assembly ("memory-safe") {
+                invalid()
+            }
+        }
         if (_manner == Manner.AnswersTooMuch) {
             assembly ("memory-safe") {
                 return(0, 400000)

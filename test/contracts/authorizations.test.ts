@@ -148,7 +148,7 @@ describe("an owner's authorization", () => {
       "high s": signature.slice(0, 64) + highS + flippedV,
       "v of 0 or 1": signature.slice(0, 128) + (signature.slice(128) === "1b" ? "00" : "01"),
       "the other v": signature.slice(0, 128) + flippedV,
-      "a byte too few": signature.slice(0, -2),
+      "two bytes too few": signature.slice(0, -4),
       "a byte too many": `${signature}00`,
       "66 bytes": `${signature}0000`,
       zeros: "00".repeat(65),

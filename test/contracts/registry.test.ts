@@ -1,4 +1,4 @@
-import { zeroAddress } from "viem";
+import { maxUint256, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { assetOf, type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
 
@@ -138,7 +138,7 @@ describe("the asset registry", () => {
   });
 
   it("survives tokens that answer questions by burning gas or with a flood of bytes", async () => {
-    const burner = await d.viem.deployContract("GasBurner");
+    const burner = await d.viem.deployContract("GasBurner", [maxUint256]);
     const bomb = await d.viem.deployContract("ReturnBomb", [1n << 20n, false]);
     for (const { address } of [burner, bomb]) {
       const { assetType } = await d.register("erc1155", address);

@@ -1,0 +1,162 @@
+import hre from "hardhat";
+import { bytesToHex, type ContractErrorName, type Hex, toHex, zeroAddress, zeroHash } from "viem";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { IStateCommitment$Type } from "../../artifacts/contracts/interfaces/IStateCommitment.sol/artifacts.js";
+import { encodeBatchData } from "../../core/batch-encoder.ts";
+import { withdrawalDigest } from "../../core/typed-data.ts";
+import { commitRollup, commitValidium, entry, proofOf } from "./fixture/batches.ts";
+import { attest } from "./fixture/committee.ts";
+import { type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
+import { messageOf, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+
+const { fresh } = await openChain();
+type ErrorName = ContractErrorName<IStateCommitment$Type["abi"]>;
+
+const by = (d: Deployment, actor: keyof Deployment["actors"]) => ({ account: d.actors[actor].account });
+const ownerOf = (d: Deployment) => d.actors.owner.account.address;
+const register = (d: Deployment, standard: number, chainId: bigint, token: Hex, quantum: bigint) =>
+  d.state.write.registerAsset([standard, chainId, token, quantum]);
+const withdraw = (d: Deployment, asked: Request, actor: keyof Deployment["actors"] = "owner") =>
+  d.state.write.withdraw(withdrawArgs(asked), by(d, actor));
+const attestation = (d: Deployment, signers?: readonly number[]) =>
+  attest(
+    d,
+    { batchNumber: 0, batchRoot: toHex(1, { size: 32 }), vaultCount: 1, dataHash: zeroHash, epoch: 0n },
+    signers ? { signers } : {},
+  );
+const commitRoot = (d: Deployment, signatures: Hex, batchRoot: Hex = toHex(1, { size: 32 }), vaultCount = 1) =>
+  d.state.write.commitValidiumBatch([0n, batchRoot, vaultCount, zeroHash, signatures], by(d, "operator"));
+const commitData = (d: Deployment, batchNumber = 0n) =>
+  d.state.write.commitRollupBatch([batchNumber, bytesToHex(encodeBatchData([coins(d)]))], by(d, "operator"));
+const coins = (d: Deployment) => entry(d.assets.coin, ownerOf(d), "", 5n);
+const card = (d: Deployment) => entry(d.assets.card, ownerOf(d), "1");
+const withdrawCoins = async (d: Deployment, change: Partial<Request>) =>
+  withdraw(d, request(await commitRollup(d, [coins(d), coins(d)]), 0, change));
+const withdrawLeaf = async (d: Deployment, slot: ReturnType<typeof entry>) =>
+  withdraw(d, request(await commitValidium(d, [slot]), 0));
+const [first, second] = [
+  "0x0000000000000000000000000000000000000001",
+  "0x0000000000000000000000000000000000000002",
+] as const;
+
+/** How to meet each error of the contract's interface. A new error does not compile here until it has its way. */
+const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
+  AssetInvalid: (d) => register(d, STANDARD.none, 1n, first, 1n),
+  AssetAlreadyRegistered: (d) => register(d, STANDARD.erc20, 31_337n, d.assets.coin.token, 1n),
+  AssetNotRegistered: (d) => commitRollup(d, [{ ...coins(d), chainId: 5n }]),
+  QuantumInvalid: (d) => register(d, STANDARD.erc20, 1n, first, 0n),
+  StandardMismatch: async (d) => {
+    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first]);
+    return register(d, STANDARD.erc721, 31_337n, token.address, 1n);
+  },
+  TokenWithoutCode: (d) => register(d, STANDARD.erc20, 31_337n, second, 1n),
+  ChangeNotDue: (d) => d.state.write.activateOperator([first]),
+  OperatorNotTimeLocked: async (d) =>
+    d.state.write.grantRole([await d.state.read.OPERATOR_ROLE(), first], by(d, "admin")),
+  CommitteeInvalid: (d) => d.state.write.scheduleCommittee([[first], 2], by(d, "admin")),
+  CommitteeNotAscending: (d) => d.state.write.scheduleCommittee([[second, first], 1], by(d, "admin")),
+  CommitteeNotScheduled: async (d) => {
+    await d.state.write.scheduleCommittee([[first], 1], by(d, "admin"));
+    await d.connection.networkHelpers.time.increase(d.config.changeDelay);
+    return d.state.write.activateCommittee([[second], 1]);
+  },
+  CommittingPaused: async (d) => {
+    await d.state.write.pauseCommits([true], by(d, "guardian"));
+    return commitData(d);
+  },
+  NotPlainAccount: async (d) => {
+    await d.testClient.setCode({ address: d.config.operator, bytecode: `0xef0100${first.slice(2)}` });
+    return commitData(d);
+  },
+  BatchNumberMismatch: (d) => commitData(d, 1n),
+  StateFull: async (d) => {
+    const { index, word } = await headOf(d);
+    await d.testClient.setStorageAt({
+      address: d.state.address,
+      index,
+      value: toHex(word | (0xffff_ffffn << 32n), { size: 32 }),
+    });
+    return commitData(d, 0xffff_ffffn);
+  },
+  BatchRootZero: (d) => commitRoot(d, "0x", zeroHash),
+  VaultCountInvalid: (d) => commitRoot(d, "0x", undefined, 0),
+  AttestationMalformed: (d) => commitRoot(d, "0x"),
+  CommitteeMismatch: async (d) => commitRoot(d, await attestation({ ...d, members: d.members.slice(1) })),
+  SignersNotAscending: async (d) => {
+    const honest = await attestation(d);
+    return commitRoot(d, `${honest.slice(0, -260)}${honest.slice(-130)}${honest.slice(-130)}` as Hex);
+  },
+  SignatureNotMembers: async (d) => commitRoot(d, await attestation(d), toHex(2, { size: 32 })),
+  HeaderMismatch: (d) =>
+    withdrawCoins(d, { header: { batchRoot: zeroHash, vaultCount: 1, committedAt: 0n, sequence: 0n } }),
+  ProofInvalid: (d) => withdrawCoins(d, { siblings: [] }),
+  OtherChain: async (d) => {
+    await register(d, STANDARD.erc20, 5n, d.assets.coin.token, 1_000n);
+    return withdraw(d, request(await commitRollup(d, [{ ...coins(d), chainId: 5n }]), 0));
+  },
+  AmountInvalid: (d) => withdrawLeaf(d, { ...coins(d), amount: 1n << 63n }),
+  BlobLengthInvalid: (d) => withdrawLeaf(d, { ...coins(d), blob: "0x31" }),
+  NotMature: (d) => withdrawLeaf(d, card(d)),
+  VaultExhausted: async (d) => {
+    const asked = request(await commitRollup(d, [coins(d)]), 0);
+    await withdraw(d, asked);
+    return withdraw(d, asked);
+  },
+  QuantityZero: (d) => withdrawCoins(d, { quantity: 0n }),
+  QuantityTooLarge: (d) => withdrawCoins(d, { quantity: 6n }),
+  RecipientZero: (d) => withdrawCoins(d, { recipient: zeroAddress }),
+  NotOwner: async (d) => withdraw(d, request(await commitRollup(d, [coins(d)]), 0), "stranger"),
+  AuthorizationExpired: (d) => withdrawCoins(d, { authorization: { deadline: 1n, signature: "0x00" } }),
+  AuthorizationIsCancelled: async (d) => {
+    const asked = await signed(d, d.actors.owner, request(await commitRollup(d, [coins(d)]), 0));
+    await d.state.write.cancelAuthorization([withdrawalDigest(d.settlement, messageOf(asked))], by(d, "owner"));
+    return withdraw(d, asked, "relayer");
+  },
+  SignatureInvalid: (d) => withdrawCoins(d, { authorization: { deadline: 1n << 63n, signature: "0x00" } }),
+  TokenRefused: async (d) => {
+    const token = await d.viem.deployContract("RevertingToken");
+    const asset = await d.register("erc20", token.address);
+    return withdraw(d, request(await commitRollup(d, [entry(asset, ownerOf(d))]), 0));
+  },
+  NotDuplicates: async (d) => {
+    const { vault, header, siblings } = proofOf(await commitRollup(d, [card(d)]), 0);
+    return d.state.write.voidDuplicate([vault, header, siblings, vault, header, siblings]);
+  },
+  NotSelf: async (d) => {
+    const asked = request(await commitRollup(d, [coins(d)]), 0);
+    return d.state.write.withdrawItem([asked, ownerOf(d)], by(d, "owner"));
+  },
+  GasTooLow: async (d) => {
+    const asked = request(await commitRollup(d, [coins(d)]), 0);
+    return d.state.write.withdrawBatch([[asked]], { ...by(d, "owner"), gas: 500_000n });
+  },
+};
+
+describe("the errors of IStateCommitment", () => {
+  let d: Deployment;
+  beforeEach(async () => {
+    d = await fresh();
+  });
+
+  it("are all met here", async () => {
+    const { abi } = await hre.artifacts.readArtifact("IStateCommitment");
+    const declared = abi.filter(({ type }) => type === "error").map((error) => ("name" in error ? error.name : ""));
+    expect(Object.keys(WAYS).toSorted()).toEqual(declared.toSorted());
+  });
+
+  it.each(Object.entries(WAYS))("%s", async (name, provoke) => {
+    await d.viem.assertions.revertWithCustomError(provoke(d) as Promise<Hex>, d.state, name as ErrorName);
+  });
+});
+
+/** The storage slot that holds counts, sequence, epoch and pause: after one commit of each mode, counts of one and a sequence of two. */
+async function headOf(d: Deployment) {
+  await commitRollup(d, [coins(d)]);
+  await commitValidium(d, [coins(d)]);
+  for (let i = 0; i < 64; i++) {
+    const index = toHex(i, { size: 32 });
+    const word = BigInt((await d.publicClient.getStorageAt({ address: d.state.address, slot: index })) ?? 0);
+    if (word === 1n + (1n << 32n) + (2n << 64n)) return { index, word };
+  }
+  throw new Error("found no slot of counts");
+}

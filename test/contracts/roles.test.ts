@@ -1,0 +1,297 @@
+import { getAddress, zeroAddress, zeroHash } from "viem";
+import { beforeEach, describe, expect, it } from "vitest";
+import { committeeHash } from "../../core/attestation.ts";
+import { commitRollup, commitValidium, entry } from "./fixture/batches.ts";
+import { attest, changeCommittee } from "./fixture/committee.ts";
+import { ascendingAccounts, CHANGE_DELAY, type Deployment, openChain } from "./fixture/deployment.ts";
+
+const { fresh } = await openChain();
+
+describe("roles", () => {
+  let d: Deployment;
+  beforeEach(async () => {
+    d = await fresh();
+  });
+
+  const by = (actor: keyof Deployment["actors"]) => ({ account: d.actors[actor].account });
+  const newOperator = () => d.actors.relayer.account.address;
+  const isOperator = async (address = newOperator()) =>
+    d.state.read.hasRole([await d.state.read.OPERATOR_ROLE(), address]);
+  const wait = (seconds = CHANGE_DELAY) => d.connection.networkHelpers.time.increase(seconds);
+  const unauthorized = (call: Promise<unknown>) =>
+    d.viem.assertions.revertWithCustomError(
+      call as Promise<`0x${string}`>,
+      d.state,
+      "AccessControlUnauthorizedAccount",
+    );
+
+  describe("the operator", () => {
+    it("is announced by the admin, and active after the delay, by anyone's hand", async () => {
+      await d.state.write.scheduleOperator([newOperator()], by("admin"));
+      expect(await isOperator()).toBe(false);
+      const activeFrom = BigInt(await d.connection.networkHelpers.time.latest()) + CHANGE_DELAY;
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.activateOperator([newOperator()]),
+        d.state,
+        "ChangeNotDue",
+        [activeFrom],
+      );
+      await d.connection.networkHelpers.time.setNextBlockTimestamp(activeFrom - 1n);
+      await d.viem.assertions.revertWithCustomError(
+        d.state.write.activateOperator([newOperator()], { gas: 200_000n }),
+        d.state,
+        "ChangeNotDue",
+      );
+      await d.connection.networkHelpers.time.setNextBlockTimestamp(activeFrom);
+      await d.state.write.activateOperator([newOperator()], by("stranger"));
+      expect(await isOperator()).toBe(true);
+    });
+
+    it("has no other way in: not by grant, not unannounced, not twice", async () => {
+      const role = await d.state.read.OPERATOR_ROLE();
+      await d.viem.assertions.revertWithCustomError(
+        d.state.write.grantRole([role, newOperator()], by("admin")),
+        d.state,
+        "OperatorNotTimeLocked",
+      );
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.activateOperator([newOperator()]),
+        d.state,
+        "ChangeNotDue",
+        [0n],
+      );
+      await d.state.write.scheduleOperator([newOperator()], by("admin"));
+      await wait();
+      await d.state.write.activateOperator([newOperator()]);
+      await d.state.write.revokeOperator([newOperator()], by("guardian"));
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.activateOperator([newOperator()]),
+        d.state,
+        "ChangeNotDue",
+        [0n],
+      );
+    });
+
+    it("is revoked at once by admin or guardian, an announced one too", async () => {
+      for (const actor of ["admin", "guardian"] as const) {
+        await d.state.write.scheduleOperator([newOperator()], by("admin"));
+        await wait();
+        await d.state.write.revokeOperator([newOperator()], by(actor));
+        await d.viem.assertions.revertWithCustomError(
+          d.state.write.activateOperator([newOperator()]),
+          d.state,
+          "ChangeNotDue",
+        );
+      }
+      expect(await isOperator(d.config.operator)).toBe(true);
+      await d.state.write.revokeOperator([d.config.operator], by("guardian"));
+      expect(await isOperator(d.config.operator)).toBe(false);
+      await unauthorized(commitRollup(d, [entry(d.assets.card, newOperator(), "1")]));
+    });
+
+    it("is not revived by an old announcement, however the role was taken", async () => {
+      await d.state.write.scheduleOperator([d.config.operator], by("admin"));
+      await wait();
+      await d.state.write.revokeRole([await d.state.read.OPERATOR_ROLE(), d.config.operator], by("admin"));
+      await d.viem.assertions.revertWithCustomError(
+        d.state.write.activateOperator([d.config.operator], by("stranger")),
+        d.state,
+        "ChangeNotDue",
+      );
+    });
+
+    it("can be called off before it is active", async () => {
+      await d.state.write.scheduleOperator([newOperator()], by("admin"));
+      await d.viem.assertions.emitWithArgs(
+        d.state.write.cancelOperator([newOperator()], by("guardian")),
+        d.state,
+        "OperatorScheduled",
+        [getAddress(newOperator()), 0n],
+      );
+      await wait();
+      await d.viem.assertions.revertWithCustomError(
+        d.state.write.activateOperator([newOperator()]),
+        d.state,
+        "ChangeNotDue",
+      );
+    });
+
+    it("is nobody's to change but theirs", async () => {
+      for (const actor of ["guardian", "operator", "stranger"] as const) {
+        await unauthorized(d.state.write.scheduleOperator([newOperator()], by(actor)));
+      }
+      for (const actor of ["operator", "stranger"] as const) {
+        await unauthorized(d.state.write.revokeOperator([d.config.operator], by(actor)));
+        await unauthorized(d.state.write.cancelOperator([newOperator()], by(actor)));
+        await unauthorized(d.state.write.pauseCommits([true], by(actor)));
+      }
+    });
+  });
+
+  describe("the guardian's role", () => {
+    it("is the admin's to give and to take", async () => {
+      const role = await d.state.read.GUARDIAN_ROLE();
+      await unauthorized(d.state.write.grantRole([role, newOperator()], by("guardian")));
+      await d.state.write.grantRole([role, newOperator()], by("admin"));
+      await d.state.write.pauseCommits([true], by("relayer"));
+      await d.state.write.revokeRole([role, newOperator()], by("admin"));
+      await unauthorized(d.state.write.pauseCommits([false], by("relayer")));
+    });
+  });
+
+  describe("the committee", () => {
+    const next = ascendingAccounts(4);
+    const members = next.map(({ address }) => address);
+    const schedule = (who = members, threshold = 2) => d.state.write.scheduleCommittee([who, threshold], by("admin"));
+
+    it("changes after the delay, exactly as announced, and begins an epoch", async () => {
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.activateCommittee([members, 2]),
+        d.state,
+        "ChangeNotDue",
+        [0n],
+      );
+      await schedule();
+      const activeFrom = BigInt(await d.connection.networkHelpers.time.latest()) + CHANGE_DELAY;
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.activateCommittee([members, 2]),
+        d.state,
+        "ChangeNotDue",
+        [activeFrom],
+      );
+      await wait();
+      for (const [others, threshold] of [
+        [members, 1],
+        [members.slice(1), 2],
+        [d.config.committee, 2],
+      ] as const) {
+        await d.viem.assertions.revertWithCustomError(
+          d.state.write.activateCommittee([others, threshold]),
+          d.state,
+          "CommitteeNotScheduled",
+        );
+      }
+      await d.viem.assertions.emitWithArgs(
+        d.state.write.activateCommittee([members, 2], by("stranger")),
+        d.state,
+        "CommitteeChanged",
+        [1n, 2, members],
+      );
+      expect(await d.state.read.committee()).toEqual([committeeHash(1n, { threshold: 2, members }), 1n]);
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.activateCommittee([members, 2]),
+        d.state,
+        "ChangeNotDue",
+        [0n],
+      );
+    });
+
+    it("of a new epoch signs alone; even the same members sign anew", async () => {
+      const message = {
+        batchNumber: 0,
+        batchRoot: zeroHash.replace("0x0", "0x1") as `0x${string}`,
+        vaultCount: 1,
+        dataHash: zeroHash,
+        epoch: 0n,
+      };
+      const old = await attest(d, message);
+      await changeCommittee(d, d.config.committee, 3);
+      const write = (attestation: `0x${string}`) =>
+        d.state.write.commitValidiumBatch([0n, message.batchRoot, 1, zeroHash, attestation], by("operator"));
+      await d.viem.assertions.revertWithCustomErrorWithArgs(write(old), d.state, "SignatureNotMembers", [
+        d.config.committee[0] ?? zeroAddress,
+      ]);
+      await write(await attest(d, { ...message, epoch: 1n }));
+    });
+
+    it("that left signs nothing more", async () => {
+      await changeCommittee(d, members, 2);
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        commitValidium(d, [entry(d.assets.card, newOperator(), "1")]) as never,
+        d.state,
+        "CommitteeMismatch",
+        [1n],
+      );
+      const batch = await commitValidium({ ...d, members: next, config: { ...d.config, threshold: 2 } }, [
+        entry(d.assets.card, newOperator(), "1"),
+      ]);
+      expect(batch.header.sequence).toBe(0n);
+    });
+
+    it("is announced by the admin alone, and the last announcement counts", async () => {
+      for (const actor of ["guardian", "operator", "stranger"] as const) {
+        await unauthorized(d.state.write.scheduleCommittee([members, 2], by(actor)));
+      }
+      await schedule();
+      await wait(CHANGE_DELAY - 100n);
+      await schedule(d.config.committee, 1);
+      await wait(200n);
+      await d.viem.assertions.revertWithCustomError(
+        d.state.write.activateCommittee([members, 2]),
+        d.state,
+        "ChangeNotDue",
+      );
+      await wait();
+      await d.viem.assertions.revertWithCustomError(
+        d.state.write.activateCommittee([members, 2]),
+        d.state,
+        "CommitteeNotScheduled",
+      );
+    });
+
+    it("must be able to meet its threshold, with members that ascend", async () => {
+      const [a, b, c, e] = members as [`0x${string}`, `0x${string}`, `0x${string}`, `0x${string}`];
+      for (const [who, threshold] of [
+        [members, 0],
+        [members, 5],
+        [[], 0],
+        [[], 1],
+      ] as const) {
+        await d.viem.assertions.revertWithCustomErrorWithArgs(
+          schedule([...who], threshold),
+          d.state,
+          "CommitteeInvalid",
+          [BigInt(who.length), threshold],
+        );
+      }
+      const crowd = Array.from({ length: 256 }, (_, i) => `0x${(i + 1).toString(16).padStart(40, "0")}` as const);
+      await d.viem.assertions.revertWithCustomErrorWithArgs(schedule(crowd, 1), d.state, "CommitteeInvalid", [256n, 1]);
+      for (const [who, index] of [
+        [[b, a, c, e], 1n],
+        [[a, b, c, c], 3n],
+        [[zeroAddress, a], 0n],
+      ] as const) {
+        await d.viem.assertions.revertWithCustomErrorWithArgs(schedule([...who], 1), d.state, "CommitteeNotAscending", [
+          index,
+        ]);
+      }
+      await schedule(crowd.slice(0, 255), 255);
+    });
+  });
+
+  describe("pausing", () => {
+    it("stops commits of both modes, and nothing else", async () => {
+      await d.state.write.pauseCommits([true], by("guardian"));
+      const slots = [entry(d.assets.card, newOperator(), "1")];
+      for (const commit of [commitRollup, commitValidium]) {
+        await d.viem.assertions.revertWithCustomError(commit(d, slots) as never, d.state, "CommittingPaused");
+      }
+      await d.viem.assertions.emitWithArgs(d.state.write.pauseCommits([false], by("admin")), d.state, "CommitsPaused", [
+        false,
+      ]);
+      for (const commit of [commitRollup, commitValidium]) await commit(d, slots);
+    });
+
+    it("leaves the counts, the sequence and the epoch as they were", async () => {
+      await changeCommittee(d, d.config.committee, 3);
+      const slots = [entry(d.assets.card, newOperator(), "1")];
+      await commitValidium(d, slots);
+      await commitRollup(d, slots);
+      await d.state.write.pauseCommits([true], by("guardian"));
+      await d.state.write.pauseCommits([false], by("guardian"));
+      expect(await d.state.read.batchCounts()).toEqual([1n, 1n]);
+      expect((await d.state.read.committee())[1]).toBe(1n);
+      expect((await commitRollup(d, slots)).header.sequence).toBe(2n);
+    });
+  });
+});
