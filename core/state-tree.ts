@@ -25,8 +25,8 @@ export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
  */
 export class StateTree {
   #count = 0;
-  /** `[h]` is the root of the completed left subtree of height h; it means something where the count has bit h. */
-  readonly #frontier = Array.from({ length: MAX_HEIGHT }, (_, height) => zeroRoot(height));
+  /** The siblings of the next free leaf: the frontier where the count has a bit, empty subtrees elsewhere. */
+  readonly #path = emptyPath();
 
   /** Leaves appended, which is also the number of the next batch. */
   get count(): number {
@@ -35,27 +35,25 @@ export class StateTree {
 
   /** 32 bytes. */
   get root(): Uint8Array {
-    return rootOf(this.#count, this.#frontier);
+    return foldPath(zeroRoot(0), this.#count, this.#path);
   }
 
   /** The roots of the completed left subtrees, the lowest first: one for each bit set in the count. */
   get frontier(): readonly Uint8Array[] {
-    return this.#frontier.filter((_, height) => bit(this.#count, height) === 1);
+    const heights = Array.from({ length: MAX_HEIGHT }, (_, height) => height);
+    return heights
+      .filter((height) => bit(this.#count, height) === 1)
+      .map((height) => hashAt(this.#path, height).slice());
   }
 
   /**
    * Appends the state leaf of batch number `count`.
    *
-   * @param leaf - 32 bytes, kept by reference
+   * @param leaf - 32 bytes, copied
    * @throws MintmarkError `validation_failed` when the tree is full
    */
   append(leaf: Uint8Array): void {
-    requireInteger("batchNumber", this.#count, 0, MAX_STATE_LEAVES - 1);
-    requireInteger("length of a state leaf", leaf.length, HASH_BYTES, HASH_BYTES);
-    let node = leaf;
-    let height = 0;
-    for (; bit(this.#count, height) === 1; height++) node = hashNode(this.#completed(height), node);
-    this.#frontier[height] = node;
+    advance(this.#path, this.#count, leaf);
     this.#count++;
   }
 
@@ -83,18 +81,12 @@ export class StateTree {
     const nodes = bytes.slice(FRONTIER_HEADER_BYTES);
     let next = 0;
     for (let height = 0; height < MAX_HEIGHT; height++) {
-      if (bit(tree.#count, height) === 1) tree.#frontier[height] = hashAt(nodes, next++);
+      if (bit(tree.#count, height) === 1) tree.#path.set(hashAt(nodes, next++), height * HASH_BYTES);
     }
     if (nodes.length !== next * HASH_BYTES) {
       throw new MintmarkError("store_corrupt", "the state tree's frontier does not fit its count");
     }
     return tree;
-  }
-
-  #completed(height: number): Uint8Array {
-    const node = this.#frontier[height];
-    invariant(node !== undefined, `no frontier at height ${height}`);
-    return node;
   }
 }
 
@@ -106,6 +98,8 @@ export class StateHistory {
   #count = 0;
   /** `[h]` holds the completed nodes of height h back to back; arrays grow by doubling. */
   readonly #completed: Uint8Array[] = Array.from({ length: MAX_HEIGHT + 1 }, () => new Uint8Array(HASH_BYTES));
+  /** The siblings of the next free leaf, as in {@link StateTree}. */
+  readonly #path = emptyPath();
 
   /** @param leaves - state leaves in batch order, 32 bytes each, back to back */
   constructor(leaves: Uint8Array = new Uint8Array()) {
@@ -118,15 +112,7 @@ export class StateHistory {
 
   /** Appends the state leaf of batch number `count`; the leaf is copied. Throws as {@link StateTree.append} does. */
   append(leaf: Uint8Array): void {
-    requireInteger("batchNumber", this.#count, 0, MAX_STATE_LEAVES - 1);
-    requireInteger("length of a state leaf", leaf.length, HASH_BYTES, HASH_BYTES);
-    let node = leaf;
-    for (let height = 0; ; height++) {
-      const index = this.#count >>> height;
-      this.#store(height, index, node);
-      if (index % 2 === 0) break;
-      node = hashNode(this.#node(height, index - 1), node);
-    }
+    advance(this.#path, this.#count, leaf, (height, node) => this.#store(height, this.#count >>> height, node));
     this.#count++;
   }
 
@@ -139,7 +125,8 @@ export class StateHistory {
   /** The root when the tree held `count` leaves. */
   root(count: number = this.#count): Uint8Array {
     requireInteger("count", count, 0, this.#count);
-    return foldPath(zeroRoot(0), count, this.siblings(count, count));
+    const path = count === this.#count ? this.#path : this.siblings(count, count);
+    return foldPath(zeroRoot(0), count, path);
   }
 
   /**
@@ -195,13 +182,36 @@ export class StateHistory {
   }
 }
 
-/** The path of the next free leaf: completed subtrees to its left, empty ones to its right. */
-function rootOf(count: number, frontier: readonly Uint8Array[]): Uint8Array {
-  const siblings = new Uint8Array(MAX_HEIGHT * HASH_BYTES);
-  for (const [height, completed] of frontier.entries()) {
-    siblings.set(bit(count, height) === 1 ? completed : zeroRoot(height), height * HASH_BYTES);
+/** The siblings of leaf 0 of an empty tree. */
+function emptyPath(): Uint8Array<ArrayBuffer> {
+  const path = new Uint8Array(MAX_HEIGHT * HASH_BYTES);
+  for (let height = 0; height < MAX_HEIGHT; height++) path.set(zeroRoot(height), height * HASH_BYTES);
+  return path;
+}
+
+/**
+ * Appends a leaf at position `count`, whose siblings `path` holds, and makes them those of the next position. The leaf completes one
+ * subtree for every 1 bit at the lower end of the count; `completed` is told the leaf and each of these, from below.
+ *
+ * @throws MintmarkError `validation_failed` when the tree is full, or the leaf is not 32 bytes
+ */
+function advance(
+  path: Uint8Array,
+  count: number,
+  leaf: Uint8Array,
+  completed?: (height: number, node: Uint8Array) => void,
+): void {
+  requireInteger("batchNumber", count, 0, MAX_STATE_LEAVES - 1);
+  requireInteger("length of a state leaf", leaf.length, HASH_BYTES, HASH_BYTES);
+  let node = leaf;
+  let height = 0;
+  completed?.(height, node);
+  for (; bit(count, height) === 1; height++) {
+    node = hashNode(hashAt(path, height), node);
+    path.set(zeroRoot(height), height * HASH_BYTES);
+    completed?.(height + 1, node);
   }
-  return foldPath(zeroRoot(0), count, siblings);
+  path.set(node, height * HASH_BYTES);
 }
 
 function bit(count: number, height: number): number {

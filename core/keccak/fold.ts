@@ -3,13 +3,13 @@ import { branchIf, type Code, call, i32, i64, local, loop, sequence } from "./in
 import { PAIR } from "./layout.ts";
 
 /**
- * `(input: i32, height: i32, position: i32, prefix: i64)`: folds a path in place. `input` holds a leaf and then `height` siblings,
+ * `(input: i32, height: i32, position: i32, prefix: i32)`: folds a path in place. `input` holds a leaf and then `height` siblings,
  * at least one, 32 bytes each, from the leaf upwards; the root replaces the leaf.
  *
  * @param pairs - index of the scalar pairs function
  */
 export function foldFunction(name: string, pairs: number): WasmFunction {
-  return wasmFunction(name, ["i32", "i32", "i32", "i64"], (frame) => {
+  return wasmFunction(name, ["i32", "i32", "i32", "i32"], (frame) => {
     const [input, height, position, prefix] = [0, 1, 2, 3];
     const sibling = frame.local("i32");
     const place = frame.local("i32");

@@ -13,13 +13,13 @@ export type ModuleForm = "scalar" | "simd";
 /** What the module exports. All arguments are addresses in its memory or counts; see the functions' own files. */
 export interface KeccakExports {
   readonly memory: { readonly buffer: ArrayBuffer };
-  readonly pairs: (input: number, output: number, count: number, prefix: bigint) => void;
-  readonly fold: (input: number, height: number, position: number, prefix: bigint) => void;
+  readonly pairs: (input: number, output: number, count: number, prefix: number) => void;
+  readonly fold: (input: number, height: number, position: number, prefix: number) => void;
   readonly absorb: (input: number, blocks: number) => void;
   readonly finish: (input: number, length: number, output: number) => void;
   readonly messages: (ends: number, count: number, start: number, delta: number, output: number) => void;
   /** Only in the simd form: `count` is even. */
-  readonly twinPairs?: (input: number, output: number, count: number, prefix: bigint) => void;
+  readonly twinPairs?: (input: number, output: number, count: number, prefix: number) => void;
   readonly twinMessages?: (ends: number, count: number, start: number, delta: number, output: number) => void;
 }
 

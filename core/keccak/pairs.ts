@@ -7,7 +7,7 @@ import { Permutation } from "./permutation.ts";
 const ZERO_LANES = [9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, 24];
 
 /**
- * `(input: i32, output: i32, count: i32, prefix: i64)`: hashes `prefix(1) ‖ pair(64)` for `count` pairs, which is a multiple of
+ * `(input: i32, output: i32, count: i32, prefix: i32)`: hashes `prefix(1) ‖ pair(64)` for `count` pairs, which is a multiple of
  * `kind.states` and not 0. Digests may overwrite the pairs from their beginning: each is written after its pair was read.
  *
  * The 65 bytes are one block, made from the pair without a copy. Lane i > 0 holds the pair's bytes from 8i - 1:
@@ -18,7 +18,7 @@ const ZERO_LANES = [9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, 24];
  * ```
  */
 export function pairsFunction(name: string, kind: LaneKind): WasmFunction {
-  return wasmFunction(name, ["i32", "i32", "i32", "i64"], (frame) => {
+  return wasmFunction(name, ["i32", "i32", "i32", "i32"], (frame) => {
     const [input, output, count, prefix] = [0, 1, 2, 3];
     const permutation = new Permutation(kind, frame);
     const states = Array.from({ length: kind.states }, (_, i) => i);
@@ -28,7 +28,7 @@ export function pairsFunction(name: string, kind: LaneKind): WasmFunction {
         offset,
       );
     const lane = (i: number): Code => {
-      if (i === 0) return kind.or(kind.shl(pairs(0), 8), kind.splat(local.get(prefix)));
+      if (i === 0) return kind.or(kind.shl(pairs(0), 8), kind.splat(i64.extendI32U(local.get(prefix))));
       if (i === 8) return kind.or(kind.shrU(pairs(56), 56), kind.splat(i64.const(0x0100n)));
       if (i === 16) return kind.splat(i64.const(1n << 63n));
       return pairs(8 * i - 1);

@@ -83,13 +83,13 @@ class WasmKernel implements KeccakKernel {
     for (let done = 0; done < count; done += CHUNK_PAIRS) {
       const chunk = Math.min(CHUNK_PAIRS, count - done);
       this.#memory.set(input.subarray(64 * done, 64 * (done + chunk)), INPUT);
-      this.#pairsInPlace(chunk, BigInt(prefix));
+      this.#pairsInPlace(chunk, prefix);
       output.set(this.#memory.subarray(INPUT, INPUT + 32 * chunk), 32 * done);
     }
   }
 
   /** Hashes pairs at INPUT over themselves: two at a time where that is possible, an odd last one alone. */
-  #pairsInPlace(count: number, prefix: bigint): void {
+  #pairsInPlace(count: number, prefix: number): void {
     const twinPairs = this.#wasm.twinPairs;
     const together = twinPairs === undefined ? 0 : count & ~1;
     if (together > 0) twinPairs?.(INPUT, INPUT, together, prefix);
@@ -122,7 +122,7 @@ class WasmKernel implements KeccakKernel {
   foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array, prefix: number): Uint8Array<ArrayBuffer> {
     this.#memory.set(leaf, INPUT);
     this.#memory.set(siblings, INPUT + 32);
-    this.#wasm.fold(INPUT, siblings.length / 32, position, BigInt(prefix));
+    this.#wasm.fold(INPUT, siblings.length / 32, position, prefix);
     return this.#memory.slice(INPUT, INPUT + 32);
   }
 }
