@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { engineSection } from "./engine.ts";
 import { keccakSection } from "./keccak.ts";
 import { plot } from "./plot.ts";
 import { machine, page, type Report, sectionText } from "./report.ts";
@@ -8,7 +9,7 @@ import { treesSection } from "./trees.ts";
 
 /** `npm run bench`: measures sections by name, prints tables with ratios, or JSON. */
 
-const SECTIONS: readonly Section[] = [keccakSection, treesSection];
+const SECTIONS: readonly Section[] = [keccakSection, treesSection, engineSection];
 
 const USAGE = `Usage: npm run bench -- [options]
 
