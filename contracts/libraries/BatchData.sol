@@ -253,7 +253,11 @@ library BatchData {
             return cursor;
         }
         bool aWord = run.blobForm == 1 ? run.blobLength != 0 && run.blobLength <= 32 : run.blobForm == 2 && run.blobLength <= 8;
-        if (aWord && run.amountBytes == 0) return _hashSingles(data, cursor, run, vaultId, target);
+        if (aWord && run.amountBytes == 0) {
+            if (run.ownerForm == 1 && run.blobForm == 1) return _hashIndexedRaw(data, cursor, run, vaultId, target);
+            if (run.ownerForm == 0 && run.blobForm == 2) return _hashInlinePacked(data, cursor, run, vaultId, target);
+            return _hashSingles(data, cursor, run, vaultId, target);
+        }
         return _hashAny(data, cursor, run, vaultId, target);
     }
 
@@ -313,6 +317,67 @@ library BatchData {
             if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
             return cursor;
         }
+    }
+
+    /// @dev {_hashSingles} for one-byte owner indices and raw blobs: what is cheapest for few owners.
+    function _hashIndexedRaw(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
+        if (run.ownerCount == 0) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
+        uint256 bad;
+        assembly ("memory-safe") {
+            let template := mload(add(run, 0x160))
+            let size := add(77, mload(add(run, 0x80)))
+            let limit := add(target, shl(5, mload(run)))
+            let from := add(data.offset, cursor)
+            let table := mload(add(run, 0x100))
+            let last := sub(mload(add(run, 0x120)), 1)
+            let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
+            for {} lt(target, limit) { target := add(target, 32) } {
+                let index := byte(0, calldataload(from))
+                bad := or(bad, gt(index, last))
+                mstore(add(template, 5), mload(add(table, shl(5, index))))
+                mstore(add(template, 77), calldataload(add(from, 1)))
+                mstore(sub(template, 15), place)
+                mstore(target, keccak256(template, size))
+                from := add(from, sub(size, 76))
+                place := add(place, 0x10000000000000000)
+            }
+            cursor := sub(from, data.offset)
+        }
+        if (bad != 0) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
+        if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
+        return cursor;
+    }
+
+    /// @dev {_hashSingles} for owners in full and packed digits: fewest bytes where every mint has another owner.
+    function _hashInlinePacked(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
+        uint256 bad;
+        assembly ("memory-safe") {
+            let template := mload(add(run, 0x160))
+            let size := add(77, mload(add(run, 0x80)))
+            let limit := add(target, shl(5, mload(run)))
+            let from := add(data.offset, cursor)
+            let packed := sub(256, shl(3, and(mload(add(run, 0x80)), 1)))
+            let stride := add(20, shr(1, add(mload(add(run, 0x80)), 1)))
+            let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
+            for {} lt(target, limit) { target := add(target, 32) } {
+                let text := calldataload(from)
+                mstore(add(template, 5), shr(96, text))
+                text := and(shr(64, text), 0xffffffff)
+                text := and(or(text, shl(16, text)), 0x0000ffff0000ffff)
+                text := and(or(text, shl(8, text)), 0x00ff00ff00ff00ff)
+                text := shl(192, and(or(text, shl(4, text)), 0x0f0f0f0f0f0f0f0f))
+                bad := or(bad, shr(packed, text))
+                mstore(add(template, 77), shl(sub(256, packed), add(text, shl(192, 0x3030303030303030))))
+                mstore(sub(template, 15), place)
+                mstore(target, keccak256(template, size))
+                from := add(from, stride)
+                place := add(place, 0x10000000000000000)
+            }
+            cursor := sub(from, data.offset)
+        }
+        if (bad != 0) revert BatchDataInvalid(Fault.Record, cursor);
+        if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
+        return cursor;
     }
 
     /// @dev Everything else: amounts, long or uneven blobs.
@@ -441,9 +506,28 @@ library BatchData {
             let textAt := add(template, 77)
             let limit := add(target, shl(5, length))
             for {} 1 {} {
-                // As far as the last digit runs, nothing is carried.
+                // As far as the last digit runs, nothing is carried; four at a time, because the loop itself costs a fifth of a leaf.
                 let stretch := add(target, shl(5, sub(0x3a, and(shr(last, text), 0xff))))
                 if gt(stretch, limit) { stretch := limit }
+                for {} lt(add(target, 96), stretch) { target := add(target, 128) } {
+                    mstore(idAt, vaultId)
+                    mstore(textAt, text)
+                    mstore(target, keccak256(template, size))
+                    text := add(text, unit)
+                    mstore(idAt, add(vaultId, 1))
+                    mstore(textAt, text)
+                    mstore(add(target, 32), keccak256(template, size))
+                    text := add(text, unit)
+                    mstore(idAt, add(vaultId, 2))
+                    mstore(textAt, text)
+                    mstore(add(target, 64), keccak256(template, size))
+                    text := add(text, unit)
+                    mstore(idAt, add(vaultId, 3))
+                    mstore(textAt, text)
+                    mstore(add(target, 96), keccak256(template, size))
+                    text := add(text, unit)
+                    vaultId := add(vaultId, 4)
+                }
                 for {} lt(target, stretch) {} {
                     mstore(idAt, vaultId)
                     mstore(textAt, text)
