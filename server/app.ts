@@ -152,7 +152,9 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       }
     },
     async handler(request, reply) {
-      const more = (cost?.(request.body) ?? 1) - 1;
+      // No request costs more than the largest that is served, nor more than a bucket holds: it could never be paid.
+      const most = Math.min(service.engine.limits.mintsPerRequest, meters.key.quota.units);
+      const more = Math.min(cost?.(request.body) ?? 1, most) - 1;
       if (more > 0 && request.principal !== null) meters.key.spend(request.principal.keyId, more, reply);
       reply.code(endpoint.success.status);
       const answer = endpoint.respond(service, request, reply);

@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
-import { type Endpoint, endpoint } from "../endpoint.ts";
+import { type Endpoint, endpoint, type PrivateCall } from "../endpoint.ts";
 import { uuid } from "../schemas/common.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
 import { mintToWire } from "../wire.ts";
@@ -73,7 +73,7 @@ const definition = {
   ],
 } as const satisfies Partial<Endpoint>;
 
-type MintCall = Parameters<Parameters<typeof endpoint<z.ZodUndefined, typeof mintQuery>>[0]["handle"]>[0];
+type MintCall = PrivateCall<undefined, z.output<typeof mintQuery>, unknown>;
 
 async function mint({ service: { engine }, principal, query, body, request, reply }: MintCall) {
   if (query.dryRun) return { dryRun: true, ...(await engine.checkMint(principal, body)) };

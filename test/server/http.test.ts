@@ -270,6 +270,16 @@ describe("rate limits", () => {
     expect((await own.send("POST", "/api/v1/mint", { body })).status).toBe(200);
   });
 
+  test("no request costs more than its key can ever pay", async () => {
+    await using own = await createWorld({ now: () => 0, rateLimits: { key: { units: 5, windowSeconds: 10 } } });
+    const [mint] = entries(own, 1);
+    const body = { users: [{ userId: own.users[0], mints: Array(9).fill(mint) }] };
+    expect((await own.send("POST", "/api/v1/mint", { body })).status).toBe(200);
+    const huge = { users: [{ userId: own.users[0], mints: Array(20_000).fill(0) }] };
+    const answer = await own.send("POST", "/api/v1/mint", { body: huge, key: await own.newKey() });
+    expect(refusal(answer)).toMatchObject({ status: 422, code: "batch_too_large" });
+  });
+
   test("an address pays for failures, but right credentials always pass", async () => {
     await using own = await createWorld({
       now: () => 0,
