@@ -20,11 +20,42 @@ import { writeHex } from "./hex.ts";
  * decimals two digits a byte, and runs break where the new header pays for itself.
  *
  * @param slots - 1 to 2^20 in slot order; null for a void one. Vault ids are not read
+ * @param least - what to save: `bytes` for data that a committee stores, `gas` for data that L1 decodes, where digits are worth packing
+ * only if the price of calldata exceeds that of decoding
  * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` (more than 65,535 assets)
  */
-export function encodeBatchData(slots: readonly (VaultEntry | null)[]): Uint8Array {
+export function encodeBatchData(slots: readonly (VaultEntry | null)[], least: "bytes" | "gas" = "bytes"): Uint8Array {
   const columns = readColumns(slots);
-  const plan = planRuns(columns);
+  const packed = planRuns(columns, "packed");
+  if (least === "bytes") return writeBatch(slots, columns, packed);
+  const raw = planRuns(columns, "raw");
+  return writeBatch(slots, columns, gasOf(columns, raw) < gasOf(columns, packed) ? raw : packed);
+}
+
+/** Calldata gas of a byte that is not zero: what it costs, and what it costs at least whatever the execution takes (EIP-7623). */
+const BYTE_GAS = 16;
+const BYTE_FLOOR_GAS = 40;
+/** Execution gas of the contract, measured: a commit by itself, one vault's leaf and its share of the tree, and unpacking its digits. */
+const COMMIT_GAS = 50_000;
+const VAULT_GAS = 350;
+const UNPACK_GAS = 130;
+
+/** What a commit of this plan costs on L1, about: exact enough to choose between two plans. */
+function gasOf(columns: BatchColumns, plan: RunPlan): number {
+  let packed = 0;
+  let bytes = sizeOf(columns, plan, 0);
+  const owners = new Set<number>();
+  for (const { start, end, blobKind, ownerForm } of plan.runs) {
+    if (blobKind === BlobKind.packed) packed += end - start;
+    if (ownerForm === OwnerForm.inline || columns.asset[start] === VOID_RUN) continue;
+    for (let slot = start; slot < end; slot++) owners.add(columns.owner[slot] as number);
+  }
+  bytes += owners.size * OWNER_BYTES;
+  const execution = COMMIT_GAS + columns.count * VAULT_GAS + packed * UNPACK_GAS;
+  return Math.max(bytes * BYTE_FLOOR_GAS, bytes * BYTE_GAS + execution);
+}
+
+function writeBatch(slots: readonly (VaultEntry | null)[], columns: BatchColumns, plan: RunPlan): Uint8Array {
   const dictionary = ownerDictionary(columns, plan);
   const output = new Output(sizeOf(columns, plan, dictionary.owners.length));
   output.uint(BATCH_DATA_VERSION, 1);

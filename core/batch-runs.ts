@@ -45,6 +45,9 @@ const NEAR_OWNERS = 256;
 /** More than any batch costs, and far from overflowing a 32-bit integer when a record is added to it. */
 const IMPOSSIBLE = 1 << 29;
 
+/** How short decimals that are not consecutive may be written: two digits a byte, or as their text. */
+export type DecimalForm = "packed" | "raw";
+
 /**
  * Cuts a batch into runs and gives each one its forms, so that the encoding has the fewest bytes for the given classes of owners.
  *
@@ -52,9 +55,9 @@ const IMPOSSIBLE = 1 << 29;
  * width, of those that occur) is followed at once: the cheapest way to write the slots so far, ending in a run of that combination,
  * either continues its run or starts a new one behind the cheapest way of all. Linear in the slots.
  */
-export function planRuns(columns: BatchColumns): RunPlan {
+export function planRuns(columns: BatchColumns, decimals: DecimalForm): RunPlan {
   const ownerClass = classifyOwners(columns);
-  const search = new RunSearch(columns, ownerClass);
+  const search = new RunSearch(columns, ownerClass, decimals);
   const runs: Run[] = [];
   const { asset, count } = columns;
   for (let start = 0; start < count; ) {
@@ -102,9 +105,11 @@ class RunSearch {
   /** Cheapest state after each slot, and where its run began. */
   readonly #choice: Uint8Array;
   readonly #runStart: Uint32Array;
+  readonly #decimals: DecimalForm;
 
-  constructor(columns: BatchColumns, ownerClass: Uint8Array) {
+  constructor(columns: BatchColumns, ownerClass: Uint8Array, decimals: DecimalForm) {
     this.#columns = columns;
+    this.#decimals = decimals;
     this.#ownerClass = ownerClass;
     const isSmall = columns.owners.length <= NEAR_OWNERS;
     this.#ownerCosts = ownerCosts(isSmall);
@@ -199,7 +204,7 @@ class RunSearch {
     }
     const kinds: number[] = [];
     if (consecutive) kinds.push(BlobKind.consecutive);
-    if (packable) kinds.push(BlobKind.packed);
+    if (packable && this.#decimals === "packed") kinds.push(BlobKind.packed);
     if (filled) kinds.push(BlobKind.rawOfOneLength, BlobKind.raw);
     if (empty) kinds.push(BlobKind.empty);
     return kinds;

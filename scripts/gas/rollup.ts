@@ -53,7 +53,7 @@ async function commitBatches(
 ): Promise<number[]> {
   const gas: number[] = [];
   for (let batch = 0; batch < batches; batch++) {
-    const data = bytesToHex(encodeBatchData(slots(types.erc721, batch)));
+    const data = bytesToHex(encodeBatchData(slots(types.erc721, batch), "gas"));
     gas.push(await gasOf(state.write.commitRollupBatch([BigInt(batch), data])));
   }
   return gas;
