@@ -138,7 +138,7 @@ library StateProof {
             positions[i] = slot;
             hashes[i] = vaultLeaf(vaults[i]);
         }
-        (bytes32 root, bool complete) = _foldMany(positions, hashes, height(vaultCount), siblings);
+        (bytes32 root, bool complete) = foldMany(positions, hashes, height(vaultCount), siblings);
         return complete && root == batchRoot;
     }
 
@@ -173,12 +173,13 @@ library StateProof {
             && fold(leaf, oldCount, atOld) == newRoot && foldEmpty(newCount, atNew) == newRoot;
     }
 
-    /// @dev Folds many leaves at once, in place: each level's parents go where its nodes were. A node whose right neighbour is its sibling
+    /// @notice The root that many leaves at strictly ascending positions lead to.
+    /// @dev In place, both arrays are used up: each level's parents go where its nodes were. A node whose right neighbour is its sibling
     /// takes it; every other one takes the next of `siblings`.
     /// @return root Of the tree, when `complete`.
     /// @return complete Whether exactly all siblings were used.
-    function _foldMany(uint256[] memory positions, bytes32[] memory hashes, uint256 levels, bytes32[] calldata siblings)
-        private
+    function foldMany(uint256[] memory positions, bytes32[] memory hashes, uint256 levels, bytes32[] calldata siblings)
+        internal
         pure
         returns (bytes32 root, bool complete)
     {

@@ -57,9 +57,7 @@ abstract contract Committee is TimeLockedRoles, EIP712 {
         uint256 signatures = 2 + memberCount * MEMBER_BYTES;
         if (attestation.length != signatures + threshold * SIGNATURE_BYTES) revert AttestationMalformed(attestation.length);
         if (_hashCommittee(epoch, attestation[:signatures]) != _committeeHash) revert CommitteeMismatch(epoch);
-        bytes32 digest = _hashTypedDataV4(
-            keccak256(abi.encode(VALIDIUM_BATCH_TYPEHASH, batchNumber, batchRoot, vaultCount, dataHash, epoch))
-        );
+        bytes32 digest = _validiumBatchDigest(batchNumber, batchRoot, vaultCount, dataHash, epoch);
         uint256 following;
         for (uint256 i; i < threshold; ++i) {
             bytes calldata entry = attestation[signatures + i * SIGNATURE_BYTES:signatures + (i + 1) * SIGNATURE_BYTES];
@@ -70,6 +68,15 @@ abstract contract Committee is TimeLockedRoles, EIP712 {
             (address signer, ECDSA.RecoverError fault,) = ECDSA.tryRecover(digest, bytes32(entry[1:33]), bytes32(entry[33:65]));
             if (fault != ECDSA.RecoverError.NoError || signer != member) revert SignatureNotMembers(member);
         }
+    }
+
+    /// @dev What a member signs.
+    function _validiumBatchDigest(uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch)
+        internal
+        view
+        returns (bytes32)
+    {
+        return _hashTypedDataV4(keccak256(abi.encode(VALIDIUM_BATCH_TYPEHASH, batchNumber, batchRoot, vaultCount, dataHash, epoch)));
     }
 
     function _hashCommittee(uint64 epoch, bytes memory thresholdAndMembers) private pure returns (bytes32) {

@@ -200,11 +200,18 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
             return;
         }
         if (block.timestamp > authorization.deadline) revert AuthorizationExpired(vault.vaultId, authorization.deadline);
-        bytes32 digest = _hashTypedDataV4(
-            keccak256(abi.encode(WITHDRAWAL_TYPEHASH, vault.vaultId, before, quantity, recipient, authorization.deadline))
-        );
+        bytes32 digest = _withdrawalDigest(vault.vaultId, before, quantity, recipient, authorization.deadline);
         if (_cancelled[vault.owner][digest]) revert AuthorizationIsCancelled(vault.vaultId, digest);
         if (!_signed(vault.owner, digest, authorization.signature)) revert SignatureInvalid(vault.vaultId);
+    }
+
+    /// @dev What the owner signs.
+    function _withdrawalDigest(uint64 vaultId, uint64 before, uint64 quantity, address recipient, uint64 deadline)
+        internal
+        view
+        returns (bytes32)
+    {
+        return _hashTypedDataV4(keccak256(abi.encode(WITHDRAWAL_TYPEHASH, vaultId, before, quantity, recipient, deadline)));
     }
 
     /// @dev By key first: an account that has delegated its code (EIP-7702) still signs with it. Then by the wallet contract.

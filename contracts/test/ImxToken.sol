@@ -5,7 +5,7 @@ pragma solidity 0.8.37;
 /// @dev Reads `{id}:{blueprint}` as those tokens do, leniently: digits anywhere before the colon count, other bytes and leading zeros do
 /// not, so that one token has many spellings. No ERC-165, no access control worth the name, no blob scheme.
 contract ImxToken {
-    // solhint-disable gas-custom-errors, reason-string -- as such tokens are written
+    // solhint-disable gas-custom-errors -- such tokens use none
 
     address private immutable _minter;
 
@@ -17,7 +17,7 @@ contract ImxToken {
     }
 
     function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external {
-        require(msg.sender == _minter, "Function can only be called by IMX");
+        require(msg.sender == _minter, "Only IMX can call");
         require(quantity == 1, "Mintable: invalid quantity");
         uint256 colon;
         while (mintingBlob[colon] != ":") ++colon;

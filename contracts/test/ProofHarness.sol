@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {BatchHeader, Standard, Vault} from "../interfaces/IStateCommitment.sol";
+import {AssetEncoding} from "../libraries/AssetEncoding.sol";
+import {MintingBlob} from "../libraries/MintingBlob.sol";
+import {StatePath, StateProof} from "../libraries/StateProof.sol";
+
+/// @title The libraries' functions, to be called from outside.
+contract ProofHarness {
+    function assetType(Standard standard, address token, uint256 quantum) external pure returns (uint256) {
+        return AssetEncoding.assetType(standard, token, quantum);
+    }
+
+    function mintableAssetId(Standard standard, uint256 type_, bytes calldata blob) external pure returns (uint256) {
+        return AssetEncoding.mintableAssetId(standard, type_, blob);
+    }
+
+    function mintmarkTokenId(bytes calldata blob) external pure returns (uint256) {
+        return MintingBlob.tokenId(blob);
+    }
+
+    function imxTokenId(bytes calldata blob) external pure returns (uint256 id, uint256 blueprintStart) {
+        return MintingBlob.imxTokenId(blob);
+    }
+
+    function node(bytes32 left, bytes32 right) external pure returns (bytes32) {
+        return StateProof.node(left, right);
+    }
+
+    function vaultLeaf(Vault calldata vault) external pure returns (bytes32) {
+        return StateProof.vaultLeaf(vault);
+    }
+
+    function stateLeaf(uint64 batchNumber, uint32 vaultCount, bytes32 dataHash, bytes32 batchRoot) external pure returns (bytes32) {
+        return StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
+    }
+
+    function headerHash(BatchHeader calldata header) external pure returns (bytes32) {
+        return StateProof.headerHash(header);
+    }
+
+    function stateCommitment(
+        uint64 chainId, address source, bytes32 rootValidium, bytes32 rootRollup, uint64 countValidium, uint64 countRollup
+    ) external pure returns (bytes32) {
+        return StateProof.stateCommitment(chainId, source, rootValidium, rootRollup, countValidium, countRollup);
+    }
+
+    function fold(bytes32 leaf, uint256 position, bytes32[] calldata siblings) external pure returns (bytes32) {
+        return StateProof.fold(leaf, position, siblings);
+    }
+
+    function foldEmpty(uint256 position, bytes32[] calldata siblings) external pure returns (bytes32) {
+        return StateProof.foldEmpty(position, siblings);
+    }
+
+    function foldMany(uint256[] calldata positions, bytes32[] calldata leaves, uint256 count, bytes32[] calldata siblings)
+        external
+        pure
+        returns (bytes32 root, bool complete)
+    {
+        return StateProof.foldMany(positions, leaves, StateProof.height(count), siblings);
+    }
+
+    function verifyVault(Vault calldata vault, bytes32 batchRoot, uint32 vaultCount, bytes32[] calldata siblings)
+        external
+        pure
+        returns (bool)
+    {
+        return StateProof.verifyVault(vault, batchRoot, vaultCount, siblings);
+    }
+
+    function verifyVaultInState(
+        Vault calldata vault,
+        uint32 vaultCount,
+        bytes32[] calldata siblings,
+        StatePath calldata path,
+        uint64 sourceChain,
+        address source,
+        bytes32 commitment
+    ) external pure returns (bool) {
+        return StateProof.verifyVaultInState(vault, vaultCount, siblings, path, sourceChain, source, commitment);
+    }
+
+    function verifyVaults(Vault[] calldata vaults, bytes32 batchRoot, uint32 vaultCount, bytes32[] calldata siblings)
+        external
+        pure
+        returns (bool)
+    {
+        return StateProof.verifyVaults(vaults, batchRoot, vaultCount, siblings);
+    }
+
+    function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 batchNumber, bytes32 leaf, bytes32[] calldata siblings)
+        external
+        pure
+        returns (bool)
+    {
+        return StateProof.verifyBatch(oldRoot, newRoot, batchNumber, leaf, siblings);
+    }
+
+    function verifyConsistency(
+        bytes32 oldRoot,
+        uint64 oldCount,
+        bytes32 newRoot,
+        uint64 newCount,
+        bytes32 leaf,
+        bytes32[] calldata atOld,
+        bytes32[] calldata atNew
+    ) external pure returns (bool) {
+        return StateProof.verifyConsistency(oldRoot, oldCount, newRoot, newCount, leaf, atOld, atNew);
+    }
+}

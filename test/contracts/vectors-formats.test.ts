@@ -1,0 +1,131 @@
+import { network } from "hardhat";
+import { type Address, type Hex, isHex, zeroAddress } from "viem";
+import { beforeAll, describe, expect, it } from "vitest";
+import { STANDARD } from "./fixture/deployment.ts";
+import { headerStruct, vaultStruct, vectors } from "./fixture/vectors.ts";
+
+const { viem } = await network.create("local");
+const harness = await viem.deployContract("ProofHarness");
+
+describe("Solidity and the vectors agree on", () => {
+  const assets = vectors("assets").vectors;
+  it.each(assets)(
+    "asset type and id of $name",
+    async ({ standard, token, quantum, assetType, blob, mintableAssetId }) => {
+      expect(await harness.read.assetType([STANDARD[standard], token, BigInt(quantum)])).toBe(BigInt(assetType));
+      const id = await harness.read.mintableAssetId([STANDARD[standard], BigInt(assetType), blob]);
+      expect(id).toBe(BigInt(mintableAssetId));
+    },
+  );
+
+  it.each(vectors("starkex-assets").vectors)("StarkEx's asset id $assetId", async (vector) => {
+    const { standard, token, quantum, mintingBlob, assetId } = vector;
+    const type = await harness.read.assetType([STANDARD[standard], token, BigInt(quantum)]);
+    expect(await harness.read.mintableAssetId([STANDARD[standard], type, mintingBlob])).toBe(BigInt(assetId));
+  });
+
+  const tokens = vectors("blobs").vectors.filter(({ standard }) => standard !== "erc20");
+  it.each(tokens)("the token id of $scheme blob $canonical", async ({ scheme, canonical, tokenId }) => {
+    const id =
+      scheme === "mintmark"
+        ? await harness.read.mintmarkTokenId([canonical])
+        : (await harness.read.imxTokenId([canonical]))[0];
+    expect(id).toBe(BigInt(tokenId ?? -1n));
+  });
+
+  // Blobs that are no hex, too long, or empty never reach a token.
+  const refused = vectors("blobs").refused.filter(
+    ({ scheme, standard, input }) => scheme === "imx" && standard !== "erc20" && isHex(input) && input.length % 2 === 0,
+  );
+  it.each(refused)("refusing $scheme blob $input", async ({ input }) => {
+    await viem.assertions.revertWithCustomError(
+      harness.read.imxTokenId([input as Hex]) as never,
+      harness,
+      "BlobInvalid",
+    );
+  });
+
+  it.each(vectors("vaults").vectors)("the leaf of vault $vault.vaultId", async ({ vault, leaf }) => {
+    expect(await harness.read.vaultLeaf([vaultStruct(vault)])).toBe(leaf);
+  });
+
+  const { stateLeaves, commitments, headers } = vectors("commitments");
+  it.each(stateLeaves)("the state leaf of batch $batchNumber", async (vector) => {
+    const { batchNumber, vaultCount, dataHash, batchRoot, stateLeaf } = vector;
+    const args = [BigInt(batchNumber), Number(vaultCount), dataHash, batchRoot] as const;
+    expect(await harness.read.stateLeaf(args)).toBe(stateLeaf);
+  });
+
+  it.each(commitments)("the commitment to $countValidium and $countRollup batches", async (vector) => {
+    const { settlement, rootValidium, rootRollup, countValidium, countRollup, commitment } = vector;
+    const counts = [BigInt(countValidium), BigInt(countRollup)] as const;
+    const source = [BigInt(settlement.chainId), settlement.contract] as const;
+    expect(await harness.read.stateCommitment([...source, rootValidium, rootRollup, ...counts])).toBe(commitment);
+  });
+
+  it.each(headers)("the header hash of sequence $sequence", async (vector) => {
+    expect(await harness.read.headerHash([headerStruct(vector)])).toBe(vector.headerHash);
+  });
+});
+
+describe("Solidity and the vectors agree on what is signed:", () => {
+  type Harness = Awaited<ReturnType<typeof signatureHarness>>;
+  const attested = vectors("attestations");
+  let signatures: Harness;
+  beforeAll(async () => {
+    signatures = await signatureHarness(attested.settlement.contract);
+    await signatures.write.setCommitteeHash([attested.committeeHash]);
+  });
+
+  it.each(vectors("typed-data").withdrawals)("withdrawal of $vaultId", async (vector) => {
+    const { vaultId, withdrawnBefore, quantity, recipient, deadline, digest } = vector;
+    const amounts = [BigInt(vaultId), BigInt(withdrawnBefore), BigInt(quantity)] as const;
+    expect(await signatures.read.withdrawalDigest([...amounts, recipient, BigInt(deadline)])).toBe(digest);
+  });
+
+  it.each(vectors("typed-data").validiumBatches)("validium batch $batchNumber", async ({ digest, ...message }) => {
+    expect(await signatures.read.validiumBatchDigest(batchArgs(message))).toBe(digest);
+  });
+
+  it("the settlement of both vector files is one", () => {
+    expect(vectors("typed-data").domain.verifyingContract).toBe(attested.settlement.contract);
+  });
+
+  it.each(attested.vectors)("an attestation of members $signers", async ({ attestation }) => {
+    await signatures.read.checkAttestation([...batchArgs(attested.message), attestation]);
+  });
+
+  it.each(attested.refused)("no attestation that has $name", async ({ attestation }) => {
+    const check = signatures.read.checkAttestation([...batchArgs(attested.message), attestation]);
+    await expect(check).rejects.toThrow(
+      /AttestationMalformed|CommitteeMismatch|SignersNotAscending|SignatureNotMembers/,
+    );
+  });
+
+  const batchArgs = (message: Omit<(typeof attested)["message"], never>) =>
+    [
+      BigInt(message.batchNumber),
+      message.batchRoot,
+      Number(message.vaultCount),
+      message.dataHash,
+      BigInt(message.epoch),
+    ] as const;
+});
+
+/** The settlement contract's code at the address that the vectors' messages are for. */
+async function signatureHarness(address: Address) {
+  const config = {
+    admin: zeroAddress,
+    guardian: zeroAddress,
+    operator: zeroAddress,
+    committee: vectors("attestations").members,
+    threshold: 1,
+    changeDelay: 0n,
+    maturity: 0n,
+  };
+  const deployed = await viem.deployContract("SignatureHarness", [config]);
+  const client = await viem.getPublicClient();
+  const bytecode = (await client.getCode({ address: deployed.address })) ?? "0x";
+  await (await viem.getTestClient()).setCode({ address, bytecode });
+  return viem.getContractAt("SignatureHarness", address);
+}

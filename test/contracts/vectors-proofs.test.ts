@@ -1,0 +1,146 @@
+import { network } from "hardhat";
+import { zeroHash } from "viem";
+import { describe, expect, it } from "vitest";
+import { type ConsistencyVector, headerStruct, pathStruct, vaultStruct, vectors } from "./fixture/vectors.ts";
+
+const { viem } = await network.create("local");
+const harness = await viem.deployContract("ProofHarness");
+
+describe("Solidity and the vectors agree on trees:", () => {
+  const trees = vectors("batch-trees");
+
+  it("zero subtrees", async () => {
+    for (const [height, root] of trees.zeroRoots.slice(0, -1).entries()) {
+      expect(await harness.read.node([root, root])).toBe(trees.zeroRoots[height + 1]);
+    }
+  });
+
+  it.each(trees.vectors)(
+    "proofs and multiproofs in a batch of $count",
+    async ({ count, root, proofs, multiproofs }) => {
+      for (const { slot, leaf, siblings } of proofs) {
+        expect(await harness.read.fold([leaf, BigInt(slot), siblings])).toBe(root);
+      }
+      for (const { slots, leaves, siblings } of multiproofs) {
+        const positions = slots.map(BigInt);
+        expect(await harness.read.foldMany([positions, leaves, BigInt(count), siblings])).toEqual([root, true]);
+      }
+    },
+  );
+});
+
+describe("Solidity and the vectors agree on vault proofs:", () => {
+  const { header, headerHash, settlement, statePath, commitment, proofs, multiproofs, refused } =
+    vectors("vault-proofs");
+  const source = [BigInt(settlement.chainId), settlement.contract] as const;
+  const path = pathStruct(statePath);
+
+  it("the header", async () => {
+    expect(await harness.read.headerHash([headerStruct(header)])).toBe(headerHash);
+  });
+
+  it.each(proofs)(
+    "vault $vault.vaultId, in its batch and in the state",
+    async ({ vault, vaultCount, siblings, leaf }) => {
+      const content = vaultStruct(vault);
+      expect(await harness.read.vaultLeaf([content])).toBe(leaf);
+      expect(await harness.read.verifyVault([content, header.batchRoot, Number(vaultCount), siblings])).toBe(true);
+      const inBatch = [content, Number(vaultCount), siblings] as const;
+      expect(await harness.read.verifyVaultInState([...inBatch, path, ...source, commitment])).toBe(true);
+      const wrongPaths = [
+        { ...path, dataHash: zeroHash },
+        { ...path, siblings: path.siblings.slice(1) },
+        { ...path, siblings: [...path.siblings, zeroHash] },
+        { ...path, siblings: path.siblings.toReversed() },
+        { ...path, otherRoot: zeroHash },
+        { ...path, countValidium: path.countValidium + 1n },
+        { ...path, countValidium: 5n },
+        { ...path, countRollup: path.countRollup + 1n },
+      ];
+      for (const wrong of wrongPaths) {
+        expect(await harness.read.verifyVaultInState([...inBatch, wrong, ...source, commitment])).toBe(false);
+      }
+      expect(await harness.read.verifyVaultInState([...inBatch, path, 1n, settlement.contract, commitment])).toBe(
+        false,
+      );
+      expect(await harness.read.verifyVaultInState([...inBatch, path, ...source, headerHash])).toBe(false);
+    },
+  );
+
+  it.each(refused)("none for $name", async ({ name, batchRoot, vault, vaultCount, siblings }) => {
+    const [content, count] = [vaultStruct(vault), Number(vaultCount)] as const;
+    expect(await harness.read.verifyVault([content, batchRoot, count, siblings])).toBe(false);
+    // The way to the commitment takes no batch root from anyone, so there a wrong one is no lie.
+    if (name === "another batch's root") return;
+    expect(await harness.read.verifyVaultInState([content, count, siblings, path, ...source, commitment])).toBe(false);
+  });
+
+  it.each(multiproofs)("many vaults at once", async ({ vaults, vaultCount, siblings }) => {
+    const contents = vaults.map(vaultStruct);
+    const verify = (
+      what: typeof contents,
+      root = header.batchRoot,
+      count = Number(vaultCount),
+      given: readonly `0x${string}`[] = siblings,
+    ) => harness.read.verifyVaults([what, root, count, given]);
+    expect(await verify(contents)).toBe(true);
+    const [first] = contents;
+    if (first === undefined) throw new Error("a multiproof has vaults");
+    expect(await verify([])).toBe(false);
+    expect(await verify([first, ...contents])).toBe(false);
+    expect(await verify(contents.map((content) => ({ ...content, amount: content.amount + 1n })))).toBe(false);
+    expect(await verify(contents, zeroHash)).toBe(false);
+    expect(await verify(contents, undefined, undefined, [...siblings, zeroHash])).toBe(false);
+    expect(await verify(contents, undefined, undefined, siblings.slice(1))).toBe(siblings.length === 0);
+    expect(await verify(contents, undefined, 64)).toBe(false);
+    expect(await verify(contents, undefined, 2 ** 20 + 1)).toBe(false);
+    expect(await verify(contents, undefined, 0)).toBe(false);
+    if (contents.length > 1) {
+      expect(await verify(contents.toReversed())).toBe(false);
+      expect(await verify(contents.slice(1))).toBe(false);
+    }
+  });
+});
+
+describe("Solidity and the vectors agree on the state tree:", () => {
+  const { batchProofs, consistencyProofs, refused } = vectors("state-trees");
+  const consistent = ({ oldRoot, oldCount, newRoot, newCount, proof }: ConsistencyVector) => {
+    const { leaf, atOld, atNew } = proof ?? { leaf: zeroHash, atOld: [], atNew: [] };
+    return harness.read.verifyConsistency([oldRoot, BigInt(oldCount), newRoot, BigInt(newCount), leaf, atOld, atNew]);
+  };
+
+  it.each(batchProofs)("batch $batchNumber", async ({ oldRoot, newRoot, batchNumber, stateLeaf, siblings }) => {
+    const verify = (
+      change: Partial<{
+        from: typeof oldRoot;
+        to: typeof oldRoot;
+        at: bigint;
+        leaf: typeof oldRoot;
+        path: typeof siblings;
+      }>,
+    ) => {
+      const given = { from: oldRoot, to: newRoot, at: BigInt(batchNumber), leaf: stateLeaf, path: siblings, ...change };
+      return harness.read.verifyBatch([given.from, given.to, given.at, given.leaf, given.path]);
+    };
+    expect(await verify({})).toBe(true);
+    expect(await verify({ from: newRoot })).toBe(false);
+    expect(await verify({ to: oldRoot })).toBe(false);
+    expect(await verify({ at: BigInt(batchNumber) + 1n })).toBe(false);
+    expect(await verify({ at: BigInt(batchNumber) + (1n << 32n) })).toBe(false);
+    expect(await verify({ leaf: zeroHash })).toBe(false);
+    expect(await verify({ path: siblings.slice(0, -1) })).toBe(false);
+    expect(await verify({ path: [...siblings, zeroHash] })).toBe(false);
+    expect(await verify({ path: siblings.toReversed() })).toBe(false);
+  });
+
+  it.each(consistencyProofs)("$newCount batches after $oldCount", async (vector) => {
+    expect(await consistent(vector)).toBe(true);
+    expect(await consistent({ ...vector, newCount: String(2n ** 32n) })).toBe(false);
+    if (vector.proof === null) expect(await consistent({ ...vector, newRoot: zeroHash })).toBe(false);
+    else expect(await consistent({ ...vector, proof: null })).toBe(false);
+  });
+
+  it.each(refused)("nothing for $name", async (vector) => {
+    expect(await consistent(vector)).toBe(false);
+  });
+});
