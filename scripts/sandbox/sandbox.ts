@@ -61,14 +61,16 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   await using stack = new AsyncDisposableStack();
   const folder = resolve(options.folder);
   stack.defer(await lockFolder(folder));
-  for (const name of ["engine", "committee", "deployments"])
+  for (const name of ["engine", "committee", "deployments", "sandbox.json"]) {
     await rm(resolve(folder, name), { recursive: true, force: true });
+  }
 
   onProgress("compiling contracts (the first time takes half a minute)");
   await compileContracts();
   onProgress("starting the local chain");
   const chain = await startChain("local", options.chainPort);
   stack.defer(() => chain.stop());
+  tellPort("chain", options.chainPort, chain.port, onProgress);
   const deployment = await deployTo(chain.rpcUrl, folder, onProgress);
 
   onProgress("opening the engine");
@@ -107,10 +109,11 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   });
 
   onProgress("starting the HTTP server");
-  const app = await buildServer({ engine });
+  const app = await buildServer({ engine, checks: { settlement: async () => describeSettling(settler) } });
   const port = await freePort(options.port);
   await app.listen({ host: "127.0.0.1", port });
   stack.defer(() => shutDown(app));
+  tellPort("API", options.port, port, onProgress);
 
   const description = {
     api: `http://127.0.0.1:${port}`,
@@ -124,6 +127,16 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   stack.defer(() => rm(descriptionFile, { force: true }));
   const running = stack.move();
   return { description, engine, stop: () => running.disposeAsync() };
+}
+
+function tellPort(what: string, wanted: number, taken: number, onProgress: (step: string) => void): void {
+  if (wanted !== 0 && wanted !== taken) onProgress(`port ${wanted} is taken: the ${what} listens on ${taken}`);
+}
+
+/** For `/readyz`: throws what went wrong in the last round. */
+function describeSettling({ lastError }: Settler): string {
+  if (lastError !== null) throw lastError;
+  return "in step with L1";
 }
 
 async function deployTo(rpcUrl: string, folder: string, onProgress: (step: string) => void): Promise<Deployment> {
