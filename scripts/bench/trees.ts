@@ -75,8 +75,8 @@ export const treesSection: Section = {
       method:
         "100,000 leaves, which lay ready in the form that each library takes; per second of user CPU time. Batches: from the empty tree, " +
         "the root known after every thousand. One at a time: to a tree of 90,000, the root known after each. Proofs: the siblings of random " +
-        "leaves of one tree of 100,000; this project's API hands out only verified ones, libraries without a check of their own are " +
-        "verified by folding with the hash they were given.",
+        "leaves of one tree of 100,000. This project packs them into one array and its API hands out only verified ones; others return " +
+        "references to their nodes, and where a library has no check of its own its proof was folded with the hash it was given.",
       columns: COLUMNS,
       rows,
       reference: "Mintmark",

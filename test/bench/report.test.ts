@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import { plot } from "../../scripts/bench/plot.ts";
+import { ratio, type SectionResult } from "../../scripts/bench/section.ts";
+import { markdownTable, notes } from "../../scripts/bench/table.ts";
+
+const result: SectionResult = {
+  name: "demo",
+  title: "Demo",
+  method: "By hand.",
+  columns: [
+    { key: "time", label: "time", unit: "ns", better: "lower" },
+    { key: "rate", label: "rate", unit: "thousand/s", better: "higher" },
+  ],
+  rows: [
+    { label: "ours", ours: true, values: { time: 160, rate: 4000 } },
+    { label: "peer <1>", ours: false, note: "older", values: { time: 3120, rate: 1000 } },
+    { label: "builder", ours: false, values: { time: null, rate: 8000 } },
+  ],
+  reference: "ours",
+};
+
+it("says how many times as good the reference is, whichever way is better", () => {
+  const [time, rate] = result.columns;
+  const of = (label: string) => {
+    const row = result.rows.find((candidate) => candidate.label === label);
+    return row && time && rate ? [ratio(result, row, time), ratio(result, row, rate)] : [];
+  };
+  expect(of("ours")).toEqual([1, 1]);
+  expect(of("peer <1>")).toEqual([19.5, 4]);
+  expect(of("builder")).toEqual([null, 0.5]);
+});
+
+it("prints a table whose columns line up, with a dash for what was not measured", () => {
+  expect(markdownTable(result)).toBe(
+    [
+      "|          |      time, ns | rate, thousand/s |",
+      "| -------- | ------------: | ---------------: |",
+      "| **ours** |   160 (1.00×) |    4,000 (1.00×) |",
+      "| peer <1> | 3,120 (19.5×) |    1,000 (4.00×) |",
+      "| builder  |             – |    8,000 (0.50×) |",
+    ].join("\n"),
+  );
+  expect(notes(result)).toBe("- peer <1>: older.");
+});
+
+it("draws a bar for every figure, the best of each panel first", () => {
+  const svg = plot([result]);
+  expect(svg.match(/class="(ours|peer)"/g)).toHaveLength(5);
+  expect(svg.indexOf("builder")).toBeLessThan(svg.lastIndexOf("ours</text>"));
+  expect(svg).toContain("peer &lt;1>");
+  expect(svg).not.toContain("NaN");
+});
