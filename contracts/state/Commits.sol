@@ -9,20 +9,17 @@ import {Committee} from "./Committee.sol";
 
 /// @title The append-only state: one incremental Merkle tree of batches per mode.
 abstract contract Commits is AssetRegistry, Committee {
-    /// @dev One slot: every commit reads and writes it once.
-    struct Head {
-        uint32 countValidium;
-        uint32 countRollup;
-        uint64 sequence;
-        uint64 epoch;
-        bool paused;
-    }
+    uint256 private constant SEQUENCE = 64;
+    uint256 private constant EPOCH = 128;
+    uint256 private constant PAUSED = 192;
 
     /// @inheritdoc IStateCommitment
     uint256 public constant MAX_ROLLUP_VAULTS = 1 << 15;
     uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
 
-    Head private _head;
+    /// @dev One word, because every commit reads and writes it: count of validium batches (bits 0 to 31), of rollup batches (32 to 63), sequence of
+    /// the next commit (64 to 127), the committee's epoch (128 to 191), whether committing is paused (192).
+    uint256 private _head;
     /// @dev Roots of completed left subtrees, by mode and height. Entry h holds once bit h of the count is set.
     bytes32[32][2] private _frontier;
     mapping(Mode => mapping(uint64 batchNumber => bytes32)) private _headers;
@@ -32,7 +29,7 @@ abstract contract Commits is AssetRegistry, Committee {
         // Not for authentication: only who sends the transaction itself has the data in its input.
         // solhint-disable-next-line avoid-tx-origin
         if (msg.sender != tx.origin || msg.sender.code.length != 0) revert NotPlainAccount(msg.sender);
-        Head memory head = _beforeCommit(Mode.ZkRollup, batchNumber);
+        uint256 head = _beforeCommit(Mode.ZkRollup, batchNumber);
         (bytes32 batchRoot, uint256 vaultCount) = _rootOf(batchNumber, data);
         _append(head, Mode.ZkRollup, batchNumber, batchRoot, uint32(vaultCount), keccak256(data));
     }
@@ -41,22 +38,22 @@ abstract contract Commits is AssetRegistry, Committee {
     function commitValidiumBatch(
         uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, bytes calldata attestation
     ) external {
-        Head memory head = _beforeCommit(Mode.Validium, batchNumber);
+        uint256 head = _beforeCommit(Mode.Validium, batchNumber);
         if (batchRoot == 0) revert BatchRootZero();
         if (vaultCount == 0 || vaultCount > MAX_BATCH_VAULTS) revert VaultCountInvalid(vaultCount);
-        _checkAttestation(batchNumber, batchRoot, vaultCount, dataHash, head.epoch, attestation);
+        _checkAttestation(batchNumber, batchRoot, vaultCount, dataHash, uint64(head >> EPOCH), attestation);
         _append(head, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
     }
 
     /// @inheritdoc IStateCommitment
     function pauseCommits(bool paused) external onlyAdminOrGuardian {
-        _head.paused = paused;
+        _head = (_head & ~(1 << PAUSED)) | (paused ? 1 << PAUSED : 0);
         emit CommitsPaused(paused);
     }
 
     /// @inheritdoc IStateCommitment
     function batchCounts() public view returns (uint64 validium, uint64 rollup) {
-        return (_head.countValidium, _head.countRollup);
+        return (uint32(_head), uint32(_head >> 32));
     }
 
     /// @inheritdoc IStateCommitment
@@ -66,7 +63,7 @@ abstract contract Commits is AssetRegistry, Committee {
 
     /// @inheritdoc IStateCommitment
     function committee() external view returns (bytes32 committeeHash, uint64 epoch) {
-        return (_committeeHash, _head.epoch);
+        return (_committeeHash, uint64(_head >> EPOCH));
     }
 
     /// @inheritdoc IStateCommitment
@@ -89,13 +86,14 @@ abstract contract Commits is AssetRegistry, Committee {
     }
 
     function _nextEpoch() internal override returns (uint64) {
-        return ++_head.epoch;
+        _head += 1 << EPOCH;
+        return uint64(_head >> EPOCH);
     }
 
-    function _beforeCommit(Mode mode, uint64 batchNumber) private view onlyRole(OPERATOR_ROLE) returns (Head memory head) {
+    function _beforeCommit(Mode mode, uint64 batchNumber) private view onlyRole(OPERATOR_ROLE) returns (uint256 head) {
         head = _head;
-        if (head.paused) revert CommittingPaused();
-        uint64 expected = mode == Mode.Validium ? head.countValidium : head.countRollup;
+        if ((head >> PAUSED) & 1 == 1) revert CommittingPaused();
+        uint64 expected = uint32(head >> (32 * uint8(mode)));
         if (batchNumber != expected) revert BatchNumberMismatch(expected, batchNumber);
         // The last leaf stays empty, so that the frontier always fits and a count is never ambiguous.
         if (batchNumber == type(uint32).max) revert StateFull();
@@ -112,18 +110,18 @@ abstract contract Commits is AssetRegistry, Committee {
         return BatchData.root(data, firstVaultId, chainIds, assetTypes, standards, MAX_ROLLUP_VAULTS);
     }
 
-    function _append(Head memory head, Mode mode, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash) private {
+    function _append(uint256 head, Mode mode, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash) private {
         uint64 committedAt = uint64(block.timestamp);
-        uint64 sequence = head.sequence++;
+        uint64 sequence = uint64(head >> SEQUENCE);
         _headers[mode][batchNumber] = StateProof.headerHash(BatchHeader(batchRoot, vaultCount, committedAt, sequence));
         bytes32 root = StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
         // The new leaf completes one subtree for each trailing 1 bit of its position; the root of the largest one is all that is kept.
+        bytes32[32] storage frontier = _frontier[uint8(mode)];
         uint256 h;
-        for (; (batchNumber >> h) & 1 == 1; ++h) root = StateProof.node(_frontier[uint8(mode)][h], root);
-        _frontier[uint8(mode)][h] = root;
-        if (mode == Mode.Validium) ++head.countValidium;
-        else ++head.countRollup;
-        _head = head;
+        for (; (batchNumber >> h) & 1 == 1; ++h) root = StateProof.node(frontier[h], root);
+        frontier[h] = root;
+        // No count reaches its neighbour: {_beforeCommit} stops each one before 2^32 - 1.
+        _head = head + (1 << (32 * uint8(mode))) + (1 << SEQUENCE);
         emit BatchCommitted(mode, batchNumber, batchRoot, vaultCount, dataHash, committedAt, sequence);
     }
 }
