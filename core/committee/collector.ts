@@ -1,7 +1,7 @@
 import { recoverTypedDataAddress } from "viem";
-import { encodeAttestation, type MemberSignature } from "../attestation.ts";
+import { compactSignature, encodeAttestation, type MemberSignature } from "../attestation.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Address, Hash, Hex } from "../model.ts";
+import type { Address, Hex } from "../model.ts";
 import type { Committee, L1Reader, SealedBatch } from "../ports.ts";
 import { validiumBatchTypedData } from "../typed-data.ts";
 
@@ -10,6 +10,8 @@ export interface MemberClient {
   readonly address: Address;
   /** 65 bytes, `r ‖ s ‖ v`; rejects when the member refuses or cannot be reached. */
   sign(batch: SealedBatch, epoch: bigint, signal: AbortSignal): Promise<Hex>;
+  /** The number of the first validium batch that the member does not have yet. */
+  nextBatch?(signal: AbortSignal): Promise<number>;
 }
 
 export interface CollectorOptions {
@@ -18,6 +20,11 @@ export interface CollectorOptions {
   readonly l1: Pick<L1Reader, "settlement" | "committee">;
   /** Milliseconds that one member may take; default 10 000. */
   readonly timeoutMs?: number;
+  /**
+   * Any sealed validium batch, for members that missed some: a member takes batches in their order only, because it checks each token
+   * against all earlier ones. Without it such a member stays out.
+   */
+  readonly earlierBatch?: (batchNumber: number) => Promise<SealedBatch>;
 }
 
 /**
@@ -28,47 +35,53 @@ export interface CollectorOptions {
 export function collectAttestations(options: CollectorOptions): Committee {
   const { threshold, l1, timeoutMs = 10_000 } = options;
   const members = options.members.toSorted((a, b) => (a.address < b.address ? -1 : 1));
+  const addresses = members.map(({ address }) => address);
   return {
     async attest(batch, { signal } = {}) {
+      signal?.throwIfAborted();
       const { epoch } = await l1.committee();
-      const limit = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]);
-      const signatures = await enough(
-        members.map((member, index) => askMember(member, index, batch, epoch, l1, limit)),
-        threshold,
-        members,
-      );
-      const addresses = members.map(({ address }) => address);
+      const late = AbortSignal.timeout(timeoutMs);
+      const limit = signal ? AbortSignal.any([late, signal]) : late;
+      const expired = new Promise<never>((_, reject) => {
+        const expire = () => reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
+        limit.addEventListener("abort", expire, { once: true });
+      });
+      const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
+        const signature = await Promise.race([askMember(member, batch, epoch, options, limit), expired]);
+        return { memberIndex, ...compactSignature(signature) };
+      });
+      const signatures = await enough(asked, threshold, addresses, signal);
       return encodeAttestation({ threshold, members: addresses, signatures });
     },
   };
 }
 
+/** The member's signature, checked to be its own over this very batch. */
 async function askMember(
   member: MemberClient,
-  memberIndex: number,
   batch: SealedBatch,
   epoch: bigint,
-  l1: CollectorOptions["l1"],
+  { l1, earlierBatch }: CollectorOptions,
   limit: AbortSignal,
-): Promise<MemberSignature> {
-  const signature = await Promise.race([member.sign(batch, epoch, limit), expiry(limit)]);
+): Promise<Hex> {
+  if (earlierBatch !== undefined && member.nextBatch !== undefined) {
+    for (let missed = await member.nextBatch(limit); missed < batch.batchNumber && !limit.aborted; missed++) {
+      await member.sign(await earlierBatch(missed), epoch, limit);
+    }
+  }
+  const signature = await member.sign(batch, epoch, limit);
   const signed = validiumBatchTypedData(l1.settlement, { ...batch, epoch });
   const signer = await recoverTypedDataAddress({ ...signed, signature });
   if (signer.toLowerCase() !== member.address) throw new Error("the signature is not the member's over this batch");
-  return { memberIndex, ...compact(signature) };
-}
-
-function expiry(limit: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    limit.addEventListener("abort", () => reject(limit.reason), { once: true });
-  });
+  return signature;
 }
 
 /** The first `threshold` that succeed, by member; as soon as too few can, an error that says why. */
 function enough(
   asked: readonly Promise<MemberSignature>[],
   threshold: number,
-  members: readonly MemberClient[],
+  members: readonly Address[],
+  signal: AbortSignal | undefined,
 ): Promise<MemberSignature[]> {
   return new Promise((resolve, reject) => {
     const signed: MemberSignature[] = [];
@@ -79,7 +92,8 @@ function enough(
           if (signed.push(signature) === threshold) resolve(signed.toSorted((a, b) => a.memberIndex - b.memberIndex));
         },
         (error: unknown) => {
-          faults.push(`${members[index]?.address}: ${error instanceof Error ? error.message : String(error)}`);
+          if (signal?.aborted) return reject(signal.reason);
+          faults.push(`${members[index]}: ${error instanceof Error ? error.message : String(error)}`);
           if (asked.length - faults.length < threshold) {
             reject(new MintmarkError("l1_failed", `the committee does not sign; ${faults.join("; ")}`));
           }
@@ -87,13 +101,4 @@ function enough(
       );
     }
   });
-}
-
-/** EIP-2098: the parity of y in the top bit of s. */
-function compact(signature: Hex): { r: Hash; vs: Hash } {
-  const r = `0x${signature.slice(2, 66)}` as Hash;
-  const v = Number.parseInt(signature.slice(130, 132), 16);
-  const s = BigInt(`0x${signature.slice(66, 130)}`);
-  const parity = v === 28 || v === 1 ? 1n << 255n : 0n;
-  return { r, vs: `0x${(s | parity).toString(16).padStart(64, "0")}` };
 }

@@ -1,8 +1,10 @@
 import type { LocalAccount } from "viem";
+import { BatchDataError } from "../batch-data.ts";
 import { decodeBatchData, placeVaults } from "../batch-decoder.ts";
 import { BatchTree } from "../batch-tree.ts";
 import { tokenIdOf } from "../blob.ts";
 import type { Database } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
 import { keccak256 } from "../hash.ts";
 import { bytesToHex } from "../hex.ts";
 import type { Address, BlobScheme, Hash, Hex, Standard } from "../model.ts";
@@ -58,6 +60,14 @@ export class CommitteeMember {
     return (await this.#options.store.get<string, Uint8Array>(key("b", batchNumber), BYTES)) ?? null;
   }
 
+  /** The number of the first batch that this member has not stored. */
+  async nextBatch(): Promise<number> {
+    const newest = { ...TEXT, gte: "r/", lt: "r0", reverse: true, limit: 1 };
+    for await (const stored of this.#options.store.keys<string>(newest))
+      return Number.parseInt(stored.slice(2), 16) + 1;
+    return 0;
+  }
+
   async close(): Promise<void> {
     await this.#last.catch(() => {});
     await this.#options.store.close();
@@ -86,13 +96,23 @@ export class CommitteeMember {
     }
     if (bytesToHex(keccak256(data)) !== batch.dataHash)
       throw new CommitteeRefusal("data_hash", "the data is not of this hash");
-    const vaults = await this.#derive(batch);
-    const tokens = await this.#newTokens(vaults);
+    const tokens = await this.#check(batch);
     const write = store.batch();
     write.put(key("b", batchNumber), data, BYTES);
     for (const [token, holder] of tokens) write.put(token, holder, TEXT);
     write.put(key("r", batchNumber), record, TEXT);
     await write.write({ sync: true } as object);
+  }
+
+  /** The index entries that the batch adds. What the decoder or a blob scheme does not take is refused as `malformed`. */
+  async #check(batch: SealedBatch): Promise<Map<string, string>> {
+    try {
+      return await this.#newTokens(await this.#derive(batch));
+    } catch (error) {
+      const malformed =
+        error instanceof BatchDataError || (error instanceof MintmarkError && error.code === "blob_invalid");
+      throw malformed ? new CommitteeRefusal("malformed", error.message) : error;
+    }
   }
 
   /** Decodes the data under L1's own rules and compares the tree that it makes with the claimed root. */

@@ -1,5 +1,13 @@
 /** Why a committee member does not sign. The reasons are stable. */
-export type RefusalReason = "mode" | "equivocation" | "gap" | "data_hash" | "root" | "duplicate" | "unregistered";
+export type RefusalReason =
+  | "mode"
+  | "equivocation"
+  | "gap"
+  | "data_hash"
+  | "malformed"
+  | "root"
+  | "duplicate"
+  | "unregistered";
 
 /** A committee member looked at a batch and will not sign it. */
 export class CommitteeRefusal extends Error {

@@ -1,0 +1,247 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Level } from "level";
+import { MemoryLevel } from "memory-level";
+import { toHex } from "viem";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { decodeAttestation } from "../../core/attestation.ts";
+import type { VaultEntry } from "../../core/batch-data.ts";
+import { placeVaults } from "../../core/batch-decoder.ts";
+import { encodeBatchData } from "../../core/batch-encoder.ts";
+import { BatchTree } from "../../core/batch-tree.ts";
+import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
+import { CommitteeMember } from "../../core/committee/member.ts";
+import { keccak256 } from "../../core/hash.ts";
+import { bytesToHex } from "../../core/hex.ts";
+import type { Hash, Hex, L1Reader, SealedBatch, Standard } from "../../core/index.ts";
+import { vaultLeaves } from "../../core/vault.ts";
+import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import { at } from "./fixture.ts";
+
+const TOKENS: Readonly<Record<Standard, Hex>> = {
+  erc20: `0x${"20".repeat(20)}`,
+  erc721: `0x${"72".repeat(20)}`,
+  erc1155: `0x${"55".repeat(20)}`,
+};
+/** Asset types of this test's registry; the member only asks L1 for them. */
+const TYPES: Readonly<Record<Standard, Hash>> = {
+  erc20: `0x${"20".repeat(32)}`,
+  erc721: `0x${"02".repeat(32)}`,
+  erc1155: `0x${"15".repeat(32)}`,
+};
+const OWNER: Hex = `0x${"0a".repeat(20)}`;
+
+/** L1 as far as a committee needs it. */
+const l1: Pick<L1Reader, "settlement" | "registration" | "token" | "committee"> = {
+  settlement: { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 },
+  registration: async (_, type) => {
+    const standard = (["erc20", "erc721", "erc1155"] as const).find((name) => TYPES[name] === type);
+    return standard === undefined ? null : { standard, token: TOKENS[standard], quantum: 1n };
+  },
+  token: async () => ({ name: "", symbol: "", decimals: 0, blobScheme: "mintmark", minterLocked: true }),
+  committee: async () => ({ committeeHash: `0x${"cc".repeat(32)}`, epoch: 0n }),
+};
+
+function entry(standard: Standard, text = "", amount = 1n): VaultEntry {
+  return { chainId: 31_337n, owner: OWNER, assetType: TYPES[standard], amount, blob: toHex(text) };
+}
+
+/** A sealed batch of these slots, as an honest engine makes it. */
+function sealed(batchNumber: number, entries: readonly VaultEntry[]): SealedBatch {
+  const data = encodeBatchData(entries);
+  const tree = new BatchTree(vaultLeaves(placeVaults(entries, "validium", batchNumber)));
+  return {
+    mode: "validium",
+    batchNumber,
+    vaultCount: entries.length,
+    batchRoot: bytesToHex(tree.root),
+    dataHash: bytesToHex(keccak256(data)),
+    data,
+  };
+}
+
+/** What a member has stored of a batch. */
+async function hexOf(member: CommitteeMember, batchNumber: number): Promise<Hex | null> {
+  const data = await member.data(batchNumber);
+  return data === null ? null : bytesToHex(data);
+}
+
+const newMember = (index = 0, store: ConstructorParameters<typeof CommitteeMember>[0]["store"] = new MemoryLevel()) =>
+  new CommitteeMember({ account: at(COMMITTEE, index), store, l1 });
+
+describe("a committee member", () => {
+  const first = sealed(0, [entry("erc721", "1"), entry("erc20", "", 7n), entry("erc1155", "5", 3n)]);
+
+  test("stores the data that it signs, and signs the same again", async () => {
+    const member = newMember();
+    const signature = await member.sign(first, 0n);
+    expect(await member.sign(first, 0n)).toBe(signature);
+    expect(await hexOf(member, 0)).toBe(bytesToHex(first.data));
+    expect(await member.data(1)).toBeNull();
+  });
+
+  test.each<[string, string, SealedBatch]>([
+    ["a root that the data does not make", "root", { ...first, batchRoot: `0x${"11".repeat(32)}` }],
+    ["a count that the data does not have", "root", { ...first, vaultCount: 4 }],
+    ["a hash of other data", "data_hash", { ...first, dataHash: `0x${"11".repeat(32)}` }],
+    ["a rollup batch", "mode", { ...first, mode: "zk-rollup" }],
+    ["a batch out of turn", "gap", sealed(2, [entry("erc20")])],
+    ["a token twice in one batch", "duplicate", sealed(0, [entry("erc721", "1"), entry("erc721", "1")])],
+    ["an unregistered asset", "unregistered", sealed(0, [{ ...entry("erc20"), assetType: `0x${"0f".repeat(32)}` }])],
+    ["amount 2 of an ERC-721", "malformed", sealed(0, [entry("erc721", "1", 2n)])],
+    ["an ERC-20 with a blob", "malformed", sealed(0, [entry("erc20", "1")])],
+  ])("refuses %s", async (_, reason, batch) => {
+    const member = newMember();
+    await expect(member.sign(batch, 0n)).rejects.toMatchObject({ name: "CommitteeRefusal", reason });
+    expect(await member.data(batch.batchNumber)).toBeNull();
+    // Nothing is left of the refused one.
+    await member.sign(first, 0n);
+  });
+
+  test("refuses a token of an earlier batch, and another blob for a known ERC-1155 id", async () => {
+    const member = newMember();
+    await member.sign(first, 0n);
+    const reason = "duplicate";
+    await expect(member.sign(sealed(1, [entry("erc721", "1")]), 0n)).rejects.toMatchObject({ reason });
+    const id = BigInt(bytesToHex(keccak256(new TextEncoder().encode("potion")))).toString();
+    await member.sign(sealed(1, [entry("erc1155", "potion"), entry("erc1155", "5", 9n)]), 0n);
+    await expect(member.sign(sealed(2, [entry("erc1155", id)]), 0n)).rejects.toMatchObject({ reason });
+  });
+
+  test("is asked for many at once, and takes them one after the other", async () => {
+    const member = newMember();
+    const batches = [0, 1, 2, 3].map((number) => sealed(number, [entry("erc721", `${number}`)]));
+    await Promise.all(batches.map((batch) => member.sign(batch, 0n)));
+    const rivals = [sealed(4, [entry("erc721", "a")]), sealed(4, [entry("erc721", "b")])];
+    const outcomes = await Promise.allSettled(rivals.map((batch) => member.sign(batch, 0n)));
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  });
+
+  describe("with a store on disk", () => {
+    let folder: string;
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), "mintmark-member-"));
+    });
+    afterAll(() => rm(folder, { recursive: true, force: true }));
+
+    test("never signs two roots for one number, also after a restart", async () => {
+      const rival = sealed(0, [entry("erc721", "another")]);
+      const before = newMember(0, new Level<Uint8Array, Uint8Array>(folder));
+      await before.sign(first, 0n);
+      await expect(before.sign(rival, 0n)).rejects.toMatchObject({ reason: "equivocation" });
+      await before.close();
+
+      const after = newMember(0, new Level<Uint8Array, Uint8Array>(folder));
+      await expect(after.sign(rival, 0n)).rejects.toMatchObject({ reason: "equivocation" });
+      // Under a new epoch neither: the batch is what it was.
+      await expect(after.sign(rival, 1n)).rejects.toMatchObject({ reason: "equivocation" });
+      expect(await hexOf(after, 0)).toBe(bytesToHex(first.data));
+      await after.sign(first, 1n);
+      await after.close();
+    });
+  });
+});
+
+describe("the collector", () => {
+  const members: CommitteeMember[] = [];
+  const stopped: (() => void)[] = [];
+  afterEach(async () => {
+    for (const stop of stopped.splice(0)) stop();
+    for (const member of members.splice(0)) await member.close();
+  });
+
+  type Fault = (member: CommitteeMember) => MemberClient;
+  const faults: Record<string, Fault> = {
+    dead: ({ address }) => ({ address, sign: () => Promise.reject(new Error("connection refused")) }),
+    slow: ({ address }) => ({
+      address,
+      sign: () => new Promise((resolve) => stopped.push(() => resolve("0x"))),
+    }),
+    "lying about the root": (member) => ({
+      address: member.address,
+      sign: (batch, epoch) => member.sign(sealed(batch.batchNumber, [entry("erc721", "666")]), epoch),
+    }),
+    "signing for another epoch": (member) => ({
+      address: member.address,
+      sign: (batch, epoch) => member.sign(batch, epoch + 1n),
+    }),
+    "talking nonsense": ({ address }) => ({ address, sign: async () => "0x1234" }),
+    impersonated: ({ address }) => {
+      const other = newMember(0);
+      members.push(other);
+      return { address, sign: (batch, epoch) => other.sign(batch, epoch) };
+    },
+  };
+
+  function collector(faulty: readonly Fault[], options: { batches?: readonly SealedBatch[] } = {}) {
+    // Faulty ones at the end: the impersonator uses the first member's key.
+    const clients = COMMITTEE.map((_, index): MemberClient => {
+      const member = newMember(index);
+      members.push(member);
+      return faulty[COMMITTEE.length - 1 - index]?.(member) ?? member;
+    });
+    const batches = options.batches ?? [];
+    return {
+      clients,
+      committee: collectAttestations({
+        members: clients,
+        threshold: THRESHOLD,
+        l1,
+        timeoutMs: 300,
+        earlierBatch: async (number) => at(batches, number),
+      }),
+    };
+  }
+
+  const batch = sealed(0, [entry("erc721", "1"), entry("erc20", "", 7n)]);
+
+  test("takes three of five, in order of their addresses", async () => {
+    const { committee } = collector([]);
+    const attestation = decodeAttestation(await committee.attest(batch));
+    expect(attestation.threshold).toBe(3);
+    expect(attestation.members).toEqual(COMMITTEE.map(({ address }) => address.toLowerCase()).toSorted());
+    expect(attestation.signatures).toHaveLength(3);
+  });
+
+  const names = Object.keys(faults);
+  test.each(names.flatMap((a, i) => names.slice(i).map((b) => [a, b] as const)))(
+    "survives one member %s and one %s",
+    async (a, b) => {
+      const { committee } = collector([at([faults[a]], 0), at([faults[b]], 0)].filter((it) => it !== undefined));
+      const { signatures } = decodeAttestation(await committee.attest(batch));
+      expect(signatures).toHaveLength(3);
+    },
+  );
+
+  test("with three at fault says what each did", async () => {
+    const { dead, slow, "talking nonsense": nonsense } = faults;
+    const three = [dead, slow, nonsense].filter((it) => it !== undefined);
+    const { committee, clients } = collector(three);
+    const failure = await committee.attest(batch).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "l1_failed" });
+    for (const { address } of clients.slice(2)) expect(String(failure)).toContain(address);
+    expect(String(failure)).toContain("connection refused");
+    expect(String(failure)).toContain("300 ms");
+  });
+
+  test("brings a member that missed batches up to date, so that it counts again", async () => {
+    const batches = [0, 1, 2].map((number) => sealed(number, [entry("erc721", `${number}`)]));
+    const { committee } = collector([], { batches });
+    const late = at(members, 4);
+    // The first two batches go to others only.
+    for (const each of batches.slice(0, 2)) for (const member of members.slice(0, 2)) await member.sign(each, 0n);
+    await committee.attest(at(batches, 2));
+    await expect.poll(() => hexOf(late, 2)).toBe(bytesToHex(at(batches, 2).data));
+    expect(await hexOf(late, 0)).toBe(bytesToHex(at(batches, 0).data));
+    expect(await late.nextBatch()).toBe(3);
+  });
+
+  test("stops asking when it is told to", async () => {
+    const { slow } = faults;
+    const five = Array.from({ length: 5 }, () => slow).filter((it) => it !== undefined);
+    const { committee } = collector(five);
+    const signal = AbortSignal.abort(new Error("shutting down"));
+    await expect(committee.attest(batch, { signal })).rejects.toThrow("shutting down");
+  });
+});
