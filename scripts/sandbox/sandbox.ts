@@ -95,7 +95,12 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const settler = new Settler({
     engine,
     l1,
-    committee: collectAttestations({ members, threshold: THRESHOLD, l1 }),
+    committee: collectAttestations({
+      members,
+      threshold: THRESHOLD,
+      l1,
+      earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+    }),
     fromBlock: deployment.settlement.deployedAtBlock,
     sealing: { maxAgeMs: 1_500 },
     intervalMs: 500,
