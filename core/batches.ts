@@ -49,7 +49,7 @@ export function openBatch(ledger: Ledger, mode: Mode): Batch {
   const known = ledger.batches[mode].get(number);
   if (known !== undefined) return batchView(known);
   const openedAt = number === 0 ? ledger.durableHead.time : (ledger.batches[mode].get(number - 1)?.sealedAt ?? 0);
-  const empty = { mode, batchNumber: number, vaults: [], mintCount: 0, openedAt };
+  const empty = { mode, batchNumber: number, vaultCount: 0, mintCount: 0, since: openedAt };
   return batchView(openBatchRecord(empty));
 }
 

@@ -60,6 +60,22 @@ export class ByteWriter {
     this.u8(Number(rest));
   }
 
+  /** The same for a number of two 32-bit words. */
+  varintWords(high: number, low: number): void {
+    if (high < 0x20_0000) {
+      this.varint(high * 2 ** 32 + low);
+      return;
+    }
+    this.bigVarint((BigInt(high) << 32n) | BigInt(low));
+  }
+
+  /** A stretch of bytes. Blobs are short, so a loop is quicker than a view. */
+  slice(from: Uint8Array, start: number, end: number): void {
+    let at = this.#grow(end - start);
+    const buffer = this.#buffer;
+    for (let i = start; i < end; i++) buffer[at++] = from[i] as number;
+  }
+
   bytes(value: Uint8Array): void {
     const at = this.#grow(value.length);
     this.#buffer.set(value, at);

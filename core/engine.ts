@@ -35,7 +35,9 @@ import {
 } from "./l1-events.ts";
 import type { Ledger } from "./ledger.ts";
 import { readLimits } from "./limits.ts";
-import { idempotencyKeyHash, MintTransition, requestDigest } from "./mint.ts";
+import { type Idempotency, idempotencyKeyHash, type MintOutcome, MintTransition } from "./mint.ts";
+import { MintCheck } from "./mint-check.ts";
+import { columnsOf, type MintColumns, readMintColumns } from "./mint-columns.ts";
 import { acceptedResult, presentResult, replayedResult } from "./mint-results.ts";
 import type {
   ApiKey,
@@ -53,7 +55,7 @@ import type {
 } from "./model.ts";
 import { MODES } from "./model.ts";
 import { canonicalSettlement, openLedger } from "./opening.ts";
-import { Issues, readMintRequest } from "./request.ts";
+import { Issues, type MintRequest, readMintRequest } from "./request.ts";
 import { closeOpenBatch, sealBatch } from "./seal.ts";
 import { listTransactions, listVaults, readBalances, readTransaction } from "./transactions.ts";
 import { createUser, listUsers, readUser } from "./users.ts";
@@ -217,26 +219,43 @@ class LedgerEngine implements Engine {
   async mint(principal: Principal, request: unknown, options: MintOptions = {}): Promise<MintResult> {
     const ledger = this.#usable;
     requireScope(principal, "mint");
-    const issues = new Issues();
-    const read = readMintRequest(request, ledger.limits, issues);
+    const read = readMint(ledger, request);
     const key = options.idempotencyKey;
-    if (key === undefined)
-      return this.#mint(new MintTransition(ledger, principal, read, issues, { idempotency: null }), options);
-    const idempotency = { key: idempotencyKeyHash(requireIdempotencyKey(key)), digest: requestDigest(read) };
+    if (key === undefined) return this.#mint(principal, read, null, options.signal);
+    const digest = read.columns?.digest() ?? null;
+    const idempotency = { key: idempotencyKeyHash(requireIdempotencyKey(key)), digest };
     const inFlight = `${principal.applicationId} ${key}`;
     if (this.#minting.has(inFlight)) throw new MintmarkError("idempotency_in_progress");
     this.#minting.add(inFlight);
     try {
-      return await this.#mint(new MintTransition(ledger, principal, read, issues, { idempotency }), options);
+      return await this.#mint(principal, read, idempotency, options.signal);
     } finally {
       this.#minting.delete(inFlight);
     }
   }
 
-  async #mint(transition: MintTransition, { signal }: MintOptions): Promise<MintResult> {
+  /** Mints, or finds out plainly why not; what was wrong may be so no longer when it is looked at, then once more. */
+  async #mint(
+    principal: Principal,
+    { columns, plain, issues }: ReadMint,
+    idempotency: Idempotency | null,
+    signal: AbortSignal | undefined,
+  ): Promise<MintResult> {
     const ledger = this.#ledger;
-    const { sequence, minted } = await ledger.writer.run(transition, signal);
-    return minted === null ? replayedResult(ledger, sequence) : acceptedResult(ledger, minted, minted.users, false);
+    const minted =
+      columns === null
+        ? null
+        : await ledger.writer.run(new MintTransition(ledger, principal, columns, idempotency), signal);
+    if (minted !== null) return resultOf(ledger, minted);
+    const request = plain ?? columns?.toRequest((index) => ledger.assetAt(index).assetId);
+    if (request === undefined) throw new Error("a request that was read in no way");
+    const check = new MintCheck(ledger, principal, request, issues, idempotency);
+    const earlier = await ledger.writer.run(check, signal);
+    if (earlier !== null) return resultOf(ledger, earlier);
+    const again = columns ?? columnsOf(request, ledger.assetIndices);
+    const digest = again?.digest() ?? null;
+    const sameKey = idempotency === null ? null : { ...idempotency, digest };
+    return this.#mint(principal, { columns: again, plain: request, issues: new Issues() }, sameKey, signal);
   }
 
   async checkMint(principal: Principal, request: unknown): Promise<{ readonly users: number; readonly mints: number }> {
@@ -244,8 +263,7 @@ class LedgerEngine implements Engine {
     requireScope(principal, "mint");
     const issues = new Issues();
     const read = readMintRequest(request, ledger.limits, issues);
-    const options = { idempotency: null, checkOnly: true };
-    await ledger.writer.run(new MintTransition(ledger, principal, read, issues, options));
+    await ledger.writer.run(new MintCheck(ledger, principal, read, issues, null));
     return { users: read.users.length, mints: read.mints.length };
   }
 
@@ -294,7 +312,7 @@ class LedgerEngine implements Engine {
     const ledger = this.#usable;
     requireMode(mode);
     const record = await ledger.writer.alone(async (group) =>
-      ledger.open(mode).vaults.length === 0 ? null : sealBatch(ledger, group, closeOpenBatch(ledger, mode)),
+      ledger.open(mode).vaultCount === 0 ? null : sealBatch(ledger, group, closeOpenBatch(ledger, mode)),
     );
     return record === null ? null : batchView(record);
   }
@@ -383,6 +401,23 @@ class LedgerEngine implements Engine {
   async verify(options: VerifyOptions = {}) {
     return verifyStore(this.#usable, options);
   }
+}
+
+/** A mint request in one of its two forms: columns when nothing in it is wrong so far, plain objects when something may be. */
+interface ReadMint {
+  readonly columns: MintColumns | null;
+  readonly plain: MintRequest | null;
+  readonly issues: Issues;
+}
+
+function readMint(ledger: Ledger, request: unknown): ReadMint {
+  const issues = new Issues();
+  const columns = readMintColumns(request, ledger.limits, ledger.assetIndices);
+  return { columns, plain: columns === null ? readMintRequest(request, ledger.limits, issues) : null, issues };
+}
+
+function resultOf(ledger: Ledger, { sequence, minted }: MintOutcome): MintResult | Promise<MintResult> {
+  return minted === null ? replayedResult(ledger, sequence) : acceptedResult(ledger, minted);
 }
 
 function requireScope(principal: Principal, scope: Scope): void {

@@ -75,6 +75,11 @@ export function writeHex(hex: string, length: number, into: Uint8Array, offset: 
   return offset;
 }
 
+/** The value of a hex digit by its UTF-16 code, -1 for any other character. */
+export function hexValue(code: number): number {
+  return NIBBLES[code] as number;
+}
+
 /** The value of a hex character by its UTF-16 code, -1 for any other; one entry for every code there is, so that none misses. */
 const NIBBLES = new Int8Array(0x10000).fill(-1);
 for (const [value, digit] of [..."0123456789abcdef"].entries()) {

@@ -2,7 +2,8 @@ import { ByteReader, ByteWriter } from "./binary.ts";
 import { type Entry, layoutOf, layoutOfNumber, MINT_KIND } from "./entries.ts";
 import { MintmarkError } from "./errors.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
-import { decodeMint, encodeMint, type MintEntry } from "./mint-entry.ts";
+import type { MintColumns } from "./mint-columns.ts";
+import { decodeMint, encodeMint, type MintEntry, type MintHeader, type PlacedColumns } from "./mint-entry.ts";
 import { endOf, type Store } from "./store.ts";
 import { journalKey, PREFIX } from "./store-keys.ts";
 
@@ -26,19 +27,25 @@ const scratch = new ByteWriter(1 << 16);
  *
  * The content's layout is that of its kind, core/entries.ts and core/mint-entry.ts.
  */
-export function encodeEntry(time: number, entry: Entry | MintEntry): Buffer {
+export function encodeEntry(time: number, entry: Entry): Buffer {
+  const { number, field } = layoutOf(entry.kind);
+  begin(time, number);
+  field.write(scratch, entry);
+  return withChecksum(scratch);
+}
+
+/** The entry of a mint. */
+export function encodeMintEntry(time: number, header: MintHeader, columns: MintColumns, placed: PlacedColumns): Buffer {
+  begin(time, MINT_KIND);
+  encodeMint(scratch, header, columns, placed);
+  return withChecksum(scratch);
+}
+
+function begin(time: number, kind: number): void {
   scratch.reset();
   scratch.u8(RECORD_VERSION);
   scratch.u48(time);
-  if (entry.kind === "mint") {
-    scratch.u8(MINT_KIND);
-    encodeMint(scratch, entry);
-  } else {
-    const { number, field } = layoutOf(entry.kind);
-    scratch.u8(number);
-    field.write(scratch, entry);
-  }
-  return withChecksum(scratch);
+  scratch.u8(kind);
 }
 
 /** The inverse of {@link encodeEntry}. Throws `store_corrupt`. */

@@ -1,11 +1,13 @@
+import { Bindings } from "./bindings.ts";
 import type { EngineEvents, EngineOptions, Limits } from "./engine-types.ts";
 import type { Entry } from "./entries.ts";
 import { MintmarkError } from "./errors.ts";
 import type { Group } from "./group.ts";
-import { encodeEntry } from "./journal.ts";
+import { encodeEntry, encodeMintEntry } from "./journal.ts";
 import { encodeRecord } from "./layout.ts";
-import type { MintEntry } from "./mint-entry.ts";
-import { type Environment, MODES, type Mode, type Uuid } from "./model.ts";
+import type { MintColumns } from "./mint-columns.ts";
+import type { MintHeader, PlacedColumns } from "./mint-entry.ts";
+import { type Environment, MODES, type Mode, type Standard, type Uuid } from "./model.ts";
 import type { OpenBatch } from "./open-batch.ts";
 import type { Clock, L1Reader, Settlement } from "./ports.ts";
 import {
@@ -24,7 +26,10 @@ import { StateHistory } from "./state-tree.ts";
 import type { Store } from "./store.ts";
 import { apiKeyKey, applicationKey, assetKey, batchKey, HEAD_KEY, journalKey } from "./store-keys.ts";
 import { Table } from "./table.ts";
+import { TokenHasher } from "./token-hash.ts";
+import { TokenIndex } from "./token-index.ts";
 import { UserCache } from "./user-cache.ts";
+import type { VaultPlace } from "./vault.ts";
 import { Writer } from "./writer.ts";
 
 /** What a journal entry was given when it was recorded. */
@@ -32,6 +37,9 @@ export interface Recorded {
   readonly sequence: number;
   readonly time: number;
 }
+
+/** Highest ref of a vault in the index of tokens; above are those of a request that is being looked at. */
+export const MAX_REF = 0xfff0_0000 - 1;
 
 type Emit = <K extends keyof EngineEvents>(type: K, event: EngineEvents[K]) => void;
 
@@ -64,18 +72,29 @@ export class Ledger {
     "zk-rollup": new StateHistory(),
   };
   readonly users = new UserCache();
+  readonly bindings = new Bindings();
+  /** Of every asset, by its index: they never change. */
+  readonly standards: Standard[] = [];
+  readonly hasher: TokenHasher;
+  /** Every ERC-721 token, as the writer has them. */
+  tokens = new TokenIndex();
   /** Indices never change, so these need no two views; whether a record is on disk its table says. */
   readonly applicationIndices = new Map<Uuid, number>();
   readonly keyIndices = new Map<string, number>();
   readonly assetIndices = new Map<Uuid, number>();
   readonly #open = new Map<Mode, OpenBatch>();
+  /** Batches that are closed but perhaps not on disk yet, by number. */
+  readonly #closed: Readonly<Record<Mode, Map<number, OpenBatch>>> = { validium: new Map(), "zk-rollup": new Map() };
+  /** By batch number: how many vaults the mode's earlier batches have together. */
+  readonly #firstOrdinals: Readonly<Record<Mode, number[]>> = { validium: [], "zk-rollup": [] };
   readonly #dirty = { applications: new Set<number>(), keys: new Set<number>(), assets: new Set<number>() };
   head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, l1Observed: null, l1Finalized: null };
   /** The head as it is on disk. */
   durableHead: HeadRecord = this.head;
 
-  constructor(store: Store, options: EngineOptions, limits: Limits, emit: Emit) {
+  constructor(store: Store, options: EngineOptions, limits: Limits, emit: Emit, seed: Uint8Array) {
     this.store = store;
+    this.hasher = new TokenHasher(seed);
     this.settlement = options.settlement;
     this.environment = options.environment;
     this.limits = limits;
@@ -92,7 +111,46 @@ export class Ledger {
   }
 
   setOpen(batch: OpenBatch): void {
+    const before = this.#open.get(batch.mode);
+    if (before !== undefined) this.#closed[batch.mode].set(before.batchNumber, before);
     this.#open.set(batch.mode, batch);
+    this.setFirstOrdinal(batch.mode, batch.batchNumber, batch.firstOrdinal);
+  }
+
+  /** A closed batch is on disk: its vaults are read from there. */
+  release({ mode, batchNumber }: OpenBatch): void {
+    this.#closed[mode].delete(batchNumber);
+  }
+
+  /** The batch of a place when its vaults are in memory. */
+  batchInMemory({ mode, batchNumber }: VaultPlace): OpenBatch | undefined {
+    const open = this.open(mode);
+    return open.batchNumber === batchNumber ? open : this.#closed[mode].get(batchNumber);
+  }
+
+  setFirstOrdinal(mode: Mode, batchNumber: number, firstOrdinal: number): void {
+    this.#firstOrdinals[mode][batchNumber] = firstOrdinal;
+  }
+
+  /** What the index of tokens keeps of a vault: 1 to {@link MAX_REF}. */
+  refOf({ mode, firstOrdinal }: Pick<OpenBatch, "mode" | "firstOrdinal">, slot: number): number {
+    const ref = 1 + 2 * (firstOrdinal + slot) + MODES.indexOf(mode);
+    if (ref > MAX_REF) throw new Error("the index of tokens is at its end");
+    return ref;
+  }
+
+  /** The inverse of {@link refOf}. */
+  placeOfRef(ref: number): VaultPlace {
+    const mode = MODES[(ref - 1) & 1] ?? "validium";
+    const ordinal = (ref - 1) >>> 1;
+    const firsts = this.#firstOrdinals[mode];
+    let low = 0;
+    for (let high = firsts.length; high - low > 1; ) {
+      const middle = (low + high) >>> 1;
+      if ((firsts[middle] as number) <= ordinal) low = middle;
+      else high = middle;
+    }
+    return { mode, batchNumber: low, slot: ordinal - (firsts[low] ?? 0) };
   }
 
   /** The time of the next entry: the clock's, but never before the newest entry's. */
@@ -101,9 +159,19 @@ export class Ledger {
   }
 
   /** Appends an entry to the journal. The caller derives its records into the same group. */
-  record(group: Group, entry: Entry | MintEntry, time = this.now()): Recorded {
+  record(group: Group, entry: Entry): Recorded {
+    const time = this.now();
+    return this.#append(group, time, encodeEntry(time, entry));
+  }
+
+  /** The same for a mint of this time. */
+  recordMint(group: Group, header: MintHeader, columns: MintColumns, placed: PlacedColumns, time: number): Recorded {
+    return this.#append(group, time, encodeMintEntry(time, header, columns, placed));
+  }
+
+  #append(group: Group, time: number, record: Buffer): Recorded {
     const sequence = this.head.journalLength;
-    group.put(journalKey(sequence), encodeEntry(time, entry));
+    group.put(journalKey(sequence), record);
     this.head = { ...this.head, journalLength: sequence + 1, time };
     return { sequence, time };
   }
@@ -122,6 +190,7 @@ export class Ledger {
 
   putAsset(group: Group, record: AssetRecord): void {
     this.assetIndices.set(record.assetId, record.assetIndex);
+    this.standards[record.assetIndex] = record.standard;
     this.assets.put(group, record.assetIndex, record);
     this.#dirty.assets.add(record.assetIndex);
   }
@@ -187,13 +256,13 @@ export class Ledger {
 
 /** The record of a batch that is open. */
 export function openBatchRecord(
-  open: Pick<OpenBatch, "mode" | "batchNumber" | "vaults" | "mintCount" | "openedAt">,
+  open: Pick<OpenBatch, "mode" | "batchNumber" | "vaultCount" | "mintCount" | "since">,
 ): BatchRecord {
   return {
     mode: open.mode,
     batchNumber: open.batchNumber,
     status: "open",
-    vaultCount: open.vaults.length,
+    vaultCount: open.vaultCount,
     mintCount: open.mintCount,
     batchRoot: null,
     dataHash: null,
@@ -202,7 +271,7 @@ export function openBatchRecord(
     l1BlockNumber: null,
     committedAt: null,
     l1Sequence: null,
-    openedAt: open.vaults[0]?.createdAt ?? open.openedAt,
+    openedAt: open.since,
     sealedAt: null,
     submittedAt: null,
     settledAt: null,

@@ -1,6 +1,8 @@
 import type { ByteReader, ByteWriter } from "./binary.ts";
 import { uuidBytes, uuidText } from "./layout.ts";
+import type { MintColumns } from "./mint-columns.ts";
 import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "./model.ts";
+import type { OpenBatch } from "./open-batch.ts";
 import { packVaultId } from "./vault.ts";
 
 /** Where a mode's open batch stood before the request: the number of the batch and its next free slot. */
@@ -23,9 +25,8 @@ export interface PlacedMint {
   readonly blob: Hex;
 }
 
-/** A whole accepted mint request: one journal entry, and the only record of its transactions. */
-export interface MintEntry {
-  readonly kind: "mint";
+/** What a mint's entry says of the request as a whole. */
+export interface MintHeader {
   readonly applicationIndex: number;
   readonly keyIndex: number;
   /** The application's sequence number of the first transaction; the others follow one by one. */
@@ -36,7 +37,45 @@ export interface MintEntry {
   readonly openPlaces: Readonly<Record<Mode, OpenPlace>>;
   /** Users in request order, each with the number of its entries in `mints`. */
   readonly users: readonly { readonly userIndex: number; readonly count: number }[];
+}
+
+/** A whole accepted mint request: one journal entry, and the only record of its transactions. */
+export interface MintEntry extends MintHeader {
+  readonly kind: "mint";
   readonly mints: readonly PlacedMint[];
+}
+
+/** Where the entries of a request went, one typed array a property: {@link PlacedMint}s without an object for each. */
+export class PlacedColumns {
+  readonly batchNumber: Uint32Array;
+  readonly slot: Uint32Array;
+  /** What the vault held before; both words 0 for a new vault. */
+  readonly beforeHigh: Uint32Array;
+  readonly beforeLow: Uint32Array;
+  readonly age: Float64Array;
+
+  constructor(count: number) {
+    this.batchNumber = new Uint32Array(count);
+    this.slot = new Uint32Array(count);
+    this.beforeHigh = new Uint32Array(count);
+    this.beforeLow = new Uint32Array(count);
+    this.age = new Float64Array(count);
+  }
+
+  /** An entry that made a vault. */
+  added(entry: number, { batchNumber }: OpenBatch, slot: number): void {
+    this.batchNumber[entry] = batchNumber;
+    this.slot[entry] = slot;
+  }
+
+  /** An entry that is about to be added to a vault. */
+  existing(entry: number, { batchNumber, vaults }: OpenBatch, slot: number, time: number): void {
+    this.batchNumber[entry] = batchNumber;
+    this.slot[entry] = slot;
+    this.beforeHigh[entry] = vaults.amountHigh[slot] as number;
+    this.beforeLow[entry] = vaults.amountLow[slot] as number;
+    this.age[entry] = time - (vaults.createdAt[slot] as number);
+  }
 }
 
 export function vaultIdOf(mint: PlacedMint): VaultId {
@@ -61,46 +100,57 @@ const AMOUNT_BIT = 8;
  *
  * Numbers without a size are varints.
  */
-export function encodeMint(to: ByteWriter, entry: MintEntry): void {
-  to.varint(entry.applicationIndex);
-  to.varint(entry.keyIndex);
-  to.varint(entry.firstSequence);
-  to.bytes(uuidBytes(entry.mintId));
-  const batches = { validium: 0, "zk-rollup": 0 };
+export function encodeMint(to: ByteWriter, header: MintHeader, columns: MintColumns, placed: PlacedColumns): void {
+  encodeHeader(to, header);
+  const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
+  const { batchNumber, slot, beforeHigh, beforeLow, age } = placed;
+  const batches = MODES.map((name) => header.openPlaces[name].batchNumber);
+  let start = 0;
+  for (let entry = 0; entry < count; entry++) {
+    const bit = mode[entry] as number;
+    const batch = batchNumber[entry] as number;
+    const before = beforeHigh[entry] !== 0 || beforeLow[entry] !== 0;
+    const one = amountHigh[entry] === 0 && amountLow[entry] === 1;
+    const nextBatch = batch !== batches[bit];
+    batches[bit] = batch;
+    to.varint(assetIndex[entry] as number);
+    to.u8(
+      (bit === 0 ? 0 : MODE_BIT) |
+        (nextBatch ? NEXT_BATCH_BIT : 0) |
+        (before ? EXISTING_BIT : 0) |
+        (one ? 0 : AMOUNT_BIT),
+    );
+    if (before) {
+      to.varint(slot[entry] as number);
+      to.varintWords(beforeHigh[entry] as number, beforeLow[entry] as number);
+      to.varint(age[entry] as number);
+    }
+    if (!one) to.varintWords(amountHigh[entry] as number, amountLow[entry] as number);
+    const end = blobEnd[entry] as number;
+    to.u8(end - start);
+    to.slice(blobs, start, end);
+    start = end;
+  }
+}
+
+function encodeHeader(to: ByteWriter, header: MintHeader): void {
+  to.varint(header.applicationIndex);
+  to.varint(header.keyIndex);
+  to.varint(header.firstSequence);
+  to.bytes(uuidBytes(header.mintId));
   for (const mode of MODES) {
-    batches[mode] = entry.openPlaces[mode].batchNumber;
-    to.varint(entry.openPlaces[mode].batchNumber);
-    to.varint(entry.openPlaces[mode].slot);
+    to.varint(header.openPlaces[mode].batchNumber);
+    to.varint(header.openPlaces[mode].slot);
   }
-  to.u8(entry.idempotency === null ? 0 : 1);
-  if (entry.idempotency !== null) {
-    to.hex(entry.idempotency.key);
-    to.hex(entry.idempotency.digest);
+  to.u8(header.idempotency === null ? 0 : 1);
+  if (header.idempotency !== null) {
+    to.hex(header.idempotency.key);
+    to.hex(header.idempotency.digest);
   }
-  to.varint(entry.users.length);
-  for (const { userIndex, count } of entry.users) {
+  to.varint(header.users.length);
+  for (const { userIndex, count } of header.users) {
     to.varint(userIndex);
     to.varint(count);
-  }
-  for (const mint of entry.mints) {
-    const existing = mint.amountBefore !== 0n;
-    const nextBatch = mint.batchNumber !== batches[mint.mode];
-    batches[mint.mode] = mint.batchNumber;
-    to.varint(mint.assetIndex);
-    to.u8(
-      (mint.mode === "zk-rollup" ? MODE_BIT : 0) |
-        (nextBatch ? NEXT_BATCH_BIT : 0) |
-        (existing ? EXISTING_BIT : 0) |
-        (mint.amount === 1n ? 0 : AMOUNT_BIT),
-    );
-    if (existing) {
-      to.varint(mint.slot);
-      to.bigVarint(mint.amountBefore);
-      to.varint(mint.age);
-    }
-    if (mint.amount !== 1n) to.bigVarint(mint.amount);
-    to.u8((mint.blob.length - 2) / 2);
-    to.hex(mint.blob);
   }
 }
 

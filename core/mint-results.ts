@@ -1,14 +1,20 @@
+import { amountOf } from "./amount-words.ts";
 import type { MintResult, MintTransaction } from "./engine-types.ts";
 import { MintmarkError } from "./errors.ts";
 import { type Journaled, readMint } from "./journal.ts";
 import type { Ledger } from "./ledger.ts";
-import { type MintEntry, type PlacedMint, vaultIdOf } from "./mint-entry.ts";
-import type { Address, Status, Uuid, Vault, VaultId } from "./model.ts";
+import type { Minted } from "./mint.ts";
+import type { MintColumns } from "./mint-columns.ts";
+import { type MintEntry, type PlacedColumns, type PlacedMint, vaultIdOf } from "./mint-entry.ts";
+import { type Address, MAX_BATCH_VAULTS, MODES, type Status, type Uuid, type Vault, type VaultId } from "./model.ts";
 import { mintKey } from "./store-keys.ts";
 import { fastTokenIdOf } from "./token-id.ts";
 import { readUsers } from "./users.ts";
 import { requireUuid } from "./validate.ts";
 import { batchIdOf, batchOfRecord, readVaults, statusOf, vaultViews } from "./vaults.ts";
+
+/** Top bit of the vault ids of rollup batches. */
+const ROLLUP_BIT = 1n << 63n;
 
 interface Holder {
   readonly userId: Uuid;
@@ -21,13 +27,74 @@ export function sequenceIn(reference: Buffer): number {
   return Number(reference.readBigUInt64BE());
 }
 
-/** The answer to a mint as it was when it was accepted: everything in it is in its journal entry. */
-export function acceptedResult(
-  ledger: Ledger,
-  { time, entry }: Pick<Journaled<MintEntry>, "time" | "entry">,
-  holders: readonly Holder[],
-  replayed: boolean,
-): MintResult {
+/**
+ * The answer to a mint that was just accepted. Its lists are made when they are first looked at: a caller may need only one, and
+ * they hold an object for each entry.
+ */
+export function acceptedResult(ledger: Ledger, minted: Minted): MintResult {
+  let vaults: Vault[] | null = null;
+  let transactions: MintTransaction[] | null = null;
+  const { mintId } = minted.header;
+  return {
+    mintId,
+    get vaults() {
+      vaults ??= acceptedVaults(ledger, minted);
+      return vaults;
+    },
+    get transactions() {
+      transactions ??= acceptedTransactions(minted);
+      return transactions;
+    },
+    replayed: false,
+  };
+}
+
+function acceptedTransactions({ header: { mintId, users }, columns, placed }: Minted): MintTransaction[] {
+  const transactions: MintTransaction[] = [];
+  for (const [userIndex, { count }] of users.entries()) {
+    for (let mintIndex = 0; mintIndex < count; mintIndex++) {
+      const entry = transactions.length;
+      const transactionId = `${mintId}.${entry}`;
+      const vaultId = vaultIdAt(columns, placed, entry);
+      transactions.push({ transactionId, userIndex, mintIndex, vaultId, status: "accepted" });
+    }
+  }
+  return transactions;
+}
+
+/** Every vault once, as it stood after its last entry. */
+function acceptedVaults(ledger: Ledger, { time, columns, placed, users }: Minted): Vault[] {
+  const vaults = new Map<VaultId, Vault>();
+  let entry = 0;
+  for (const [i, holder] of users.entries()) {
+    for (const end = entry + (columns.userCounts[i] ?? 0); entry < end; entry++) {
+      const vaultId = vaultIdAt(columns, placed, entry);
+      vaults.set(vaultId, acceptedVault(ledger, vaultId, placedMint(columns, placed, entry), holder, time));
+    }
+  }
+  return [...vaults.values()];
+}
+
+function vaultIdAt(columns: MintColumns, { batchNumber, slot }: PlacedColumns, entry: number): VaultId {
+  const within = BigInt((batchNumber[entry] as number) * MAX_BATCH_VAULTS + (slot[entry] as number));
+  return columns.mode[entry] === 0 ? within : ROLLUP_BIT | within;
+}
+
+function placedMint(columns: MintColumns, placed: PlacedColumns, entry: number): PlacedMint {
+  return {
+    assetIndex: columns.assetIndex[entry] as number,
+    mode: MODES[columns.mode[entry] as number] ?? "validium",
+    batchNumber: placed.batchNumber[entry] as number,
+    slot: placed.slot[entry] as number,
+    amountBefore: amountOf(placed.beforeHigh[entry] as number, placed.beforeLow[entry] as number),
+    age: placed.age[entry] as number,
+    amount: amountOf(columns.amountHigh[entry] as number, columns.amountLow[entry] as number),
+    blob: columns.blobAt(entry),
+  };
+}
+
+/** The first answer to a mint again: everything in it is in its journal entry. */
+function firstResult(ledger: Ledger, { time, entry }: Journaled<MintEntry>, holders: readonly Holder[]): MintResult {
   const vaults = new Map<VaultId, Vault>();
   const transactions = transactionsOf(entry, () => "accepted");
   let next = 0;
@@ -41,7 +108,7 @@ export function acceptedResult(
       vaults.set(vaultId, acceptedVault(ledger, vaultId, mint, holder, time));
     }
   }
-  return { mintId: entry.mintId, vaults: [...vaults.values()], transactions, replayed };
+  return { mintId: entry.mintId, vaults: [...vaults.values()], transactions, replayed: true };
 }
 
 function acceptedVault(ledger: Ledger, vaultId: VaultId, mint: PlacedMint, holder: Holder, time: number): Vault {
@@ -88,7 +155,7 @@ export async function replayedResult(ledger: Ledger, sequence: number): Promise<
     applicationIndex,
     users.map(({ userIndex }) => userIndex),
   );
-  return acceptedResult(ledger, mint, holders, true);
+  return firstResult(ledger, mint, holders);
 }
 
 /** The journal entry of an application's mint. Throws `mint_not_found`. */

@@ -1,392 +1,423 @@
 import { createHash } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
+import { AmountSum } from "./amount-words.ts";
 import { availability } from "./assets.ts";
+import { tokenIdOf } from "./blob.ts";
 import { MintmarkError } from "./errors.ts";
 import type { Group } from "./group.ts";
 import { idempotencyRecord } from "./idempotency.ts";
 import { decodeRecord, encodeRecord } from "./layout.ts";
 import { enablementId, type Ledger } from "./ledger.ts";
-import { type MintEntry, type PlacedMint, vaultIdOf } from "./mint-entry.ts";
-import type { Hex, Mode, Principal, Standard } from "./model.ts";
-import type { Holding, OpenBatch } from "./open-batch.ts";
-import { type AssetRecord, type KeyRecord, type UserIdRecord, userIdRecord } from "./records.ts";
-import type { Issues, MintRequest } from "./request.ts";
+import type { MintColumns } from "./mint-columns.ts";
+import { type MintHeader, PlacedColumns } from "./mint-entry.ts";
+import { type Hex, MODES, type Principal } from "./model.ts";
+import type { OpenBatch } from "./open-batch.ts";
+import { type AssetRecord, type KeyRecord, userIdRecord } from "./records.ts";
 import { closeOpenBatch, sealBatch } from "./seal.ts";
+import { shortDecimalIn } from "./short-decimal.ts";
 import {
+  bindingKey,
   idempotencyKeyKey,
   journalKey,
   keyString,
   mintKey,
-  tokenKey,
   transactionKey,
   userIdKey,
   userTransactionKey,
 } from "./store-keys.ts";
-import { fastTokenIdOf } from "./token-id.ts";
+import { TokenLookup } from "./uniqueness.ts";
+import type { CachedUser } from "./user-cache.ts";
+import { hexOf, type NewVault } from "./vault-columns.ts";
 import type { Transition } from "./writer.ts";
+
+/** The key of a request that must not be done twice: SHA-256 of the caller's key, and what its request is told apart by. */
+export interface Idempotency {
+  readonly key: Hex;
+  /** null for a request that cannot have been accepted. */
+  readonly digest: Hex | null;
+}
+
+/** A request that was accepted, as it went into the journal. */
+export interface Minted {
+  readonly time: number;
+  readonly header: MintHeader;
+  readonly columns: MintColumns;
+  readonly placed: PlacedColumns;
+  readonly users: readonly CachedUser[];
+}
 
 /** What became of a mint request. */
 export interface MintOutcome {
   /** The journal sequence of the mint; of the first one when it was replayed. */
   readonly sequence: number;
   /** null when the request is a repetition: the answer is in the journal. */
-  readonly minted: { readonly time: number; readonly entry: MintEntry; readonly users: readonly ResolvedUser[] } | null;
+  readonly minted: Minted | null;
 }
 
-export interface ResolvedUser extends UserIdRecord {
-  readonly userId: string;
-}
-
-interface ReadyMint {
+/** What a request makes of one asset. */
+interface AssetUse {
   readonly asset: AssetRecord;
-  readonly mode: Mode;
-  readonly amount: bigint;
-  readonly blob: Hex;
-  /** null for ERC-20. */
-  readonly tokenKey: Buffer | null;
+  readonly sum: AmountSum;
 }
+
+/** An ERC-1155 id that is not known to be bound. */
+interface Asked {
+  readonly entry: number;
+  readonly key: Buffer;
+  readonly short: number;
+}
+
+/** Refs of tokens whose vaults have no place yet: their entries' positions in the request, above every vault's ref. */
+const PENDING = 0xfff0_0000;
 
 /**
  * One mint request on its way through the writer: first everything is checked against the state, then everything is applied, which
- * can no longer fail.
+ * can no longer fail. The result is null, and nothing is changed, when something is wrong: {@link MintCheck}, which is slower and plain,
+ * tells what.
  */
-export class MintTransition implements Transition<MintOutcome> {
+export class MintTransition implements Transition<MintOutcome | null> {
   readonly weight: number;
   readonly #ledger: Ledger;
   readonly #principal: Principal;
-  readonly #request: MintRequest;
-  readonly #issues: Issues;
-  readonly #idempotency: { readonly key: Hex; readonly digest: Hex } | null;
-  readonly #checkOnly: boolean;
-  /** Per entry what is known of it so far; null when it has an issue. */
-  #mints: (ReadyMint | null)[] = [];
-  /** Which of `keys` are those of users that were not in the cache, by position in the request. */
+  readonly #columns: MintColumns;
+  readonly #idempotency: Idempotency | null;
+  readonly #uses = new Map<number, AssetUse>();
+  readonly #lookup: TokenLookup;
+  /** By entry; of ERC-721 only. */
+  readonly #tokenHash: Uint32Array;
+  #bindings: Asked[] = [];
+  /** Users that were not in the cache, by position in the request. */
   #askedUsers: number[] = [];
+  #wrong = false;
 
-  constructor(
-    ledger: Ledger,
-    principal: Principal,
-    request: MintRequest,
-    issues: Issues,
-    options: { readonly idempotency: { readonly key: Hex; readonly digest: Hex } | null; readonly checkOnly?: boolean },
-  ) {
+  constructor(ledger: Ledger, principal: Principal, columns: MintColumns, idempotency: Idempotency | null) {
     this.#ledger = ledger;
     this.#principal = principal;
-    this.#request = request;
-    this.#issues = issues;
-    this.#idempotency = options.idempotency;
-    this.#checkOnly = options.checkOnly ?? false;
-    this.weight = request.mints.length;
+    this.#columns = columns;
+    this.#idempotency = idempotency;
+    this.#lookup = new TokenLookup(ledger);
+    this.#tokenHash = new Uint32Array(columns.count);
+    this.weight = columns.count;
   }
 
   keys(): Buffer[] {
     const application = this.#ledger.latestApplication(this.#principal.applicationId).applicationIndex;
     const keys: Buffer[] = [];
-    if (this.#idempotency !== null) keys.push(this.#idempotencyKey(application, this.#idempotency.key));
-    for (const [i, { userId }] of this.#request.users.entries()) {
-      if (userId === null || this.#ledger.users.get(application, userId) !== undefined) continue;
+    if (this.#idempotency !== null) keys.push(idempotencyKeyOf(application, this.#idempotency));
+    for (const [i, userId] of this.#columns.userIds.entries()) {
+      if (this.#ledger.users.get(application, userId) !== undefined) continue;
       this.#askedUsers.push(i);
       keys.push(userIdKey(application, userId));
     }
-    this.#readMints(application);
-    for (const mint of this.#mints) if (mint?.tokenKey) keys.push(mint.tokenKey);
+    this.#readTokens();
+    for (const { key } of this.#bindings) keys.push(key);
+    for (const key of this.#lookup.keys()) keys.push(key);
     return keys;
   }
 
-  apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome {
+  apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
     const application = this.#ledger.latestApplication(this.#principal.applicationId);
-    const key = this.#keyRecord();
+    const key = requireKey(this.#ledger, this.#principal);
     let at = 0;
     if (this.#idempotency !== null) {
-      const place = this.#idempotencyKey(application.applicationIndex, this.#idempotency.key);
-      const earlier = this.#earlier(group.resolve(place, stored[at++]));
+      const place = idempotencyKeyOf(application.applicationIndex, this.#idempotency);
+      const earlier = earlierMint(group.resolve(place, stored[at++]), this.#idempotency);
       if (earlier !== null) return { sequence: earlier, minted: null };
     }
-    const users = this.#resolveUsers(
-      group,
-      application.applicationIndex,
-      stored.slice(at, at + this.#askedUsers.length),
-    );
-    this.#checkTokens(group, stored.slice(at + this.#askedUsers.length));
-    this.#checkSupply();
-    if (key.mintQuota !== null && key.mintsUsed + BigInt(this.weight) > key.mintQuota) {
-      this.#issues.ofRequest("", "quota_exceeded", `the key has ${key.mintQuota - key.mintsUsed} mints left`);
+    const behindUsers = at + this.#askedUsers.length;
+    const behindBindings = behindUsers + this.#bindings.length;
+    const users = this.#resolveUsers(group, application.applicationIndex, stored.slice(at, behindUsers));
+    if (this.#wrong || users === null || !this.#allows(application.applicationIndex, key)) return null;
+    const bound = this.#checkBindings(group, stored.slice(behindUsers, behindBindings));
+    if (bound === null) return null;
+    this.#lookup.receive(stored.slice(behindBindings));
+    if (!this.#takeTokens()) return null;
+    for (const { entry, key: place, short } of bound) {
+      group.stage(place, Buffer.from(this.#columns.blobAt(entry).slice(2), "hex"));
+      if (short >= 0) this.#ledger.bindings.add(this.#columns.assetIndex[entry] as number, short);
     }
-    this.#issues.throwIfAny();
-    if (this.#checkOnly) return { sequence: -1, minted: null };
     return this.#apply(group, application.applicationIndex, key, users);
   }
 
-  /** The key as the writer has it: it may have been revoked or suspended since the request was let in. */
-  #keyRecord(): KeyRecord {
-    const index = this.#ledger.keyIndices.get(this.#principal.keyId);
-    const key = index === undefined ? undefined : this.#ledger.keys.latest(index);
-    const application = this.#ledger.latestApplication(this.#principal.applicationId);
-    if (key === undefined || key.applicationIndex !== application.applicationIndex || key.revokedAt !== null) {
-      throw new MintmarkError("credentials_invalid");
-    }
-    if (key.expiresAt !== null && key.expiresAt <= this.#ledger.clock()) throw new MintmarkError("credentials_expired");
-    if (application.suspended) throw new MintmarkError("application_suspended");
-    return key;
-  }
-
-  #idempotencyKey(applicationIndex: number, keyHash: Hex): Buffer {
-    return idempotencyKeyKey(applicationIndex, Buffer.from(keyHash.slice(2), "hex"));
-  }
-
-  /** The journal sequence of the mint that this request repeats, null when it is new. */
-  #earlier(record: Buffer | undefined): number | null {
-    if (record === undefined) return null;
-    const { digest, sequence } = decodeRecord(idempotencyRecord, record, "An idempotency record");
-    if (digest !== this.#idempotency?.digest) throw new MintmarkError("idempotency_key_reused");
-    return sequence;
-  }
-
-  /** Checks every entry against assets and schemes, and makes the keys of the tokens. */
-  #readMints(applicationIndex: number): void {
-    this.#mints = [];
-    let next = 0;
-    for (const [user, { count }] of this.#request.users.entries()) {
-      for (let mint = 0; mint < count; mint++) this.#mints.push(this.#readMint(applicationIndex, user, mint, next++));
+  /** Checks every entry against its asset's standard and scheme, and finds out what must be read of its token. */
+  #readTokens(): void {
+    const { count, assetIndex, amountHigh, amountLow, blobs, blobEnd } = this.#columns;
+    let use: AssetUse | null = null;
+    let start = 0;
+    for (let entry = 0; entry < count && !this.#wrong; entry++) {
+      if (use === null || use.asset.assetIndex !== assetIndex[entry]) use = this.#use(assetIndex[entry] as number);
+      const end = blobEnd[entry] as number;
+      const { standard } = use.asset;
+      use.sum.add(amountHigh[entry] as number, amountLow[entry] as number);
+      if (standard === "erc20") {
+        this.#wrong ||= end !== start;
+      } else {
+        const short = use.asset.blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
+        if (standard === "erc1155") this.#askBinding(use.asset, entry, short);
+        else if (amountHigh[entry] === 0 && amountLow[entry] === 1) this.#askToken(use.asset, entry, short);
+        else this.#wrong = true;
+      }
+      start = end;
     }
   }
 
-  #readMint(applicationIndex: number, user: number, at: number, position: number): ReadyMint | null {
-    const mint = this.#request.mints[position];
-    if (mint === undefined || mint.assetId === null) return null;
-    const index = this.#ledger.assetIndices.get(mint.assetId);
-    const asset = index === undefined ? undefined : this.#ledger.assets.latest(index);
-    if (asset === undefined) {
-      this.#issues.ofMint(user, at, "/assetId", "asset_not_found", "no such asset");
-      return null;
-    }
-    const enabled = this.#ledger.enablements.latest(enablementId(applicationIndex, asset.assetIndex)) ?? false;
-    const obstacle = availability(this.#ledger.settlement, asset, enabled);
-    if (obstacle !== null) this.#issues.ofMint(user, at, "/assetId", obstacle.code, obstacle.detail);
-    if (asset.standard === "erc721" && mint.amount !== null && mint.amount !== 1n) {
-      this.#issues.ofMint(user, at, "/amount", "erc721_amount_not_one", "must be 1 for an ERC-721 token");
-    }
-    const token = mint.blob === null ? null : this.#readToken(asset, mint.blob, user, at);
-    if (token === null || obstacle !== null || mint.amount === null || mint.mode === null || mint.blob === null)
-      return null;
-    return { asset, mode: mint.mode, amount: mint.amount, blob: mint.blob, tokenKey: token.key };
+  #use(assetIndex: number): AssetUse {
+    const known = this.#uses.get(assetIndex);
+    if (known !== undefined) return known;
+    const use = { asset: this.#ledger.assetAt(assetIndex), sum: new AmountSum() };
+    this.#uses.set(assetIndex, use);
+    return use;
   }
 
-  #readToken(asset: AssetRecord, blob: Hex, user: number, at: number): { readonly key: Buffer | null } | null {
+  #askToken(asset: AssetRecord, entry: number, short: number): void {
+    const { hasher } = this.#ledger;
+    const tokenId = short >= 0 ? null : this.#tokenId(asset, entry);
+    const hash = tokenId === null ? hasher.ofShortId(asset.assetIndex, short) : hasher.ofId(asset.assetIndex, tokenId);
+    this.#tokenHash[entry] = hash;
+    this.#lookup.prepare(hash);
+  }
+
+  #askBinding(asset: AssetRecord, entry: number, short: number): void {
+    if (short >= 0 && this.#ledger.bindings.has(asset.assetIndex, short)) return;
+    const tokenId = short >= 0 ? BigInt(short) : this.#tokenId(asset, entry);
+    this.#bindings.push({ entry, key: bindingKey(asset.assetIndex, tokenId), short });
+  }
+
+  /** The entry's token id by the plain way; when its blob has none, the request is wrong and 0 is returned. */
+  #tokenId(asset: AssetRecord, entry: number): bigint {
     try {
-      const tokenId = fastTokenIdOf(asset.standard, asset.blobScheme, blob);
-      return { key: tokenId === null ? null : tokenKey(asset.assetIndex, tokenId) };
+      return tokenIdOf(asset.standard, asset.blobScheme, this.#columns.blobAt(entry)) ?? 0n;
     } catch (error) {
       if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;
-      this.#issues.ofMint(user, at, "/mintingBlob", error.code, error.message);
-      return null;
+      this.#wrong = true;
+      return 0n;
     }
   }
 
-  #resolveUsers(group: Group, application: number, stored: readonly (Buffer | undefined)[]): ResolvedUser[] {
+  #resolveUsers(group: Group, application: number, stored: readonly (Buffer | undefined)[]): CachedUser[] | null {
+    const { userIds } = this.#columns;
     for (const [i, position] of this.#askedUsers.entries()) {
-      const userId = this.#request.users[position]?.userId;
-      if (!userId) continue;
+      const userId = userIds[position] ?? "";
       const record = group.resolve(userIdKey(application, userId), stored[i]);
-      if (record !== undefined) {
-        this.#ledger.users.set(application, userId, decodeRecord(userIdRecord, record, `User ${userId}`));
-      }
+      if (record === undefined) return null;
+      this.#ledger.users.set(application, userId, decodeRecord(userIdRecord, record, `User ${userId}`));
     }
-    const users: ResolvedUser[] = [];
-    for (const [i, { userId }] of this.#request.users.entries()) {
-      if (userId === null) continue;
+    const users: CachedUser[] = [];
+    for (const userId of userIds) {
       const user = this.#ledger.users.get(application, userId);
-      if (user === undefined) this.#issues.ofUser(i, "/userId", "user_not_found", "no such user in this application");
-      else users.push({ ...user, userId });
+      if (user === undefined) return null;
+      users.push(user);
     }
     return users;
   }
 
-  /** An ERC-721 token exists once; for ERC-1155 the first blob binds the id. */
-  #checkTokens(group: Group, stored: readonly (Buffer | undefined)[]): void {
+  /** Whether the assets can be minted, within their caps, and the key has mints left. */
+  #allows(applicationIndex: number, key: KeyRecord): boolean {
+    const { settlement, enablements } = this.#ledger;
+    if (key.mintQuota !== null && key.mintsUsed + BigInt(this.weight) > key.mintQuota) return false;
+    for (const [assetIndex, { sum }] of this.#uses) {
+      const asset = this.#ledger.assetAt(assetIndex);
+      const enabled = enablements.latest(enablementId(applicationIndex, assetIndex)) ?? false;
+      if (availability(settlement, asset, enabled) !== null) return false;
+      if (asset.supplyCap !== null && asset.minted + sum.total > asset.supplyCap) return false;
+    }
+    return true;
+  }
+
+  /** For ERC-1155 the first blob binds the id: the entries that bind one; null when one of them is bound to another blob. */
+  #checkBindings(group: Group, stored: readonly (Buffer | undefined)[]): Asked[] | null {
+    const bound: Asked[] = [];
     const inRequest = new Map<string, Hex>();
-    let asked = 0;
-    let position = 0;
-    for (const [user, { count }] of this.#request.users.entries()) {
-      for (let at = 0; at < count; at++) {
-        const mint = this.#mints[position++];
-        if (!mint?.tokenKey) continue;
-        const token = keyString(mint.tokenKey);
-        const known = group.resolveString(token, stored[asked++]);
-        this.#checkToken(mint, known, inRequest.get(token), (path, code, detail) =>
-          this.#issues.ofMint(user, at, path, code, detail),
-        );
-        inRequest.set(token, mint.blob);
+    for (const [i, asked] of this.#bindings.entries()) {
+      const name = keyString(asked.key);
+      const blob = this.#columns.blobAt(asked.entry);
+      const record = group.resolveString(name, stored[i]);
+      const known = record === undefined ? inRequest.get(name) : hexOf(record, 0, record.length);
+      if (known !== undefined && known !== blob) return null;
+      if (known === undefined) {
+        inRequest.set(name, blob);
+        bound.push(asked);
+      } else if (asked.short >= 0) {
+        this.#ledger.bindings.add(this.#columns.assetIndex[asked.entry] as number, asked.short);
       }
     }
+    return bound;
   }
 
-  #checkToken(
-    mint: ReadyMint,
-    known: Buffer | undefined,
-    earlier: Hex | undefined,
-    report: (
-      path: string,
-      code: "token_already_minted" | "duplicate_mint" | "token_id_conflict",
-      detail: string,
-    ) => void,
-  ): void {
-    if (mint.asset.standard === "erc721") {
-      if (known !== undefined) report("/mintingBlob", "token_already_minted", "this token has been minted before");
-      else if (earlier !== undefined) report("/mintingBlob", "duplicate_mint", "occurs more than once in this request");
-      return;
-    }
-    const bound = known === undefined ? earlier : `0x${known.toString("hex")}`;
-    if (bound !== undefined && bound !== mint.blob) {
-      report("/mintingBlob", "token_id_conflict", `the token id is bound to the blob ${bound}`);
-    }
-  }
-
-  #checkSupply(): void {
-    const totals = new Map<AssetRecord, bigint>();
-    let position = 0;
-    for (const [user, { count }] of this.#request.users.entries()) {
-      for (let at = 0; at < count; at++) {
-        const mint = this.#mints[position++];
-        if (!mint || mint.asset.supplyCap === null) continue;
-        const total = (totals.get(mint.asset) ?? mint.asset.minted) + mint.amount;
-        totals.set(mint.asset, total);
-        if (total > mint.asset.supplyCap) {
-          const left = mint.asset.supplyCap - mint.asset.minted;
-          this.#issues.ofMint(user, at, "/amount", "supply_cap_exceeded", `${left} units are left for this request`);
+  /** Puts the request's ERC-721 tokens into the index, without a place for now; none of them when one exists already. */
+  #takeTokens(): boolean {
+    const { tokens } = this.#ledger;
+    const { count, assetIndex } = this.#columns;
+    for (let entry = 0; entry < count; entry++) {
+      if (!this.#isUnique(assetIndex[entry] as number)) continue;
+      const hash = this.#tokenHash[entry] as number;
+      const candidates = tokens.candidates(hash);
+      if (candidates !== null && this.#exists(candidates, entry)) {
+        for (let taken = entry - 1; taken >= 0; taken--) {
+          if (this.#isUnique(assetIndex[taken] as number))
+            tokens.remove(this.#tokenHash[taken] as number, PENDING + taken);
         }
+        return false;
       }
+      tokens.insert(hash, PENDING + entry);
     }
+    return true;
   }
 
-  #apply(group: Group, applicationIndex: number, key: KeyRecord, users: readonly ResolvedUser[]): MintOutcome {
+  #isUnique(assetIndex: number): boolean {
+    return this.#ledger.standards[assetIndex] === "erc721";
+  }
+
+  /** Whether one of the candidates is the entry's token: another entry's of this request, or one that was minted. */
+  #exists(candidates: readonly number[], entry: number): boolean {
+    const { assetIndex } = this.#columns;
+    const asset = this.#ledger.assetAt(assetIndex[entry] as number);
+    const tokenId = this.#tokenId(asset, entry);
+    const earlier = candidates.filter((ref) => ref >= PENDING).map((ref) => ref - PENDING);
+    return (
+      earlier.some((other) => assetIndex[other] === asset.assetIndex && this.#tokenId(asset, other) === tokenId) ||
+      this.#lookup.holds(
+        candidates.filter((ref) => ref < PENDING),
+        asset.assetIndex,
+        tokenId,
+      )
+    );
+  }
+
+  #apply(group: Group, applicationIndex: number, key: KeyRecord, users: readonly CachedUser[]): MintOutcome {
     const ledger = this.#ledger;
+    const columns = this.#columns;
     const application = ledger.latestApplication(this.#principal.applicationId);
     const time = ledger.now();
     const openPlaces = { validium: placeOf(ledger.open("validium")), "zk-rollup": placeOf(ledger.open("zk-rollup")) };
-    const { placed, closed } = this.#place(group, applicationIndex, users, time);
-    const entry: MintEntry = {
-      kind: "mint",
+    const placed = new PlacedColumns(columns.count);
+    const closed = this.#place(placed, users, time);
+    const idempotency = idempotencyOf(this.#idempotency);
+    const header: MintHeader = {
       applicationIndex,
       keyIndex: key.keyIndex,
       firstSequence: application.nextSequence,
       mintId: uuidv7(),
-      idempotency: this.#idempotency,
+      idempotency,
       openPlaces,
-      users: users.map(({ userIndex }, i) => ({ userIndex, count: this.#request.users[i]?.count ?? 0 })),
-      mints: placed,
+      users: users.map(({ userIndex }, i) => ({ userIndex, count: columns.userCounts[i] ?? 0 })),
     };
-    const { sequence } = ledger.record(group, entry, time);
-    this.#index(group, entry, sequence);
-    ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + placed.length });
-    ledger.putKey(group, { ...key, mintsUsed: key.mintsUsed + BigInt(placed.length) });
-    const { mintId } = entry;
+    const { sequence } = ledger.recordMint(group, header, columns, placed, time);
+    for (const [assetIndex, { sum }] of this.#uses) {
+      const asset = ledger.assetAt(assetIndex);
+      ledger.putAsset(group, { ...asset, minted: asset.minted + sum.total });
+    }
+    indexMint(group, header, sequence);
+    ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + columns.count });
+    ledger.putKey(group, { ...key, mintsUsed: key.mintsUsed + BigInt(columns.count) });
+    const { mintId } = header;
     const { applicationId } = application;
-    group.onDurable(() => ledger.emit("mint", { applicationId, mintId, mints: placed.length }));
+    group.onDurable(() => ledger.emit("mint", { applicationId, mintId, mints: columns.count }));
     for (const batch of closed) sealBatch(ledger, group, batch);
-    return { sequence, minted: { time, entry, users } };
+    return { sequence, minted: { time, header, columns, placed, users } };
   }
 
-  /** Gives every entry its vault, going on in the next batch whenever one is full. */
-  #place(group: Group, applicationIndex: number, users: readonly ResolvedUser[], time: number) {
-    const placed: PlacedMint[] = [];
+  /** Gives every entry its vault, going on in the next batch whenever one is full; returns the batches that are. */
+  #place(placed: PlacedColumns, users: readonly CachedUser[], time: number): OpenBatch[] {
+    const { assetIndex, amountHigh, amountLow, mode, blobs, blobEnd, userCounts } = this.#columns;
     const closed: OpenBatch[] = [];
-    const minted = new Map<number, bigint>();
+    const vault = { assetIndex: 0, amountHigh: 0, amountLow: 0, blobs, start: 0, end: 0 };
+    let entry = 0;
     for (const [i, user] of users.entries()) {
-      const end = placed.length + (this.#request.users[i]?.count ?? 0);
-      while (placed.length < end) {
-        const mint = this.#mints[placed.length];
-        if (!mint) throw new Error("a checked mint is missing");
-        const { asset, blob } = mint;
-        const holding = {
-          applicationIndex,
-          userIndex: user.userIndex,
-          owner: user.ownerAddress,
-          assetIndex: asset.assetIndex,
-          blob,
-        };
-        const place = placeMint(this.#ledger, closed, holding, asset.standard, mint, time);
-        placed.push(place);
-        minted.set(asset.assetIndex, (minted.get(asset.assetIndex) ?? 0n) + mint.amount);
-        if (mint.tokenKey !== null) bindToken(group, asset.standard, mint.tokenKey, place);
+      for (const end = entry + (userCounts[i] ?? 0); entry < end; entry++) {
+        vault.assetIndex = assetIndex[entry] as number;
+        vault.amountHigh = amountHigh[entry] as number;
+        vault.amountLow = amountLow[entry] as number;
+        vault.start = vault.end;
+        vault.end = blobEnd[entry] as number;
+        this.#placeEntry(placed, closed, entry, mode[entry] as number, user, vault, time);
       }
     }
-    for (const [assetIndex, amount] of minted) {
-      const asset = this.#ledger.assetAt(assetIndex);
-      this.#ledger.putAsset(group, { ...asset, minted: asset.minted + amount });
-    }
-    return { placed, closed };
+    return closed;
   }
 
-  /** The records that find the mint in the journal: by its id, by sequence, by user, by idempotency key. */
-  #index(group: Group, entry: MintEntry, sequence: number): void {
-    const reference = journalKey(sequence).subarray(1);
-    group.put(mintKey(entry.mintId), reference);
-    group.put(transactionKey(entry.applicationIndex, entry.firstSequence), reference);
-    for (const { userIndex } of entry.users) {
-      group.put(userTransactionKey(entry.applicationIndex, userIndex, entry.firstSequence), reference);
+  #placeEntry(
+    placed: PlacedColumns,
+    closed: OpenBatch[],
+    entry: number,
+    modeNumber: number,
+    user: CachedUser,
+    vault: NewVault,
+    time: number,
+  ): void {
+    const ledger = this.#ledger;
+    const mode = MODES[modeNumber] ?? "validium";
+    const standard = ledger.standards[vault.assetIndex] ?? "erc20";
+    let open = ledger.open(mode);
+    const slot = standard === "erc721" ? -1 : open.growing(user, vault);
+    if (slot >= 0) {
+      placed.existing(entry, open, slot, time);
+      open.grow(slot, vault.amountHigh, vault.amountLow, time);
+      return;
     }
-    if (entry.idempotency !== null) {
-      const key = this.#idempotencyKey(entry.applicationIndex, entry.idempotency.key);
-      group.stage(key, encodeRecord(idempotencyRecord, { digest: entry.idempotency.digest, sequence }));
+    if (!open.fits(vault)) {
+      closed.push(closeOpenBatch(ledger, mode));
+      open = ledger.open(mode);
     }
+    const hash = this.#tokenHash[entry] as number;
+    const added = open.add(user, vault, standard, time, hash);
+    placed.added(entry, open, added);
+    if (standard === "erc721") ledger.tokens.move(hash, PENDING + entry, ledger.refOf(open, added));
   }
 }
 
-function placeOf(open: OpenBatch) {
-  return { batchNumber: open.batchNumber, slot: open.vaults.length };
+/** The key as the writer has it: it may have been revoked or suspended since the request was let in. */
+export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
+  const index = ledger.keyIndices.get(principal.keyId);
+  const key = index === undefined ? undefined : ledger.keys.latest(index);
+  const application = ledger.latestApplication(principal.applicationId);
+  if (key === undefined || key.applicationIndex !== application.applicationIndex || key.revokedAt !== null) {
+    throw new MintmarkError("credentials_invalid");
+  }
+  if (key.expiresAt !== null && key.expiresAt <= ledger.clock()) throw new MintmarkError("credentials_expired");
+  if (application.suspended) throw new MintmarkError("application_suspended");
+  return key;
 }
 
-function placeMint(
-  ledger: Ledger,
-  closed: OpenBatch[],
-  holding: Holding,
-  standard: Standard,
-  { asset, mode, amount, blob }: ReadyMint,
-  time: number,
-): PlacedMint {
-  const { assetIndex } = asset;
-  let open = ledger.open(mode);
-  const slot = open.growing(holding, standard, amount);
-  const vault = slot === undefined ? undefined : open.vaults[slot];
-  if (slot !== undefined && vault !== undefined) {
-    const { amount: amountBefore, createdAt } = vault;
-    open.grow(slot, vault, amount, time);
-    return { assetIndex, mode, batchNumber: open.batchNumber, slot, amountBefore, age: time - createdAt, amount, blob };
-  }
-  if (!open.fits(holding, amount)) {
-    closed.push(closeOpenBatch(ledger, mode));
-    open = ledger.open(mode);
-  }
-  const place = { batchNumber: open.batchNumber, slot: open.add(holding, standard, amount, time) };
-  return { assetIndex, mode, ...place, amountBefore: 0n, age: 0, amount, blob };
+/** The journal sequence of the mint that a request repeats, null when it is new. Throws `idempotency_key_reused`. */
+export function earlierMint(record: Buffer | undefined, idempotency: Idempotency): number | null {
+  if (record === undefined) return null;
+  const { digest, sequence } = decodeRecord(idempotencyRecord, record, "An idempotency record");
+  if (digest !== idempotency.digest) throw new MintmarkError("idempotency_key_reused");
+  return sequence;
 }
 
-/** ERC-721: the token's vault. ERC-1155: the blob that its id is bound to. */
-function bindToken(group: Group, standard: Standard, key: Buffer, place: PlacedMint): void {
-  if (standard === "erc1155") {
-    group.stage(key, Buffer.from(place.blob.slice(2), "hex"));
-    return;
-  }
-  const vaultId = Buffer.allocUnsafe(8);
-  vaultId.writeBigUInt64BE(vaultIdOf(place));
-  group.stage(key, vaultId);
-}
-
-/** What tells two requests under one idempotency key apart: SHA-256 over the validated content. */
-export function requestDigest(request: MintRequest): Hex {
-  const digest = createHash("sha256");
-  let next = 0;
-  for (const { userId, count } of request.users) {
-    digest.update(`user ${userId} ${count}\n`);
-    for (let i = 0; i < count; i++) {
-      const mint = request.mints[next++];
-      digest.update(`${mint?.assetId} ${mint?.mode} ${mint?.amount} ${mint?.blob}\n`);
-    }
-  }
-  return `0x${digest.digest("hex")}`;
+export function idempotencyKeyOf(applicationIndex: number, { key }: Pick<Idempotency, "key">): Buffer {
+  return idempotencyKeyKey(applicationIndex, Buffer.from(key.slice(2), "hex"));
 }
 
 export function idempotencyKeyHash(key: string): Hex {
   return `0x${createHash("sha256").update(key).digest("hex")}`;
+}
+
+function idempotencyOf(idempotency: Idempotency | null): MintHeader["idempotency"] {
+  if (idempotency === null) return null;
+  const { key, digest } = idempotency;
+  if (digest === null) throw new Error("a request without a digest was accepted");
+  return { key, digest };
+}
+
+function placeOf(open: OpenBatch) {
+  return { batchNumber: open.batchNumber, slot: open.vaultCount };
+}
+
+/** The records that find a mint in the journal: by its id, by sequence, by user, by idempotency key. */
+function indexMint(group: Group, header: MintHeader, sequence: number): void {
+  const reference = journalKey(sequence).subarray(1);
+  group.put(mintKey(header.mintId), reference);
+  group.put(transactionKey(header.applicationIndex, header.firstSequence), reference);
+  for (const { userIndex } of header.users) {
+    group.put(userTransactionKey(header.applicationIndex, userIndex, header.firstSequence), reference);
+  }
+  if (header.idempotency === null) return;
+  const { digest } = header.idempotency;
+  group.stage(
+    idempotencyKeyOf(header.applicationIndex, header.idempotency),
+    encodeRecord(idempotencyRecord, { digest, sequence }),
+  );
 }

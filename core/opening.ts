@@ -1,11 +1,13 @@
 import { randomBytes } from "node:crypto";
+import { type BatchTokens, decodeBatchTokens } from "./batch-tokens.ts";
+import { tokenIdOf } from "./blob.ts";
 import { stateLeaf } from "./commitment.ts";
 import type { EngineEvents, EngineOptions, Limits } from "./engine-types.ts";
 import type { EntryOf } from "./entries.ts";
 import { MintmarkError } from "./errors.ts";
-import { equalBytes, hexToBytes } from "./hex.ts";
+import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
 import { encodeEntry, readEntry } from "./journal.ts";
-import { decodeRecord, encodeRecord, type Field } from "./layout.ts";
+import { decodeRecord, encodeRecord, type Field, hash } from "./layout.ts";
 import { enablementId, Ledger } from "./ledger.ts";
 import { MODES, type Mode } from "./model.ts";
 import { OpenBatch } from "./open-batch.ts";
@@ -13,7 +15,18 @@ import type { Settlement } from "./ports.ts";
 import { applicationRecord, assetRecord, type BatchRecord, batchRecord, headRecord, keyRecord } from "./records.ts";
 import { contentsOf, sealContents } from "./seal.ts";
 import { endOf, Store } from "./store.ts";
-import { batchDataKey, HEAD_KEY, journalKey, PREFIX, pageRootsKey, SECRET_KEY } from "./store-keys.ts";
+import {
+  batchDataKey,
+  batchTokensKey,
+  HEAD_KEY,
+  journalKey,
+  PREFIX,
+  pageRootsKey,
+  SECRET_KEY,
+  SEED_KEY,
+} from "./store-keys.ts";
+import { SHARDS, TokenIndex } from "./token-index.ts";
+import type { StoredVault } from "./vault-chunk.ts";
 import { batchIdOf, readBatchVaults } from "./vaults.ts";
 
 /** Version of everything this store holds. */
@@ -39,7 +52,7 @@ export async function openLedger(
     const genesis = genesisOf(options);
     if ((await store.get(HEAD_KEY)) === undefined) await createStore(store, genesis, options.clock?.() ?? Date.now());
     await requireSameStore(store, genesis);
-    const ledger = new Ledger(store, options, limits, emit);
+    const ledger = new Ledger(store, options, limits, emit, await readSeed(store));
     await load(ledger);
     const secret = await store.get(SECRET_KEY);
     if (secret?.length !== 32) throw new MintmarkError("store_corrupt", "The store's secret is missing.");
@@ -63,8 +76,16 @@ async function createStore(store: Store, genesis: EntryOf<"genesis">, time: numb
   await store.write([
     { type: "put", key: journalKey(0), value: encodeEntry(time, genesis) },
     { type: "put", key: SECRET_KEY, value: randomBytes(32) },
+    { type: "put", key: SEED_KEY, value: encodeRecord(hash, bytesToHex(randomBytes(32))) },
     { type: "put", key: HEAD_KEY, value: encodeRecord(headRecord, head) },
   ]);
+}
+
+/** Another seed than the one that the stored hashes were made with would hide every token, so it has its own checksum. */
+export async function readSeed(store: Pick<Store, "get">): Promise<Uint8Array> {
+  const record = await store.get(SEED_KEY);
+  if (record === undefined) throw new MintmarkError("store_corrupt", "The store's seed is missing.");
+  return hexToBytes(decodeRecord(hash, record, "The store's seed"), 32);
 }
 
 /** Throws `store_mismatch` and names what differs. */
@@ -94,6 +115,7 @@ async function load(ledger: Ledger): Promise<void> {
   }
   for await (const record of all(ledger.store, PREFIX.asset, assetRecord)) {
     ledger.assetIndices.set(record.assetId, record.assetIndex);
+    ledger.standards[record.assetIndex] = record.standard;
     ledger.assets.load(record.assetIndex, record);
   }
   const enablements = Buffer.from([PREFIX.enablement]);
@@ -103,7 +125,40 @@ async function load(ledger: Ledger): Promise<void> {
   for await (const record of all(ledger.store, PREFIX.batch, batchRecord)) {
     ledger.batches[record.mode].load(record.batchNumber, record);
   }
+  await loadTokens(ledger);
   for (const mode of MODES) await loadBatches(ledger, mode);
+}
+
+/** Makes the index of tokens from what each sealed batch has recorded of its own. */
+async function loadTokens(ledger: Ledger): Promise<void> {
+  const loaded: { readonly tokens: BatchTokens; readonly mode: Mode; readonly firstOrdinal: number }[] = [];
+  let count = 0;
+  for (const mode of MODES) {
+    let firstOrdinal = 0;
+    for (const { status, batchNumber, vaultCount } of ledger.batches[mode].values()) {
+      ledger.setFirstOrdinal(mode, batchNumber, firstOrdinal);
+      if (status === "open") break;
+      const record = await ledger.store.get(batchTokensKey(mode, batchNumber));
+      const name = batchIdOf(mode, batchNumber);
+      if (record === undefined) throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
+      const tokens = decodeBatchTokens(record, name);
+      loaded.push({ tokens, mode, firstOrdinal });
+      count += tokens.hashes.length;
+      firstOrdinal += vaultCount;
+    }
+  }
+  ledger.tokens = new TokenIndex(count);
+  const cursors = new Uint32Array(loaded.length);
+  for (let shard = 0; shard < SHARDS; shard++) {
+    for (const [i, { tokens, mode, firstOrdinal }] of loaded.entries()) {
+      const { hashes, slots } = tokens;
+      let at = cursors[i] as number;
+      for (; at < hashes.length && ((hashes[at] as number) & (SHARDS - 1)) === shard; at++) {
+        ledger.tokens.insert(hashes[at] as number, ledger.refOf({ mode, firstOrdinal }, slots[at] as number));
+      }
+      cursors[i] = at;
+    }
+  }
 }
 
 /** The head and the journal are written together: anything else is damage. */
@@ -142,13 +197,29 @@ async function loadBatches(ledger: Ledger, mode: Mode): Promise<void> {
 }
 
 async function loadOpen(ledger: Ledger, mode: Mode, record: BatchRecord | null): Promise<OpenBatch> {
-  if (record === null) return new OpenBatch(mode, ledger.histories[mode].count, ledger.head.time, ledger.limits);
-  const open = new OpenBatch(mode, record.batchNumber, record.openedAt, ledger.limits);
+  const sealed = ledger.histories[mode].count;
+  const firstOrdinal = vaultsBefore(ledger, mode, sealed);
+  if (record === null) return new OpenBatch(mode, sealed, ledger.head.time, firstOrdinal, ledger.limits);
+  const open = new OpenBatch(mode, record.batchNumber, record.openedAt, firstOrdinal, ledger.limits);
   for (const vault of await readBatchVaults(ledger, mode, record.batchNumber, record.vaultCount)) {
-    open.load(vault, ledger.assetAt(vault.assetIndex).standard);
+    loadVault(ledger, open, vault);
   }
   open.mintCount = record.mintCount;
   return open;
+}
+
+function vaultsBefore(ledger: Ledger, mode: Mode, batchNumber: number): number {
+  let vaults = 0;
+  for (let number = 0; number < batchNumber; number++) vaults += ledger.batches[mode].get(number)?.vaultCount ?? 0;
+  return vaults;
+}
+
+function loadVault(ledger: Ledger, open: OpenBatch, vault: StoredVault): void {
+  const { standard, blobScheme } = ledger.assetAt(vault.assetIndex);
+  const tokenId = standard === "erc721" ? tokenIdOf(standard, blobScheme, vault.blob) : null;
+  const hash = tokenId === null ? 0 : ledger.hasher.ofId(vault.assetIndex, tokenId);
+  if (tokenId !== null) ledger.tokens.insert(hash, ledger.refOf(open, open.vaultCount));
+  open.load(vault, standard, hash);
 }
 
 /** Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt` and names what differs. */

@@ -1,4 +1,5 @@
 import { assetType } from "./asset.ts";
+import { encodeBatchTokens } from "./batch-tokens.ts";
 import { tokenIdOf } from "./blob.ts";
 import { stateLeaf } from "./commitment.ts";
 import type { Entry, EntryOf } from "./entries.ts";
@@ -23,10 +24,12 @@ import {
   userRecord,
 } from "./records.ts";
 import { batchExpected, COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
+import { ReferenceTokens, type Suspect, tokenName } from "./reference-tokens.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 import { contentsOf, sealContents } from "./seal.ts";
 import { StateTree } from "./state-tree.ts";
 import * as keys from "./store-keys.ts";
+import type { VaultPlace } from "./vault.ts";
 import type { StoredVault } from "./vault-chunk.ts";
 
 /** A batch while its vaults are known one by one: open, or closed and about to be sealed by the next entries. */
@@ -55,11 +58,14 @@ export class Reference {
   readonly #growing: Record<Mode, Map<number, Growing>> = { validium: new Map(), "zk-rollup": new Map() };
   readonly #trees: Record<Mode, StateTree> = { validium: new StateTree(), "zk-rollup": new StateTree() };
   readonly #withdrawals: ReferenceWithdrawals;
+  readonly #uniqueness: ReferenceTokens;
   readonly #counts = new Map<number, number>();
   #head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, l1Observed: null, l1Finalized: null };
 
-  constructor(report: (problem: string) => void) {
+  /** @param seed - the store's own, for hashes of tokens */
+  constructor(report: (problem: string) => void, seed: Uint8Array) {
     this.#report = report;
+    this.#uniqueness = new ReferenceTokens(seed);
     this.#withdrawals = new ReferenceWithdrawals();
   }
 
@@ -73,6 +79,23 @@ export class Reference {
     return expected;
   }
 
+  /** Pairs of vaults found since the last time that may hold the same ERC-721 token. */
+  suspects(): Suspect[] {
+    return this.#uniqueness.suspects();
+  }
+
+  /** The token that a vault of the store holds, as {@link suspects} tells tokens. */
+  tokenOf(vault: StoredVault): string | null {
+    const asset = this.#assets[vault.assetIndex];
+    const tokenId = asset === undefined ? null : tokenIdOf(asset.standard, asset.blobScheme, vault.blob);
+    return tokenId === null ? null : tokenName(vault.assetIndex, tokenId);
+  }
+
+  /** A vault of a batch that is not sealed yet. */
+  growingVault({ mode, batchNumber, slot }: VaultPlace): StoredVault | undefined {
+    return this.#growing[mode].get(batchNumber)?.vaults[slot];
+  }
+
   /** Whether the records under a prefix are compared at the end, all of them. */
   comparesWhole(prefix: number): boolean {
     return COMPARED_WHOLE.has(prefix);
@@ -82,8 +105,9 @@ export class Reference {
   countOf(prefix: number): number | null {
     if (COMPARED_WHOLE.has(prefix) || prefix === keys.PREFIX.secret) return null;
     if (prefix === keys.PREFIX.journal) return this.entries;
+    if (prefix === keys.PREFIX.seed) return 1;
     // Later mints of a bound ERC-1155 id tell of the same record again.
-    if (prefix === keys.PREFIX.token) return null;
+    if (prefix === keys.PREFIX.binding) return null;
     return this.#counts.get(prefix) ?? 0;
   }
 
@@ -265,14 +289,13 @@ export class Reference {
   #token(mint: PlacedMint, asset: AssetRecord): Expected[] {
     const tokenId = tokenIdOf(asset.standard, asset.blobScheme, mint.blob);
     if (tokenId === null) return [];
-    const value = Buffer.alloc(8);
-    value.writeBigUInt64BE(vaultIdOf(mint));
-    const unique = asset.standard === "erc721";
-    if (unique) this.tokens++;
-    const key = keys.tokenKey(mint.assetIndex, tokenId);
-    return [
-      expectedRecord(key, unique ? value : Buffer.from(hexToBytes(mint.blob)), `token ${tokenId} of ${asset.assetId}`),
-    ];
+    if (asset.standard === "erc721") {
+      this.tokens++;
+      this.#uniqueness.add(mint, tokenId);
+      return [];
+    }
+    const key = keys.bindingKey(mint.assetIndex, tokenId);
+    return [expectedRecord(key, Buffer.from(hexToBytes(mint.blob)), `token ${tokenId} of ${asset.assetId}`)];
   }
 
   #growingBatch(mode: Mode, batchNumber: number): Growing {
@@ -311,7 +334,18 @@ export class Reference {
       ...chunksExpected(mode, batchNumber, vaults),
       expectedRecord(keys.batchDataKey(mode, batchNumber), Buffer.from(data), `the data of ${name}`),
       expectedRecord(keys.pageRootsKey(mode, batchNumber), Buffer.from(tree.pageRoots()), `the page roots of ${name}`),
+      expectedRecord(keys.batchTokensKey(mode, batchNumber), this.#tokensOf(vaults), `the tokens of ${name}`),
     ];
+  }
+
+  #tokensOf(vaults: readonly StoredVault[]): Buffer {
+    const found = vaults.flatMap(({ assetIndex, blob }, slot) => {
+      const asset = this.#assets[assetIndex];
+      const tokenId = asset?.standard === "erc721" ? tokenIdOf(asset.standard, asset.blobScheme, blob) : null;
+      return tokenId === null ? [] : [{ slot, hash: this.#uniqueness.hash(assetIndex, tokenId) }];
+    });
+    const hashes = Uint32Array.from(found, ({ hash }) => hash);
+    return encodeBatchTokens({ hashes, slots: Uint32Array.from(found, ({ slot }) => slot) });
   }
 
   #open(mode: Mode, batchNumber: number, { vaults, mintCount }: Growing): Expected[] {

@@ -149,7 +149,7 @@ function readMint(mint: unknown, user: number, at: number, issues: Issues): Requ
 }
 
 /** The amount, or the code of what is wrong with it. A number past 2^53 may have been rounded on its way, so it is refused. */
-function readAmount(value: unknown): bigint | "validation_failed" | "amount_out_of_range" {
+export function readAmount(value: unknown): bigint | "validation_failed" | "amount_out_of_range" {
   if (value === 1) return ONE;
   if (typeof value === "number") {
     if (!Number.isSafeInteger(value)) return "validation_failed";

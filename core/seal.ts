@@ -1,4 +1,5 @@
 import { encodeBatchData } from "./batch-encoder.ts";
+import { type BatchTokens, encodeBatchTokens } from "./batch-tokens.ts";
 import { BatchTree } from "./batch-tree.ts";
 import { batchView } from "./batches.ts";
 import { stateLeaf } from "./commitment.ts";
@@ -6,13 +7,14 @@ import type { Group } from "./group.ts";
 import { keccak256 } from "./hash.ts";
 import { bytesToHex, hexToBytes } from "./hex.ts";
 import { type Ledger, openBatchRecord } from "./ledger.ts";
-import type { Mode } from "./model.ts";
+import type { Mode, Standard } from "./model.ts";
 import { OpenBatch } from "./open-batch.ts";
 import type { VaultContent } from "./ports.ts";
 import type { AssetRecord, BatchRecord } from "./records.ts";
-import { batchDataKey, pageRootsKey } from "./store-keys.ts";
+import { batchDataKey, batchTokensKey, pageRootsKey } from "./store-keys.ts";
 import { packVaultId, vaultLeaves } from "./vault.ts";
 import type { StoredVault } from "./vault-chunk.ts";
+import type { VaultColumns } from "./vault-columns.ts";
 
 /** What a slot's leaf commits to. */
 export function contentOf(
@@ -53,15 +55,17 @@ export function sealContents(contents: readonly VaultContent[]) {
 /** Puts the next open batch in the place of the present one, which mints no longer reach. */
 export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
   const closed = ledger.open(mode);
-  ledger.setOpen(new OpenBatch(mode, closed.batchNumber + 1, ledger.now(), ledger.limits));
+  const firstOrdinal = closed.firstOrdinal + closed.vaultCount;
+  ledger.setOpen(new OpenBatch(mode, closed.batchNumber + 1, ledger.now(), firstOrdinal, ledger.limits));
   return closed;
 }
 
 /** Seals a batch that was closed: journals it, and writes its data, page roots and place in the state tree. */
 export function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord {
   const { mode, batchNumber } = closed;
-  const vaultCount = closed.vaults.length;
-  const contents = contentsOf(mode, batchNumber, closed.vaults, (index) => ledger.assetAt(index));
+  const { vaultCount } = closed;
+  const vaults = Array.from({ length: vaultCount }, (_, slot) => closed.vaults.at(slot));
+  const contents = contentsOf(mode, batchNumber, vaults, (index) => ledger.assetAt(index));
   const { data, tree, batchRoot, dataHash } = sealContents(contents);
   const history = ledger.histories[mode];
   history.append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
@@ -72,8 +76,25 @@ export function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch): Batc
   closed.flush(group);
   group.put(batchDataKey(mode, batchNumber), data);
   group.put(pageRootsKey(mode, batchNumber), tree.pageRoots());
+  group.put(batchTokensKey(mode, batchNumber), encodeBatchTokens(tokensOf(closed.vaults, ledger.standards)));
   const record: BatchRecord = { ...openBatchRecord(closed), status: "sealed", ...roots, sealedAt: time };
   ledger.putBatch(group, record);
-  group.onDurable(() => ledger.emit("batchSealed", batchView(record)));
+  group.onDurable(() => {
+    ledger.release(closed);
+    ledger.emit("batchSealed", batchView(record));
+  });
   return record;
+}
+
+/** The ERC-721 tokens of a batch in slot order. */
+function tokensOf({ count, assetIndex, tokenHash }: VaultColumns, standards: readonly Standard[]): BatchTokens {
+  const hashes = new Uint32Array(count);
+  const slots = new Uint32Array(count);
+  let found = 0;
+  for (let slot = 0; slot < count; slot++) {
+    if (standards[assetIndex[slot] as number] !== "erc721") continue;
+    hashes[found] = tokenHash[slot] as number;
+    slots[found++] = slot;
+  }
+  return { hashes: hashes.subarray(0, found), slots: slots.subarray(0, found) };
 }

@@ -7,6 +7,8 @@ export const PREFIX = {
   head: 0x01,
   /** `secret`: this store's own random key for cursors; the one thing here that the journal does not determine. */
   secret: 0x02,
+  /** `seed`: this store's own random key for the hashes of tokens. */
+  seed: 0x04,
   /** sequence(8) → journal entry. */
   journal: 0x03,
   /** applicationIndex(4) → application. */
@@ -29,8 +31,10 @@ export const PREFIX = {
   batchData: 0x22,
   /** mode(1) ‖ batchNumber(4) → page roots. */
   pageRoots: 0x23,
-  /** assetIndex(4) ‖ token id (8 or 32) → what is minted of it. */
-  token: 0x30,
+  /** mode(1) ‖ batchNumber(4) → hashes of the ERC-721 tokens of a sealed batch. */
+  batchTokens: 0x24,
+  /** assetIndex(4) ‖ token id (8 or 32) → the blob that an ERC-1155 id is bound to. */
+  binding: 0x30,
   /** applicationIndex(4) ‖ first sequence(8) → journal sequence: the application's transactions. */
   transaction: 0x40,
   /** applicationIndex(4) ‖ userIndex(4) ‖ first sequence(8) → journal sequence: those that touch the user. */
@@ -55,6 +59,7 @@ export const PREFIX = {
 
 export const HEAD_KEY = Buffer.from([PREFIX.head]);
 export const SECRET_KEY = Buffer.from([PREFIX.secret]);
+export const SEED_KEY = Buffer.from([PREFIX.seed]);
 
 /** A key of u32 parts after its prefix. */
 function ofU32(prefix: number, ...parts: number[]): Buffer {
@@ -97,6 +102,8 @@ function ofBatch(prefix: number, mode: Mode, batchNumber: number): Buffer {
 export const batchKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.batch, mode, batchNumber);
 export const batchDataKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.batchData, mode, batchNumber);
 export const pageRootsKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.pageRoots, mode, batchNumber);
+export const batchTokensKey = (mode: Mode, batchNumber: number): Buffer =>
+  ofBatch(PREFIX.batchTokens, mode, batchNumber);
 export const chunksOf = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.chunk, mode, batchNumber);
 
 export function chunkKey(mode: Mode, batchNumber: number, chunk: number): Buffer {
@@ -107,13 +114,13 @@ export function chunkKey(mode: Mode, batchNumber: number, chunk: number): Buffer
 }
 
 /**
- * The key of a token's uniqueness: the asset stands for its chain and contract, which it alone has. Ids below 2^64 take 8 bytes, so
+ * The key of what an ERC-1155 id is bound to: the asset stands for its chain and contract, which it alone has. Ids below 2^64 take 8 bytes, so
  * that the usual ones stay short and neighbours lie together; others 32.
  */
-export function tokenKey(assetIndex: number, tokenId: bigint): Buffer {
+export function bindingKey(assetIndex: number, tokenId: bigint): Buffer {
   const short = tokenId < 1n << 64n;
   const key = Buffer.allocUnsafe(short ? 13 : 37);
-  key[0] = PREFIX.token;
+  key[0] = PREFIX.binding;
   key.writeUInt32BE(assetIndex, 1);
   if (short) key.writeBigUInt64BE(tokenId, 5);
   else key.write(tokenId.toString(16).padStart(64, "0"), 5, 32, "hex");

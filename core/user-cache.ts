@@ -1,7 +1,15 @@
-import type { Uuid } from "./model.ts";
+import { hexToBytes } from "./hex.ts";
+import type { Address, Uuid } from "./model.ts";
 import type { UserIdRecord } from "./records.ts";
+import type { Holder } from "./vault-columns.ts";
 
-/** Users held of each generation; about 200 bytes each. */
+/** What a mint needs of a user. */
+export interface CachedUser extends Holder {
+  readonly userId: Uuid;
+  readonly ownerAddress: Address;
+}
+
+/** Users held of each generation; about 400 bytes each. */
 const GENERATION = 100_000;
 
 /**
@@ -9,10 +17,10 @@ const GENERATION = 100_000;
  * stand in for recency: a hit moves a user to the young one; when that is full the old one is forgotten.
  */
 export class UserCache {
-  #young = new Map<string, UserIdRecord>();
-  #old = new Map<string, UserIdRecord>();
+  #young = new Map<string, CachedUser>();
+  #old = new Map<string, CachedUser>();
 
-  get(applicationIndex: number, userId: Uuid): UserIdRecord | undefined {
+  get(applicationIndex: number, userId: Uuid): CachedUser | undefined {
     const key = `${applicationIndex}:${userId}`;
     const young = this.#young.get(key);
     if (young !== undefined) return young;
@@ -22,10 +30,12 @@ export class UserCache {
   }
 
   set(applicationIndex: number, userId: Uuid, user: UserIdRecord): void {
-    this.#add(`${applicationIndex}:${userId}`, user);
+    const { userIndex, ownerAddress } = user;
+    const holder = { applicationIndex, userIndex, owner: hexToBytes(ownerAddress, 20) };
+    this.#add(`${applicationIndex}:${userId}`, { ...holder, userId, ownerAddress });
   }
 
-  #add(key: string, user: UserIdRecord): void {
+  #add(key: string, user: CachedUser): void {
     if (this.#young.size >= GENERATION) {
       this.#old = this.#young;
       this.#young = new Map();

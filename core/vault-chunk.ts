@@ -2,6 +2,7 @@ import { ByteReader, ByteWriter } from "./binary.ts";
 import { MintmarkError } from "./errors.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
 import type { Address, Hex } from "./model.ts";
+import type { VaultColumns } from "./vault-columns.ts";
 
 /** Vaults of one stored record. */
 export const CHUNK_VAULTS = 64;
@@ -56,6 +57,46 @@ export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
     scratch.varint(vault.updatedAt - vault.createdAt);
     scratch.u8((vault.blob.length - 2) / 2);
     scratch.hex(vault.blob);
+  }
+  return withChecksum(scratch);
+}
+
+/** {@link encodeChunk} of the vaults from slot `first` to before `end`, straight from their columns. */
+export function encodeColumns(vaults: VaultColumns, first: number, end: number): Buffer {
+  const { userIndex, assetIndex, amountHigh, amountLow, createdAt, updatedAt, blobEnd, blobs } = vaults;
+  const positions = new Map<number, number>();
+  const base = createdAt[first] as number;
+  scratch.reset();
+  scratch.u8(RECORD_VERSION);
+  // Vaults are made in the order of their slots, and time never goes back.
+  scratch.u48(base);
+  for (let slot = first; slot < end; slot++) {
+    const user = userIndex[slot] as number;
+    if ((slot === first || user !== userIndex[slot - 1]) && !positions.has(user)) positions.set(user, slot);
+  }
+  scratch.u8(positions.size);
+  let position = 0;
+  for (const [user, slot] of positions) {
+    const holder = vaults.holderOf(slot);
+    scratch.varint(holder.applicationIndex);
+    scratch.varint(user);
+    scratch.bytes(holder.owner);
+    positions.set(user, position++);
+  }
+  scratch.u8(end - first);
+  for (let slot = first; slot < end; slot++) {
+    const user = userIndex[slot] as number;
+    if (slot === first || user !== userIndex[slot - 1]) position = positions.get(user) as number;
+    const created = createdAt[slot] as number;
+    const start = vaults.blobStart(slot);
+    const behind = blobEnd[slot] as number;
+    scratch.u8(position);
+    scratch.varint(assetIndex[slot] as number);
+    scratch.varintWords(amountHigh[slot] as number, amountLow[slot] as number);
+    scratch.varint(created - base);
+    scratch.varint((updatedAt[slot] as number) - created);
+    scratch.u8(behind - start);
+    scratch.slice(blobs, start, behind);
   }
   return withChecksum(scratch);
 }

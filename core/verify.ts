@@ -3,11 +3,14 @@ import type { VerifyReport } from "./engine-types.ts";
 import { MintmarkError } from "./errors.ts";
 import { readJournal } from "./journal.ts";
 import type { Ledger } from "./ledger.ts";
+import { readSeed } from "./opening.ts";
 import { Reference } from "./reference.ts";
 import type { Expected } from "./reference-records.ts";
+import type { Suspect } from "./reference-tokens.ts";
 import type { Store } from "./store.ts";
 import { endOf } from "./store.ts";
-import { keyString, PREFIX } from "./store-keys.ts";
+import { chunkKey, keyString, PREFIX } from "./store-keys.ts";
+import { CHUNK_VAULTS, decodeChunk } from "./vault-chunk.ts";
 
 export interface VerifyOptions {
   readonly signal?: AbortSignal;
@@ -28,11 +31,12 @@ export async function verifyStore(ledger: Ledger, { signal, onProgress }: Verify
     const report = (problem: string): void => {
       if (problems.length < MAX_PROBLEMS) problems.push(problem);
     };
-    const reference = new Reference(report);
+    const reference = new Reference(report, await readSeed(store));
     try {
       for await (const journaled of readJournal(store)) {
         signal?.throwIfAborted();
         await compare(store, reference.apply(journaled), report);
+        for (const suspect of reference.suspects()) await requireDifferent(store, reference, suspect, report);
         if (reference.entries % PROGRESS_EVERY === 0) onProgress?.(reference.entries);
       }
     } catch (error) {
@@ -67,6 +71,20 @@ async function compare(
     if (record === undefined) report(`${name} is missing (${key.toString("hex")})`);
     else if (!record.equals(value)) report(`${name} is not what the journal says (${key.toString("hex")})`);
   }
+}
+
+/** Two tokens of the same hash: whether they are the same token, by the earlier one's vault. */
+async function requireDifferent(
+  store: Pick<Store, "get">,
+  reference: Reference,
+  { earlier, token }: Suspect,
+  report: (problem: string) => void,
+): Promise<void> {
+  const { mode, batchNumber, slot } = earlier;
+  const growing = reference.growingVault(earlier);
+  const record = growing ? undefined : await store.get(chunkKey(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS)));
+  const vault = growing ?? (record === undefined ? undefined : decodeChunk(record)[slot % CHUNK_VAULTS]);
+  if (vault !== undefined && reference.tokenOf(vault) === token) report(`token ${token} was minted twice`);
 }
 
 /** Compares the records that many entries determine together, and the number of all others. */

@@ -160,7 +160,8 @@ export class Writer {
         at += own.length;
         const operations = group.operations.length;
         try {
-          const value = waiting.transition?.apply(group, own) ?? (await waiting.body?.(group));
+          const { transition, body } = waiting;
+          const value = transition === null ? await body?.(group) : transition.apply(group, own);
           outcomes.push({ waiting, value });
         } catch (error) {
           if (!isRefusal(error) || group.operations.length !== operations) throw error;

@@ -132,7 +132,7 @@ describe("a failing write", () => {
     Object.assign(database, {
       getMany: async () => Promise.reject(Object.assign(new Error("I/O"), { code: "LEVEL_IO_ERROR" })),
     });
-    const mint = engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));
+    const mint = engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc1155, 1)));
     expect((await refusal(mint)).code).toBe("store_failed");
     await engine.close();
   });

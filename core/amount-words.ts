@@ -1,0 +1,51 @@
+/**
+ * Amounts on the mint path: two 32-bit words in typed arrays instead of a bigint each, which would be an object. Below 2^63, as all
+ * amounts are.
+ */
+
+const WORD = 2 ** 32;
+/** The high word of 2^63 - 1. */
+const MAX_HIGH = 0x7fff_ffff;
+
+export function highWord(amount: bigint): number {
+  return Number(amount >> 32n);
+}
+
+export function lowWord(amount: bigint): number {
+  return Number(amount & 0xffff_ffffn);
+}
+
+/** The amount that two words hold. */
+export function amountOf(high: number, low: number): bigint {
+  return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low);
+}
+
+/** Whether the sum of two amounts is an amount still. */
+export function addsUp(highA: number, lowA: number, highB: number, lowB: number): boolean {
+  return highA + highB + (lowA + lowB >= WORD ? 1 : 0) <= MAX_HIGH;
+}
+
+/** Bytes of an amount in batch data: 0 for an amount of 1. */
+export function widthOfWords(high: number, low: number): number {
+  if (high > 0) return 4 + byteWidth(high);
+  return low === 1 ? 0 : byteWidth(low);
+}
+
+function byteWidth(value: number): number {
+  return (32 - Math.clz32(value) + 7) >>> 3;
+}
+
+/** Sums of amounts, which may pass 2^63: exact for 2^20 of them. */
+export class AmountSum {
+  #high = 0;
+  #low = 0;
+
+  add(high: number, low: number): void {
+    this.#high += high;
+    this.#low += low;
+  }
+
+  get total(): bigint {
+    return (BigInt(this.#high) << 32n) + BigInt(this.#low);
+  }
+}

@@ -1,0 +1,64 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { TokenHasher } from "../../../core/token-hash.ts";
+import { TokenIndex } from "../../../core/token-index.ts";
+
+/** Few shards and few places, so that tokens collide and wrap around. */
+const hash = fc
+  .tuple(fc.constantFrom(0, 1, 0xffff00, 0xfffffe, 0xffffff), fc.constantFrom(0, 255))
+  .map(([high, low]) => ((high << 8) | low) >>> 0);
+const step = fc.record({ action: fc.constantFrom("insert", "insert", "move", "remove"), hash, pick: fc.nat() });
+
+describe("the index of tokens", () => {
+  it("finds what a plain list finds, whatever was put in, moved and taken out", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const index = new TokenIndex();
+        const plain: { hash: number; ref: number }[] = [];
+        let ref = 1;
+        for (const { action, hash, pick } of steps) {
+          const chosen = plain[pick % Math.max(1, plain.length)];
+          if (action === "insert" || chosen === undefined) {
+            index.insert(hash, ref);
+            plain.push({ hash, ref: ref++ });
+          } else if (action === "move") {
+            index.move(chosen.hash, chosen.ref, ref);
+            chosen.ref = ref++;
+          } else {
+            index.remove(chosen.hash, chosen.ref);
+            plain.splice(plain.indexOf(chosen), 1);
+          }
+        }
+        expect(index.size).toBe(plain.length);
+        for (const one of new Set(steps.map(({ hash }) => hash))) {
+          const expected = plain.filter(({ hash }) => hash === one).map(({ ref }) => ref);
+          expect((index.candidates(one) ?? []).sort((a, b) => a - b)).toEqual(expected.sort((a, b) => a - b));
+        }
+      }),
+    );
+  });
+
+  it("keeps every token over many growths, in at most 16 bytes each", () => {
+    const index = new TokenIndex();
+    const hasher = new TokenHasher(new Uint8Array(32).fill(7));
+    const count = 200_000;
+    for (let id = 0; id < count; id++) index.insert(hasher.ofShortId(3, id), id + 1);
+    const ids = Array.from({ length: count }, (_, id) => id);
+    expect(ids.filter((id) => index.candidates(hasher.ofShortId(3, id))?.includes(id + 1) !== true)).toEqual([]);
+    expect(index.bytes / count).toBeLessThan(16.5);
+  });
+});
+
+describe("the hash of a token", () => {
+  it("is the same however its id is given, and another with another seed", () => {
+    const one = new TokenHasher(new Uint8Array(32).fill(1));
+    const other = new TokenHasher(new Uint8Array(32).fill(2));
+    fc.assert(
+      fc.property(fc.nat(), fc.maxSafeNat(), (asset, id) => {
+        expect(one.ofId(asset, BigInt(id))).toBe(one.ofShortId(asset, id));
+      }),
+    );
+    const ids = Array.from({ length: 1000 }, (_, i) => 1n << BigInt(i % 256));
+    expect(ids.filter((id, i) => one.ofId(i, id) === other.ofId(i, id)).length).toBeLessThan(3);
+  });
+});
