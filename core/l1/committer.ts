@@ -1,66 +1,50 @@
-import {
-  createWalletClient,
-  custom,
-  encodeFunctionData,
-  type LocalAccount,
-  type TransactionReceipt,
-  toHex,
-  type WalletClient,
-} from "viem";
-import { pause } from "../backoff.ts";
-import { MintmarkError } from "../errors.ts";
-import type { Hash, Hex, Mode } from "../model.ts";
+import { type ContractFunctionArgs, encodeFunctionData, type LocalAccount, type TransactionReceipt, toHex } from "viem";
+import type { Hex, Mode } from "../model.ts";
 import type { L1Committer, L1Receipt, L1SendOptions, SealedBatch, WithdrawalCall } from "../ports.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import type { FeeOptions, L1Connection } from "./connect.ts";
 import { decodeEvents } from "./events.ts";
 import { askL1, revertReason } from "./failure.ts";
 import { ViemReader } from "./reader.ts";
+import { type Call, TransactionSender } from "./transactions.ts";
 
-/** Gas of one withdrawal in a batch that the contract sets aside, and what the batch itself takes; see `Withdrawals.sol`. */
-const ITEM_GAS = 560_000n;
-const BATCH_GAS = 100_000n;
-/** Most withdrawals of one transaction: 20 × 560,000 stays below the 16,777,216 gas that one may use. */
+/** Most withdrawals of one transaction: the contract sets about half a million gas aside for each. */
 const MAX_ITEMS = 20;
-const REPLACE_AFTER_MS = 60_000;
-/** A replacement must offer at least a tenth more; nodes ask for it. */
-const BUMP_PERCENT = 125n;
+/** No transaction may use more gas (EIP-7825). */
+const TRANSACTION_GAS = 16_777_216n;
 
-type Call = { readonly to: Hex; readonly data: Hex; readonly gas: bigint };
+type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdrawBatch";
+type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 
-/** {@link L1Committer} over a viem client and one account, whose transactions are sent one after the other. */
+/** {@link L1Committer} over a viem client and one account. */
 export class ViemCommitter extends ViemReader implements L1Committer {
-  readonly #wallet: WalletClient;
   readonly #account: LocalAccount;
-  readonly #fees: FeeOptions;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #sender: TransactionSender;
 
   constructor(connection: L1Connection, account: LocalAccount, fees: FeeOptions = {}) {
     super(connection);
     this.#account = account;
-    this.#fees = fees;
-    this.#wallet = createWalletClient({ account, transport: custom(connection.client) });
+    this.#sender = new TransactionSender(connection, account, fees);
   }
 
-  commitRollup(batch: SealedBatch, options?: L1SendOptions): Promise<L1Receipt> {
+  async commitRollup(batch: SealedBatch, options?: L1SendOptions): Promise<L1Receipt> {
     requireMode(batch, "zk-rollup");
     const args = [BigInt(batch.batchNumber), toHex(batch.data)] as const;
-    return this.#transact("commitRollupBatch", args, options);
+    return toReceipt(await this.#transact("commitRollupBatch", args, options));
   }
 
-  commitValidium(batch: SealedBatch, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt> {
+  async commitValidium(batch: SealedBatch, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt> {
     requireMode(batch, "validium");
     const { batchNumber, batchRoot, vaultCount, dataHash } = batch;
     const args = [BigInt(batchNumber), batchRoot, vaultCount, dataHash, attestation] as const;
-    return this.#transact("commitValidiumBatch", args, options);
+    return toReceipt(await this.#transact("commitValidiumBatch", args, options));
   }
 
   async checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
-    const { client } = this.connection;
     const { vault, header, siblings, quantity, recipient, authorization } = requestOf(call);
     return askL1(`trying the withdrawal of vault ${vault.vaultId}`, async () => {
       try {
-        await client.simulateContract({
+        await this.connection.client.simulateContract({
           abi,
           address: this.settlement.contract,
           functionName: "withdraw",
@@ -77,89 +61,38 @@ export class ViemCommitter extends ViemReader implements L1Committer {
   }
 
   async withdraw(calls: readonly WithdrawalCall[], options?: L1SendOptions) {
-    if (calls.length < 1 || calls.length > MAX_ITEMS)
-      throw new RangeError(`1 to ${MAX_ITEMS} withdrawals a transaction`);
-    const gas = BATCH_GAS + ITEM_GAS * BigInt(calls.length);
-    const receipt = await this.#send("withdrawBatch", [calls.map(requestOf)], gas, options);
-    // Told by the events of this very transaction: a failed item left one, in its order.
-    const failed = decodeEvents(receipt.logs).filter(({ type }) => type === "withdrawalFailed");
-    const failedIds = new Set(failed.map((event) => ("vaultId" in event ? event.vaultId : null)));
-    return { ...toReceipt(receipt), succeeded: calls.map(({ vault }) => !failedIds.has(vault.vaultId)) };
-  }
-
-  async #transact(functionName: string, args: readonly unknown[], options?: L1SendOptions): Promise<L1Receipt> {
-    return toReceipt(await this.#send(functionName, args, null, options));
-  }
-
-  /** Estimating first shows a refusal with the contract's own error, before anything is sent. */
-  #send(functionName: string, args: readonly unknown[], gas: bigint | null, options?: L1SendOptions) {
-    const turn = this.#last
-      .catch(() => {})
-      .then(() =>
-        askL1(functionName, async () => {
-          const call = await this.#prepare(functionName, args, gas);
-          return this.#sendAndWait(functionName, call, options);
-        }),
-      );
-    this.#last = turn;
-    return turn;
-  }
-
-  async #prepare(functionName: string, args: readonly unknown[], gas: bigint | null): Promise<Call> {
-    const { client } = this.connection;
-    const request = { abi, address: this.settlement.contract, functionName, args, account: this.#account };
-    const estimate =
-      gas ?? (await client.estimateContractGas(request as Parameters<typeof client.estimateContractGas>[0]));
-    const data = encodeFunctionData({ abi, functionName, args } as Parameters<typeof encodeFunctionData>[0]);
-    return { to: this.settlement.contract, data, gas: gas ?? estimate + estimate / 20n };
-  }
-
-  /** Sends under the account's next nonce; while no receipt comes, again under the same nonce at a higher fee, up to the cap. */
-  async #sendAndWait(what: string, call: Call, options: L1SendOptions = {}): Promise<TransactionReceipt> {
-    const { client } = this.connection;
-    const { replaceAfterMs = REPLACE_AFTER_MS, maxFeePerGas: cap } = this.#fees;
-    const nonce = await client.getTransactionCount({ address: this.#account.address, blockTag: "latest" });
-    let fees = await client.estimateFeesPerGas();
-    const sent: Hash[] = [];
-    for (;;) {
-      options.signal?.throwIfAborted();
-      const maxFeePerGas = least(fees.maxFeePerGas, cap);
-      const maxPriorityFeePerGas = least(fees.maxPriorityFeePerGas, maxFeePerGas);
-      const fee = { maxFeePerGas, maxPriorityFeePerGas };
-      const hash = await this.#wallet.sendTransaction({ ...call, ...fee, nonce, account: this.#account, chain: null });
-      if (!sent.includes(hash)) {
-        sent.push(hash);
-        await options.onSent?.(hash);
-      }
-      const receipt = await this.#receiptOfAny(sent, replaceAfterMs, options.signal);
-      if (receipt?.status === "success") return receipt;
-      if (receipt) throw new MintmarkError("l1_failed", `${what}: transaction ${receipt.transactionHash} reverted`);
-      const bump = (value: bigint) => (value * BUMP_PERCENT) / 100n;
-      fees = { ...fees, maxFeePerGas: bump(fees.maxFeePerGas), maxPriorityFeePerGas: bump(fees.maxPriorityFeePerGas) };
+    if (calls.length < 1 || calls.length > MAX_ITEMS) {
+      throw new RangeError(`1 to ${MAX_ITEMS} withdrawals a transaction, not ${calls.length}`);
     }
+    const receipt = await this.#transact("withdrawBatch", [calls.map(requestOf)], options);
+    // Told by the events of this very transaction: an item that failed left one.
+    const failed = new Set<bigint>();
+    for (const event of decodeEvents(receipt.logs)) {
+      if (event.type === "withdrawalFailed") failed.add(event.vaultId);
+    }
+    return { ...toReceipt(receipt), succeeded: calls.map(({ vault }) => !failed.has(vault.vaultId)) };
   }
 
-  /** The receipt of whichever of the transactions was mined; null after `ms` without one. */
-  async #receiptOfAny(hashes: readonly Hash[], ms: number, signal?: AbortSignal): Promise<TransactionReceipt | null> {
-    const { client, pollingMs } = this.connection;
-    const deadline = Date.now() + ms;
-    do {
-      for (const hash of hashes) {
-        const receipt = await client.getTransactionReceipt({ hash }).catch((error: unknown) => {
-          if (error instanceof Error && error.name === "TransactionReceiptNotFoundError") return null;
-          throw error;
-        });
-        if (receipt !== null) return receipt;
-      }
-      await pause(Math.min(pollingMs, 250), signal);
-    } while (Date.now() < deadline);
-    return null;
+  #transact<F extends Writes>(functionName: F, args: Arguments<F>, options?: L1SendOptions) {
+    return askL1(functionName, () => this.#sender.send(() => this.#prepare(functionName, args), options));
   }
-}
 
-function least(value: bigint, cap: bigint | undefined): bigint {
-  if (cap === undefined) return value;
-  return value <= cap ? value : cap;
+  /** Estimating shows a refusal with the contract's own error, before anything is sent. */
+  async #prepare<F extends Writes>(functionName: F, args: Arguments<F>): Promise<Call> {
+    const { client } = this.connection;
+    const to = this.settlement.contract;
+    // viem's types cannot follow a union of functions; the signature above has already tied the arguments to the function.
+    const call = { abi, functionName, args } as Parameters<typeof encodeFunctionData>[0];
+    // On what is mined: pending transactions of this account may be about to be replaced.
+    const estimate = await client.estimateContractGas({
+      ...call,
+      address: to,
+      account: this.#account,
+      blockTag: "latest",
+    } as Parameters<typeof client.estimateContractGas>[0]);
+    const ample = estimate + estimate / 20n;
+    return { to, data: encodeFunctionData(call), gas: ample < TRANSACTION_GAS ? ample : TRANSACTION_GAS };
+  }
 }
 
 function requireMode(batch: SealedBatch, mode: Mode): void {

@@ -5,7 +5,7 @@ import { Checkpoints } from "./checkpoints.ts";
 import { commitSealed } from "./commit.ts";
 import { type SealingPolicy, sealDue } from "./seal.ts";
 import { applyL1Events } from "./watch.ts";
-import { sendWithdrawals } from "./withdraw.ts";
+import { WithdrawalSender } from "./withdraw.ts";
 
 export interface SettlerOptions {
   readonly engine: Engine;
@@ -35,11 +35,13 @@ const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 export class Settler {
   readonly #options: SettlerOptions;
   readonly #checkpoints: Checkpoints;
+  readonly #withdrawals: WithdrawalSender;
   #lastError: unknown = null;
 
   constructor(options: SettlerOptions) {
     this.#options = options;
     this.#checkpoints = options.checkpoints ?? new Checkpoints();
+    this.#withdrawals = new WithdrawalSender(options.engine, options.l1, options.clock ?? Date.now);
   }
 
   /** What went wrong in the last round; null when it went well. For readiness checks. */
@@ -56,7 +58,7 @@ export class Settler {
     await applyL1Events(watching);
     const committed = await commitSealed({ engine, l1, committee, ...abort });
     if (committed > 0) await applyL1Events(watching);
-    const withdrawn = await sendWithdrawals(engine, l1, signal);
+    const withdrawn = await this.#withdrawals.sendReady(signal);
     if (withdrawn > 0) await applyL1Events(watching);
     return { sealed, committed, withdrawn };
   }

@@ -1,49 +1,116 @@
+import { type Backoff, backoffDelay } from "../backoff.ts";
 import type { Engine } from "../engine.ts";
 import type { PendingWithdrawal } from "../engine-types.ts";
-import type { L1Committer, L1Reader } from "../ports.ts";
+import type { Uuid } from "../model.ts";
+import type { Clock, L1Committer, L1Reader } from "../ports.ts";
 
 /** Withdrawals of one transaction. */
-const MAX_ITEMS = 20;
+const PER_TRANSACTION = 20;
+/** When one that L1 would refuse is tried again. */
+const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
 
-/**
- * Sends the pending withdrawals that would succeed now, together, and returns how many. Each is tried by simulation first: one that would fail is left
- * out, with its reason on record, so that a token that always refuses costs nobody else anything. Immature ERC-721 vaults simply wait.
- */
-export async function sendWithdrawals(
-  engine: Engine,
-  l1: L1Reader & L1Committer,
-  signal?: AbortSignal,
-): Promise<number> {
-  const maturity = await l1.maturity();
-  const now = (await l1.block("latest"))?.timestamp ?? 0n;
-  const ready: PendingWithdrawal[] = [];
-  for await (const pending of engine.pendingWithdrawals()) {
-    signal?.throwIfAborted();
-    const { withdrawal, standard, call } = pending;
-    if (standard === "erc721" && call.header.committedAt + maturity > now) continue;
-    if (await giveUp(engine, pending, l1)) continue;
-    const refusal = await l1.checkWithdrawal(call);
-    if (refusal !== null) await engine.recordWithdrawalAttempt(withdrawal.withdrawalId, refusal);
-    else if (ready.push(pending) === MAX_ITEMS) break;
-  }
-  if (ready.length === 0) return 0;
-  await l1.withdraw(
-    ready.map(({ call }) => call),
-    {
-      ...(signal && { signal }),
-      onSent: async (txHash) => {
-        for (const { withdrawal } of ready) await engine.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);
-      },
-    },
-  );
-  return ready.length;
+interface Refused {
+  readonly times: number;
+  /** Milliseconds since 1970. */
+  readonly notBefore: number;
 }
 
-/** Releases the reservation once the authorization can never be used again: its deadline lies before a finalized block. */
-async function giveUp(engine: Engine, { withdrawal }: PendingWithdrawal, l1: L1Reader): Promise<boolean> {
-  const finalized = await l1.block(await l1.finalizedBlockNumber());
-  if (finalized === null || finalized.timestamp <= withdrawal.deadline) return false;
-  const reason = withdrawal.failure ?? "the authorization expired before L1 could take it";
-  await engine.recordWithdrawalFailed(withdrawal.withdrawalId, reason, finalized.timestamp);
-  return true;
+/** What a pass needs to know of L1; read once for all withdrawals. */
+interface Moment {
+  readonly maturity: bigint;
+  /** Seconds of the newest block. */
+  readonly time: bigint;
+  /** Seconds of the newest final block. */
+  readonly finalTime: bigint;
+}
+
+/** Sends the owners' withdrawals to L1, the ready ones together. One per engine. */
+export class WithdrawalSender {
+  readonly #engine: Engine;
+  readonly #l1: L1Reader & L1Committer;
+  readonly #clock: Clock;
+  /** Those that L1 refused last time. Lost with the process: then each is tried at once, which does no harm. */
+  readonly #refused = new Map<Uuid, Refused>();
+
+  constructor(engine: Engine, l1: L1Reader & L1Committer, clock: Clock) {
+    this.#engine = engine;
+    this.#l1 = l1;
+    this.#clock = clock;
+  }
+
+  /**
+   * Sends the pending withdrawals that would succeed now, and returns how many. Each is tried by simulation first: one that would fail is
+   * left out with its reason on record and tried again later and later, so that a token that always refuses costs nobody else
+   * anything. Immature ERC-721 vaults simply wait.
+   */
+  async sendReady(signal?: AbortSignal): Promise<number> {
+    const moment = await this.#now();
+    let sent = 0;
+    let group: PendingWithdrawal[] = [];
+    for await (const pending of this.#engine.pendingWithdrawals()) {
+      signal?.throwIfAborted();
+      if ((await this.#isGivenUp(pending, moment)) || !this.#isDue(pending, moment)) continue;
+      if (group.push(pending) < PER_TRANSACTION) continue;
+      sent += await this.#send(group, signal);
+      group = [];
+    }
+    return sent + (await this.#send(group, signal));
+  }
+
+  async #now(): Promise<Moment> {
+    const [maturity, newest, final] = await Promise.all([
+      this.#l1.maturity(),
+      this.#l1.block("latest"),
+      this.#l1.finalizedBlockNumber().then((number) => this.#l1.block(number)),
+    ]);
+    return { maturity, time: newest?.timestamp ?? 0n, finalTime: final?.timestamp ?? 0n };
+  }
+
+  #isDue({ withdrawal, standard, call }: PendingWithdrawal, { maturity, time }: Moment): boolean {
+    if (standard === "erc721" && call.header.committedAt + maturity > time) return false;
+    return (this.#refused.get(withdrawal.withdrawalId)?.notBefore ?? 0) <= this.#clock();
+  }
+
+  /** Releases the reservation once the authorization can never be used again: its deadline lies before a final block. */
+  async #isGivenUp({ withdrawal }: PendingWithdrawal, { finalTime }: Moment): Promise<boolean> {
+    if (finalTime <= withdrawal.deadline) return false;
+    const reason = withdrawal.failure ?? "The authorization expired before L1 could take it.";
+    await this.#engine.recordWithdrawalFailed(withdrawal.withdrawalId, reason, finalTime);
+    this.#refused.delete(withdrawal.withdrawalId);
+    return true;
+  }
+
+  async #send(group: readonly PendingWithdrawal[], signal?: AbortSignal): Promise<number> {
+    const refusals = await Promise.all(group.map(({ call }) => this.#l1.checkWithdrawal(call)));
+    const ready: PendingWithdrawal[] = [];
+    for (const [index, pending] of group.entries()) {
+      const reason = refusals[index] ?? null;
+      if (reason === null) ready.push(pending);
+      else await this.#refuse(pending, reason);
+    }
+    if (ready.length === 0) return 0;
+    const { succeeded } = await this.#l1.withdraw(
+      ready.map(({ call }) => call),
+      {
+        ...(signal && { signal }),
+        onSent: async (txHash) => {
+          for (const { withdrawal } of ready) {
+            await this.#engine.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);
+          }
+        },
+      },
+    );
+    for (const [index, pending] of ready.entries()) {
+      // A recipient can behave otherwise in a simulation than on L1, so what failed there waits longer and longer too.
+      if (succeeded[index]) this.#refused.delete(pending.withdrawal.withdrawalId);
+      else await this.#refuse(pending, "L1 took the transaction but refused this withdrawal in it.");
+    }
+    return ready.length;
+  }
+
+  async #refuse({ withdrawal: { withdrawalId } }: PendingWithdrawal, reason: string): Promise<void> {
+    const times = (this.#refused.get(withdrawalId)?.times ?? 0) + 1;
+    this.#refused.set(withdrawalId, { times, notBefore: this.#clock() + backoffDelay(RETRY, times) });
+    await this.#engine.recordWithdrawalAttempt(withdrawalId, reason);
+  }
 }
