@@ -25,11 +25,58 @@ import { writeHex } from "./hex.ts";
  * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` (more than 65,535 assets)
  */
 export function encodeBatchData(slots: readonly (VaultEntry | null)[], least: "bytes" | "gas" = "bytes"): Uint8Array {
-  const columns = readColumns(slots);
+  return encodeBatchColumns(readColumns(slots), new EntryRecords(slots), least);
+}
+
+/** Where the encoder takes a slot's record from, once it knows the forms of its parts. */
+export interface BatchRecords {
+  /** 20 bytes. */
+  writeOwner(slot: number, to: Output): void;
+  writeAmount(slot: number, size: number, to: Output): void;
+  /** The blob's characters 0x30 to 0x3f, two a byte. */
+  writePacked(slot: number, to: Output): void;
+  writeRaw(slot: number, to: Output): void;
+}
+
+/** {@link encodeBatchData} of slots that have been read into columns. */
+export function encodeBatchColumns(
+  columns: BatchColumns,
+  records: BatchRecords,
+  least: "bytes" | "gas" = "bytes",
+): Uint8Array {
   const packed = planRuns(columns, "packed");
-  if (least === "bytes") return writeBatch(slots, columns, packed);
+  if (least === "bytes") return writeBatch(records, columns, packed);
   const raw = planRuns(columns, "raw");
-  return writeBatch(slots, columns, gasOf(columns, raw) < gasOf(columns, packed) ? raw : packed);
+  return writeBatch(records, columns, gasOf(columns, raw) < gasOf(columns, packed) ? raw : packed);
+}
+
+class EntryRecords implements BatchRecords {
+  readonly #slots: readonly (VaultEntry | null)[];
+
+  constructor(slots: readonly (VaultEntry | null)[]) {
+    this.#slots = slots;
+  }
+
+  writeOwner(slot: number, to: Output): void {
+    to.hex(this.#at(slot).owner, OWNER_BYTES);
+  }
+
+  writeAmount(slot: number, size: number, to: Output): void {
+    to.biguint(this.#at(slot).amount, size);
+  }
+
+  writePacked(slot: number, to: Output): void {
+    to.packedDigits(this.#at(slot).blob);
+  }
+
+  writeRaw(slot: number, to: Output): void {
+    const { blob } = this.#at(slot);
+    to.hex(blob, (blob.length - 2) / 2);
+  }
+
+  #at(slot: number): VaultEntry {
+    return this.#slots[slot] as VaultEntry;
+  }
 }
 
 /** Calldata gas of a byte that is not zero: what it costs, and what it costs at least whatever the execution takes (EIP-7623). */
@@ -55,7 +102,7 @@ function gasOf(columns: BatchColumns, plan: RunPlan): number {
   return Math.max(bytes * BYTE_FLOOR_GAS, bytes * BYTE_GAS + execution);
 }
 
-function writeBatch(slots: readonly (VaultEntry | null)[], columns: BatchColumns, plan: RunPlan): Uint8Array {
+function writeBatch(records: BatchRecords, columns: BatchColumns, plan: RunPlan): Uint8Array {
   const dictionary = ownerDictionary(columns, plan);
   const output = new Output(sizeOf(columns, plan, dictionary.owners.length));
   output.uint(BATCH_DATA_VERSION, 1);
@@ -66,7 +113,7 @@ function writeBatch(slots: readonly (VaultEntry | null)[], columns: BatchColumns
   }
   output.uint(dictionary.owners.length, 2);
   for (const owner of dictionary.owners) output.hex(owner, OWNER_BYTES);
-  for (const run of plan.runs) writeRun(output, run, columns, dictionary.indices, slots);
+  for (const run of plan.runs) writeRun(output, run, columns, dictionary.indices, records);
   return output.bytes;
 }
 
@@ -112,7 +159,7 @@ function writeRun(
   run: Run,
   columns: BatchColumns,
   ownerIndices: Uint16Array,
-  slots: readonly (VaultEntry | null)[],
+  records: BatchRecords,
 ): void {
   const { start, end, ownerForm, blobKind, amountForm } = run;
   output.uint(columns.asset[start] as number, 2);
@@ -126,20 +173,19 @@ function writeRun(
   if (ownerForm === OwnerForm.run) output.uint(ownerIndices[columns.owner[start] as number] as number, 2);
   if (blobKind === BlobKind.raw) output.uint(0, 1);
   else if (blobKind !== BlobKind.empty) output.uint(columns.blobBytes[start] as number, 1);
-  if (blobKind === BlobKind.consecutive) output.packedDigits((slots[start] as VaultEntry).blob);
+  if (blobKind === BlobKind.consecutive) records.writePacked(start, output);
   for (let slot = start; slot < end; slot++) {
-    const { owner, amount, blob } = slots[slot] as VaultEntry;
-    if (ownerForm === OwnerForm.inline) output.hex(owner, OWNER_BYTES);
+    if (ownerForm === OwnerForm.inline) records.writeOwner(slot, output);
     else if (ownerForm !== OwnerForm.run) output.uint(ownerIndices[columns.owner[slot] as number] as number, ownerForm);
-    if (amountForm > 0) output.biguint(amount, amountForm);
-    if (blobKind === BlobKind.packed) output.packedDigits(blob);
+    if (amountForm > 0) records.writeAmount(slot, amountForm, output);
+    if (blobKind === BlobKind.packed) records.writePacked(slot, output);
     if (blobKind === BlobKind.raw) output.uint(columns.blobBytes[slot] as number, 1);
-    if (blobForm === BlobForm.raw) output.hex(blob, columns.blobBytes[slot] as number);
+    if (blobForm === BlobForm.raw) records.writeRaw(slot, output);
   }
 }
 
 /** Writes big-endian values, one behind the other. */
-class Output {
+export class Output {
   readonly bytes: Uint8Array;
   #offset = 0;
 
@@ -168,6 +214,26 @@ class Output {
 
   hex(hex: string, size: number): void {
     this.#offset = writeHex(hex, size, this.bytes, this.#offset);
+  }
+
+  /** An integer of two 32-bit words in `size` bytes, 1 to 8. */
+  words(high: number, low: number, size: number): void {
+    if (size > 4) this.uint(high, size - 4);
+    this.uint(low, Math.min(size, 4));
+  }
+
+  /** A stretch of bytes. */
+  slice(from: Uint8Array, start: number, end: number): void {
+    for (let i = start; i < end; i++) this.bytes[this.#offset++] = from[i] as number;
+  }
+
+  /** {@link packedDigits} of a stretch of characters. */
+  packedSlice(from: Uint8Array, start: number, end: number): void {
+    let at = start;
+    if ((end - start) % 2 === 1) this.bytes[this.#offset++] = (from[at++] as number) & 0x0f;
+    for (; at < end; at += 2) {
+      this.bytes[this.#offset++] = (((from[at] as number) & 0x0f) << 4) | ((from[at + 1] as number) & 0x0f);
+    }
   }
 
   /** The hex `3n3n3n…` of characters 0x30 to 0x3f as one nibble a character, right-aligned. */

@@ -227,7 +227,7 @@ export async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<
   const { mode, batchNumber, vaultCount } = batch;
   const vaults = await readBatchVaults(ledger, mode, batchNumber, vaultCount);
   const contents = contentsOf(mode, batchNumber, vaults, (index) => ledger.assetAt(index));
-  const sealed = sealContents(contents);
+  const sealed = sealContents(mode, contents);
   const [data, pageRoots] = await ledger.store.getMany([
     batchDataKey(mode, batchNumber),
     pageRootsKey(mode, batchNumber),

@@ -312,7 +312,7 @@ export class Reference {
     const { vaults, mintCount: mints } = this.#growingBatch(mode, batchNumber);
     this.#growing[mode].delete(batchNumber);
     const contents = contentsOf(mode, batchNumber, vaults, (index) => this.#assets[index] ?? NO_ASSET);
-    const { data, tree, ...derived } = sealContents(contents);
+    const { data, tree, ...derived } = sealContents(mode, contents);
     this.#trees[mode].append(hexToBytes(stateLeaf({ batchNumber, vaultCount: vaults.length, ...derived })));
     const root = bytesToHex(this.#trees[mode].root);
     const same =

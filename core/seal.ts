@@ -1,4 +1,4 @@
-import { encodeBatchData } from "./batch-encoder.ts";
+import { encodeBatchColumns, encodeBatchData } from "./batch-encoder.ts";
 import { type BatchTokens, encodeBatchTokens } from "./batch-tokens.ts";
 import { BatchTree } from "./batch-tree.ts";
 import { batchView } from "./batches.ts";
@@ -11,6 +11,7 @@ import type { Mode, Standard } from "./model.ts";
 import { OpenBatch } from "./open-batch.ts";
 import type { VaultContent } from "./ports.ts";
 import type { AssetRecord, BatchRecord } from "./records.ts";
+import { ColumnRecords, columnLeaves, encoderColumns, type SealedAsset } from "./seal-columns.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "./store-keys.ts";
 import { packVaultId, vaultLeaves } from "./vault.ts";
 import type { StoredVault } from "./vault-chunk.ts";
@@ -45,10 +46,22 @@ export function contentsOf(
   );
 }
 
-/** Encoded data, tree and hashes of a closed batch. */
-export function sealContents(contents: readonly VaultContent[]) {
-  const data = encodeBatchData(contents);
-  const tree = new BatchTree(vaultLeaves(contents));
+/** Encoded data, tree and hashes of a closed batch of this mode. */
+export function sealContents(mode: Mode, contents: readonly VaultContent[]) {
+  return sealed(encodeBatchData(contents, SAVED[mode]), vaultLeaves(contents));
+}
+
+/** {@link sealContents} straight from a batch's columns. */
+function sealColumns({ mode, batchNumber, vaults }: OpenBatch, assetAt: (assetIndex: number) => SealedAsset) {
+  const data = encodeBatchColumns(encoderColumns(vaults, assetAt), new ColumnRecords(vaults), SAVED[mode]);
+  return sealed(data, columnLeaves(mode, batchNumber, vaults, assetAt));
+}
+
+/** What the data of a batch is encoded for. */
+const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
+
+function sealed(data: Uint8Array, leaves: Uint8Array) {
+  const tree = new BatchTree(leaves);
   return { data, tree, batchRoot: bytesToHex(tree.root), dataHash: bytesToHex(keccak256(data)) };
 }
 
@@ -64,9 +77,7 @@ export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
 export function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord {
   const { mode, batchNumber } = closed;
   const { vaultCount } = closed;
-  const vaults = Array.from({ length: vaultCount }, (_, slot) => closed.vaults.at(slot));
-  const contents = contentsOf(mode, batchNumber, vaults, (index) => ledger.assetAt(index));
-  const { data, tree, batchRoot, dataHash } = sealContents(contents);
+  const { data, tree, batchRoot, dataHash } = sealColumns(closed, (index) => ledger.assetAt(index));
   const history = ledger.histories[mode];
   history.append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
   const stateRoot = bytesToHex(history.root());

@@ -73,6 +73,11 @@ export class VaultColumns {
     return slot === 0 ? 0 : (this.blobEnd[slot - 1] as number);
   }
 
+  /** The holder of each user index that occurs. */
+  get holders(): ReadonlyMap<number, Holder> {
+    return this.#holders;
+  }
+
   holderOf(slot: number): Holder {
     const holder = this.#holders.get(this.userIndex[slot] as number);
     if (holder === undefined) throw new Error(`the holder of slot ${slot} is not known`);

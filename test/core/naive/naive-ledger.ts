@@ -114,7 +114,7 @@ export class NaiveLedger {
         blob: vault.blob,
       }));
       // The encoding's choices are the encoder's own; that it says the same vaults is its own tests' matter.
-      const dataHash: Hash = `0x${bytesToHex(keccak_256(encodeBatchData(contents)))}`;
+      const dataHash: Hash = `0x${bytesToHex(keccak_256(encodeBatchData(contents, mode === "validium" ? "bytes" : "gas")))}`;
       const root = naiveRoot(contents.map((content) => hexToBytes(naiveLeaf(content).slice(2))));
       const leaf = naiveStateLeaf(BigInt(number), contents.length, dataHash, `0x${bytesToHex(root)}`);
       return hexToBytes(leaf.slice(2));

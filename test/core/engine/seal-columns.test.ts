@@ -1,0 +1,87 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { encodeBatchColumns, encodeBatchData } from "../../../core/batch-encoder.ts";
+import type { Address, Hash, Hex } from "../../../core/index.ts";
+import { MODES } from "../../../core/index.ts";
+import { contentsOf } from "../../../core/seal.ts";
+import { ColumnRecords, columnLeaves, encoderColumns } from "../../../core/seal-columns.ts";
+import { vaultLeaves } from "../../../core/vault.ts";
+import { encodeChunk, encodeColumns, type StoredVault } from "../../../core/vault-chunk.ts";
+import { VaultColumns } from "../../../core/vault-columns.ts";
+
+const ASSETS = [1, 2, 3].map((n) => ({
+  chainId: BigInt(n === 3 ? 1 : 31_337),
+  assetType: `0x${n.toString(16).padStart(64, "0")}` as Hash,
+}));
+const assetAt = (index: number) => ASSETS[index] ?? { chainId: 0n, assetType: `0x${"00".repeat(32)}` as const };
+
+const hex = (text: string): Hex => `0x${Buffer.from(text, "latin1").toString("hex")}`;
+/** Decimals that follow one another or nearly do, long ones, other characters that pack, and bytes that do not. */
+const blob = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 95, max: 105 }).map(String) },
+  fc.bigInt(10n ** 20n - 2n, 10n ** 20n + 2n).map(String),
+  fc.constantFrom("", "0", "00", "9", "10", "099", "9".repeat(32), "9".repeat(33), "12:3", "abc"),
+  fc.string({ maxLength: 60 }).map((text) => Buffer.from(text).toString("latin1")),
+);
+const vault = fc
+  .record({
+    user: fc.nat(4),
+    assetIndex: fc.nat(2),
+    amount: fc.oneof(fc.bigInt(1n, 300n), fc.bigInt(1n, (1n << 63n) - 1n), fc.constantFrom(2n ** 32n - 1n, 2n ** 32n)),
+    blob,
+    age: fc.nat(100),
+  })
+  .map(({ user, assetIndex, amount, blob, age }) => ({
+    applicationIndex: user % 2,
+    userIndex: user,
+    // Two users share an owner.
+    owner: `0x${Math.max(1, user).toString(16).padStart(40, "0")}` as Address,
+    assetIndex,
+    amount,
+    blob: hex(blob),
+    age,
+  }));
+
+describe("a batch in columns", () => {
+  it("has the records, the data and the leaves of the same vaults as objects", () => {
+    fc.assert(
+      fc.property(
+        fc.array(vault, { minLength: 1, maxLength: 150 }),
+        fc.nat(0xffff_ffff),
+        fc.constantFrom(...MODES),
+        (made, batchNumber, mode) => {
+          let createdAt = 1_893_456_000_000;
+          const plain = made.map(({ age, ...rest }): StoredVault => {
+            createdAt += age;
+            return { ...rest, createdAt, updatedAt: createdAt + (age % 7) };
+          });
+          const columns = new VaultColumns();
+          for (const one of plain) columns.pushStored(one, 0);
+          expect(plain.map((_, slot) => columns.at(slot))).toEqual(plain);
+          const first = plain.length > 64 ? 64 : 0;
+          const end = Math.min(first + 64, plain.length);
+          expect(encodeColumns(columns, first, end)).toEqual(encodeChunk(plain.slice(first, end)));
+          const contents = contentsOf(mode, batchNumber, plain, assetAt);
+          expect(columnLeaves(mode, batchNumber, columns, assetAt)).toEqual(vaultLeaves(contents));
+          for (const least of ["bytes", "gas"] as const) {
+            const data = encodeBatchColumns(encoderColumns(columns, assetAt), new ColumnRecords(columns), least);
+            expect(data).toEqual(encodeBatchData(contents, least));
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("of more than a chunk of leaves has them in their slots", () => {
+    const columns = new VaultColumns();
+    const plain = Array.from({ length: 70_000 }, (_, i): StoredVault => {
+      const owner = `0x${((i % 9) + 1).toString(16).padStart(40, "0")}` as const;
+      const facts = { applicationIndex: 0, userIndex: i % 9, owner, assetIndex: i % 3, amount: BigInt(i + 1) };
+      return { ...facts, blob: hex(String(i)), createdAt: 1, updatedAt: 1 };
+    });
+    for (const one of plain) columns.pushStored(one, 0);
+    const contents = contentsOf("zk-rollup", 7, plain, assetAt);
+    expect(Buffer.from(columnLeaves("zk-rollup", 7, columns, assetAt)).equals(vaultLeaves(contents))).toBe(true);
+  });
+});
