@@ -1,5 +1,5 @@
 import type { Engine } from "../engine.ts";
-import { MODES, type Mode } from "../model.ts";
+import type { Mode } from "../model.ts";
 import type { Committee, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 
 /** Sealed batches that have not been committed, brought to L1 in their order. */
@@ -11,22 +11,23 @@ export interface CommitOptions {
 }
 
 /**
- * Commits every sealed batch that the contract does not have yet, and returns how many it sent. Where to go on is asked of the contract each time,
- * so a process that was killed between sending and recording neither commits twice nor skips. What was committed is recorded by
- * {@link import("./watch.ts").applyL1Events}, from the contract's own events.
+ * Commits every sealed batch of a mode that the contract does not have yet, and returns how many it brought there. Where to go on is asked of the
+ * contract each time, so a process that was killed between sending and recording neither commits twice nor skips. What was committed is
+ * recorded by {@link import("./watch.ts").applyL1Events}, from the contract's own events.
  */
-export async function commitSealed(options: CommitOptions): Promise<number> {
-  let sent = 0;
-  for (const mode of MODES) sent += await commitMode(mode, options);
-  return sent;
-}
-
-async function commitMode(mode: Mode, options: CommitOptions): Promise<number> {
+export async function commitSealed(mode: Mode, options: CommitOptions): Promise<number> {
   const { engine, l1, signal } = options;
-  const [here, there] = [countOf(mode, engine.state()), countOf(mode, await l1.state())];
+  const countOnL1 = async () => countOf(mode, await l1.state());
+  const [here, there] = [countOf(mode, engine.state()), await countOnL1()];
   for (let batchNumber = there; batchNumber < here; batchNumber++) {
     signal?.throwIfAborted();
-    await commitBatch(await engine.sealedBatch(mode, batchNumber), options);
+    try {
+      await commitBatch(await engine.sealedBatch(mode, batchNumber), options);
+    } catch (error) {
+      signal?.throwIfAborted();
+      // It may be there all the same: by what a killed process had sent, or by a transaction whose receipt was lost.
+      if ((await countOnL1()) <= batchNumber) throw error;
+    }
   }
   return Math.max(0, here - there);
 }

@@ -1,5 +1,6 @@
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import type { Engine } from "../engine.ts";
+import { MODES } from "../model.ts";
 import type { Clock, Committee, L1Committer, L1Reader } from "../ports.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { commitSealed } from "./commit.ts";
@@ -49,17 +50,34 @@ export class Settler {
     return this.#lastError;
   }
 
-  /** One pass of everything there is to do: seal, watch, commit, watch, withdraw, watch. */
+  /**
+   * One pass of everything there is to do: seal, watch, commit, watch, withdraw, watch. A mode that cannot be committed, and
+   * withdrawals that cannot be sent, do not hold up the rest: their errors are thrown at the end.
+   */
   async round(signal?: AbortSignal): Promise<Round> {
     const { engine, l1, committee, fromBlock, sealing = {}, clock = Date.now } = this.#options;
     const watching = { engine, l1, checkpoints: this.#checkpoints, fromBlock };
-    const abort = signal ? { signal } : {};
+    const failures: unknown[] = [];
+    const attempt = async (step: () => Promise<number>): Promise<number> => {
+      try {
+        return await step();
+      } catch (error) {
+        signal?.throwIfAborted();
+        failures.push(error);
+        return 0;
+      }
+    };
     const sealed = await sealDue(engine, sealing, clock());
     await applyL1Events(watching);
-    const committed = await commitSealed({ engine, l1, committee, ...abort });
+    let committed = 0;
+    for (const mode of MODES) {
+      committed += await attempt(() => commitSealed(mode, { engine, l1, committee, ...(signal && { signal }) }));
+    }
     if (committed > 0) await applyL1Events(watching);
-    const withdrawn = await this.#withdrawals.sendReady(signal);
+    const withdrawn = await attempt(() => this.#withdrawals.sendReady(signal));
     if (withdrawn > 0) await applyL1Events(watching);
+    if (failures.length > 1) throw new AggregateError(failures, failures.map(messageOf).join("; "));
+    if (failures.length === 1) throw failures[0];
     return { sealed, committed, withdrawn };
   }
 
@@ -82,4 +100,8 @@ export class Settler {
       await pause(wait, signal).catch(() => {});
     }
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
