@@ -86,6 +86,7 @@ describe("a settler that was killed between sending and recording", () => {
     await mine(chain, 1);
     // What waited finds the batch committed and goes on from there.
     await round;
+    await newSettler({ engine, l1, committee }, chain).round();
     expect(await transactionsOf(chain)).toBe(1);
     expect((await engine.batch("zk-rollup", 0)).status).toBe("settled");
   });
