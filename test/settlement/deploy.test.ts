@@ -1,0 +1,166 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import hre, { network } from "hardhat";
+import { createPublicClient, custom, type EIP1193RequestFn, http, toHex } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { deploy } from "../../scripts/deploy/deploy.ts";
+import type { Deployer } from "../../scripts/deploy/deployer.ts";
+import { readRecord, recordPath, writeRecord } from "../../scripts/deploy/record.ts";
+import type { SettlementConfig } from "../../scripts/deploy/settlement.ts";
+import type { TokenConfig } from "../../scripts/deploy/token.ts";
+import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { at } from "./fixture.ts";
+
+const CONFIG: SettlementConfig = {
+  admin: ADMIN.address,
+  guardian: GUARDIAN.address,
+  operator: OPERATOR.address,
+  committee: COMMITTEE.map(({ address }) => address),
+  threshold: 3,
+  changeDelay: 60n,
+  maturity: 5n,
+};
+const SWORDS: TokenConfig = { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address };
+const POINTS: TokenConfig = { standard: "erc20", name: "Points", symbol: "PTS", quantum: 10n, admin: ADMIN.address };
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "mintmark-deploy-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+describe("the deployment", () => {
+  let connection: Awaited<ReturnType<typeof network.create>>;
+  let by: Deployer;
+  let record: string;
+  const transactions = () => by.client.getTransactionCount({ address: ADMIN.address });
+
+  beforeEach(async () => {
+    connection = await network.create({ network: "local" });
+    const transport = custom({ request: connection.provider.request.bind(connection.provider) as EIP1193RequestFn });
+    const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+    by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
+    record = recordPath(folder, by.chainId);
+  });
+  afterEach(() => connection.close());
+
+  test("run again verifies, and sends nothing", async () => {
+    const first = await deploy(by, { record, settlement: CONFIG, tokens: [SWORDS, POINTS] });
+    const sent = await transactions();
+    const again = await deploy(by, { record, settlement: CONFIG, tokens: [SWORDS, POINTS] });
+    expect(again).toEqual(first);
+    expect(await readRecord(record)).toEqual(first);
+    expect(await transactions()).toBe(sent);
+  });
+
+  test("interrupted before its tokens goes on from there", async () => {
+    const first = await deploy(by, { record, settlement: CONFIG });
+    const whole = await deploy(by, { record, settlement: CONFIG, tokens: [SWORDS, POINTS] });
+    expect(whole.settlement).toEqual(first.settlement);
+    expect(whole.tokens.map(({ symbol, minterLocked }) => [symbol, minterLocked])).toEqual([
+      ["SWRD", true],
+      ["PTS", true],
+    ]);
+  });
+
+  test.each([
+    ["operator", { operator: GUARDIAN.address }],
+    ["guardian", { guardian: OPERATOR.address }],
+    ["admin", { admin: OPERATOR.address }],
+    ["maturity", { maturity: 6n }],
+    ["changeDelay", { changeDelay: 61n }],
+    ["committee", { threshold: 2 }],
+  ])("names a record whose %s is not what the chain has, and sends nothing", async (name, change) => {
+    const deployment = await deploy(by, { record, settlement: CONFIG });
+    const lower = Object.fromEntries(
+      Object.entries(change).map(([key, value]) => [key, typeof value === "string" ? value.toLowerCase() : value]),
+    );
+    await writeRecord(record, { ...deployment, settlement: { ...deployment.settlement, ...lower } });
+    const sent = await transactions();
+    await expect(deploy(by, { record, settlement: CONFIG, tokens: [SWORDS] })).rejects.toThrow(name);
+    expect(await transactions()).toBe(sent);
+  });
+
+  test("refuses a record whose contract the chain does not hold: another chain of the same id, or a fresh one", async () => {
+    const deployment = await deploy(by, { record, settlement: CONFIG });
+    await connection.provider.request({ method: "hardhat_setCode", params: [deployment.settlement.address, "0x00"] });
+    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("does not hold this version");
+  });
+
+  test("refuses a record of another chain, and a file that is no record", async () => {
+    const deployment = await deploy(by, { record, settlement: CONFIG });
+    await writeRecord(record, { ...deployment, chainId: 1 });
+    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("is of chain 1");
+    await writeFile(record, '{"version":2}');
+    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("not a deployment record");
+  });
+});
+
+describe("the deploy command", () => {
+  const run = promisify(execFile);
+  const root = new URL("../../", import.meta.url).pathname;
+  let server: Awaited<ReturnType<typeof hre.network.createServer>>;
+  let rpcUrl: string;
+
+  beforeAll(async () => {
+    server = await hre.network.createServer("local", "127.0.0.1", 0);
+    const { address, port } = await server.listen();
+    rpcUrl = `http://${address}:${port}`;
+  });
+  afterAll(() => server.close());
+
+  const command = (env: Readonly<Record<string, string>>, args: readonly string[] = []) =>
+    run(process.execPath, ["scripts/deploy.ts", ...args], { cwd: root, env: { PATH: process.env.PATH ?? "", ...env } });
+
+  test("deploys by environment, hands the administration to a multisig's time lock, and never prints the key", async () => {
+    const key = generatePrivateKey();
+    const deployer = privateKeyToAccount(key);
+    const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
+    const give = { method: "hardhat_setBalance", params: [deployer.address, toHex(10n ** 19n)] } as never;
+    await client.request(give);
+    const environment = {
+      MINTMARK_RPC_URL: rpcUrl,
+      MINTMARK_DEPLOYER_KEY: key,
+      MINTMARK_MULTISIG: GUARDIAN.address,
+      MINTMARK_OPERATOR: OPERATOR.address,
+      MINTMARK_COMMITTEE: COMMITTEE.map(({ address }) => address).join(","),
+      MINTMARK_THRESHOLD: "3",
+      MINTMARK_DEPLOYMENTS: folder,
+      MINTMARK_TOKEN: JSON.stringify({ standard: "erc1155", name: "Potions", symbol: "PTN" }),
+    };
+    const first = await command(environment, ["--json"]);
+    const deployment = JSON.parse(first.stdout) as {
+      settlement: { address: `0x${string}`; admin: `0x${string}` };
+      tokens: { symbol: string }[];
+    };
+    expect(deployment.tokens.map(({ symbol }) => symbol)).toEqual(["PTN"]);
+    const { admin, address } = deployment.settlement;
+    expect(admin).not.toBe(deployer.address.toLowerCase());
+    expect((await client.getCode({ address: admin }))?.length).toBeGreaterThan(2);
+
+    const sent = await client.getTransactionCount({ address: deployer.address });
+    const second = await command(environment);
+    expect(second.stdout).toContain(address);
+    expect(await client.getTransactionCount({ address: deployer.address })).toBe(sent);
+
+    const file = await readFile(recordPath(folder, 31_337), "utf8");
+    const everything = [first.stdout, first.stderr, second.stdout, second.stderr, file].join("\n").toLowerCase();
+    expect(everything).not.toContain(key.slice(2));
+  });
+
+  test("names every variable that is missing or wrong, without its value, and exits with 1", async () => {
+    const key = "0x1234567890secret";
+    const failure = await command({ MINTMARK_RPC_URL: rpcUrl, MINTMARK_DEPLOYER_KEY: key }).catch(
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    );
+    expect(failure).toMatchObject({ code: 1, stdout: "" });
+    for (const name of ["MINTMARK_DEPLOYER_KEY", "MINTMARK_COMMITTEE", "MINTMARK_THRESHOLD"]) {
+      expect(at(failure.stderr.split("\n\n"), 0)).toContain(name);
+    }
+    expect(failure.stderr).not.toContain(key);
+  });
+});
