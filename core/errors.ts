@@ -48,7 +48,7 @@ export const ERROR_CODES = {
   mint_unwithdrawable: "The token contract would refuse to mint this on L1.",
   insufficient_balance: "The vault's available balance is smaller than the quantity.",
   signature_invalid: "The signature is not the vault owner's over this withdrawal.",
-  deadline_invalid: "The deadline has passed or is too near.",
+  deadline_invalid: "The deadline has passed, is less than a minute away, or more than 30 days.",
   idempotency_key_reused: "This idempotency key was used with another request.",
   // The engine cannot serve now, or found its own data wrong.
   store_locked: "Another process has this store open. One engine, one store.",

@@ -33,6 +33,8 @@ import { batchAt, decodeActivity, placeOf, readVault } from "./vaults.ts";
 
 /** Seconds that an authorization must still be good for when it is taken: less would not reach L1 in time. */
 const MIN_VALIDITY = 60n;
+/** Seconds. A withdrawal that L1 keeps refusing is tried, and its quantity reserved, no longer than this: 30 days. */
+const MAX_VALIDITY = 2_592_000n;
 const MAX_UINT64 = (1n << 64n) - 1n;
 /** r, s and v, as the contract's ECDSA takes them. */
 const ECDSA_SIGNATURE = /^0x[0-9a-f]{130}$/;
@@ -71,7 +73,8 @@ async function requireRequest(ledger: Ledger, principal: Principal, request: Wit
   }
   if (quantity < 1n || quantity > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
   if (deadline > MAX_UINT64) throw new MintmarkError("validation_failed", "deadline must be below 2^64");
-  if (deadline < BigInt(Math.floor(ledger.clock() / 1000)) + MIN_VALIDITY) throw new MintmarkError("deadline_invalid");
+  const now = BigInt(Math.floor(ledger.clock() / 1000));
+  if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY) throw new MintmarkError("deadline_invalid");
   const signature = String(request.signature).toLowerCase() as Hex;
   if (!SIGNATURE.test(signature)) throw new MintmarkError("validation_failed", "signature must be 0x hex");
   const place = placeOf(vaultId);

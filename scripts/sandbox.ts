@@ -6,13 +6,22 @@ import { startSandbox } from "./sandbox/sandbox.ts";
 import { screen } from "./sandbox/screen.ts";
 import { stopSignal } from "./sandbox/signal.ts";
 
+/** A port from the environment; refused before anything is started when it is none. */
+function portOf(variable: string, otherwise: number): number {
+  const text = process.env[variable] ?? String(otherwise);
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535)
+    throw new Error(`${variable} must be a port from 0 to 65535, not "${text}"`);
+  return port;
+}
+
 const note = (line: string) => process.stderr.write(`${line}\n`);
 
 try {
   const sandbox = await startSandbox({
     folder: process.env.MINTMARK_SANDBOX ?? ".mintmark/sandbox",
-    port: Number(process.env.MINTMARK_PORT ?? 3000),
-    chainPort: Number(process.env.MINTMARK_CHAIN_PORT ?? 8545),
+    port: portOf("MINTMARK_PORT", 3000),
+    chainPort: portOf("MINTMARK_CHAIN_PORT", 8545),
     onProgress: (step) => note(`… ${step}`),
     onError: (error) => note(`settlement: ${error instanceof Error ? error.message : String(error)}; trying again`),
   });

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {ERC165Checker} from "@openzeppelin/contracts/utils/introspection/ERC165Checker.sol";
 import {BlobScheme, IStateCommitment, Standard} from "../interfaces/IStateCommitment.sol";
+import {IMintable} from "../interfaces/IMintable.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 
 /// @dev What a token says of its minting blobs.
@@ -52,6 +53,10 @@ abstract contract AssetRegistry is IStateCommitment {
         bool is721 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC721_INTERFACE);
         bool is1155 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC1155_INTERFACE);
         bool differs = (is721 && standard != Standard.ERC721) || (is1155 && standard != Standard.ERC1155);
+        // A mintable token that is neither, is fungible.
+        if (!is721 && !is1155 && standard != Standard.ERC20) {
+            differs = ERC165Checker.supportsERC165InterfaceUnchecked(token, type(IMintable).interfaceId);
+        }
         if (differs) revert StandardMismatch(token, standard);
     }
 

@@ -96,7 +96,11 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
         }
         bool ordered = earlierHeader.sequence < laterHeader.sequence
             || (earlierHeader.sequence == laterHeader.sequence && earlier.vaultId < later.vaultId);
-        if (!ordered || !_sameToken(found.scheme, earlier.blob, later.blob)) revert NotDuplicates(earlier.vaultId, later.vaultId);
+        // An earlier vault that nobody could ever withdraw must not take the token with it.
+        bool exists = earlier.amount == 1 && earlier.owner != address(0) && earlier.blob.length != 0 && earlier.blob.length <= 255;
+        if (!ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
+            revert NotDuplicates(earlier.vaultId, later.vaultId);
+        }
         _take(later.vaultId);
         emit DuplicateVoided(earlier.vaultId, later.vaultId);
     }

@@ -5,7 +5,8 @@ pragma solidity 0.8.37;
 /// @dev Reads `{id}:{blueprint}` as those tokens do, leniently: digits anywhere before the colon count, other bytes and leading zeros do
 /// not, so that one token has many spellings. No ERC-165, no access control worth the name, no blob scheme.
 contract ImxToken {
-    // solhint-disable gas-custom-errors -- such tokens use none
+    // Such tokens have none.
+    // solhint-disable gas-custom-errors
 
     address private immutable _minter;
 

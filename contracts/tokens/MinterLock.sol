@@ -6,17 +6,20 @@ import {BlobScheme} from "../interfaces/IStateCommitment.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 
 /// @title Who may mint, and the promise that this stays so.
-/// @dev Once locked, the minter role can be neither granted nor revoked nor renounced: the settlement contract can always pay out, and nobody else can mint.
+/// @dev Locked, the one minter can be neither replaced nor joined nor removed: the settlement contract can always pay out, and nobody else
+/// can mint.
 abstract contract MinterLock is AccessControl, IMintable {
     bytes32 public constant MINTER_ROLE = keccak256("MINTER");
 
     /// @notice How `mintFor` reads its minting blob.
     BlobScheme public immutable blobScheme;
     bool public minterLocked;
+    uint256 private _minters;
 
     event MinterLocked();
 
     error MinterIsLocked();
+    error MinterNotAlone(uint256 minters);
 
     constructor(address admin, address minter, BlobScheme scheme) {
         blobScheme = scheme;
@@ -24,8 +27,9 @@ abstract contract MinterLock is AccessControl, IMintable {
         _grantRole(MINTER_ROLE, minter);
     }
 
-    /// @notice Fixes the minters for ever. Owners with vaults should ask for it.
+    /// @notice Fixes the minter for ever. Owners with vaults should ask for it.
     function lockMinter() external onlyRole(DEFAULT_ADMIN_ROLE) {
+        if (_minters != 1) revert MinterNotAlone(_minters);
         minterLocked = true;
         emit MinterLocked();
     }
@@ -36,11 +40,15 @@ abstract contract MinterLock is AccessControl, IMintable {
 
     function _grantRole(bytes32 role, address account) internal override returns (bool) {
         if (role == MINTER_ROLE && minterLocked) revert MinterIsLocked();
-        return super._grantRole(role, account);
+        bool granted = super._grantRole(role, account);
+        if (granted && role == MINTER_ROLE) ++_minters;
+        return granted;
     }
 
     function _revokeRole(bytes32 role, address account) internal override returns (bool) {
         if (role == MINTER_ROLE && minterLocked) revert MinterIsLocked();
-        return super._revokeRole(role, account);
+        bool revoked = super._revokeRole(role, account);
+        if (revoked && role == MINTER_ROLE) --_minters;
+        return revoked;
     }
 }

@@ -6,7 +6,8 @@ import { createWorld, refusal, SETTLEMENT, type World } from "./fixture.ts";
 
 const owner = privateKeyToAccount(`0x${"11".repeat(32)}`);
 const stranger = privateKeyToAccount(`0x${"22".repeat(32)}`);
-const DEADLINE = 4_000_000_000n;
+const HOUR = 3_600n;
+const DEADLINE = BigInt(Math.floor(Date.now() / 1000)) + HOUR;
 
 let world: World;
 let userId: string;
@@ -86,6 +87,8 @@ test("each refusal has its code, and reserves nothing", async () => {
   expect(await refused({ ...good, recipient: stranger.address })).toMatchObject({ code: "signature_invalid" });
   expect(await refused(await signed(sealed, { quantity: 11n }))).toMatchObject({ code: "insufficient_balance" });
   expect(await refused({ ...good, quantity: "0" })).toMatchObject({ status: 422, code: "amount_out_of_range" });
+  const tooLate = await signed(sealed, { deadline: DEADLINE + 31n * 24n * HOUR });
+  expect(await refused(tooLate)).toMatchObject({ code: "deadline_invalid" });
   expect(await refused(await signed(sealed, { deadline: 1n }))).toMatchObject({
     status: 422,
     code: "deadline_invalid",
