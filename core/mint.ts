@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { v7 as uuidv7 } from "uuid";
 import { AmountSum } from "./amount-words.ts";
 import { availability } from "./assets.ts";
 import { tokenIdOf } from "./blob.ts";
@@ -25,6 +24,7 @@ import {
   userIdKey,
   userTransactionKey,
 } from "./store-keys.ts";
+import { timeUuid } from "./time-uuid.ts";
 import { TokenLookup } from "./uniqueness.ts";
 import type { CachedUser } from "./user-cache.ts";
 import { hexOf, type NewVault } from "./vault-columns.ts";
@@ -297,7 +297,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       applicationIndex,
       keyIndex: key.keyIndex,
       firstSequence: application.nextSequence,
-      mintId: uuidv7(),
+      mintId: timeUuid(time),
       idempotency,
       openPlaces,
       users: users.map(({ userIndex }, i) => ({ userIndex, count: columns.userCounts[i] ?? 0 })),

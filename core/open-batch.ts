@@ -5,7 +5,7 @@ import type { Group } from "./group.ts";
 import type { Mode, Standard } from "./model.ts";
 import { shortDecimalIn } from "./short-decimal.ts";
 import { chunkKey } from "./store-keys.ts";
-import { CHUNK_VAULTS, encodeColumns, type StoredVault } from "./vault-chunk.ts";
+import { CHUNK_VAULTS, decodeIntoColumns, encodeColumns, type TokenHashOf } from "./vault-chunk.ts";
 import { type Holder, type NewVault, VaultColumns } from "./vault-columns.ts";
 
 /**
@@ -100,20 +100,19 @@ export class OpenBatch {
     this.#touch(slot);
   }
 
-  /** Takes in the next vault as the store has it. */
-  load(stored: StoredVault, standard: Standard, tokenHash: number): void {
+  /** Takes in the vaults of the next chunk as the store has them. */
+  load(record: Uint8Array, standards: readonly Standard[], hashOf: TokenHashOf): void {
     const { vaults } = this;
-    const slot = vaults.pushStored(stored, tokenHash);
-    const vault = {
-      assetIndex: stored.assetIndex,
-      amountHigh: vaults.amountHigh[slot] as number,
-      amountLow: vaults.amountLow[slot] as number,
-      blobs: vaults.blobs,
-      start: vaults.blobStart(slot),
-      end: vaults.blobEnd[slot] as number,
-    };
-    this.#account(vault);
-    if (standard !== "erc721") this.#grows(stored.userIndex, vault, slot);
+    const first = vaults.count;
+    decodeIntoColumns(record, vaults, hashOf);
+    for (let slot = first; slot < vaults.count; slot++) {
+      const assetIndex = vaults.assetIndex[slot] as number;
+      const [amountHigh, amountLow] = [vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number];
+      const place = { blobs: vaults.blobs, start: vaults.blobStart(slot), end: vaults.blobEnd[slot] as number };
+      const vault = { assetIndex, amountHigh, amountLow, ...place };
+      this.#account(vault);
+      if (standards[assetIndex] !== "erc721") this.#grows(vaults.userIndex[slot] as number, vault, slot);
+    }
   }
 
   get dirty(): boolean {

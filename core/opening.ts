@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { type BatchTokens, decodeBatchTokens } from "./batch-tokens.ts";
+import { type BatchTokens, decodeBatchTokens, encodeBatchTokens } from "./batch-tokens.ts";
 import { tokenIdOf } from "./blob.ts";
 import { stateLeaf } from "./commitment.ts";
 import type { EngineEvents, EngineOptions, Limits } from "./engine-types.ts";
 import type { EntryOf } from "./entries.ts";
 import { MintmarkError } from "./errors.ts";
-import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
+import { bytesToHex, hexToBytes } from "./hex.ts";
 import { encodeEntry, readEntry } from "./journal.ts";
 import { decodeRecord, encodeRecord, type Field, hash } from "./layout.ts";
 import { enablementId, Ledger } from "./ledger.ts";
@@ -13,11 +13,13 @@ import { MODES, type Mode } from "./model.ts";
 import { OpenBatch } from "./open-batch.ts";
 import type { Settlement } from "./ports.ts";
 import { applicationRecord, assetRecord, type BatchRecord, batchRecord, headRecord, keyRecord } from "./records.ts";
-import { contentsOf, sealContents } from "./seal.ts";
+import { sealColumns, tokensOf } from "./seal.ts";
+import { shortDecimalIn } from "./short-decimal.ts";
 import { endOf, Store } from "./store.ts";
 import {
   batchDataKey,
   batchTokensKey,
+  chunksOf,
   HEAD_KEY,
   journalKey,
   PREFIX,
@@ -26,8 +28,9 @@ import {
   SEED_KEY,
 } from "./store-keys.ts";
 import { SHARDS, TokenIndex } from "./token-index.ts";
-import type { StoredVault } from "./vault-chunk.ts";
-import { batchIdOf, readBatchVaults } from "./vaults.ts";
+import { decodeIntoColumns } from "./vault-chunk.ts";
+import { hexOf, type NewVault, VaultColumns } from "./vault-columns.ts";
+import { batchIdOf } from "./vaults.ts";
 
 /** Version of everything this store holds. */
 const FORMAT_VERSION = 1;
@@ -201,11 +204,27 @@ async function loadOpen(ledger: Ledger, mode: Mode, record: BatchRecord | null):
   const firstOrdinal = vaultsBefore(ledger, mode, sealed);
   if (record === null) return new OpenBatch(mode, sealed, ledger.head.time, firstOrdinal, ledger.limits);
   const open = new OpenBatch(mode, record.batchNumber, record.openedAt, firstOrdinal, ledger.limits);
-  for (const vault of await readBatchVaults(ledger, mode, record.batchNumber, record.vaultCount)) {
-    loadVault(ledger, open, vault);
+  for await (const chunk of chunkRecords(ledger, record)) {
+    const first = open.vaultCount;
+    open.load(chunk, ledger.standards, (vault) => tokenHash(ledger, vault));
+    for (let slot = first; slot < open.vaultCount; slot++) {
+      if (ledger.standards[open.vaults.assetIndex[slot] as number] !== "erc721") continue;
+      ledger.tokens.insert(open.vaults.tokenHash[slot] as number, ledger.refOf(open, slot));
+    }
   }
+  requireCount(record, open.vaultCount);
   open.mintCount = record.mintCount;
   return open;
+}
+
+async function* chunkRecords(ledger: Ledger, { mode, batchNumber }: BatchRecord): AsyncGenerator<Buffer> {
+  const prefix = chunksOf(mode, batchNumber);
+  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) })) yield record;
+}
+
+function requireCount({ mode, batchNumber, vaultCount }: BatchRecord, found: number): void {
+  if (found === vaultCount) return;
+  throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} has ${found} vaults, not ${vaultCount}.`);
 }
 
 function vaultsBefore(ledger: Ledger, mode: Mode, batchNumber: number): number {
@@ -214,29 +233,35 @@ function vaultsBefore(ledger: Ledger, mode: Mode, batchNumber: number): number {
   return vaults;
 }
 
-function loadVault(ledger: Ledger, open: OpenBatch, vault: StoredVault): void {
-  const { standard, blobScheme } = ledger.assetAt(vault.assetIndex);
-  const tokenId = standard === "erc721" ? tokenIdOf(standard, blobScheme, vault.blob) : null;
-  const hash = tokenId === null ? 0 : ledger.hasher.ofId(vault.assetIndex, tokenId);
-  if (tokenId !== null) ledger.tokens.insert(hash, ledger.refOf(open, open.vaultCount));
-  open.load(vault, standard, hash);
+function tokenHash(ledger: Ledger, { assetIndex, blobs, start, end }: NewVault): number {
+  const { standard, blobScheme } = ledger.assetAt(assetIndex);
+  if (standard !== "erc721") return 0;
+  const short = blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
+  if (short >= 0) return ledger.hasher.ofShortId(assetIndex, short);
+  return ledger.hasher.ofId(assetIndex, tokenIdOf(standard, blobScheme, hexOf(blobs, start, end)) ?? 0n);
 }
 
 /** Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt` and names what differs. */
 export async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
-  const { mode, batchNumber, vaultCount } = batch;
-  const vaults = await readBatchVaults(ledger, mode, batchNumber, vaultCount);
-  const contents = contentsOf(mode, batchNumber, vaults, (index) => ledger.assetAt(index));
-  const sealed = sealContents(mode, contents);
-  const [data, pageRoots] = await ledger.store.getMany([
+  const { mode, batchNumber } = batch;
+  const vaults = new VaultColumns();
+  for await (const chunk of chunkRecords(ledger, batch)) {
+    decodeIntoColumns(chunk, vaults, (vault) => tokenHash(ledger, vault));
+  }
+  requireCount(batch, vaults.count);
+  const sealed = sealColumns(batch, vaults, (index) => ledger.assetAt(index));
+  const [data, pageRoots, tokens] = await ledger.store.getMany([
     batchDataKey(mode, batchNumber),
     pageRootsKey(mode, batchNumber),
+    batchTokensKey(mode, batchNumber),
   ]);
+  const expectedTokens = encodeBatchTokens(tokensOf(vaults, ledger.standards));
   const wrong = [
     sealed.batchRoot !== batch.batchRoot && "root",
     sealed.dataHash !== batch.dataHash && "data hash",
-    (data === undefined || !equalBytes(data, sealed.data)) && "data",
-    (pageRoots === undefined || !equalBytes(pageRoots, sealed.tree.pageRoots())) && "page roots",
+    (data === undefined || !data.equals(sealed.data)) && "data",
+    (pageRoots === undefined || !pageRoots.equals(sealed.tree.pageRoots())) && "page roots",
+    (tokens === undefined || !tokens.equals(expectedTokens)) && "tokens",
   ].filter((name) => name !== false);
   if (wrong.length > 0) {
     throw new MintmarkError(

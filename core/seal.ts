@@ -52,7 +52,11 @@ export function sealContents(mode: Mode, contents: readonly VaultContent[]) {
 }
 
 /** {@link sealContents} straight from a batch's columns. */
-function sealColumns({ mode, batchNumber, vaults }: OpenBatch, assetAt: (assetIndex: number) => SealedAsset) {
+export function sealColumns(
+  { mode, batchNumber }: Pick<OpenBatch, "mode" | "batchNumber">,
+  vaults: VaultColumns,
+  assetAt: (assetIndex: number) => SealedAsset,
+) {
   const data = encodeBatchColumns(encoderColumns(vaults, assetAt), new ColumnRecords(vaults), SAVED[mode]);
   return sealed(data, columnLeaves(mode, batchNumber, vaults, assetAt));
 }
@@ -77,7 +81,7 @@ export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
 export function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord {
   const { mode, batchNumber } = closed;
   const { vaultCount } = closed;
-  const { data, tree, batchRoot, dataHash } = sealColumns(closed, (index) => ledger.assetAt(index));
+  const { data, tree, batchRoot, dataHash } = sealColumns(closed, closed.vaults, (index) => ledger.assetAt(index));
   const history = ledger.histories[mode];
   history.append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
   const stateRoot = bytesToHex(history.root());
@@ -98,7 +102,7 @@ export function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch): Batc
 }
 
 /** The ERC-721 tokens of a batch in slot order. */
-function tokensOf({ count, assetIndex, tokenHash }: VaultColumns, standards: readonly Standard[]): BatchTokens {
+export function tokensOf({ count, assetIndex, tokenHash }: VaultColumns, standards: readonly Standard[]): BatchTokens {
   const hashes = new Uint32Array(count);
   const slots = new Uint32Array(count);
   let found = 0;

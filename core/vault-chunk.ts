@@ -1,8 +1,9 @@
+import { highWord, lowWord } from "./amount-words.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { MintmarkError } from "./errors.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
 import type { Address, Hex } from "./model.ts";
-import type { VaultColumns } from "./vault-columns.ts";
+import type { NewVault, VaultColumns } from "./vault-columns.ts";
 
 /** Vaults of one stored record. */
 export const CHUNK_VAULTS = 64;
@@ -18,6 +19,9 @@ export interface StoredVault {
   readonly createdAt: number;
   updatedAt: number;
 }
+
+/** The hash of the token that a vault holds, 0 for what is not ERC-721. */
+export type TokenHashOf = (vault: NewVault) => number;
 
 const scratch = new ByteWriter(1 << 14);
 
@@ -121,4 +125,32 @@ export function decodeChunk(record: Uint8Array): StoredVault[] {
   });
   from.end();
   return vaults;
+}
+
+/** {@link decodeChunk} into the next slots of a batch's columns. Throws `store_corrupt`. */
+export function decodeIntoColumns(record: Uint8Array, vaults: VaultColumns, hashOf: TokenHashOf): void {
+  const from = new ByteReader(checkedRecord(record, "A record of vaults"), 1);
+  const base = from.u48();
+  const holders = Array.from({ length: from.u8() }, () => ({
+    applicationIndex: from.varint(),
+    userIndex: from.varint(),
+    owner: Uint8Array.from(from.bytes(20)),
+  }));
+  const vault = { assetIndex: 0, amountHigh: 0, amountLow: 0, blobs: record, start: 0, end: 0 };
+  for (let count = from.u8(); count > 0; count--) {
+    const holder = holders[from.u8()];
+    if (holder === undefined) throw new MintmarkError("store_corrupt");
+    vault.assetIndex = from.varint();
+    const amount = from.bigVarint();
+    vault.amountHigh = highWord(amount);
+    vault.amountLow = lowWord(amount);
+    const createdAt = base + from.varint();
+    const updatedAt = createdAt + from.varint();
+    const length = from.u8();
+    vault.start = from.position;
+    vault.end = vault.start + length;
+    from.bytes(length);
+    vaults.push(holder, vault, createdAt, updatedAt, hashOf(vault));
+  }
+  from.end();
 }

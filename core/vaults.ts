@@ -3,8 +3,7 @@ import { decodeRecord } from "./layout.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Mode, Status, Uuid, Vault, VaultId } from "./model.ts";
 import { type ActivityRecord, activityRecord, type BatchRecord } from "./records.ts";
-import { endOf } from "./store.ts";
-import { activityKey, chunkKey, chunksOf } from "./store-keys.ts";
+import { activityKey, chunkKey } from "./store-keys.ts";
 import { fastTokenIdOf } from "./token-id.ts";
 import { readUsers } from "./users.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "./vault.ts";
@@ -79,27 +78,6 @@ export async function readVaults(ledger: Ledger, places: readonly VaultPlace[]):
   });
 }
 
-/** All vaults of a batch in slot order. Throws `store_corrupt` unless there are exactly as many as its record says. */
-export async function readBatchVaults(
-  ledger: Pick<Ledger, "store">,
-  mode: Mode,
-  batchNumber: number,
-  vaultCount: number,
-): Promise<StoredVault[]> {
-  const prefix = chunksOf(mode, batchNumber);
-  const vaults: StoredVault[] = [];
-  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) })) {
-    for (const vault of decodeChunk(record)) vaults.push(vault);
-  }
-  if (vaults.length !== vaultCount) {
-    throw new MintmarkError(
-      "store_corrupt",
-      `${batchIdOf(mode, batchNumber)} has ${vaults.length} vaults, not ${vaultCount}.`,
-    );
-  }
-  return vaults;
-}
-
 /** The vaults of consecutive slots. */
 export async function readSlots(
   ledger: Ledger,
@@ -108,8 +86,17 @@ export async function readSlots(
   first: number,
   count: number,
 ): Promise<StoredVault[]> {
-  const places = Array.from({ length: count }, (_, i) => ({ mode, batchNumber, slot: first + i }));
-  return (await readVaults(ledger, places)).map(({ vault }) => vault);
+  const chunks = Math.ceil((first + count) / CHUNK_VAULTS);
+  const keys: Buffer[] = [];
+  for (let chunk = Math.floor(first / CHUNK_VAULTS); chunk < chunks; chunk++) {
+    keys.push(chunkKey(mode, batchNumber, chunk));
+  }
+  const skipped = first % CHUNK_VAULTS;
+  const vaults = (await ledger.store.getMany(keys))
+    .flatMap((record) => (record === undefined ? [] : decodeChunk(record)))
+    .slice(skipped, skipped + count);
+  if (vaults.length === count) return vaults;
+  throw new MintmarkError("store_corrupt", `Vaults of ${batchIdOf(mode, batchNumber)} are missing.`);
 }
 
 const UNTOUCHED: ActivityRecord = { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0 };
