@@ -76,6 +76,21 @@ describe("two vaults of one ERC-721 token", () => {
     await d.viem.assertions.revertWithCustomError(voidDuplicate(earlier, later), d.state, "VaultExhausted");
   });
 
+  it("an earlier vault that nobody could withdraw takes no token with it", async () => {
+    const honest = { batch: await commitRollup(d, [entry(d.assets.coin, victim, "", 1n)]), slot: 0 };
+    const hollow = [
+      entry(d.assets.card, thief, "7", 2n),
+      entry(d.assets.card, "0x0000000000000000000000000000000000000000", "7"),
+      entry(d.assets.card, thief, ""),
+    ];
+    for (const slot of hollow) {
+      const earlier = { batch: await commitValidium(d, [slot]), slot: 0 };
+      const later = { batch: await commitRollup(d, [entry(d.assets.card, victim, "7")]), slot: 0 };
+      await refuses(earlier, later);
+    }
+    expect(await d.state.read.withdrawn([idOf(honest), STANDARD.erc20])).toBe(0n);
+  });
+
   it("a vault is no duplicate of itself", async () => {
     const batch = await commitRollup(d, [entry(d.assets.card, victim, "7")]);
     await refuses({ batch, slot: 0 }, { batch, slot: 0 });

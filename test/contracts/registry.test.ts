@@ -120,9 +120,12 @@ describe("the asset registry", () => {
       d.state.address,
     ]);
     const item = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, d.config.admin, d.state.address]);
+    // Answers for IMintable alone, and is fungible by that.
+    const coin = await d.viem.deployContract("MintableERC20", ["", "", 1n, d.config.admin, d.state.address]);
     for (const [token, own] of [
       [card, "erc721"],
       [item, "erc1155"],
+      [coin, "erc20"],
     ] as const) {
       for (const standard of ["erc20", "erc721", "erc1155"] as const) {
         if (standard === own) continue;
