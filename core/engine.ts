@@ -1,5 +1,7 @@
-import { authenticate, issueKey, keyView, revokeKey } from "./api-keys.ts";
-import { applicationView, createApplication, suspendApplication } from "./applications.ts";
+import type { AssetFilter, Engine, EngineOptions, MintOptions, MintResult, PageOptions } from "./engine-types.ts";
+import { MintmarkError } from "./errors.ts";
+import { authenticate, issueKey, keyView, revokeKey } from "./ledger/api-keys.ts";
+import { applicationView, createApplication, suspendApplication } from "./ledger/applications.ts";
 import {
   addAsset,
   assetView,
@@ -8,7 +10,7 @@ import {
   markAssetRegistered,
   setEnabled,
   whitelistAsset,
-} from "./assets.ts";
+} from "./ledger/assets.ts";
 import {
   batchView,
   committedCount,
@@ -20,11 +22,9 @@ import {
   stateOver,
   vaultContent,
   vaultProof,
-} from "./batches.ts";
-import { Cursors } from "./cursor.ts";
-import type { AssetFilter, Engine, EngineOptions, MintOptions, MintResult, PageOptions } from "./engine-types.ts";
-import { MintmarkError } from "./errors.ts";
-import { EventHub } from "./events.ts";
+} from "./ledger/batches.ts";
+import { Cursors } from "./ledger/cursor.ts";
+import { EventHub } from "./ledger/events.ts";
 import {
   recordCommitted,
   recordEvents,
@@ -32,13 +32,27 @@ import {
   recordReorg,
   recordSubmitted,
   recordWithdrawn,
-} from "./l1-events.ts";
-import type { Ledger } from "./ledger.ts";
-import { readLimits } from "./limits.ts";
-import { type Idempotency, idempotencyKeyHash, type MintOutcome, MintTransition } from "./mint.ts";
-import { MintCheck } from "./mint-check.ts";
-import { columnsOf, type MintColumns, readMintColumns } from "./mint-columns.ts";
-import { acceptedResult, presentResult, replayedResult } from "./mint-results.ts";
+} from "./ledger/l1-events.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { readLimits } from "./ledger/limits.ts";
+import { type Idempotency, idempotencyKeyHash, type MintOutcome, MintTransition } from "./ledger/mint.ts";
+import { MintCheck } from "./ledger/mint-check.ts";
+import { columnsOf, type MintColumns, readMintColumns } from "./ledger/mint-columns.ts";
+import { acceptedResult, presentResult, replayedResult } from "./ledger/mint-results.ts";
+import { Issues, type MintRequest, readMintRequest } from "./ledger/request.ts";
+import { closeOpenBatch, sealBatch } from "./ledger/seal.ts";
+import { listTransactions, listVaults, readBalances, readTransaction } from "./ledger/transactions.ts";
+import { createUser, listUsers, readUser } from "./ledger/users.ts";
+import { requireAddress } from "./ledger/validate.ts";
+import { batchAt, placeOf, readVault, vaultViews } from "./ledger/vaults.ts";
+import {
+  pendingWithdrawals,
+  readWithdrawal,
+  recordWithdrawalAttempt,
+  recordWithdrawalFailed,
+  recordWithdrawalSubmitted,
+  requestWithdrawal,
+} from "./ledger/withdrawals.ts";
 import type {
   ApiKey,
   Application,
@@ -54,22 +68,8 @@ import type {
   VaultId,
 } from "./model.ts";
 import { MODES } from "./model.ts";
-import { canonicalSettlement, openLedger } from "./opening.ts";
-import { Issues, type MintRequest, readMintRequest } from "./request.ts";
-import { closeOpenBatch, sealBatch } from "./seal.ts";
-import { listTransactions, listVaults, readBalances, readTransaction } from "./transactions.ts";
-import { createUser, listUsers, readUser } from "./users.ts";
-import { requireAddress } from "./validate.ts";
-import { batchAt, placeOf, readVault, vaultViews } from "./vaults.ts";
-import { type VerifyOptions, verifyStore } from "./verify.ts";
-import {
-  pendingWithdrawals,
-  readWithdrawal,
-  recordWithdrawalAttempt,
-  recordWithdrawalFailed,
-  recordWithdrawalSubmitted,
-  requestWithdrawal,
-} from "./withdrawals.ts";
+import { canonicalSettlement, openLedger } from "./store/opening.ts";
+import { type VerifyOptions, verifyStore } from "./verify/verify.ts";
 
 export type * from "./engine-types.ts";
 

@@ -1,9 +1,9 @@
 import { recoverTypedDataAddress } from "viem";
-import { compactSignature, encodeAttestation, type MemberSignature } from "../attestation.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import type { Committee, L1Reader, SealedBatch } from "../ports.ts";
-import { validiumBatchTypedData } from "../typed-data.ts";
+import { compactSignature, encodeAttestation, type MemberSignature } from "../protocol/attestation.ts";
+import { validiumBatchTypedData } from "../protocol/typed-data.ts";
 
 /** A way to ask one member: in this process, or a client of its service. */
 export interface MemberClient {

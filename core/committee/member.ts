@@ -1,16 +1,16 @@
 import type { LocalAccount } from "viem";
-import { BatchDataError } from "../batch-data.ts";
-import { decodeBatchData, placeVaults } from "../batch-decoder.ts";
-import { BatchTree } from "../batch-tree.ts";
-import { tokenIdOf } from "../blob.ts";
 import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
-import { keccak256 } from "../hash.ts";
-import { bytesToHex } from "../hex.ts";
 import type { Address, BlobScheme, Hash, Hex, Standard } from "../model.ts";
 import type { L1Reader, SealedBatch, VaultContent } from "../ports.ts";
-import { validiumBatchTypedData } from "../typed-data.ts";
-import { vaultLeaves } from "../vault.ts";
+import { BatchDataError } from "../protocol/batch-data.ts";
+import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
+import { BatchTree } from "../protocol/batch-tree.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { keccak256 } from "../protocol/hash.ts";
+import { bytesToHex } from "../protocol/hex.ts";
+import { validiumBatchTypedData } from "../protocol/typed-data.ts";
+import { vaultLeaves } from "../protocol/vault.ts";
 import { CommitteeRefusal } from "./refusal.ts";
 
 export interface MemberOptions {

@@ -1,8 +1,8 @@
-import { BatchTree } from "../../core/batch-tree.ts";
-import { stateLeaf } from "../../core/commitment.ts";
-import { bytesToHex, hashAt, hexToBytes } from "../../core/hex.ts";
-import { buildLevels, pathHolds, siblingsIn } from "../../core/merkle.ts";
-import { StateHistory, StateTree } from "../../core/state-tree.ts";
+import { BatchTree } from "../../core/protocol/batch-tree.ts";
+import { stateLeaf } from "../../core/protocol/commitment.ts";
+import { bytesToHex, hashAt, hexToBytes } from "../../core/protocol/hex.ts";
+import { buildLevels, pathHolds, siblingsIn } from "../../core/protocol/merkle.ts";
+import { StateHistory, StateTree } from "../../core/protocol/state-tree.ts";
 import { BATCH, check, HEIGHT, LEAVES, leafBytes, leafList, PREFILLED, type TreeSubject } from "./tree-subjects.ts";
 
 /** This project's trees as the engine uses them: a tree a batch, its root in a leaf of the state tree. */

@@ -18,8 +18,8 @@ import { IMT } from "@zk-kit/imt";
 import { LeanIMT } from "@zk-kit/lean-imt";
 import { type Element, MerkleTree as FixedMerkleTree } from "fixed-merkle-tree";
 import { MerkleTree as MerkleTreeJs } from "merkletreejs";
-import { keccak256 } from "../../core/hash.ts";
-import { hashNode } from "../../core/merkle.ts";
+import { keccak256 } from "../../core/protocol/hash.ts";
+import { hashNode } from "../../core/protocol/merkle.ts";
 import {
   at,
   BATCH,

@@ -1,5 +1,5 @@
 import type { Hex } from "viem";
-import { withdrawalTypedData } from "../../core/typed-data.ts";
+import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { USERS } from "../sandbox/accounts.ts";
 import type { SandboxDescription } from "../sandbox/sandbox.ts";
 import { type ChainReader, chainReader } from "./chain.ts";

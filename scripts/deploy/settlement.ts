@@ -1,5 +1,5 @@
 import type { Address, Hex } from "viem";
-import { committeeHash } from "../../core/attestation.ts";
+import { committeeHash } from "../../core/protocol/attestation.ts";
 import { isCodeOf, readArtifact } from "./artifact.ts";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
 import type { SettlementRecord } from "./record.ts";

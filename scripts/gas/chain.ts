@@ -1,8 +1,8 @@
 import { network } from "hardhat";
 import { type Address, type Hex, keccak256, maxUint256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { assetType } from "../../core/asset.ts";
 import type { Hash, Standard } from "../../core/model.ts";
+import { assetType } from "../../core/protocol/asset.ts";
 
 export const CHAIN_ID = 31_337n;
 const STANDARD = { erc20: 1, erc721: 2, erc1155: 3 } as const;

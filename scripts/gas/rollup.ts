@@ -1,6 +1,6 @@
 import { type Address, bytesToHex, toHex } from "viem";
-import type { VaultEntry } from "../../core/batch-data.ts";
-import { encodeBatchData } from "../../core/batch-encoder.ts";
+import type { VaultEntry } from "../../core/protocol/batch-data.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { type Measurement, measurement, type Section } from "./measurement.ts";
 

@@ -1,6 +1,6 @@
 import { keccak256, toHex } from "viem";
-import { compactSignature, encodeAttestation } from "../../core/attestation.ts";
-import { validiumBatchTypedData } from "../../core/typed-data.ts";
+import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { type GasChain, openGasChain } from "./chain.ts";
 import { measurement, type Section } from "./measurement.ts";
 

@@ -1,7 +1,7 @@
 import { type Address, encodeFunctionData, getAddress, type Hex, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
-import { withdrawalDigest } from "../../core/typed-data.ts";
+import { withdrawalDigest } from "../../core/protocol/typed-data.ts";
 import { type CommittedBatch, commitRollup, entry } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, MATURITY, openChain } from "./fixture/deployment.ts";
 import { compacted, messageOf, NEVER, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";

@@ -1,6 +1,6 @@
 import { getAddress, zeroAddress, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { committeeHash } from "../../core/attestation.ts";
+import { committeeHash } from "../../core/protocol/attestation.ts";
 import { commitRollup, commitValidium, entry } from "./fixture/batches.ts";
 import { attest, changeCommittee } from "./fixture/committee.ts";
 import { ascendingAccounts, CHANGE_DELAY, type Deployment, openChain } from "./fixture/deployment.ts";

@@ -1,10 +1,10 @@
 import { bytesToHex, encodeFunctionData, type Hex, keccak256, zeroAddress, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { VaultEntry } from "../../core/batch-data.ts";
-import { encodeBatchData } from "../../core/batch-encoder.ts";
-import { batchHeaderHash, stateCommitment, stateLeaf } from "../../core/commitment.ts";
-import { hexToBytes } from "../../core/hex.ts";
-import { StateTree } from "../../core/state-tree.ts";
+import type { VaultEntry } from "../../core/protocol/batch-data.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { batchHeaderHash, stateCommitment, stateLeaf } from "../../core/protocol/commitment.ts";
+import { hexToBytes } from "../../core/protocol/hex.ts";
+import { StateTree } from "../../core/protocol/state-tree.ts";
 import { commitRollup, committedEvent, commitValidium, entry } from "./fixture/batches.ts";
 import { type Deployment, MODE, openChain } from "./fixture/deployment.ts";
 

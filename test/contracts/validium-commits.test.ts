@@ -1,8 +1,8 @@
 import { concat, encodeFunctionData, type Hex, keccak256, slice, toHex, zeroAddress, zeroHash } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
-import { committeeHash } from "../../core/attestation.ts";
-import { type ValidiumBatchMessage, validiumBatchDigest } from "../../core/typed-data.ts";
+import { committeeHash } from "../../core/protocol/attestation.ts";
+import { type ValidiumBatchMessage, validiumBatchDigest } from "../../core/protocol/typed-data.ts";
 import { committedEvent } from "./fixture/batches.ts";
 import { attest, changeCommittee, signBatch } from "./fixture/committee.ts";
 import {

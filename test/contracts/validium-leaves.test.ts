@@ -1,7 +1,7 @@
 import { type Hex, toHex } from "viem";
 import { beforeEach, describe, it } from "vitest";
-import type { VaultEntry } from "../../core/batch-data.ts";
 import { MAX_AMOUNT } from "../../core/model.ts";
+import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { commitValidium, entry } from "./fixture/batches.ts";
 import { assetOf, type Deployment, MATURITY, openChain } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";

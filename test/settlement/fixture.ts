@@ -13,8 +13,8 @@ import {
   type VaultId,
 } from "../../core/index.ts";
 import { connectL1, type FeeOptions } from "../../core/l1/connect.ts";
+import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
-import { withdrawalTypedData } from "../../core/typed-data.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeBatchColumns, encodeBatchData } from "../../../core/batch-encoder.ts";
 import type { Address, Hash, Hex } from "../../../core/index.ts";
 import { MODES } from "../../../core/index.ts";
-import { contentsOf } from "../../../core/seal.ts";
-import { ColumnRecords, columnLeaves, encoderColumns } from "../../../core/seal-columns.ts";
-import { vaultLeaves } from "../../../core/vault.ts";
-import { encodeChunk, encodeColumns, type StoredVault } from "../../../core/vault-chunk.ts";
-import { VaultColumns } from "../../../core/vault-columns.ts";
+import { contentsOf } from "../../../core/ledger/seal.ts";
+import { ColumnRecords, columnLeaves, encoderColumns } from "../../../core/ledger/seal-columns.ts";
+import { VaultColumns } from "../../../core/ledger/vault-columns.ts";
+import { encodeBatchColumns, encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
+import { vaultLeaves } from "../../../core/protocol/vault.ts";
+import { encodeChunk, encodeColumns, type StoredVault } from "../../../core/store/vault-chunk.ts";
 
 const ASSETS = [1, 2, 3].map((n) => ({
   chainId: BigInt(n === 3 ? 1 : 31_337),

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { describe, expect, it } from "vitest";
 import type { Engine, Hex, L1Event, Mode, VaultId } from "../../../core/index.ts";
-import { withdrawalTypedData } from "../../../core/typed-data.ts";
+import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 
 /** The event that L1 emits for a sealed batch. */
@@ -275,7 +275,7 @@ describe("a withdrawal", () => {
 });
 
 async function digestOf({ engine }: Fixture, withdrawal: Parameters<typeof withdrawalTypedData>[1]) {
-  const { withdrawalDigest } = await import("../../../core/typed-data.ts");
+  const { withdrawalDigest } = await import("../../../core/protocol/typed-data.ts");
   const { vaultId, withdrawnBefore, quantity, recipient, deadline } = withdrawal;
   return withdrawalDigest(engine.settlement, { vaultId, withdrawnBefore, quantity, recipient, deadline });
 }

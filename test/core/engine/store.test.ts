@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../../core/index.ts";
-import { PREFIX } from "../../../core/store-keys.ts";
+import { PREFIX } from "../../../core/store/store-keys.ts";
 import { fixture, memory, mintOf, newTenant, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;

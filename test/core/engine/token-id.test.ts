@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { tokenIdOf } from "../../../core/blob.ts";
 import type { Hex } from "../../../core/index.ts";
-import { fastTokenIdOf } from "../../../core/token-id.ts";
+import { fastTokenIdOf } from "../../../core/ledger/token-id.ts";
+import { tokenIdOf } from "../../../core/protocol/blob.ts";
 import { blobOf } from "./fixture.ts";
 
 describe("the fast token id", () => {

@@ -1,4 +1,4 @@
-import type { VaultEntry } from "../../../core/batch-data.ts";
+import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
 
 /** Batch data by the grammar of docs/protocol.md 4, on hex text; shares nothing with the core's codec. */
 

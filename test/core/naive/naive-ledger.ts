@@ -1,7 +1,7 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
-import { encodeBatchData } from "../../../core/batch-encoder.ts";
 import type { Hash, Hex, Mode } from "../../../core/model.ts";
+import { encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
 import { naiveNode, naiveRoot } from "./naive-tree.ts";
 import { naiveLeaf, naiveStateLeaf } from "./naive-vault.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import type { VaultEntry } from "../../../core/batch-data.ts";
-import { bytesToHex } from "../../../core/hex.ts";
 import { type Hex, MAX_AMOUNT } from "../../../core/model.ts";
+import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
+import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { decimalBlob } from "../naive/naive-vault.ts";
 
 export const anyHash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(bytesToHex);

@@ -1,7 +1,7 @@
 import { toFunctionSelector } from "viem";
 import { describe, expect, it } from "vitest";
-import { assetType, MAX_QUANTUM, mintableAssetId } from "../../../core/asset.ts";
 import type { Address, Hash, Hex, Standard } from "../../../core/model.ts";
+import { assetType, MAX_QUANTUM, mintableAssetId } from "../../../core/protocol/asset.ts";
 import { readVectors } from "./vector-file.ts";
 
 interface StarkExVector {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type Hex, MAX_AMOUNT, type Mode, type Standard } from "../../../core/model.ts";
 import {
   ASSET_ENTRY_BYTES,
   amountWidth,
@@ -8,13 +9,12 @@ import {
   BatchDataError,
   type VaultEntry,
   vaultBytesBound,
-} from "../../../core/batch-data.ts";
-import { decodeBatchData, placeVaults } from "../../../core/batch-decoder.ts";
-import { encodeBatchData } from "../../../core/batch-encoder.ts";
-import { BatchTree } from "../../../core/batch-tree.ts";
-import { bytesToHex, hexToBytes } from "../../../core/hex.ts";
-import { type Hex, MAX_AMOUNT, type Mode, type Standard } from "../../../core/model.ts";
-import { vaultLeaves } from "../../../core/vault.ts";
+} from "../../../core/protocol/batch-data.ts";
+import { decodeBatchData, placeVaults } from "../../../core/protocol/batch-decoder.ts";
+import { encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
+import { BatchTree } from "../../../core/protocol/batch-tree.ts";
+import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
+import { vaultLeaves } from "../../../core/protocol/vault.ts";
 import { naiveDecode, naiveEncode } from "../naive/naive-batch-data.ts";
 import { decimalBlob } from "../naive/naive-vault.ts";
 import { anySlots } from "./arbitrary.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { keccak256 } from "viem";
 import { describe, expect, it } from "vitest";
-import { canonicalBlob, tokenIdOf } from "../../../core/blob.ts";
-import { bytesToHex } from "../../../core/hex.ts";
+import { canonicalBlob, tokenIdOf } from "../../../core/protocol/blob.ts";
+import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { textBlob } from "./arbitrary.ts";
 import type { AsJson } from "./vector-file.ts";
 import { readVectors } from "./vector-file.ts";

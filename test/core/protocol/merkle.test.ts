@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BatchTree, PagedBatchTree } from "../../../core/batch-tree.ts";
-import { bytesToHex, hashAt, hexToBytes, packHashes, unpackHashes } from "../../../core/hex.ts";
-import { pathHolds, treeHeight, zeroRoot } from "../../../core/merkle.ts";
 import type { Hash } from "../../../core/model.ts";
-import { multiproofHolds, multiproofSiblings } from "../../../core/multiproof.ts";
+import { BatchTree, PagedBatchTree } from "../../../core/protocol/batch-tree.ts";
+import { bytesToHex, hashAt, hexToBytes, packHashes, unpackHashes } from "../../../core/protocol/hex.ts";
+import { pathHolds, treeHeight, zeroRoot } from "../../../core/protocol/merkle.ts";
+import { multiproofHolds, multiproofSiblings } from "../../../core/protocol/multiproof.ts";
 import { naiveHeight, naiveMultiproof, naiveRoot, naiveSiblings, naiveZero } from "../naive/naive-tree.ts";
 import { anyLeaves } from "./arbitrary.ts";
 import { type AsJson, readVectors } from "./vector-file.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { decodeBatchData, placeVaults } from "../../../core/batch-decoder.ts";
-import { BatchTree } from "../../../core/batch-tree.ts";
-import { batchHeaderHash, stateLeaf } from "../../../core/commitment.ts";
-import { bytesToHex, hexToBytes } from "../../../core/hex.ts";
 import type { Hash, Mode } from "../../../core/model.ts";
 import type { VaultContent } from "../../../core/ports.ts";
+import { decodeBatchData, placeVaults } from "../../../core/protocol/batch-decoder.ts";
+import { BatchTree } from "../../../core/protocol/batch-tree.ts";
+import { batchHeaderHash, stateLeaf } from "../../../core/protocol/commitment.ts";
+import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 import {
   proveVault,
   proveVaults,
@@ -13,8 +13,8 @@ import {
   verifyVaultInState,
   verifyVaultMultiproof,
   verifyVaultProof,
-} from "../../../core/proof.ts";
-import { vaultLeaves } from "../../../core/vault.ts";
+} from "../../../core/protocol/proof.ts";
+import { vaultLeaves } from "../../../core/protocol/vault.ts";
 import { type AsJson, readVectors } from "./vector-file.ts";
 import { derivedHash, SETTLEMENT } from "./vectors/derive.ts";
 import type { vaultProofVectors } from "./vectors/vault-proofs.ts";

@@ -1,14 +1,14 @@
 import { compactSignatureToSignature, concat, type Hex, hashStruct, keccak256, recoverAddress } from "viem";
 import { describe, expect, it } from "vitest";
+import type { Hash } from "../../../core/model.ts";
 import {
   type Attestation,
   committeeHash,
   compactSignature,
   decodeAttestation,
   encodeAttestation,
-} from "../../../core/attestation.ts";
-import type { Hash } from "../../../core/model.ts";
-import { validiumBatchDigest, withdrawalDigest } from "../../../core/typed-data.ts";
+} from "../../../core/protocol/attestation.ts";
+import { validiumBatchDigest, withdrawalDigest } from "../../../core/protocol/typed-data.ts";
 import { type AsJson, readVectors } from "./vector-file.ts";
 import { SETTLEMENT } from "./vectors/derive.ts";
 import type { attestationVectors, typedDataVectors } from "./vectors/signatures.ts";

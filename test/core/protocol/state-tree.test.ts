@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { batchHeaderHash, stateCommitment, stateLeaf } from "../../../core/commitment.ts";
+import type { Hash } from "../../../core/model.ts";
+import { batchHeaderHash, stateCommitment, stateLeaf } from "../../../core/protocol/commitment.ts";
 import {
   type ConsistencyProof,
   proveBatch,
@@ -8,10 +9,9 @@ import {
   verifyBatchProof,
   verifyConsistency,
   verifyStateConsistency,
-} from "../../../core/consistency.ts";
-import { bytesToHex, hexToBytes, packHashes, unpackHashes } from "../../../core/hex.ts";
-import type { Hash } from "../../../core/model.ts";
-import { StateHistory, StateTree } from "../../../core/state-tree.ts";
+} from "../../../core/protocol/consistency.ts";
+import { bytesToHex, hexToBytes, packHashes, unpackHashes } from "../../../core/protocol/hex.ts";
+import { StateHistory, StateTree } from "../../../core/protocol/state-tree.ts";
 import { naiveRoot, naiveSiblings } from "../naive/naive-tree.ts";
 import { naiveStateLeaf } from "../naive/naive-vault.ts";
 import { anyHash } from "./arbitrary.ts";

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { placeVaults } from "../../../core/batch-decoder.ts";
-import { bytesToHex, unpackHashes } from "../../../core/hex.ts";
 import { MAX_AMOUNT, MODES, type Mode } from "../../../core/model.ts";
 import type { VaultContent } from "../../../core/ports.ts";
-import { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "../../../core/vault.ts";
+import { placeVaults } from "../../../core/protocol/batch-decoder.ts";
+import { bytesToHex, unpackHashes } from "../../../core/protocol/hex.ts";
+import { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "../../../core/protocol/vault.ts";
 import { naiveLeaf } from "../naive/naive-vault.ts";
 import { anySlots } from "./arbitrary.ts";
 import { type AsJson, readVectors } from "./vector-file.ts";

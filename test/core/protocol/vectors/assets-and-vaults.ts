@@ -1,9 +1,9 @@
-import { mintableAssetId } from "../../../../core/asset.ts";
-import { canonicalBlob, tokenIdOf } from "../../../../core/blob.ts";
-import { bytesToHex } from "../../../../core/hex.ts";
 import { type BlobScheme, type Hex, MAX_AMOUNT, type Standard } from "../../../../core/model.ts";
 import type { VaultContent } from "../../../../core/ports.ts";
-import { packVaultId, unpackVaultId, vaultLeaf, writeLeafPreimage } from "../../../../core/vault.ts";
+import { mintableAssetId } from "../../../../core/protocol/asset.ts";
+import { canonicalBlob, tokenIdOf } from "../../../../core/protocol/blob.ts";
+import { bytesToHex } from "../../../../core/protocol/hex.ts";
+import { packVaultId, unpackVaultId, vaultLeaf, writeLeafPreimage } from "../../../../core/protocol/vault.ts";
 import { ASSETS, derivedAddress, text } from "./derive.ts";
 
 /** Asset types and mintable asset ids of the assets that the other vectors use. */

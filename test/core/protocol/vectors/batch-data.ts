@@ -1,11 +1,11 @@
-import type { BatchDataReason, VaultEntry } from "../../../../core/batch-data.ts";
-import { decodeBatchData, placeVaults } from "../../../../core/batch-decoder.ts";
-import { encodeBatchData } from "../../../../core/batch-encoder.ts";
-import { BatchTree } from "../../../../core/batch-tree.ts";
-import { keccak256 } from "../../../../core/hash.ts";
-import { bytesToHex, hexToBytes } from "../../../../core/hex.ts";
 import { type Address, type Hex, MAX_AMOUNT } from "../../../../core/model.ts";
-import { vaultLeaves } from "../../../../core/vault.ts";
+import type { BatchDataReason, VaultEntry } from "../../../../core/protocol/batch-data.ts";
+import { decodeBatchData, placeVaults } from "../../../../core/protocol/batch-decoder.ts";
+import { encodeBatchData } from "../../../../core/protocol/batch-encoder.ts";
+import { BatchTree } from "../../../../core/protocol/batch-tree.ts";
+import { keccak256 } from "../../../../core/protocol/hash.ts";
+import { bytesToHex, hexToBytes } from "../../../../core/protocol/hex.ts";
+import { vaultLeaves } from "../../../../core/protocol/vault.ts";
 import { ASSETS, derivedAddress, text, type VectorAsset } from "./derive.ts";
 
 const { coin, card, item, farCard } = ASSETS;

@@ -1,7 +1,7 @@
-import { BatchTree } from "../../../../core/batch-tree.ts";
-import { bytesToHex, unpackHashes } from "../../../../core/hex.ts";
-import { zeroRoot } from "../../../../core/merkle.ts";
-import { multiproofSiblings } from "../../../../core/multiproof.ts";
+import { BatchTree } from "../../../../core/protocol/batch-tree.ts";
+import { bytesToHex, unpackHashes } from "../../../../core/protocol/hex.ts";
+import { zeroRoot } from "../../../../core/protocol/merkle.ts";
+import { multiproofSiblings } from "../../../../core/protocol/multiproof.ts";
 import { derivedBytes } from "./derive.ts";
 
 const COUNTS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 33, 64, 65];

@@ -1,8 +1,8 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
-import { assetType } from "../../../../core/asset.ts";
-import { bytesToHex } from "../../../../core/hex.ts";
 import type { Address, Hash, Hex, Standard } from "../../../../core/model.ts";
 import type { Settlement } from "../../../../core/ports.ts";
+import { assetType } from "../../../../core/protocol/asset.ts";
+import { bytesToHex } from "../../../../core/protocol/hex.ts";
 
 /** Made-up content of the vectors: everything follows from a label by hashing, so that each run makes the same files. */
 

@@ -1,13 +1,18 @@
 import { privateKeyToAccount } from "viem/accounts";
-import { type Attestation, committeeHash, compactSignature, encodeAttestation } from "../../../../core/attestation.ts";
 import { type Hash, type Hex, MAX_AMOUNT } from "../../../../core/model.ts";
+import {
+  type Attestation,
+  committeeHash,
+  compactSignature,
+  encodeAttestation,
+} from "../../../../core/protocol/attestation.ts";
 import {
   typedDataDomain,
   validiumBatchDigest,
   validiumBatchTypedData,
   withdrawalDigest,
-} from "../../../../core/typed-data.ts";
-import { packVaultId } from "../../../../core/vault.ts";
+} from "../../../../core/protocol/typed-data.ts";
+import { packVaultId } from "../../../../core/protocol/vault.ts";
 import { derivedAddress, derivedHash, SETTLEMENT } from "./derive.ts";
 
 const EPOCH = 3n;

@@ -1,8 +1,8 @@
-import { batchHeaderHash, stateCommitment, stateLeaf } from "../../../../core/commitment.ts";
-import { type ConsistencyProof, proveBatch, proveConsistency } from "../../../../core/consistency.ts";
-import { bytesToHex, hexToBytes } from "../../../../core/hex.ts";
 import type { Hash } from "../../../../core/model.ts";
-import { StateHistory, StateTree } from "../../../../core/state-tree.ts";
+import { batchHeaderHash, stateCommitment, stateLeaf } from "../../../../core/protocol/commitment.ts";
+import { type ConsistencyProof, proveBatch, proveConsistency } from "../../../../core/protocol/consistency.ts";
+import { bytesToHex, hexToBytes } from "../../../../core/protocol/hex.ts";
+import { StateHistory, StateTree } from "../../../../core/protocol/state-tree.ts";
 import { derivedHash, SETTLEMENT } from "./derive.ts";
 
 const LEAVES = 19;

@@ -1,15 +1,15 @@
-import type { VaultEntry } from "../../../../core/batch-data.ts";
-import { placeVaults } from "../../../../core/batch-decoder.ts";
-import { encodeBatchData } from "../../../../core/batch-encoder.ts";
-import { BatchTree } from "../../../../core/batch-tree.ts";
-import { batchHeaderHash, stateCommitment, stateLeaf } from "../../../../core/commitment.ts";
-import { keccak256 } from "../../../../core/hash.ts";
-import { bytesToHex, hexToBytes, unpackHashes } from "../../../../core/hex.ts";
 import type { Hash } from "../../../../core/model.ts";
 import type { VaultContent } from "../../../../core/ports.ts";
-import { proveVault, proveVaults, type VaultProof } from "../../../../core/proof.ts";
-import { StateHistory } from "../../../../core/state-tree.ts";
-import { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "../../../../core/vault.ts";
+import type { VaultEntry } from "../../../../core/protocol/batch-data.ts";
+import { placeVaults } from "../../../../core/protocol/batch-decoder.ts";
+import { encodeBatchData } from "../../../../core/protocol/batch-encoder.ts";
+import { BatchTree } from "../../../../core/protocol/batch-tree.ts";
+import { batchHeaderHash, stateCommitment, stateLeaf } from "../../../../core/protocol/commitment.ts";
+import { keccak256 } from "../../../../core/protocol/hash.ts";
+import { bytesToHex, hexToBytes, unpackHashes } from "../../../../core/protocol/hex.ts";
+import { proveVault, proveVaults, type VaultProof } from "../../../../core/protocol/proof.ts";
+import { StateHistory } from "../../../../core/protocol/state-tree.ts";
+import { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "../../../../core/protocol/vault.ts";
 import { ASSETS, derivedAddress, derivedHash, SETTLEMENT, text } from "./derive.ts";
 
 const { coin, card, item } = ASSETS;

@@ -1,0 +1,4 @@
+/** The settlement chain over viem: what reads it, and what commits and withdraws. */
+
+export { stateCommitmentAbi } from "./abi.ts";
+export { connectL1, type FeeOptions, type Finality, type L1Options, type L1WriteOptions, readL1 } from "./connect.ts";

@@ -1,0 +1,141 @@
+import type { BatchFilter, EngineState, VaultProof } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import { type Batch, MODES, type Mode, type Page, type VaultId } from "../model.ts";
+import type { BatchHeader, SealedBatch, VaultContent } from "../ports.ts";
+import { PagedBatchTree } from "../protocol/batch-tree.ts";
+import { stateCommitment } from "../protocol/commitment.ts";
+import { bytesToHex, hashAt, unpackHashes } from "../protocol/hex.ts";
+import { vaultLeaves } from "../protocol/vault.ts";
+import type { BatchRecord } from "../store/records.ts";
+import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
+import { type Cursors, pageLimit, scopeOf } from "./cursor.ts";
+import { type Ledger, openBatchRecord } from "./ledger.ts";
+import { contentOf, contentsOf } from "./seal.ts";
+import { batchAt, batchIdOf, placeOf, readSlots, readVault } from "./vaults.ts";
+
+export function batchView(record: BatchRecord): Batch {
+  const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, ...facts } = record;
+  return {
+    ...facts,
+    batchId: batchIdOf(record.mode, record.batchNumber),
+    timestamps: {
+      open: openedAt,
+      ...(sealedAt !== null && { sealed: sealedAt }),
+      ...(submittedAt !== null && { submitted: submittedAt }),
+      ...(settledAt !== null && { settled: settledAt }),
+      ...(finalizedAt !== null && { finalized: finalizedAt }),
+    },
+  };
+}
+
+/** A batch as readers see it, the open one included even before its first mint. Throws `batch_not_found`. */
+export function findBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
+  const batch = ledger.batches[mode].get(batchNumber);
+  if (batch === undefined) throw new MintmarkError("batch_not_found");
+  return batch;
+}
+
+/** The number of batches of a mode that are sealed, as readers see it. */
+export function sealedCount(ledger: Ledger, mode: Mode): number {
+  const batches = ledger.batches[mode];
+  // The newest known batch is either the open one or, between a seal and the next mint, sealed too.
+  const last = batches.count - 1;
+  return batches.get(last)?.status === "open" ? last : last + 1;
+}
+
+/** The mode's batch that takes mints; with nothing in it before the first one. */
+export function openBatch(ledger: Ledger, mode: Mode): Batch {
+  const number = sealedCount(ledger, mode);
+  const known = ledger.batches[mode].get(number);
+  if (known !== undefined) return batchView(known);
+  const openedAt = number === 0 ? ledger.durableHead.time : (ledger.batches[mode].get(number - 1)?.sealedAt ?? 0);
+  const empty = { mode, batchNumber: number, vaultCount: 0, mintCount: 0, since: openedAt };
+  return batchView(openBatchRecord(empty));
+}
+
+/** Newest first: by number of one mode, or both modes' by the time they were opened. */
+export function listBatches(ledger: Ledger, cursors: Cursors, filter: BatchFilter): Page<Batch> {
+  const limit = pageLimit(filter.limit);
+  const scope = scopeOf("batches", "", filter);
+  const modes = filter.mode === undefined ? MODES : [filter.mode];
+  const all = modes
+    .flatMap((mode) => [...ledger.batches[mode].values()])
+    .map((batch) => ({ batch, at: positionOf(batch) }));
+  all.sort((a, b) => b.at - a.at);
+  const before = cursors.read(filter.cursor, scope);
+  const rest = before === null ? all : all.filter(({ at }) => at < before);
+  const page = rest.slice(0, limit);
+  const last = page.at(-1);
+  const hasMore = rest.length > limit;
+  const nextCursor = hasMore && last ? cursors.issue(last.at, scope) : null;
+  return { data: page.map(({ batch }) => batchView(batch)), nextCursor, hasMore, limit };
+}
+
+/** Orders batches of both modes: number first, then mode, so that a batch keeps its position for ever. */
+function positionOf({ mode, batchNumber }: BatchRecord): number {
+  return 2 * batchNumber + MODES.indexOf(mode);
+}
+
+export async function sealedBatch(ledger: Ledger, mode: Mode, batchNumber: number): Promise<SealedBatch> {
+  const { batchRoot, dataHash, vaultCount } = findBatch(ledger, mode, batchNumber);
+  if (batchRoot === null || dataHash === null) throw new MintmarkError("proof_not_ready", "The batch is still open.");
+  const data = await ledger.store.get(batchDataKey(mode, batchNumber));
+  if (data === undefined) throw corrupt(mode, batchNumber, "data");
+  return { mode, batchNumber, vaultCount, batchRoot, dataHash, data };
+}
+
+export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<VaultContent> {
+  const place = placeOf(vaultId);
+  const vault = await readVault(ledger, place);
+  return contentOf(place, vault, ledger.assetAt(vault.assetIndex));
+}
+
+/** Proves a vault from the records of its page and the roots of the others. Throws `vault_not_found`, `proof_not_ready`. */
+export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<VaultProof> {
+  const place = placeOf(vaultId);
+  const { mode, batchNumber, slot } = place;
+  const batch = batchAt(ledger, place);
+  const { batchRoot, vaultCount } = batch;
+  if (batchRoot === null) throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
+  const pageRoots = await ledger.store.get(pageRootsKey(mode, batchNumber));
+  if (pageRoots === undefined) throw corrupt(mode, batchNumber, "page roots");
+  const tree = new PagedBatchTree(vaultCount, pageRoots);
+  if (bytesToHex(tree.root) !== batchRoot) throw corrupt(mode, batchNumber, "page roots");
+  const { firstSlot, leafCount } = tree.pageOf(slot);
+  const vaults = await readSlots(ledger, mode, batchNumber, firstSlot, leafCount);
+  const contents = contentsOf(mode, batchNumber, vaults, (index) => ledger.assetAt(index), firstSlot);
+  const leaves = vaultLeaves(contents);
+  const vault = contents[slot - firstSlot];
+  if (vault === undefined) throw corrupt(mode, batchNumber, "vaults");
+  // The tree checks the path against its root before it hands it out.
+  const siblings = unpackHashes(tree.siblings(slot, leaves));
+  const leaf = bytesToHex(hashAt(leaves, slot - firstSlot));
+  return { vault, vaultCount, batchRoot, leaf, siblings, header: headerOf(batch) };
+}
+
+/** What L1 keeps of a committed batch; null before. */
+export function headerOf({ batchRoot, vaultCount, committedAt, l1Sequence }: BatchRecord): BatchHeader | null {
+  if (batchRoot === null || committedAt === null || l1Sequence === null) return null;
+  return { batchRoot, vaultCount, committedAt, sequence: l1Sequence };
+}
+
+/** The state over the first batches of each mode. */
+export function stateOver(ledger: Ledger, countValidium: number, countRollup: number): EngineState {
+  const rootValidium = bytesToHex(ledger.histories.validium.root(countValidium));
+  const rootRollup = bytesToHex(ledger.histories["zk-rollup"].root(countRollup));
+  const roots = { countValidium, countRollup, rootValidium, rootRollup };
+  return { ...roots, commitment: stateCommitment(ledger.settlement, roots) };
+}
+
+/** The number of a mode's batches that L1 has committed: they are the first ones. */
+export function committedCount(ledger: Ledger, mode: Mode): number {
+  let count = 0;
+  for (const { status } of ledger.batches[mode].values()) {
+    if (status === "settled" || status === "finalized") count++;
+  }
+  return count;
+}
+
+function corrupt(mode: Mode, batchNumber: number, what: string): MintmarkError {
+  return new MintmarkError("store_corrupt", `The ${what} of ${batchIdOf(mode, batchNumber)} are missing or damaged.`);
+}

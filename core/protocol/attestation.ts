@@ -1,0 +1,137 @@
+import { MintmarkError } from "../errors.ts";
+import type { Address, Hash, Hex } from "../model.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
+import { keccak256 } from "./hash.ts";
+import { bytesToHex, hexToBytes, writeHex } from "./hex.ts";
+
+const COMMITTEE_PREFIX = 0x05;
+const SIGNATURE_BYTES = 65;
+/** Half of secp256k1's order: a signature's s is at most this, so that each has one form. */
+const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+const Y_PARITY_BIT = 1n << 255n;
+
+/** A data availability committee as L1 knows it. */
+export interface CommitteeMembers {
+  /** Signatures a batch needs, 1 to the number of members. */
+  readonly threshold: number;
+  /** 1 to 255, strictly ascending. */
+  readonly members: readonly Address[];
+}
+
+/** One member's EIP-2098 compact signature over the batch. */
+export interface MemberSignature {
+  /** Position in the member list. */
+  readonly memberIndex: number;
+  readonly r: Hash;
+  /** y parity in the top bit, low s below it. */
+  readonly vs: Hash;
+}
+
+export interface Attestation extends CommitteeMembers {
+  /** Exactly `threshold`, strictly ascending by member. */
+  readonly signatures: readonly MemberSignature[];
+}
+
+/**
+ * `keccak256(0x05 ‖ epoch(8) ‖ threshold(1) ‖ memberCount(1) ‖ members(20 each))`.
+ * Throws `validation_failed` for members that do not ascend, or a threshold that they cannot meet.
+ */
+export function committeeHash(epoch: bigint, { threshold, members }: CommitteeMembers): Hash {
+  requireBigint("epoch", epoch, 0n, MAX_UINT64);
+  requireCommittee(threshold, members);
+  const preimage = new Uint8Array(11 + members.length * 20);
+  const view = new DataView(preimage.buffer);
+  view.setUint8(0, COMMITTEE_PREFIX);
+  view.setBigUint64(1, epoch);
+  view.setUint8(9, threshold);
+  view.setUint8(10, members.length);
+  writeMembers(members, preimage, 11);
+  return bytesToHex(keccak256(preimage));
+}
+
+/**
+ * `threshold:u8 memberCount:u8 memberCount*( member:20 ) threshold*( memberIndex:u8 r:32 vs:32 )`.
+ * Throws `validation_failed` for what {@link decodeAttestation} would refuse.
+ */
+export function encodeAttestation({ threshold, members, signatures }: Attestation): Hex {
+  requireCommittee(threshold, members);
+  requireSignatures(threshold, members.length, signatures);
+  const bytes = new Uint8Array(2 + members.length * 20 + signatures.length * SIGNATURE_BYTES);
+  bytes[0] = threshold;
+  bytes[1] = members.length;
+  let offset = writeMembers(members, bytes, 2);
+  for (const { memberIndex, r, vs } of signatures) {
+    bytes[offset] = memberIndex;
+    writeHex(r, 32, bytes, offset + 1);
+    offset = writeHex(vs, 32, bytes, offset + 33);
+  }
+  return bytesToHex(bytes);
+}
+
+/**
+ * The inverse of {@link encodeAttestation}. Does not recover the signers.
+ *
+ * @throws MintmarkError `validation_failed` for a length that does not fit, members or indices that do not ascend, a number of
+ *   signatures other than the threshold, or a high s
+ */
+export function decodeAttestation(attestation: Hex): Attestation {
+  const bytes = hexToBytes(attestation);
+  const [threshold = 0, memberCount = 0] = bytes;
+  const length = 2 + memberCount * 20 + threshold * SIGNATURE_BYTES;
+  requireInteger("length of the attestation", bytes.length, length, length);
+  const field = (offset: number, size: number) => bytesToHex(bytes.subarray(offset, offset + size));
+  const members = Array.from({ length: memberCount }, (_, i) => field(2 + i * 20, 20));
+  const signatures = Array.from({ length: threshold }, (_, i) => {
+    const offset = 2 + memberCount * 20 + i * SIGNATURE_BYTES;
+    return { memberIndex: bytes[offset] ?? 0, r: field(offset + 1, 32), vs: field(offset + 33, 32) };
+  });
+  requireCommittee(threshold, members);
+  requireSignatures(threshold, memberCount, signatures);
+  return { threshold, members, signatures };
+}
+
+/**
+ * The EIP-2098 form of a signature as wallets give it, `r ‖ s ‖ v`, v being 0, 1, 27 or 28.
+ *
+ * @throws MintmarkError `signature_invalid` for another length, another v, or a high s
+ */
+export function compactSignature(signature: Hex): { readonly r: Hash; readonly vs: Hash } {
+  const bytes = hexToBytes(signature);
+  const [v = 0] = bytes.subarray(64);
+  const yParity = v >= 27 ? v - 27 : v;
+  const s = bytes.length === 65 ? BigInt(bytesToHex(bytes.subarray(32, 64))) : null;
+  if (s === null || s > MAX_S || (yParity !== 0 && yParity !== 1)) {
+    throw new MintmarkError("signature_invalid", "expected r, low s and v of 0, 1, 27 or 28 as 65 bytes");
+  }
+  const vs = yParity === 1 ? s | Y_PARITY_BIT : s;
+  return { r: bytesToHex(bytes.subarray(0, 32)), vs: `0x${vs.toString(16).padStart(64, "0")}` };
+}
+
+function requireCommittee(threshold: number, members: readonly Address[]): void {
+  requireInteger("number of members", members.length, 1, 255);
+  requireInteger("threshold", threshold, 1, members.length);
+  let previous = "";
+  for (const member of members) {
+    const lower = member.toLowerCase();
+    if (lower <= previous) throw new MintmarkError("validation_failed", `committee member ${member} does not ascend`);
+    previous = lower;
+  }
+}
+
+function requireSignatures(threshold: number, memberCount: number, signatures: readonly MemberSignature[]): void {
+  requireInteger("number of signatures", signatures.length, threshold, threshold);
+  let previous = -1;
+  for (const { memberIndex, vs } of signatures) {
+    requireInteger("memberIndex", memberIndex, previous + 1, memberCount - 1);
+    if ((BigInt(vs) & (Y_PARITY_BIT - 1n)) > MAX_S) {
+      throw new MintmarkError("validation_failed", `the signature of member ${memberIndex} has a high s`);
+    }
+    previous = memberIndex;
+  }
+}
+
+function writeMembers(members: readonly Address[], into: Uint8Array, offset: number): number {
+  let end = offset;
+  for (const member of members) end = writeHex(member, 20, into, end);
+  return end;
+}

@@ -1,0 +1,270 @@
+import { type Address, type Hash, type Hex, MAX_AMOUNT, MAX_BATCH_VAULTS, type Mode, type Standard } from "../model.ts";
+import type { VaultContent } from "../ports.ts";
+import {
+  ASSET_ENTRY_BYTES,
+  BATCH_DATA_VERSION,
+  BatchDataError,
+  type BatchDataReason,
+  BlobForm,
+  MAX_AMOUNT_FORM,
+  MAX_PACKED_DIGITS,
+  OWNER_BYTES,
+  OwnerForm,
+  type VaultEntry,
+  VOID_RUN,
+} from "./batch-data.ts";
+import { requireInteger } from "./bounds.ts";
+import { bytesToHex } from "./hex.ts";
+import { packVaultId } from "./vault.ts";
+
+export interface DecodeOptions {
+  /** Most slots; 2^20 by default. */
+  readonly maxSlots?: number;
+  /**
+   * The standard of a registered asset, null when it is not registered. With it the decoder also refuses what L1 and the committee
+   * refuse for the asset's sake; without it, only what is not of the grammar.
+   */
+  readonly standardOf?: (chainId: bigint, assetType: Hash) => Standard | null;
+}
+
+interface AssetEntry {
+  readonly chainId: bigint;
+  readonly assetType: Hash;
+  readonly standard: Standard | null;
+}
+
+/**
+ * The slots of encoded batch data, in order; null for a void one. Refuses everything that docs/protocol.md 4 refuses.
+ *
+ * @throws BatchDataError with the reason and the offset
+ */
+export function decodeBatchData(data: Uint8Array, options: DecodeOptions = {}): (VaultEntry | null)[] {
+  const input = new Input(data);
+  if (input.uint8() !== BATCH_DATA_VERSION) throw new BatchDataError("version_unknown", 0);
+  const assets = readAssets(input, options.standardOf);
+  const owners = readOwners(input);
+  const slots: (VaultEntry | null)[] = [];
+  const maxSlots = options.maxSlots ?? MAX_BATCH_VAULTS;
+  if (input.atEnd) throw input.refusal("no_run");
+  while (!input.atEnd) readRun(input, assets, owners, slots, maxSlots);
+  return slots;
+}
+
+/** The same slots with the ids that mode and batch number give them. */
+export function placeVaults(
+  entries: readonly (VaultEntry | null)[],
+  mode: Mode,
+  batchNumber: number,
+): (VaultContent | null)[] {
+  requireInteger("number of slots", entries.length, 1, MAX_BATCH_VAULTS);
+  const first = packVaultId({ mode, batchNumber, slot: 0 });
+  return entries.map((entry, slot) => (entry === null ? null : { vaultId: first + BigInt(slot), ...entry }));
+}
+
+function readAssets(input: Input, standardOf: DecodeOptions["standardOf"]): AssetEntry[] {
+  const count = input.uint16();
+  input.require(count * ASSET_ENTRY_BYTES);
+  return Array.from({ length: count }, () => {
+    const offset = input.offset;
+    const chainId = input.uint(8);
+    const assetType = input.hex(32);
+    const standard = standardOf?.(chainId, assetType) ?? null;
+    if (standardOf !== undefined && standard === null) throw new BatchDataError("asset_unregistered", offset);
+    return { chainId, assetType, standard };
+  });
+}
+
+function readOwners(input: Input): Address[] {
+  const count = input.uint16();
+  input.require(count * OWNER_BYTES);
+  return Array.from({ length: count }, () => input.hex(OWNER_BYTES));
+}
+
+function readRun(
+  input: Input,
+  assets: readonly AssetEntry[],
+  owners: readonly Address[],
+  slots: (VaultEntry | null)[],
+  maxSlots: number,
+): void {
+  const assetIndex = input.uint16();
+  if (assetIndex === VOID_RUN) {
+    const length = readLength(input, slots.length, maxSlots);
+    for (let i = 0; i < length; i++) slots.push(null);
+    return;
+  }
+  const asset = assets[assetIndex];
+  if (asset === undefined) throw input.refusal("asset_index", 2);
+  const form = input.uint8();
+  const amountForm = form >> 4;
+  const blobForm = (form >> 2) & 3;
+  const ownerForm = form & 3;
+  requireForms(input, asset.standard, amountForm, blobForm);
+  const length = readLength(input, slots.length, maxSlots);
+  const runOwner = ownerForm === OwnerForm.run ? readIndexedOwner(input, owners, 2) : null;
+  const readBlob = blobReader(input, blobForm, length);
+  const { chainId, assetType } = asset;
+  for (let i = 0; i < length; i++) {
+    const owner = runOwner ?? readOwner(input, owners, ownerForm);
+    const amount = amountForm === 0 ? 1n : readAmount(input, amountForm);
+    slots.push({ chainId, owner, assetType, amount, blob: readBlob() });
+  }
+}
+
+function requireForms(input: Input, standard: Standard | null, amountForm: number, blobForm: number): void {
+  if (amountForm > MAX_AMOUNT_FORM) throw input.refusal("amount_form", 1);
+  if (standard === null) return;
+  if ((standard === "erc20") !== (blobForm === BlobForm.empty)) throw input.refusal("blob_form", 1);
+  if (standard === "erc721" && amountForm !== 0) throw input.refusal("erc721_amount", 1);
+}
+
+function readLength(input: Input, slotsBefore: number, maxSlots: number): number {
+  const length = input.uint24();
+  if (length === 0) throw input.refusal("run_empty", 3);
+  if (slotsBefore + length > maxSlots) throw input.refusal("too_many_slots", 3);
+  return length;
+}
+
+function readOwner(input: Input, owners: readonly Address[], ownerForm: number): Address {
+  return ownerForm === OwnerForm.inline ? input.hex(OWNER_BYTES) : readIndexedOwner(input, owners, ownerForm);
+}
+
+function readIndexedOwner(input: Input, owners: readonly Address[], width: number): Address {
+  const owner = owners[width === 1 ? input.uint8() : input.uint16()];
+  if (owner === undefined) throw input.refusal("owner_index", width);
+  return owner;
+}
+
+function readAmount(input: Input, width: number): bigint {
+  const amount = input.uint(width);
+  if (amount === 0n || amount > MAX_AMOUNT) throw input.refusal("amount_out_of_range", width);
+  return amount;
+}
+
+/** Reads what the run says of its blobs, and returns what reads each record's. */
+function blobReader(input: Input, blobForm: number, length: number): () => Hex {
+  if (blobForm === BlobForm.empty) return () => "0x";
+  const blobLength = input.uint8();
+  if (blobForm === BlobForm.raw) return () => (blobLength === 0 ? readRawBlob(input) : input.hex(blobLength));
+  if (blobLength < 1 || blobLength > MAX_PACKED_DIGITS) throw input.refusal("digits_out_of_range", 1);
+  const decimal = new Uint8Array(blobLength);
+  if (blobForm === BlobForm.packed) {
+    return () => {
+      readNibbles(input, decimal, 0xf);
+      return nibbleBlob(decimal);
+    };
+  }
+  readNibbles(input, decimal, 9);
+  if (blobLength > 1 && decimal[0] === 0) throw input.refusal("leading_zero", Math.ceil(blobLength / 2));
+  requireRange(input, decimal, length);
+  let started = false;
+  return () => {
+    if (started) increment(decimal);
+    started = true;
+    return nibbleBlob(decimal);
+  };
+}
+
+function readRawBlob(input: Input): Hex {
+  const length = input.uint8();
+  if (length === 0) throw input.refusal("blob_empty", 1);
+  return input.hex(length);
+}
+
+/** Reads packed digits, right-aligned in their bytes, into one digit a byte; none above `most`. */
+function readNibbles(input: Input, digits: Uint8Array, most: number): void {
+  const bytes = Math.ceil(digits.length / 2);
+  input.require(bytes);
+  let next = 0;
+  for (let nibble = 0; nibble < bytes * 2; nibble++) {
+    const value = input.peekNibble(nibble);
+    const isFront = nibble < bytes * 2 - digits.length;
+    if (value > (isFront ? 0 : most)) throw input.refusal("digit_invalid");
+    if (!isFront) digits[next++] = value;
+  }
+  input.offset += bytes;
+}
+
+function requireRange(input: Input, first: Uint8Array, length: number): void {
+  const last = BigInt(first.join("")) + BigInt(length - 1);
+  if (last >= 10n ** BigInt(first.length)) throw input.refusal("range_overflow", Math.ceil(first.length / 2));
+}
+
+function increment(decimal: Uint8Array): void {
+  for (let i = decimal.length - 1; i >= 0; i--) {
+    const digit = decimal[i] ?? 0;
+    decimal[i] = digit === 9 ? 0 : digit + 1;
+    if (digit !== 9) return;
+  }
+}
+
+/** The characters 0x30 to 0x3f as hex. */
+function nibbleBlob(nibbles: Uint8Array): Hex {
+  let blob: Hex = "0x";
+  for (const nibble of nibbles) blob += `3${nibble.toString(16)}`;
+  return blob as Hex;
+}
+
+/** Reads big-endian values from the front, and refuses to go past the end. */
+class Input {
+  offset = 0;
+  readonly #data: Uint8Array;
+
+  constructor(data: Uint8Array) {
+    this.#data = data;
+  }
+
+  get atEnd(): boolean {
+    return this.offset === this.#data.length;
+  }
+
+  /** The refusal of something that was just read and was `size` bytes long. */
+  refusal(reason: BatchDataReason, size = 0): BatchDataError {
+    return new BatchDataError(reason, this.offset - size);
+  }
+
+  require(size: number): void {
+    if (this.offset + size > this.#data.length) throw this.refusal("truncated");
+  }
+
+  uint8(): number {
+    this.require(1);
+    return this.#byte();
+  }
+
+  uint16(): number {
+    this.require(2);
+    return this.#byte() * 0x100 + this.#byte();
+  }
+
+  uint24(): number {
+    this.require(3);
+    return this.#byte() * 0x10000 + this.#byte() * 0x100 + this.#byte();
+  }
+
+  /** An integer of 1 to 8 bytes. */
+  uint(size: number): bigint {
+    this.require(size);
+    let high = 0;
+    for (let i = 4; i < size; i++) high = high * 0x100 + this.#byte();
+    let low = 0;
+    for (let i = 0; i < Math.min(size, 4); i++) low = low * 0x100 + this.#byte();
+    return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low);
+  }
+
+  hex(size: number): Hex {
+    this.require(size);
+    this.offset += size;
+    return bytesToHex(this.#data.subarray(this.offset - size, this.offset));
+  }
+
+  /** The nibble `index` nibbles ahead, most significant first. */
+  peekNibble(index: number): number {
+    const byte = this.#data[this.offset + (index >> 1)] ?? 0;
+    return index % 2 === 0 ? byte >> 4 : byte & 0x0f;
+  }
+
+  #byte(): number {
+    return this.#data[this.offset++] ?? 0;
+  }
+}

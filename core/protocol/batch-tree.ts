@@ -1,0 +1,131 @@
+import { MintmarkError } from "../errors.ts";
+import { MAX_BATCH_VAULTS } from "../model.ts";
+import { invariant, requireInteger } from "./bounds.ts";
+import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
+import { buildLevels, pathHolds, siblingsIn, treeHeight } from "./merkle.ts";
+
+/** Height of the subtrees that a store keeps as one page: 256 leaves. */
+export const PAGE_HEIGHT = 8;
+
+/**
+ * The Merkle tree of a sealed batch, whole, in memory: one flat array a level, leaves first, about 64 bytes a vault. Immutable;
+ * whoever builds it does not write to the leaves afterwards.
+ */
+export class BatchTree {
+  /** Slots of the batch, 1 to 2^20. */
+  readonly count: number;
+  /** ceil(log2 count); the number of siblings in each proof. */
+  readonly height: number;
+  /** `levels[h]` holds the nodes of height h without padding, 32 bytes each; `levels[height]` is the root. */
+  readonly levels: readonly Uint8Array[];
+  /** 32 bytes. */
+  readonly root: Uint8Array;
+
+  /**
+   * @param leaves - 32 bytes a slot; zero bytes for a void one
+   * @throws MintmarkError `validation_failed` unless there are 1 to 2^20 whole leaves
+   */
+  constructor(leaves: Uint8Array) {
+    this.count = leaves.length / HASH_BYTES;
+    requireInteger("number of leaves", this.count, 1, MAX_BATCH_VAULTS);
+    this.height = treeHeight(this.count);
+    this.levels = buildLevels(leaves, 0, this.height);
+    this.root = topOf(this.levels);
+  }
+
+  /** The leaf of a slot; a view of 32 bytes. */
+  leaf(slot: number): Uint8Array {
+    requireInteger("slot", slot, 0, this.count - 1);
+    return hashAt(topOf(this.levels.slice(0, 1)), slot);
+  }
+
+  /**
+   * The siblings of a slot, 32 bytes each, from the leaf upwards; checked against the root before they are returned.
+   *
+   * @throws MintmarkError `validation_failed` when the batch has no such slot
+   */
+  siblings(slot: number): Uint8Array {
+    const leaf = this.leaf(slot);
+    const siblings = siblingsIn(this.levels, slot, 0);
+    invariant(pathHolds(this.root, leaf, slot, siblings), `a proof of slot ${slot} that does not lead to the root`);
+    return siblings;
+  }
+
+  /** The roots of the tree's pages, 32 bytes each: what {@link PagedBatchTree} needs to prove slots without the lower levels. */
+  pageRoots(pageHeight: number = PAGE_HEIGHT): Uint8Array {
+    return topOf(this.levels.slice(0, Math.min(pageHeight, this.height) + 1));
+  }
+}
+
+/**
+ * The same tree, of which only the levels above the pages are in memory. A proof needs the leaves of one page, which a store can
+ * keep in one record:
+ *
+ * ```
+ *            root              ┐
+ *         ╱       ╲            │ kept: one root a page
+ *      page 0    page 1  …     ┘
+ *     ╱  …  ╲
+ *   256 leaves                   read when a slot of the page is proven
+ * ```
+ */
+export class PagedBatchTree {
+  readonly count: number;
+  readonly height: number;
+  /** Height of the pages; that of the tree when the tree is smaller than a page. */
+  readonly pageHeight: number;
+  readonly root: Uint8Array;
+  readonly #levels: readonly Uint8Array[];
+
+  /**
+   * @param count - slots of the batch
+   * @param pageRoots - as {@link BatchTree.pageRoots} gave them for the same page height
+   * @throws MintmarkError `validation_failed` when the number of roots does not fit the count
+   */
+  constructor(count: number, pageRoots: Uint8Array, pageHeight: number = PAGE_HEIGHT) {
+    requireInteger("count", count, 1, MAX_BATCH_VAULTS);
+    this.count = count;
+    this.height = treeHeight(count);
+    this.pageHeight = Math.min(pageHeight, this.height);
+    const pages = Math.ceil(count / 2 ** this.pageHeight);
+    requireInteger("number of page roots", pageRoots.length / HASH_BYTES, pages, pages);
+    this.#levels = buildLevels(pageRoots, this.pageHeight, this.height);
+    this.root = topOf(this.#levels);
+  }
+
+  /** The page of a slot, and the first slot and the number of leaves of that page. */
+  pageOf(slot: number): { readonly page: number; readonly firstSlot: number; readonly leafCount: number } {
+    requireInteger("slot", slot, 0, this.count - 1);
+    const page = slot >>> this.pageHeight;
+    const firstSlot = page * 2 ** this.pageHeight;
+    return { page, firstSlot, leafCount: Math.min(2 ** this.pageHeight, this.count - firstSlot) };
+  }
+
+  /**
+   * The siblings of a slot, as {@link BatchTree.siblings} gives them.
+   *
+   * @param pageLeaves - all leaves of the slot's page, 32 bytes each
+   * @throws MintmarkError `store_corrupt` when these leaves do not hash to the page's root
+   */
+  siblings(slot: number, pageLeaves: Uint8Array): Uint8Array {
+    const { page, firstSlot, leafCount } = this.pageOf(slot);
+    requireInteger("number of page leaves", pageLeaves.length / HASH_BYTES, leafCount, leafCount);
+    const pageLevels = buildLevels(pageLeaves, 0, this.pageHeight);
+    const pageRoot = hashAt(topOf(this.#levels.slice(0, 1)), page);
+    if (!equalBytes(topOf(pageLevels), pageRoot)) {
+      throw new MintmarkError("store_corrupt", `the leaves of page ${page} do not hash to its root`);
+    }
+    const siblings = new Uint8Array(this.height * HASH_BYTES);
+    siblings.set(siblingsIn(pageLevels, slot - firstSlot, 0), 0);
+    siblings.set(siblingsIn(this.#levels, page, this.pageHeight), this.pageHeight * HASH_BYTES);
+    const leaf = hashAt(pageLeaves, slot - firstSlot);
+    invariant(pathHolds(this.root, leaf, slot, siblings), `a proof of slot ${slot} that does not lead to the root`);
+    return siblings;
+  }
+}
+
+function topOf(levels: readonly Uint8Array[]): Uint8Array {
+  const top = levels.at(-1);
+  invariant(top !== undefined, "a tree without levels");
+  return top;
+}

@@ -1,0 +1,81 @@
+import { MintmarkError } from "../errors.ts";
+import type { BlobScheme, Hex, Standard } from "../model.ts";
+import { MAX_UINT256 } from "./bounds.ts";
+import { keccak256 } from "./hash.ts";
+import { bytesToHex, hexToBytes } from "./hex.ts";
+
+/** Most bytes of an identifier text. */
+export const MAX_BLOB_BYTES = 255;
+
+const HEX_DIGITS = /^(?:[0-9a-f]{2})*$/;
+const CANONICAL_DECIMAL = /^(?:0|[1-9][0-9]*)$/;
+/** 2^256 - 1 has 78 digits. */
+const MAX_TOKEN_ID_DIGITS = 78;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const COLON = 0x3a;
+
+/**
+ * The canonical form of a minting blob as callers send it: hex with or without `0x`, in any case, becomes lower case with `0x`;
+ * the empty string becomes `0x`.
+ *
+ * @throws MintmarkError `blob_invalid` when it is not hex of whole bytes, or longer than 255 bytes
+ */
+export function canonicalBlob(input: string): Hex {
+  const lower = input.toLowerCase();
+  const digits = lower.startsWith("0x") ? lower.slice(2) : lower;
+  if (digits.length > 2 * MAX_BLOB_BYTES) throw blobInvalid(`the minting blob is longer than ${MAX_BLOB_BYTES} bytes`);
+  if (!HEX_DIGITS.test(digits)) throw blobInvalid("the minting blob is not hex of whole bytes");
+  return `0x${digits}`;
+}
+
+/**
+ * The token id that a canonical blob names (docs/protocol.md 1), after checking that the blob fits the asset.
+ *
+ * @returns the id, below 2^256; null for ERC-20, which has no ids
+ * @throws MintmarkError `blob_invalid`: not empty for ERC-20, empty for another standard, or refused by the scheme
+ * @example
+ * tokenIdOf("erc721", "mintmark", "0x3137") // 17n, for the text "17"
+ * tokenIdOf("erc721", "imx", "0x7b31377d3a7b7d") // 17n, for the text "{17}:{}"
+ */
+export function tokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex): bigint | null {
+  if (standard === "erc20") {
+    if (blob !== "0x") throw blobInvalid("the minting blob of an ERC-20 mint must be empty");
+    return null;
+  }
+  if (blob === "0x") throw blobInvalid("the minting blob of an ERC-721 or ERC-1155 mint must not be empty");
+  const bytes = hexToBytes(blob);
+  return scheme === "imx" ? imxTokenId(bytes) : mintmarkTokenId(bytes);
+}
+
+function mintmarkTokenId(blob: Uint8Array): bigint {
+  return decimalTokenId(blob) ?? BigInt(bytesToHex(keccak256(blob)));
+}
+
+/** `{id}:{blueprint}`: the blueprint is whatever stands between the second brace and the last byte. */
+function imxTokenId(blob: Uint8Array): bigint {
+  const idEnd = blob.indexOf(CLOSE);
+  const framed =
+    blob[0] === OPEN &&
+    idEnd > 0 &&
+    blob[idEnd + 1] === COLON &&
+    blob[idEnd + 2] === OPEN &&
+    blob.length >= idEnd + 4 &&
+    blob[blob.length - 1] === CLOSE;
+  const id = framed ? decimalTokenId(blob.subarray(1, idEnd)) : null;
+  if (id === null) throw blobInvalid("the minting blob must read {id}:{blueprint}, id a canonical decimal below 2^256");
+  return id;
+}
+
+/** The number that a canonical decimal below 2^256 spells; null for any other bytes. */
+function decimalTokenId(text: Uint8Array): bigint | null {
+  if (text.length > MAX_TOKEN_ID_DIGITS) return null;
+  const characters = String.fromCharCode(...text);
+  if (!CANONICAL_DECIMAL.test(characters)) return null;
+  const id = BigInt(characters);
+  return id <= MAX_UINT256 ? id : null;
+}
+
+function blobInvalid(detail: string): MintmarkError {
+  return new MintmarkError("blob_invalid", detail);
+}

@@ -1,0 +1,27 @@
+import { MintmarkError } from "../errors.ts";
+
+export const MAX_UINT64 = (1n << 64n) - 1n;
+export const MAX_UINT256 = (1n << 256n) - 1n;
+
+/**
+ * Holds a caller's whole number to its bounds, both inclusive.
+ *
+ * @throws MintmarkError `validation_failed` that names the argument
+ */
+export function requireInteger(name: string, value: number, min: number, max: number): void {
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw new MintmarkError("validation_failed", `${name} must be a whole number from ${min} to ${max}, got ${value}`);
+  }
+}
+
+/** {@link requireInteger} for bigint. */
+export function requireBigint(name: string, value: bigint, min: bigint, max: bigint): void {
+  if (typeof value !== "bigint" || value < min || value > max) {
+    throw new MintmarkError("validation_failed", `${name} must be a bigint from ${min} to ${max}, got ${value}`);
+  }
+}
+
+/** For what only a fault of this code can break. */
+export function invariant(condition: boolean, fault: string): asserts condition {
+  if (!condition) throw new Error(`Mintmark is at fault: ${fault}`);
+}

@@ -1,0 +1,83 @@
+import { type Hash, MAX_BATCH_VAULTS } from "../model.ts";
+import type { BatchHeader, Settlement } from "../ports.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
+import { keccak256 } from "./hash.ts";
+import { bytesToHex, writeHex } from "./hex.ts";
+import { MAX_BATCH_NUMBER } from "./vault.ts";
+
+const STATE_LEAF_PREFIX = 0x02;
+const COMMITMENT_PREFIX = 0x03;
+const HEADER_PREFIX = 0x04;
+const COMMITMENT_VERSION = 0x01;
+
+/** What a batch's leaf in its mode's state tree is made of. */
+export interface StateLeafContent {
+  readonly batchNumber: number;
+  readonly vaultCount: number;
+  /** keccak-256 of the batch data. */
+  readonly dataHash: Hash;
+  readonly batchRoot: Hash;
+}
+
+/** Roots and counts of both state trees. */
+export interface StateRoots {
+  readonly rootValidium: Hash;
+  readonly rootRollup: Hash;
+  /** Batches committed, 0 to 2^32 - 1. */
+  readonly countValidium: number;
+  readonly countRollup: number;
+}
+
+/** `keccak256(0x02 ‖ batchNumber(8) ‖ vaultCount(4) ‖ dataHash(32) ‖ batchRoot(32))`. Throws `validation_failed`. */
+export function stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }: StateLeafContent): Hash {
+  requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
+  requireInteger("vaultCount", vaultCount, 1, MAX_BATCH_VAULTS);
+  const preimage = new Uint8Array(77);
+  const view = new DataView(preimage.buffer);
+  view.setUint8(0, STATE_LEAF_PREFIX);
+  view.setBigUint64(1, BigInt(batchNumber));
+  view.setUint32(9, vaultCount);
+  writeHex(dataHash, 32, preimage, 13);
+  writeHex(batchRoot, 32, preimage, 45);
+  return bytesToHex(keccak256(preimage));
+}
+
+/**
+ * The commitment to everything a settlement contract has accepted:
+ * `keccak256(0x03 ‖ 0x01 ‖ chainId(8) ‖ contract(20) ‖ rootValidium ‖ rootRollup ‖ countValidium(8) ‖ countRollup(8))`.
+ * Throws `validation_failed`.
+ */
+export function stateCommitment(settlement: Pick<Settlement, "chainId" | "contract">, state: StateRoots): Hash {
+  requireBigint("chainId", settlement.chainId, 0n, MAX_UINT64);
+  requireInteger("countValidium", state.countValidium, 0, MAX_BATCH_NUMBER);
+  requireInteger("countRollup", state.countRollup, 0, MAX_BATCH_NUMBER);
+  const preimage = new Uint8Array(110);
+  const view = new DataView(preimage.buffer);
+  view.setUint8(0, COMMITMENT_PREFIX);
+  view.setUint8(1, COMMITMENT_VERSION);
+  view.setBigUint64(2, settlement.chainId);
+  writeHex(settlement.contract, 20, preimage, 10);
+  writeHex(state.rootValidium, 32, preimage, 30);
+  writeHex(state.rootRollup, 32, preimage, 62);
+  view.setBigUint64(94, BigInt(state.countValidium));
+  view.setBigUint64(102, BigInt(state.countRollup));
+  return bytesToHex(keccak256(preimage));
+}
+
+/**
+ * What L1 keeps of a committed batch:
+ * `keccak256(0x04 ‖ batchRoot(32) ‖ vaultCount(4) ‖ committedAt(8) ‖ sequence(8))`. Throws `validation_failed`.
+ */
+export function batchHeaderHash(header: BatchHeader): Hash {
+  requireInteger("vaultCount", header.vaultCount, 1, MAX_BATCH_VAULTS);
+  requireBigint("committedAt", header.committedAt, 0n, MAX_UINT64);
+  requireBigint("sequence", header.sequence, 0n, MAX_UINT64);
+  const preimage = new Uint8Array(53);
+  const view = new DataView(preimage.buffer);
+  view.setUint8(0, HEADER_PREFIX);
+  writeHex(header.batchRoot, 32, preimage, 1);
+  view.setUint32(33, header.vaultCount);
+  view.setBigUint64(37, header.committedAt);
+  view.setBigUint64(45, header.sequence);
+  return bytesToHex(keccak256(preimage));
+}

@@ -1,0 +1,88 @@
+import { bytesToHex as bareHex, hexToBytes as fromBareHex } from "@noble/hashes/utils.js";
+import { MintmarkError } from "../errors.ts";
+import type { Hash, Hex } from "../model.ts";
+
+/** Bytes of a hash, a tree node or a storage word. */
+export const HASH_BYTES = 32;
+
+const HEX = /^0x(?:[0-9a-fA-F]{2})*$/;
+
+/** `0x` and lower-case hex of `bytes`. */
+export function bytesToHex(bytes: Uint8Array): Hex {
+  return `0x${bareHex(bytes)}`;
+}
+
+/**
+ * The bytes of a `0x` hex string, in any case.
+ *
+ * @param length - the number of bytes it must have; any when left out
+ * @throws MintmarkError `validation_failed` when it is not hex or not of that length
+ */
+export function hexToBytes(hex: string, length?: number): Uint8Array {
+  if (!HEX.test(hex)) throw new MintmarkError("validation_failed", `not 0x hex of whole bytes: ${excerpt(hex)}`);
+  const bytes = fromBareHex(hex.slice(2));
+  if (length !== undefined && bytes.length !== length) {
+    throw notHexOf(length, hex);
+  }
+  return bytes;
+}
+
+/** 32-byte hashes laid back to back, from their hex. Throws `validation_failed` on anything that is not a hash. */
+export function packHashes(hashes: readonly Hash[]): Uint8Array {
+  const packed = new Uint8Array(hashes.length * HASH_BYTES);
+  for (const [i, hash] of hashes.entries()) packed.set(hexToBytes(hash, HASH_BYTES), i * HASH_BYTES);
+  return packed;
+}
+
+/** The inverse of {@link packHashes}. */
+export function unpackHashes(packed: Uint8Array): Hash[] {
+  return Array.from({ length: packed.length / HASH_BYTES }, (_, i) => bytesToHex(hashAt(packed, i)));
+}
+
+/** A view of the hash at `index` of hashes laid back to back. */
+export function hashAt(packed: Uint8Array, index: number): Uint8Array {
+  return packed.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES);
+}
+
+/** Whether two byte strings are the same. Not constant-time: everything compared here is public. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function notHexOf(length: number, hex: string): MintmarkError {
+  return new MintmarkError("validation_failed", `expected 0x hex of ${length} bytes, got ${excerpt(hex)}`);
+}
+
+function excerpt(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}
+
+/**
+ * Writes the bytes of a `0x` hex string into a buffer, without an array in between: the hot path of leaves and batch data.
+ *
+ * @returns the offset behind the last byte written
+ * @throws MintmarkError `validation_failed` when it is not hex, or not of `length` bytes
+ */
+export function writeHex(hex: string, length: number, into: Uint8Array, offset: number): number {
+  if (hex.length !== 2 + 2 * length || hex.length % 2 !== 0 || !hex.startsWith("0x")) throw notHexOf(length, hex);
+  for (let i = 2; i < hex.length; i += 2) {
+    const byte = ((NIBBLES[hex.charCodeAt(i)] as number) << 4) | (NIBBLES[hex.charCodeAt(i + 1)] as number);
+    if (byte < 0) throw notHexOf(length, hex);
+    into[offset++] = byte;
+  }
+  return offset;
+}
+
+/** The value of a hex digit by its UTF-16 code, -1 for any other character. */
+export function hexValue(code: number): number {
+  return NIBBLES[code] as number;
+}
+
+/** The value of a hex character by its UTF-16 code, -1 for any other; one entry for every code there is, so that none misses. */
+const NIBBLES = new Int8Array(0x10000).fill(-1);
+for (const [value, digit] of [..."0123456789abcdef"].entries()) {
+  NIBBLES[digit.charCodeAt(0)] = value;
+  NIBBLES[digit.toUpperCase().charCodeAt(0)] = value;
+}

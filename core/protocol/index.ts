@@ -1,0 +1,24 @@
+/** The protocol's formats and proofs as pure functions, for verifiers that need no engine; docs/protocol.md is their specification. */
+export { assetType, MAX_QUANTUM, mintableAssetId } from "./asset.ts";
+export {
+  type Attestation,
+  type CommitteeMembers,
+  committeeHash,
+  decodeAttestation,
+  encodeAttestation,
+  type MemberSignature,
+} from "./attestation.ts";
+export { BATCH_DATA_REASONS, BatchDataError, type BatchDataReason, type VaultEntry } from "./batch-data.ts";
+export { type DecodeOptions, decodeBatchData, placeVaults } from "./batch-decoder.ts";
+export { encodeBatchData } from "./batch-encoder.ts";
+export { BatchTree, PAGE_HEIGHT, PagedBatchTree } from "./batch-tree.ts";
+export { canonicalBlob, MAX_BLOB_BYTES, tokenIdOf } from "./blob.ts";
+export { batchHeaderHash, stateCommitment, stateLeaf } from "./commitment.ts";
+export * from "./consistency.ts";
+export { keccak256 } from "./hash.ts";
+export { bytesToHex, hexToBytes } from "./hex.ts";
+export * from "./multiproof.ts";
+export * from "./proof.ts";
+export { StateHistory, StateTree } from "./state-tree.ts";
+export * from "./typed-data.ts";
+export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

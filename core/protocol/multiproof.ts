@@ -1,0 +1,90 @@
+import { MintmarkError } from "../errors.ts";
+import { MAX_BATCH_VAULTS } from "../model.ts";
+import type { BatchTree } from "./batch-tree.ts";
+import { requireInteger } from "./bounds.ts";
+import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
+import { hashNode, treeHeight, zeroRoot } from "./merkle.ts";
+
+interface PlacedNode {
+  readonly index: number;
+  readonly hash: Uint8Array;
+}
+
+/**
+ * The siblings that prove many slots of a batch at once: those that the slots' own leaves do not give, level by level from the
+ * leaves, left to right in a level, 32 bytes each, back to back. Padding is not left out: a verifier need not know where the
+ * batch ends.
+ *
+ * @param slots - strictly ascending, at least one
+ * @throws MintmarkError `validation_failed` for slots that are not ascending or not in the batch
+ */
+export function multiproofSiblings(tree: BatchTree, slots: readonly number[]): Uint8Array {
+  requireAscendingSlots(slots, tree.count);
+  const siblings: Uint8Array[] = [];
+  let known = [...slots];
+  for (const [height, level] of tree.levels.slice(0, -1).entries()) {
+    const parents: number[] = [];
+    for (let i = 0; i < known.length; i++) {
+      const index = known[i] as number;
+      parents.push(index >>> 1);
+      if (known[i + 1] === (index ^ 1)) i++;
+      else siblings.push((index ^ 1) * HASH_BYTES < level.length ? hashAt(level, index ^ 1) : zeroRoot(height));
+    }
+    known = parents;
+  }
+  const packed = new Uint8Array(siblings.length * HASH_BYTES);
+  for (const [i, sibling] of siblings.entries()) packed.set(sibling, i * HASH_BYTES);
+  return packed;
+}
+
+/**
+ * Whether all leaves stand at their slots under a batch root.
+ *
+ * @param leaves - 32 bytes a slot, in the slots' order
+ * @param siblings - as {@link multiproofSiblings} gives them; one too few or too many is refused
+ * @throws MintmarkError `validation_failed` for slots that are not ascending or not in the batch
+ */
+export function multiproofHolds(
+  root: Uint8Array,
+  count: number,
+  slots: readonly number[],
+  leaves: Uint8Array,
+  siblings: Uint8Array,
+): boolean {
+  requireAscendingSlots(slots, count);
+  if (leaves.length !== slots.length * HASH_BYTES || siblings.length % HASH_BYTES !== 0) return false;
+  const available = siblings.length / HASH_BYTES;
+  let used = 0;
+  let level: PlacedNode[] = slots.map((index, i) => ({ index, hash: hashAt(leaves, i) }));
+  for (let height = treeHeight(count); height > 0; height--) {
+    const parents: PlacedNode[] = [];
+    for (let i = 0; i < level.length; i++) {
+      const node = level[i] as PlacedNode;
+      const next = level[i + 1];
+      let sibling: Uint8Array;
+      if (next?.index === (node.index ^ 1)) {
+        sibling = next.hash;
+        i++;
+      } else if (used < available) {
+        sibling = hashAt(siblings, used++);
+      } else {
+        return false;
+      }
+      const hash = (node.index & 1) === 0 ? hashNode(node.hash, sibling) : hashNode(sibling, node.hash);
+      parents.push({ index: node.index >>> 1, hash });
+    }
+    level = parents;
+  }
+  return used === available && level.length === 1 && equalBytes((level[0] as PlacedNode).hash, root);
+}
+
+function requireAscendingSlots(slots: readonly number[], count: number): void {
+  requireInteger("count", count, 1, MAX_BATCH_VAULTS);
+  let previous = -1;
+  for (const slot of slots) {
+    requireInteger("slot", slot, 0, count - 1);
+    if (slot <= previous) throw new MintmarkError("validation_failed", `slot ${slot} does not ascend`);
+    previous = slot;
+  }
+  if (slots.length === 0) throw new MintmarkError("validation_failed", "a multiproof needs at least one slot");
+}

@@ -1,0 +1,219 @@
+import { MintmarkError } from "../errors.ts";
+import { invariant, requireInteger } from "./bounds.ts";
+import { foldPath } from "./hash.ts";
+import { HASH_BYTES, hashAt } from "./hex.ts";
+import { hashNode, MAX_HEIGHT, zeroRoot } from "./merkle.ts";
+import { MAX_BATCH_NUMBER } from "./vault.ts";
+
+const FRONTIER_VERSION = 0x01;
+const FRONTIER_HEADER_BYTES = 5;
+
+/** Most batches a mode can hold: one less than 2^32, so that the next free position can always be proven. */
+export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
+
+/**
+ * The append-only state tree of one mode, height 32, as L1 keeps it: the count and the frontier, no other node. Appending
+ * costs at most 32 hashes, two on average.
+ *
+ * ```
+ *   count = 6 = 0b110          frontier[2] = ABCD, frontier[1] = EF
+ *        ╱        ╲
+ *     ABCD         ·
+ *     ╱  ╲       ╱   ╲
+ *    AB   CD    EF    Z[1]
+ * ```
+ */
+export class StateTree {
+  #count = 0;
+  /** The siblings of the next free leaf: the frontier where the count has a bit, empty subtrees elsewhere. */
+  readonly #path = emptyPath();
+
+  /** Leaves appended, which is also the number of the next batch. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** 32 bytes. */
+  get root(): Uint8Array {
+    return foldPath(zeroRoot(0), this.#count, this.#path);
+  }
+
+  /** The roots of the completed left subtrees, the lowest first: one for each bit set in the count. */
+  get frontier(): readonly Uint8Array[] {
+    const heights = Array.from({ length: MAX_HEIGHT }, (_, height) => height);
+    return heights
+      .filter((height) => bit(this.#count, height) === 1)
+      .map((height) => hashAt(this.#path, height).slice());
+  }
+
+  /**
+   * Appends the state leaf of batch number `count`.
+   *
+   * @param leaf - 32 bytes, copied
+   * @throws MintmarkError `validation_failed` when the tree is full
+   */
+  append(leaf: Uint8Array): void {
+    advance(this.#path, this.#count, leaf);
+    this.#count++;
+  }
+
+  /** `version(1) = 0x01 ‖ count(4) ‖ frontier(32 each, lowest first)`. */
+  serialise(): Uint8Array {
+    const frontier = this.frontier;
+    const bytes = new Uint8Array(FRONTIER_HEADER_BYTES + frontier.length * HASH_BYTES);
+    bytes[0] = FRONTIER_VERSION;
+    new DataView(bytes.buffer).setUint32(1, this.#count);
+    for (const [i, node] of frontier.entries()) bytes.set(node, FRONTIER_HEADER_BYTES + i * HASH_BYTES);
+    return bytes;
+  }
+
+  /**
+   * The inverse of {@link StateTree.serialise}.
+   *
+   * @throws MintmarkError `store_corrupt` when the bytes are of another version or length
+   */
+  static restore(bytes: Uint8Array): StateTree {
+    const tree = new StateTree();
+    if (bytes.length < FRONTIER_HEADER_BYTES || bytes[0] !== FRONTIER_VERSION) {
+      throw new MintmarkError("store_corrupt", "the state tree's frontier is not of a version this engine knows");
+    }
+    tree.#count = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
+    const nodes = bytes.slice(FRONTIER_HEADER_BYTES);
+    let next = 0;
+    for (let height = 0; height < MAX_HEIGHT; height++) {
+      if (bit(tree.#count, height) === 1) tree.#path.set(hashAt(nodes, next++), height * HASH_BYTES);
+    }
+    if (nodes.length !== next * HASH_BYTES) {
+      throw new MintmarkError("store_corrupt", "the state tree's frontier does not fit its count");
+    }
+    return tree;
+  }
+}
+
+/**
+ * The same tree with every completed node, 64 bytes a batch, so that the siblings of any position can be told as they were at
+ * any earlier count. What proofs are made from; built from the list of state leaves and kept up by appending.
+ */
+export class StateHistory {
+  #count = 0;
+  /** `[h]` holds the completed nodes of height h back to back; arrays grow by doubling. */
+  readonly #completed: Uint8Array[] = Array.from({ length: MAX_HEIGHT + 1 }, () => new Uint8Array(HASH_BYTES));
+  /** The siblings of the next free leaf, as in {@link StateTree}. */
+  readonly #path = emptyPath();
+
+  /** @param leaves - state leaves in batch order, 32 bytes each, back to back */
+  constructor(leaves: Uint8Array = new Uint8Array()) {
+    for (let at = 0; at < leaves.length; at += HASH_BYTES) this.append(leaves.subarray(at, at + HASH_BYTES));
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Appends the state leaf of batch number `count`; the leaf is copied. Throws as {@link StateTree.append} does. */
+  append(leaf: Uint8Array): void {
+    advance(this.#path, this.#count, leaf, (height, node) => this.#store(height, this.#count >>> height, node));
+    this.#count++;
+  }
+
+  /** The state leaf of a batch; a view of 32 bytes. */
+  leaf(batchNumber: number): Uint8Array {
+    requireInteger("batchNumber", batchNumber, 0, this.#count - 1);
+    return this.#node(0, batchNumber);
+  }
+
+  /** The root when the tree held `count` leaves. */
+  root(count: number = this.#count): Uint8Array {
+    requireInteger("count", count, 0, this.#count);
+    const path = count === this.#count ? this.#path : this.siblings(count, count);
+    return foldPath(zeroRoot(0), count, path);
+  }
+
+  /**
+   * The 32 siblings of a position when the tree held `count` leaves, 32 bytes each, from the leaf upwards. A sibling is complete, or
+   * empty, or the one subtree of its height that holds the next free leaf, at the height where the paths of the two part:
+   *
+   * ```
+   *   count = 6, position = 1          siblings: A, CD, edge = node(EF, Z[1])
+   *        ╱        ╲
+   *     ABCD        edge
+   *     ╱  ╲       ╱   ╲
+   *    AB   CD    EF    Z[1]
+   * ```
+   *
+   * @param position - 0 to `count`; `count` itself is the next free leaf
+   * @throws MintmarkError `validation_failed` when the tree has not held that many leaves
+   */
+  siblings(position: number, count: number = this.#count): Uint8Array {
+    requireInteger("count", count, 0, this.#count);
+    requireInteger("position", position, 0, count);
+    const siblings = new Uint8Array(MAX_HEIGHT * HASH_BYTES);
+    for (let height = 0; height < MAX_HEIGHT; height++) {
+      const edge = count >>> height;
+      const index = ((position >>> height) ^ 1) >>> 0;
+      const sibling =
+        index < edge ? this.#node(height, index) : index > edge ? zeroRoot(height) : this.#edge(height, count);
+      siblings.set(sibling, height * HASH_BYTES);
+    }
+    return siblings;
+  }
+
+  /** The subtree of a height that holds the next free leaf at that count: all to the right of that leaf's path is empty. */
+  #edge(height: number, count: number): Uint8Array {
+    return foldPath(zeroRoot(0), count, this.siblings(count, count).subarray(0, height * HASH_BYTES));
+  }
+
+  #node(height: number, index: number): Uint8Array {
+    const level = this.#completed[height];
+    invariant(level !== undefined, `no level ${height}`);
+    return hashAt(level, index);
+  }
+
+  #store(height: number, index: number, node: Uint8Array): void {
+    let level = this.#completed[height];
+    invariant(level !== undefined, `no level ${height}`);
+    if ((index + 1) * HASH_BYTES > level.length) {
+      const grown = new Uint8Array(level.length * 2);
+      grown.set(level);
+      level = grown;
+      this.#completed[height] = grown;
+    }
+    level.set(node, index * HASH_BYTES);
+  }
+}
+
+/** The siblings of leaf 0 of an empty tree. */
+function emptyPath(): Uint8Array<ArrayBuffer> {
+  const path = new Uint8Array(MAX_HEIGHT * HASH_BYTES);
+  for (let height = 0; height < MAX_HEIGHT; height++) path.set(zeroRoot(height), height * HASH_BYTES);
+  return path;
+}
+
+/**
+ * Appends a leaf at position `count`, whose siblings `path` holds, and makes them those of the next position. The leaf completes one
+ * subtree for every 1 bit at the lower end of the count; `completed` is told the leaf and each of these, from below.
+ *
+ * @throws MintmarkError `validation_failed` when the tree is full, or the leaf is not 32 bytes
+ */
+function advance(
+  path: Uint8Array,
+  count: number,
+  leaf: Uint8Array,
+  completed?: (height: number, node: Uint8Array) => void,
+): void {
+  requireInteger("batchNumber", count, 0, MAX_STATE_LEAVES - 1);
+  requireInteger("length of a state leaf", leaf.length, HASH_BYTES, HASH_BYTES);
+  let node = leaf;
+  let height = 0;
+  completed?.(height, node);
+  for (; bit(count, height) === 1; height++) {
+    node = hashNode(hashAt(path, height), node);
+    path.set(zeroRoot(height), height * HASH_BYTES);
+    completed?.(height + 1, node);
+  }
+  path.set(node, height * HASH_BYTES);
+}
+
+function bit(count: number, height: number): number {
+  return (count >>> height) & 1;
+}

@@ -1,0 +1,99 @@
+import { hashTypedData, type TypedDataDomain } from "viem";
+import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS, type VaultId } from "../model.ts";
+import type { Settlement } from "../ports.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
+import { MAX_BATCH_NUMBER, unpackVaultId } from "./vault.ts";
+
+/** What a committee member signs: it has stored the batch's data and derived the root from it. */
+export interface ValidiumBatchMessage {
+  readonly batchNumber: number;
+  readonly batchRoot: Hash;
+  readonly vaultCount: number;
+  readonly dataHash: Hash;
+  readonly epoch: bigint;
+}
+
+/** What an owner signs so that somebody else may submit its withdrawal. */
+export interface WithdrawalMessage {
+  readonly vaultId: VaultId;
+  /** What had been withdrawn of the vault; makes the message single-use. */
+  readonly withdrawnBefore: bigint;
+  readonly quantity: bigint;
+  readonly recipient: Address;
+  /** Seconds since 1970. */
+  readonly deadline: bigint;
+}
+
+/** EIP-712 types of all messages; for a wallet's `signTypedData` too. */
+export const TYPED_DATA_TYPES = {
+  ValidiumBatch: [
+    { name: "batchNumber", type: "uint64" },
+    { name: "batchRoot", type: "bytes32" },
+    { name: "vaultCount", type: "uint32" },
+    { name: "dataHash", type: "bytes32" },
+    { name: "epoch", type: "uint64" },
+  ],
+  Withdrawal: [
+    { name: "vaultId", type: "uint64" },
+    { name: "withdrawnBefore", type: "uint64" },
+    { name: "quantity", type: "uint64" },
+    { name: "recipient", type: "address" },
+    { name: "deadline", type: "uint64" },
+  ],
+} as const;
+
+/** EIP-712 domain of a settlement contract. */
+export function typedDataDomain(settlement: Pick<Settlement, "chainId" | "contract">) {
+  return {
+    name: "Mintmark",
+    version: "1",
+    chainId: settlement.chainId,
+    verifyingContract: settlement.contract,
+  } as const satisfies TypedDataDomain;
+}
+
+/** The whole `ValidiumBatch` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
+export function validiumBatchTypedData(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  message: ValidiumBatchMessage,
+) {
+  requireInteger("batchNumber", message.batchNumber, 0, MAX_BATCH_NUMBER);
+  requireInteger("vaultCount", message.vaultCount, 1, MAX_BATCH_VAULTS);
+  requireBigint("epoch", message.epoch, 0n, MAX_UINT64);
+  return {
+    domain: typedDataDomain(settlement),
+    types: { ValidiumBatch: TYPED_DATA_TYPES.ValidiumBatch },
+    primaryType: "ValidiumBatch",
+    message: { ...message, batchNumber: BigInt(message.batchNumber) },
+  } as const;
+}
+
+/** The digest that a committee member signs. */
+export function validiumBatchDigest(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  message: ValidiumBatchMessage,
+): Hash {
+  return hashTypedData(validiumBatchTypedData(settlement, message));
+}
+
+/** The whole `Withdrawal` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
+export function withdrawalTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: WithdrawalMessage) {
+  unpackVaultId(message.vaultId);
+  requireBigint("withdrawnBefore", message.withdrawnBefore, 0n, MAX_AMOUNT);
+  requireBigint("quantity", message.quantity, 1n, MAX_AMOUNT);
+  requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
+  return {
+    domain: typedDataDomain(settlement),
+    types: { Withdrawal: TYPED_DATA_TYPES.Withdrawal },
+    primaryType: "Withdrawal",
+    message,
+  } as const;
+}
+
+/** The digest that a vault's owner signs. */
+export function withdrawalDigest(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  message: WithdrawalMessage,
+): Hash {
+  return hashTypedData(withdrawalTypedData(settlement, message));
+}

@@ -1,0 +1,132 @@
+import { MintmarkError } from "../errors.ts";
+import { MAX_AMOUNT, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../model.ts";
+import type { VaultContent } from "../ports.ts";
+import { MAX_BLOB_BYTES } from "./blob.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
+import { hashMessages, keccak256 } from "./hash.ts";
+import { HASH_BYTES, writeHex } from "./hex.ts";
+
+/** Batch numbers are below 2^32. */
+export const MAX_BATCH_NUMBER = 0xffff_ffff;
+
+/** Bytes of a leaf's preimage before its blob: prefix 1, vault id 8, chain id 8, owner 20, asset type 32, amount 8. */
+export const LEAF_HEADER_BYTES = 77;
+/** Most bytes of a leaf's preimage. */
+export const MAX_LEAF_BYTES = LEAF_HEADER_BYTES + MAX_BLOB_BYTES;
+
+const LEAF_PREFIX = 0x00;
+/** Top bit of the vault ids of rollup batches. */
+const ROLLUP_BIT = 1n << 63n;
+/** Places of one mode: batch numbers and slots together are below this. */
+const PLACES = 1n << 52n;
+/** Leaves packed and hashed at a time: few enough to stay in the cache. */
+const LEAVES_PER_CHUNK = 1024;
+
+/** Where a vault lives; what its id is made of. */
+export interface VaultPlace {
+  readonly mode: Mode;
+  /** 0 to 2^32 - 1. */
+  readonly batchNumber: number;
+  /** 0 to 2^20 - 1. */
+  readonly slot: number;
+}
+
+/**
+ * The id of a place: u64 `mode << 63 | batchNumber << 20 | slot`.
+ *
+ * @throws MintmarkError `validation_failed` when a part is out of its bounds
+ */
+export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
+  const bit = MODES.indexOf(mode);
+  if (bit < 0) throw new MintmarkError("validation_failed", `mode must be one of ${MODES.join(", ")}, got ${mode}`);
+  requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
+  requireInteger("slot", slot, 0, MAX_BATCH_VAULTS - 1);
+  return (BigInt(bit) << 63n) | BigInt(batchNumber * MAX_BATCH_VAULTS + slot);
+}
+
+/**
+ * The place that a vault id names.
+ *
+ * @throws MintmarkError `validation_failed` for what is no u64, or has one of the unused bits 52 to 62 set
+ */
+export function unpackVaultId(vaultId: VaultId): VaultPlace {
+  requireVaultId(vaultId);
+  const within = Number(vaultId & (PLACES - 1n));
+  return {
+    mode: vaultId < ROLLUP_BIT ? "validium" : "zk-rollup",
+    batchNumber: Math.floor(within / MAX_BATCH_VAULTS),
+    slot: within % MAX_BATCH_VAULTS,
+  };
+}
+
+/**
+ * Writes the preimage of a vault's leaf:
+ * `0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob`, integers big-endian.
+ *
+ * @param into - has room for {@link MAX_LEAF_BYTES} from `offset`
+ * @returns the offset behind the preimage
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range` or `blob_invalid` when the content is out of bounds
+ */
+export function writeLeafPreimage(vault: VaultContent, into: Uint8Array, offset: number): number {
+  requireVaultId(vault.vaultId);
+  requireBigint("chainId", vault.chainId, 0n, MAX_UINT64);
+  if (vault.amount < 1n || vault.amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
+  const view = new DataView(into.buffer, into.byteOffset + offset, LEAF_HEADER_BYTES);
+  view.setUint8(0, LEAF_PREFIX);
+  view.setBigUint64(1, vault.vaultId);
+  view.setBigUint64(9, vault.chainId);
+  writeHex(vault.owner, 20, into, offset + 17);
+  writeHex(vault.assetType, 32, into, offset + 37);
+  view.setBigUint64(69, vault.amount);
+  return writeHex(vault.blob, blobBytes(vault), into, offset + LEAF_HEADER_BYTES);
+}
+
+/** The leaf of one vault; 32 bytes. Throws as {@link writeLeafPreimage} does. */
+export function vaultLeaf(vault: VaultContent): Uint8Array {
+  const preimage = new Uint8Array(MAX_LEAF_BYTES);
+  return keccak256(preimage.subarray(0, writeLeafPreimage(vault, preimage, 0)));
+}
+
+/**
+ * The leaves of a batch, 32 bytes a slot, back to back; a void slot (null) is a zero leaf.
+ * Throws as {@link writeLeafPreimage} does.
+ */
+export function vaultLeaves(vaults: readonly (VaultContent | null)[]): Uint8Array {
+  const leaves = new Uint8Array(vaults.length * HASH_BYTES);
+  const chunk = Math.min(LEAVES_PER_CHUNK, vaults.length);
+  const preimages = new Uint8Array(chunk * MAX_LEAF_BYTES);
+  const ends = new Uint32Array(chunk);
+  let start = 0;
+  while (start < vaults.length) {
+    if ((vaults[start] ?? null) === null) {
+      start++;
+      continue;
+    }
+    // A chunk ends at a void slot, so that its digests land where they belong without being moved.
+    let packed = 0;
+    let end = 0;
+    for (; packed < chunk; packed++) {
+      const vault = vaults[start + packed];
+      if (vault === null || vault === undefined) break;
+      end = writeLeafPreimage(vault, preimages, end);
+      ends[packed] = end;
+    }
+    const digests = leaves.subarray(start * HASH_BYTES, (start + packed) * HASH_BYTES);
+    hashMessages(preimages.subarray(0, end), ends.subarray(0, packed), digests);
+    start += packed;
+  }
+  return leaves;
+}
+
+function requireVaultId(vaultId: VaultId): void {
+  requireBigint("vaultId", vaultId, 0n, MAX_UINT64);
+  if ((vaultId >= PLACES && vaultId < ROLLUP_BIT) || vaultId >= ROLLUP_BIT + PLACES) {
+    throw new MintmarkError("validation_failed", `vault id ${vaultId} has unused bits set`);
+  }
+}
+
+function blobBytes(vault: VaultContent): number {
+  const bytes = (vault.blob.length - 2) / 2;
+  if (bytes > MAX_BLOB_BYTES) throw new MintmarkError("blob_invalid");
+  return bytes;
+}

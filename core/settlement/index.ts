@@ -1,0 +1,2 @@
+/** Brings an engine's batches and withdrawals to L1, and L1's events to the engine. */
+export { type Round, Settler, type SettlerOptions } from "./settler.ts";

@@ -1,0 +1,178 @@
+import { MODES, SCOPES, STANDARDS } from "../model.ts";
+import {
+  address,
+  bigVarint,
+  type Field,
+  type Fields,
+  flag,
+  hash,
+  hexBytes,
+  layout,
+  listOf,
+  nullable,
+  oneOf,
+  text,
+  time,
+  u64,
+  uuid,
+  type ValueOf,
+  varint,
+} from "./layout.ts";
+
+/**
+ * The kinds of journal entry but `mint`, which has its own module, by their number. The fields lie in this order, as core/store/layout.ts
+ * writes each. Numbers and fields are never changed, only added to: the journal is the store's truth for ever.
+ *
+ * Applications, keys, assets and users are named by the order in which they were journaled, counting each kind from 0.
+ */
+const KINDS = {
+  /** Always sequence 0: what this journal is of. */
+  genesis: [
+    0,
+    {
+      formatVersion: varint,
+      environment: oneOf(["sandbox", "live"]),
+      chainId: bigVarint,
+      contract: address,
+      engineVersion: varint,
+    },
+  ],
+  applicationCreated: [1, { applicationIndex: varint, applicationId: uuid, name: text }],
+  applicationSuspended: [2, { applicationIndex: varint, suspended: flag }],
+  keyIssued: [
+    3,
+    {
+      keyIndex: varint,
+      keyId: text,
+      applicationIndex: varint,
+      /** SHA-256 of the secret. */
+      secretHash: hash,
+      scopes: listOf(oneOf(SCOPES)),
+      expiresAt: nullable(time),
+      mintQuota: nullable(bigVarint),
+    },
+  ],
+  keyRevoked: [4, { keyIndex: varint }],
+  assetAdded: [
+    5,
+    {
+      assetIndex: varint,
+      assetId: uuid,
+      standard: oneOf(STANDARDS),
+      chainId: bigVarint,
+      contractAddress: address,
+      quantum: bigVarint,
+      name: text,
+      symbol: text,
+      decimals: varint,
+      blobScheme: oneOf(["mintmark", "imx"]),
+      supplyCap: nullable(bigVarint),
+    },
+  ],
+  assetWhitelisted: [6, { assetIndex: varint, whitelisted: flag }],
+  assetRegistered: [7, { assetIndex: varint, minterLocked: nullable(flag) }],
+  assetEnabled: [8, { applicationIndex: varint, assetIndex: varint, enabled: flag }],
+  userCreated: [9, { applicationIndex: varint, userIndex: varint, userId: uuid, ownerAddress: address }],
+  // 10 is `mint`, core/store/mint-entry.ts.
+  batchSealed: [
+    11,
+    {
+      mode: oneOf(MODES),
+      batchNumber: varint,
+      vaultCount: varint,
+      mintCount: varint,
+      batchRoot: hash,
+      dataHash: hash,
+      stateRoot: hash,
+    },
+  ],
+  batchSubmitted: [12, { mode: oneOf(MODES), batchNumber: varint, txHash: hash }],
+  batchCommitted: [
+    13,
+    {
+      mode: oneOf(MODES),
+      batchNumber: varint,
+      txHash: hash,
+      blockNumber: bigVarint,
+      committedAt: bigVarint,
+      l1Sequence: bigVarint,
+    },
+  ],
+  /** Something happened on L1 to a vault that L1 holds. `total` is what has been withdrawn of it, exhausted by a void included. */
+  vaultWithdrawn: [
+    14,
+    {
+      vaultId: u64,
+      blockNumber: bigVarint,
+      logIndex: varint,
+      txHash: hash,
+      quantity: bigVarint,
+      total: bigVarint,
+      recipient: nullable(address),
+    },
+  ],
+  authorizationCancelled: [15, { signer: address, digest: hash, blockNumber: bigVarint, logIndex: varint }],
+  /** Events up to this block are applied. */
+  l1Observed: [16, { blockNumber: bigVarint }],
+  l1Finalized: [17, { blockNumber: bigVarint }],
+  /** Blocks from this one on are gone. */
+  l1Reorganised: [18, { blockNumber: bigVarint }],
+  withdrawalRequested: [
+    19,
+    {
+      withdrawalId: uuid,
+      applicationIndex: varint,
+      userIndex: varint,
+      /** The application's sequence of transactions. */
+      sequence: varint,
+      vaultId: u64,
+      quantity: bigVarint,
+      recipient: address,
+      withdrawnBefore: bigVarint,
+      deadline: bigVarint,
+      digest: hash,
+      signature: hexBytes,
+    },
+  ],
+  withdrawalSubmitted: [20, { withdrawalId: uuid, txHash: hash }],
+  withdrawalAttempted: [21, { withdrawalId: uuid, failure: text }],
+  withdrawalFailed: [22, { withdrawalId: uuid, failure: text }],
+} as const satisfies Record<string, readonly [number, Fields]>;
+
+/** The number of the `mint` kind. */
+export const MINT_KIND = 10;
+
+type Kinds = typeof KINDS;
+export type EntryKind = keyof Kinds;
+/** The content of an entry, by its kind. */
+export type EntryOf<K extends EntryKind> = { readonly kind: K } & {
+  readonly [F in keyof Kinds[K][1]]: ValueOf<Kinds[K][1][F]>;
+};
+/** Any entry but a mint. */
+export type Entry = { [K in EntryKind]: EntryOf<K> }[EntryKind];
+
+interface EntryLayout {
+  readonly kind: EntryKind;
+  readonly number: number;
+  readonly field: Field<Record<string, unknown>>;
+}
+
+const BY_NAME = new Map<EntryKind, EntryLayout>();
+const BY_NUMBER = new Map<number, EntryLayout>();
+for (const [name, [number, fields]] of Object.entries(KINDS)) {
+  const kind = name as EntryKind;
+  const entryLayout = { kind, number, field: layout(fields as never) as Field<Record<string, unknown>> };
+  BY_NAME.set(kind, entryLayout);
+  BY_NUMBER.set(number, entryLayout);
+}
+
+/** How entries of this kind lie in the journal; undefined for a number of no kind, or of `mint`. */
+export function layoutOfNumber(number: number): EntryLayout | undefined {
+  return BY_NUMBER.get(number);
+}
+
+export function layoutOf(kind: EntryKind): EntryLayout {
+  const found = BY_NAME.get(kind);
+  if (found === undefined) throw new Error(`no entry kind ${kind}`);
+  return found;
+}

@@ -1,0 +1,91 @@
+import { MintmarkError } from "../errors.ts";
+import type { MintColumns } from "../ledger/mint-columns.ts";
+import { ByteReader, ByteWriter } from "./binary.ts";
+import { type Entry, layoutOf, layoutOfNumber, MINT_KIND } from "./entries.ts";
+import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
+import { decodeMint, encodeMint, type MintEntry, type MintHeader, type PlacedColumns } from "./mint-entry.ts";
+import { endOf, type Store } from "./store.ts";
+import { journalKey, PREFIX } from "./store-keys.ts";
+
+/** An entry as the journal holds it. */
+export interface Journaled<E = Entry | MintEntry> {
+  /** 0 for genesis, then one by one. */
+  readonly sequence: number;
+  /** ms since 1970; never smaller than the entry's before. */
+  readonly time: number;
+  readonly entry: E;
+}
+
+const scratch = new ByteWriter(1 << 16);
+
+/**
+ * One entry of the journal, under its sequence number as u64:
+ *
+ * ```
+ * record = version(1) = 0x01 ‖ time(6) ‖ kind(1) ‖ content ‖ crc32(4)
+ * ```
+ *
+ * The content's layout is that of its kind, core/store/entries.ts and core/store/mint-entry.ts.
+ */
+export function encodeEntry(time: number, entry: Entry): Buffer {
+  const { number, field } = layoutOf(entry.kind);
+  begin(time, number);
+  field.write(scratch, entry);
+  return withChecksum(scratch);
+}
+
+/** The entry of a mint. */
+export function encodeMintEntry(time: number, header: MintHeader, columns: MintColumns, placed: PlacedColumns): Buffer {
+  begin(time, MINT_KIND);
+  encodeMint(scratch, header, columns, placed);
+  return withChecksum(scratch);
+}
+
+function begin(time: number, kind: number): void {
+  scratch.reset();
+  scratch.u8(RECORD_VERSION);
+  scratch.u48(time);
+  scratch.u8(kind);
+}
+
+/** The inverse of {@link encodeEntry}. Throws `store_corrupt`. */
+export function decodeEntry(sequence: number, record: Uint8Array): Journaled {
+  const reader = new ByteReader(checkedRecord(record, `Journal entry ${sequence}`), 1);
+  const time = reader.u48();
+  const number = reader.u8();
+  const entry = number === MINT_KIND ? decodeMint(reader) : decodeContent(number, reader);
+  reader.end();
+  return { sequence, time, entry };
+}
+
+function decodeContent(number: number, reader: ByteReader): Entry {
+  const found = layoutOfNumber(number);
+  if (found === undefined)
+    throw new MintmarkError("store_corrupt", `The journal holds an entry of unknown kind ${number}.`);
+  return { kind: found.kind, ...found.field.read(reader) } as Entry;
+}
+
+/** The whole journal in order. Throws `store_corrupt` at a damaged entry or a gap. */
+export async function* readJournal(store: Pick<Store, "entries">): AsyncGenerator<Journaled> {
+  const prefix = Buffer.from([PREFIX.journal]);
+  let sequence = 0;
+  for await (const [key, record] of store.entries({ gte: prefix, lt: endOf(prefix) })) {
+    if (!key.equals(journalKey(sequence)))
+      throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is missing.`);
+    yield decodeEntry(sequence, record);
+    sequence++;
+  }
+}
+
+/** The mint at this sequence number. Throws `store_corrupt` when there is none: an index record led here. */
+export async function readMint(store: Store, sequence: number): Promise<Journaled<MintEntry>> {
+  const found = await readEntry(store, sequence);
+  if (found.entry.kind !== "mint") throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no mint.`);
+  return { ...found, entry: found.entry };
+}
+
+export async function readEntry(store: Store, sequence: number): Promise<Journaled> {
+  const record = await store.get(journalKey(sequence));
+  if (record === undefined) throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is missing.`);
+  return decodeEntry(sequence, record);
+}

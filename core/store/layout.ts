@@ -1,0 +1,174 @@
+import { crc32 } from "node:zlib";
+import { MintmarkError } from "../errors.ts";
+import type { Hex, Uuid } from "../model.ts";
+import { ByteReader, ByteWriter } from "./binary.ts";
+
+/** How one value lies in a record. */
+export interface Field<T> {
+  write(to: ByteWriter, value: T): void;
+  read(from: ByteReader): T;
+}
+
+export type ValueOf<F> = F extends Field<infer T> ? T : never;
+
+/** A record's fields in the order of their bytes. */
+export type Fields = Readonly<Record<string, Field<unknown>>>;
+export type RecordOf<S extends Fields> = { readonly [K in keyof S]: ValueOf<S[K]> };
+
+export const varint: Field<number> = {
+  write: (to, value) => to.varint(value),
+  read: (from) => from.varint(),
+};
+
+export const bigVarint: Field<bigint> = {
+  write: (to, value) => to.bigVarint(value),
+  read: (from) => from.bigVarint(),
+};
+
+/** ms since 1970, 6 bytes. */
+export const time: Field<number> = {
+  write: (to, value) => to.u48(value),
+  read: (from) => from.u48(),
+};
+
+/** u64, 8 bytes. */
+export const u64: Field<bigint> = {
+  write: (to, value) => to.u64(value),
+  read: (from) => from.u64(),
+};
+
+export const flag: Field<boolean> = {
+  write: (to, value) => to.u8(value ? 1 : 0),
+  read: (from) => from.u8() === 1,
+};
+
+/** UTF-8 after its length as a varint. */
+export const text: Field<string> = {
+  write(to, value) {
+    const bytes = Buffer.from(value, "utf8");
+    to.varint(bytes.length);
+    to.bytes(bytes);
+  },
+  read: (from) => from.bytes(from.varint()).toString("utf8"),
+};
+
+/** Exactly `length` bytes. */
+export function fixedHex(length: number): Field<Hex> {
+  return {
+    write: (to, value) => to.hex(value),
+    read: (from) => from.hex(length),
+  };
+}
+
+/** Bytes after their number as a varint. */
+export const hexBytes: Field<Hex> = {
+  write(to, value) {
+    to.varint((value.length - 2) / 2);
+    to.hex(value);
+  },
+  read: (from) => from.hex(from.varint()),
+};
+
+export const address = fixedHex(20);
+export const hash = fixedHex(32);
+
+/** 16 bytes. */
+export const uuid: Field<Uuid> = {
+  write: (to, value) => to.bytes(uuidBytes(value)),
+  read: (from) => uuidText(from.bytes(16)),
+};
+
+export function uuidBytes(value: Uuid): Buffer {
+  return Buffer.from(value.replaceAll("-", ""), "hex");
+}
+
+export function uuidText(bytes: Buffer): Uuid {
+  const hex = bytes.toString("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** One byte: the position in the list. */
+export function oneOf<const T>(values: readonly T[]): Field<T> {
+  return {
+    write: (to, value) => to.u8(values.indexOf(value)),
+    read(from) {
+      const value = values[from.u8()];
+      if (value === undefined) throw new MintmarkError("store_corrupt");
+      return value;
+    },
+  };
+}
+
+/** 0, or 1 and the value. */
+export function nullable<T>(field: Field<T>): Field<T | null> {
+  return {
+    write(to, value) {
+      to.u8(value === null ? 0 : 1);
+      if (value !== null) field.write(to, value);
+    },
+    read: (from) => (from.u8() === 1 ? field.read(from) : null),
+  };
+}
+
+/** The number as a varint, then each. */
+export function listOf<T>(field: Field<T>): Field<readonly T[]> {
+  return {
+    write(to, values) {
+      to.varint(values.length);
+      for (const value of values) field.write(to, value);
+    },
+    read: (from) => Array.from({ length: from.varint() }, () => field.read(from)),
+  };
+}
+
+/** The fields one after another. */
+export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
+  const entries = Object.entries(fields);
+  return {
+    write(to, value) {
+      for (const [name, field] of entries) field.write(to, value[name]);
+    },
+    read(from) {
+      const value: Record<string, unknown> = {};
+      for (const [name, field] of entries) value[name] = field.read(from);
+      return value as RecordOf<S>;
+    },
+  };
+}
+
+/** First byte of every record of this version of the store. */
+export const RECORD_VERSION = 1;
+
+/**
+ * A record as it is stored: `version(1) = 0x01 ‖ fields ‖ crc32(4)` of all before it, so that a flipped bit is found when the record is read.
+ */
+export function encodeRecord<T>(field: Field<T>, value: T): Buffer {
+  const writer = new ByteWriter(128);
+  writer.u8(RECORD_VERSION);
+  field.write(writer, value);
+  return withChecksum(writer);
+}
+
+/** The value of a record. Throws `store_corrupt` when it is not what {@link encodeRecord} wrote. */
+export function decodeRecord<T>(field: Field<T>, record: Uint8Array, name: string): T {
+  const reader = new ByteReader(checkedRecord(record, name), 1);
+  const value = field.read(reader);
+  reader.end();
+  return value;
+}
+
+/** Ends what was written with its checksum, and copies it out. */
+export function withChecksum(writer: ByteWriter): Buffer {
+  writer.u32(crc32(writer.view()));
+  return writer.copy();
+}
+
+/** The record without its checksum, which is checked, and so is the version. Throws `store_corrupt`. */
+export function checkedRecord(record: Uint8Array, name: string): Uint8Array {
+  const body = record.subarray(0, Math.max(0, record.length - 4));
+  const stored = Buffer.from(record.buffer, record.byteOffset + body.length, record.length - body.length);
+  if (body.length === 0 || stored.readUInt32BE(0) !== crc32(body) || body[0] !== RECORD_VERSION) {
+    throw new MintmarkError("store_corrupt", `${name} is not what the engine wrote. Restore the store from a copy.`);
+  }
+  return body;
+}

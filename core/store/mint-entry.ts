@@ -1,0 +1,201 @@
+import type { MintColumns } from "../ledger/mint-columns.ts";
+import type { OpenBatch } from "../ledger/open-batch.ts";
+import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
+import { packVaultId } from "../protocol/vault.ts";
+import type { ByteReader, ByteWriter } from "./binary.ts";
+import { uuidBytes, uuidText } from "./layout.ts";
+
+/** Where a mode's open batch stood before the request: the number of the batch and its next free slot. */
+export interface OpenPlace {
+  readonly batchNumber: number;
+  readonly slot: number;
+}
+
+/** One entry of a request and where it went. */
+export interface PlacedMint {
+  readonly assetIndex: number;
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  readonly slot: number;
+  /** What the vault held before this entry; 0 for a new vault. */
+  readonly amountBefore: bigint;
+  /** ms since the vault was made; 0 for a new vault. */
+  readonly age: number;
+  readonly amount: bigint;
+  readonly blob: Hex;
+}
+
+/** What a mint's entry says of the request as a whole. */
+export interface MintHeader {
+  readonly applicationIndex: number;
+  readonly keyIndex: number;
+  /** The application's sequence number of the first transaction; the others follow one by one. */
+  readonly firstSequence: number;
+  readonly mintId: Uuid;
+  /** SHA-256 of the idempotency key and of the request, when the caller sent a key. */
+  readonly idempotency: { readonly key: Hex; readonly digest: Hex } | null;
+  readonly openPlaces: Readonly<Record<Mode, OpenPlace>>;
+  /** Users in request order, each with the number of its entries in `mints`. */
+  readonly users: readonly { readonly userIndex: number; readonly count: number }[];
+}
+
+/** A whole accepted mint request: one journal entry, and the only record of its transactions. */
+export interface MintEntry extends MintHeader {
+  readonly kind: "mint";
+  readonly mints: readonly PlacedMint[];
+}
+
+/** Where the entries of a request went, one typed array a property: {@link PlacedMint}s without an object for each. */
+export class PlacedColumns {
+  readonly batchNumber: Uint32Array;
+  readonly slot: Uint32Array;
+  /** What the vault held before; both words 0 for a new vault. */
+  readonly beforeHigh: Uint32Array;
+  readonly beforeLow: Uint32Array;
+  readonly age: Float64Array;
+
+  constructor(count: number) {
+    this.batchNumber = new Uint32Array(count);
+    this.slot = new Uint32Array(count);
+    this.beforeHigh = new Uint32Array(count);
+    this.beforeLow = new Uint32Array(count);
+    this.age = new Float64Array(count);
+  }
+
+  /** An entry that made a vault. */
+  added(entry: number, { batchNumber }: OpenBatch, slot: number): void {
+    this.batchNumber[entry] = batchNumber;
+    this.slot[entry] = slot;
+  }
+
+  /** An entry that is about to be added to a vault. */
+  existing(entry: number, { batchNumber, vaults }: OpenBatch, slot: number, time: number): void {
+    this.batchNumber[entry] = batchNumber;
+    this.slot[entry] = slot;
+    this.beforeHigh[entry] = vaults.amountHigh[slot] as number;
+    this.beforeLow[entry] = vaults.amountLow[slot] as number;
+    this.age[entry] = time - (vaults.createdAt[slot] as number);
+  }
+}
+
+export function vaultIdOf(mint: PlacedMint): VaultId {
+  return packVaultId({ mode: mint.mode, batchNumber: mint.batchNumber, slot: mint.slot });
+}
+
+const MODE_BIT = 1;
+const NEXT_BATCH_BIT = 2;
+const EXISTING_BIT = 4;
+const AMOUNT_BIT = 8;
+
+/**
+ * The content of a mint's journal entry. Slots of new vaults follow one another, so only vaults that existed are named:
+ *
+ * ```
+ * mint       = applicationIndex keyIndex firstSequence mintId:16 open open idempotent:1 [ key:32 digest:32 ]
+ *              userCount userCount*( userIndex count ) 1*entry
+ * open       = batchNumber slot                       ; validium, then zk-rollup
+ * entry      = assetIndex flags:1 [ slot amountBefore age ] [ amount ] blobLength:1 blob
+ * flags      = 1 mode · 2 the mode's next batch starts here · 4 an existing vault · 8 amount follows, else 1
+ * ```
+ *
+ * Numbers without a size are varints.
+ */
+export function encodeMint(to: ByteWriter, header: MintHeader, columns: MintColumns, placed: PlacedColumns): void {
+  encodeHeader(to, header);
+  const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
+  const { batchNumber, slot, beforeHigh, beforeLow, age } = placed;
+  const batches = MODES.map((name) => header.openPlaces[name].batchNumber);
+  let start = 0;
+  for (let entry = 0; entry < count; entry++) {
+    const bit = mode[entry] as number;
+    const batch = batchNumber[entry] as number;
+    const before = beforeHigh[entry] !== 0 || beforeLow[entry] !== 0;
+    const one = amountHigh[entry] === 0 && amountLow[entry] === 1;
+    const nextBatch = batch !== batches[bit];
+    batches[bit] = batch;
+    to.varint(assetIndex[entry] as number);
+    to.u8(
+      (bit === 0 ? 0 : MODE_BIT) |
+        (nextBatch ? NEXT_BATCH_BIT : 0) |
+        (before ? EXISTING_BIT : 0) |
+        (one ? 0 : AMOUNT_BIT),
+    );
+    if (before) {
+      to.varint(slot[entry] as number);
+      to.varintWords(beforeHigh[entry] as number, beforeLow[entry] as number);
+      to.varint(age[entry] as number);
+    }
+    if (!one) to.varintWords(amountHigh[entry] as number, amountLow[entry] as number);
+    const end = blobEnd[entry] as number;
+    to.u8(end - start);
+    to.slice(blobs, start, end);
+    start = end;
+  }
+}
+
+function encodeHeader(to: ByteWriter, header: MintHeader): void {
+  to.varint(header.applicationIndex);
+  to.varint(header.keyIndex);
+  to.varint(header.firstSequence);
+  to.bytes(uuidBytes(header.mintId));
+  for (const mode of MODES) {
+    to.varint(header.openPlaces[mode].batchNumber);
+    to.varint(header.openPlaces[mode].slot);
+  }
+  to.u8(header.idempotency === null ? 0 : 1);
+  if (header.idempotency !== null) {
+    to.hex(header.idempotency.key);
+    to.hex(header.idempotency.digest);
+  }
+  to.varint(header.users.length);
+  for (const { userIndex, count } of header.users) {
+    to.varint(userIndex);
+    to.varint(count);
+  }
+}
+
+/** The inverse of {@link encodeMint}. */
+export function decodeMint(from: ByteReader): MintEntry {
+  const applicationIndex = from.varint();
+  const keyIndex = from.varint();
+  const firstSequence = from.varint();
+  const mintId = uuidText(from.bytes(16));
+  const openPlaces = { validium: decodeOpen(from), "zk-rollup": decodeOpen(from) };
+  const idempotency = from.u8() === 1 ? { key: from.hex(32), digest: from.hex(32) } : null;
+  const users = Array.from({ length: from.varint() }, () => ({ userIndex: from.varint(), count: from.varint() }));
+  const count = users.reduce((sum, user) => sum + user.count, 0);
+  const mints: PlacedMint[] = [];
+  const next = { validium: { ...openPlaces.validium }, "zk-rollup": { ...openPlaces["zk-rollup"] } };
+  for (let i = 0; i < count; i++) mints.push(decodePlaced(from, next));
+  return { kind: "mint", applicationIndex, keyIndex, firstSequence, mintId, idempotency, openPlaces, users, mints };
+}
+
+function decodeOpen(from: ByteReader): OpenPlace {
+  return { batchNumber: from.varint(), slot: from.varint() };
+}
+
+function decodePlaced(from: ByteReader, next: Record<Mode, { batchNumber: number; slot: number }>): PlacedMint {
+  const assetIndex = from.varint();
+  const flags = from.u8();
+  const mode: Mode = flags & MODE_BIT ? "zk-rollup" : "validium";
+  const place = next[mode];
+  if (flags & NEXT_BATCH_BIT) {
+    place.batchNumber++;
+    place.slot = 0;
+  }
+  const existing = (flags & EXISTING_BIT) !== 0;
+  const slot = existing ? from.varint() : place.slot++;
+  const amountBefore = existing ? from.bigVarint() : 0n;
+  const age = existing ? from.varint() : 0;
+  const amount = flags & AMOUNT_BIT ? from.bigVarint() : 1n;
+  return {
+    assetIndex,
+    mode,
+    batchNumber: place.batchNumber,
+    slot,
+    amountBefore,
+    age,
+    amount,
+    blob: from.hex(from.u8()),
+  };
+}

@@ -1,0 +1,155 @@
+import { MODES, SCOPES, STANDARDS } from "../model.ts";
+import {
+  address,
+  bigVarint,
+  flag,
+  hash,
+  hexBytes,
+  layout,
+  listOf,
+  nullable,
+  oneOf,
+  text,
+  time,
+  u64,
+  uuid,
+  type ValueOf,
+  varint,
+} from "./layout.ts";
+
+/**
+ * The records that the engine derives from its journal, in the order of their bytes (core/store/layout.ts); under the keys of
+ * core/store/store-keys.ts. Everything here can be made again from the journal.
+ */
+
+export const applicationRecord = layout({
+  applicationIndex: varint,
+  applicationId: uuid,
+  name: text,
+  suspended: flag,
+  createdAt: time,
+  /** Sequence number of the application's next transaction. */
+  nextSequence: varint,
+});
+export type ApplicationRecord = ValueOf<typeof applicationRecord>;
+
+export const keyRecord = layout({
+  keyIndex: varint,
+  keyId: text,
+  applicationIndex: varint,
+  secretHash: hash,
+  scopes: listOf(oneOf(SCOPES)),
+  mintQuota: nullable(bigVarint),
+  mintsUsed: bigVarint,
+  createdAt: time,
+  expiresAt: nullable(time),
+  revokedAt: nullable(time),
+});
+export type KeyRecord = ValueOf<typeof keyRecord>;
+
+export const assetRecord = layout({
+  assetIndex: varint,
+  assetId: uuid,
+  standard: oneOf(STANDARDS),
+  chainId: bigVarint,
+  contractAddress: address,
+  quantum: bigVarint,
+  assetType: hash,
+  name: text,
+  symbol: text,
+  decimals: varint,
+  blobScheme: oneOf(["mintmark", "imx"]),
+  supplyCap: nullable(bigVarint),
+  minted: bigVarint,
+  whitelisted: flag,
+  registered: flag,
+  minterLocked: nullable(flag),
+  createdAt: time,
+});
+export type AssetRecord = ValueOf<typeof assetRecord>;
+
+export const userRecord = layout({ userId: uuid, ownerAddress: address, createdAt: time });
+export type UserRecord = ValueOf<typeof userRecord>;
+
+/** userId → index and owner: what a mint needs of a user. */
+export const userIdRecord = layout({ userIndex: varint, ownerAddress: address });
+export type UserIdRecord = ValueOf<typeof userIdRecord>;
+
+export const batchRecord = layout({
+  mode: oneOf(MODES),
+  batchNumber: varint,
+  status: oneOf(["open", "sealed", "submitted", "settled", "finalized"]),
+  vaultCount: varint,
+  mintCount: varint,
+  batchRoot: nullable(hash),
+  dataHash: nullable(hash),
+  stateRoot: nullable(hash),
+  l1TxHash: nullable(hash),
+  l1BlockNumber: nullable(bigVarint),
+  committedAt: nullable(bigVarint),
+  l1Sequence: nullable(bigVarint),
+  openedAt: time,
+  sealedAt: nullable(time),
+  submittedAt: nullable(time),
+  settledAt: nullable(time),
+  finalizedAt: nullable(time),
+});
+export type BatchRecord = ValueOf<typeof batchRecord>;
+
+export const headRecord = layout({
+  /** Entries in the journal. */
+  journalLength: varint,
+  /** Time of the newest one. */
+  time: time,
+  userCount: varint,
+  l1Observed: nullable(bigVarint),
+  l1Finalized: nullable(bigVarint),
+});
+export type HeadRecord = ValueOf<typeof headRecord>;
+
+/** What happened to one sealed vault since: the vault's own record never changes. */
+export const activityRecord = layout({
+  withdrawn: bigVarint,
+  /** Sum over `pending`. */
+  reserved: bigVarint,
+  pending: listOf(uuid),
+  updatedAt: time,
+});
+export type ActivityRecord = ValueOf<typeof activityRecord>;
+
+export const withdrawalRecord = layout({
+  withdrawalId: uuid,
+  applicationIndex: varint,
+  userIndex: varint,
+  sequence: varint,
+  /** Of the entry that requested it. */
+  journalSequence: varint,
+  vaultId: u64,
+  quantity: bigVarint,
+  recipient: address,
+  withdrawnBefore: bigVarint,
+  deadline: bigVarint,
+  digest: hash,
+  signature: hexBytes,
+  status: oneOf(["accepted", "submitted", "settled", "finalized", "failed"]),
+  l1TxHash: nullable(hash),
+  l1BlockNumber: nullable(bigVarint),
+  failure: nullable(text),
+  createdAt: time,
+  submittedAt: nullable(time),
+  settledAt: nullable(time),
+  finalizedAt: nullable(time),
+  failedAt: nullable(time),
+  updatedAt: time,
+});
+export type WithdrawalRecord = ValueOf<typeof withdrawalRecord>;
+
+/** What had been withdrawn of a vault at an L1 event. */
+export const bigRecord = bigVarint;
+
+/** An index record that names a withdrawal. */
+export const withdrawalIdRecord = uuid;
+
+/** An L1 event that was applied, with the withdrawal whose fate it decided. */
+export const l1EventRecord = layout({ vaultId: nullable(u64), withdrawalId: nullable(uuid) });
+export type L1EventRecord = ValueOf<typeof l1EventRecord>;

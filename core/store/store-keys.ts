@@ -1,0 +1,177 @@
+import { MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
+import { uuidBytes } from "./layout.ts";
+
+/** First byte of each kind of key. Integers in keys are big-endian, so that the order of the bytes is theirs. */
+export const PREFIX = {
+  /** `head`: what the journal's end is and where the open batches stand. */
+  head: 0x01,
+  /** `secret`: this store's own random key for cursors; the one thing here that the journal does not determine. */
+  secret: 0x02,
+  /** `seed`: this store's own random key for the hashes of tokens. */
+  seed: 0x04,
+  /** sequence(8) → journal entry. */
+  journal: 0x03,
+  /** applicationIndex(4) → application. */
+  application: 0x10,
+  /** keyIndex(4) → API key. */
+  key: 0x11,
+  /** assetIndex(4) → asset. */
+  asset: 0x12,
+  /** applicationIndex(4) ‖ assetIndex(4), present when enabled. */
+  enablement: 0x13,
+  /** applicationIndex(4) ‖ userIndex(4) → user. */
+  user: 0x14,
+  /** applicationIndex(4) ‖ userId(16) → userIndex(4) ‖ owner(20). */
+  userId: 0x15,
+  /** mode(1) ‖ batchNumber(4) → batch. */
+  batch: 0x20,
+  /** mode(1) ‖ batchNumber(4) ‖ chunk(2) → 64 vaults. */
+  chunk: 0x21,
+  /** mode(1) ‖ batchNumber(4) → batch data. */
+  batchData: 0x22,
+  /** mode(1) ‖ batchNumber(4) → page roots. */
+  pageRoots: 0x23,
+  /** mode(1) ‖ batchNumber(4) → hashes of the ERC-721 tokens of a sealed batch. */
+  batchTokens: 0x24,
+  /** assetIndex(4) ‖ token id (8 or 32) → the blob that an ERC-1155 id is bound to. */
+  binding: 0x30,
+  /** applicationIndex(4) ‖ first sequence(8) → journal sequence: the application's transactions. */
+  transaction: 0x40,
+  /** applicationIndex(4) ‖ userIndex(4) ‖ first sequence(8) → journal sequence: those that touch the user. */
+  userTransaction: 0x41,
+  /** mintId(16) → journal sequence. */
+  mint: 0x42,
+  /** applicationIndex(4) ‖ SHA-256 of the idempotency key(32) → digest(32) ‖ journal sequence. */
+  idempotency: 0x43,
+  /** vaultId(8) → what was withdrawn of a vault and is reserved. */
+  activity: 0x50,
+  /** withdrawalId(16) → withdrawal. */
+  withdrawal: 0x51,
+  /** journal sequence(8) → withdrawalId: neither settled nor failed. */
+  pendingWithdrawal: 0x52,
+  /** digest(32) → withdrawalId. */
+  authorization: 0x53,
+  /** blockNumber(8) ‖ logIndex(4) → L1 event that was applied. */
+  l1Event: 0x60,
+  /** vaultId(8) ‖ blockNumber(8) ‖ logIndex(4) → total withdrawn then. */
+  vaultEvent: 0x61,
+} as const;
+
+export const HEAD_KEY = Buffer.from([PREFIX.head]);
+export const SECRET_KEY = Buffer.from([PREFIX.secret]);
+export const SEED_KEY = Buffer.from([PREFIX.seed]);
+
+/** A key of u32 parts after its prefix. */
+function ofU32(prefix: number, ...parts: number[]): Buffer {
+  const key = Buffer.allocUnsafe(1 + 4 * parts.length);
+  key[0] = prefix;
+  for (const [i, part] of parts.entries()) key.writeUInt32BE(part, 1 + 4 * i);
+  return key;
+}
+
+/** `key` with a whole number below 2^53 as u64 after it. */
+function withU64(key: Buffer, value: number): Buffer {
+  const longer = Buffer.allocUnsafe(key.length + 8);
+  key.copy(longer);
+  longer.writeUInt32BE(Math.floor(value / 2 ** 32), key.length);
+  longer.writeUInt32BE(value % 2 ** 32, key.length + 4);
+  return longer;
+}
+
+export const journalKey = (sequence: number): Buffer => withU64(Buffer.from([PREFIX.journal]), sequence);
+export const applicationKey = (index: number): Buffer => ofU32(PREFIX.application, index);
+export const apiKeyKey = (index: number): Buffer => ofU32(PREFIX.key, index);
+export const assetKey = (index: number): Buffer => ofU32(PREFIX.asset, index);
+export const enablementKey = (application: number, asset: number): Buffer =>
+  ofU32(PREFIX.enablement, application, asset);
+export const userKey = (application: number, user: number): Buffer => ofU32(PREFIX.user, application, user);
+export const usersOf = (application: number): Buffer => ofU32(PREFIX.user, application);
+
+export function userIdKey(application: number, userId: Uuid): Buffer {
+  return Buffer.concat([ofU32(PREFIX.userId, application), uuidBytes(userId)]);
+}
+
+function ofBatch(prefix: number, mode: Mode, batchNumber: number): Buffer {
+  const key = Buffer.allocUnsafe(6);
+  key[0] = prefix;
+  key[1] = MODES.indexOf(mode);
+  key.writeUInt32BE(batchNumber, 2);
+  return key;
+}
+
+export const batchKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.batch, mode, batchNumber);
+export const batchDataKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.batchData, mode, batchNumber);
+export const pageRootsKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.pageRoots, mode, batchNumber);
+export const batchTokensKey = (mode: Mode, batchNumber: number): Buffer =>
+  ofBatch(PREFIX.batchTokens, mode, batchNumber);
+export const chunksOf = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.chunk, mode, batchNumber);
+
+export function chunkKey(mode: Mode, batchNumber: number, chunk: number): Buffer {
+  const key = Buffer.allocUnsafe(8);
+  ofBatch(PREFIX.chunk, mode, batchNumber).copy(key);
+  key.writeUInt16BE(chunk, 6);
+  return key;
+}
+
+/**
+ * The key of what an ERC-1155 id is bound to: the asset stands for its chain and contract, which it alone has. Ids below 2^64 take 8 bytes, so
+ * that the usual ones stay short and neighbours lie together; others 32.
+ */
+export function bindingKey(assetIndex: number, tokenId: bigint): Buffer {
+  const short = tokenId < 1n << 64n;
+  const key = Buffer.allocUnsafe(short ? 13 : 37);
+  key[0] = PREFIX.binding;
+  key.writeUInt32BE(assetIndex, 1);
+  if (short) key.writeBigUInt64BE(tokenId, 5);
+  else key.write(tokenId.toString(16).padStart(64, "0"), 5, 32, "hex");
+  return key;
+}
+
+export const transactionsOf = (application: number): Buffer => ofU32(PREFIX.transaction, application);
+export const transactionKey = (application: number, sequence: number): Buffer =>
+  withU64(transactionsOf(application), sequence);
+export const userTransactionsOf = (application: number, user: number): Buffer =>
+  ofU32(PREFIX.userTransaction, application, user);
+export const userTransactionKey = (application: number, user: number, sequence: number): Buffer =>
+  withU64(userTransactionsOf(application, user), sequence);
+export const mintKey = (mintId: Uuid): Buffer => Buffer.concat([Buffer.from([PREFIX.mint]), uuidBytes(mintId)]);
+
+export function idempotencyKeyKey(application: number, keyHash: Buffer): Buffer {
+  return Buffer.concat([ofU32(PREFIX.idempotency, application), keyHash]);
+}
+
+export function activityKey(vaultId: VaultId): Buffer {
+  return ofU64(PREFIX.activity, vaultId);
+}
+
+export const withdrawalKey = (withdrawalId: Uuid): Buffer =>
+  Buffer.concat([Buffer.from([PREFIX.withdrawal]), uuidBytes(withdrawalId)]);
+export const pendingWithdrawalKey = (sequence: number): Buffer =>
+  withU64(Buffer.from([PREFIX.pendingWithdrawal]), sequence);
+export const authorizationKey = (digest: string): Buffer =>
+  Buffer.concat([Buffer.from([PREFIX.authorization]), Buffer.from(digest.slice(2), "hex")]);
+
+export const l1EventsFrom = (blockNumber: bigint): Buffer => ofU64(PREFIX.l1Event, blockNumber);
+export const l1EventKey = (blockNumber: bigint, logIndex: number): Buffer =>
+  Buffer.concat([l1EventsFrom(blockNumber), u32(logIndex)]);
+export const vaultEventsOf = (vaultId: VaultId): Buffer => ofU64(PREFIX.vaultEvent, vaultId);
+export const vaultEventKey = (vaultId: VaultId, blockNumber: bigint, logIndex: number): Buffer =>
+  Buffer.concat([ofU64(PREFIX.vaultEvent, vaultId, blockNumber), u32(logIndex)]);
+
+function ofU64(prefix: number, ...parts: bigint[]): Buffer {
+  const key = Buffer.allocUnsafe(1 + 8 * parts.length);
+  key[0] = prefix;
+  for (const [i, part] of parts.entries()) key.writeBigUInt64BE(part, 1 + 8 * i);
+  return key;
+}
+
+function u32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+/** A key as a map's key. */
+export function keyString(key: Buffer): string {
+  return key.toString("latin1");
+}

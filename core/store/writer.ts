@@ -1,0 +1,203 @@
+import { MintmarkError } from "../errors.ts";
+import { Group } from "./group.ts";
+import type { Store } from "./store.ts";
+
+/** A transition that shares its write with others that arrived with it. */
+export interface Transition<T> {
+  /** Its share of a group's bound, e.g. the number of mints. */
+  readonly weight: number;
+  /** Records that `apply` needs, as far as they are on disk. */
+  keys(): Buffer[];
+  /**
+   * Checks and applies in one go. Throws a `MintmarkError` only before it has changed anything; any other error stops the engine.
+   *
+   * @param stored - in the order of `keys`; what earlier transitions changed since is in `group`
+   */
+  apply(group: Group, stored: readonly (Buffer | undefined)[]): T;
+}
+
+interface Waiting {
+  readonly weight: number;
+  readonly alone: boolean;
+  /** null for one that runs alone. */
+  readonly transition: Transition<unknown> | null;
+  readonly body: ((group: Group) => Promise<unknown>) | null;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** It no longer waits, so it can no longer be given up. */
+  readonly begin: () => void;
+}
+
+interface Outcome {
+  readonly waiting: Waiting;
+  readonly value: unknown;
+}
+
+/** Most weight of one group. */
+const GROUP_WEIGHT = 1 << 15;
+
+/**
+ * The single writer. Transitions are applied one after another to the state in memory, many of them go to disk in one write, and each
+ * is acknowledged when that write is on disk. While one group is being written the next is read for and applied; so a failed write
+ * leaves the memory ahead of the disk, and the writer refuses everything from then on.
+ */
+export class Writer {
+  readonly #store: Store;
+  /** Adds the records that a group changes once, however many transitions touch them. */
+  readonly #finish: (group: Group) => void;
+  #queue: Waiting[] = [];
+  #running: Promise<void> | null = null;
+  #failure: MintmarkError | null = null;
+  #closed = false;
+
+  constructor(store: Store, finish: (group: Group) => void) {
+    this.#store = store;
+    this.#finish = finish;
+  }
+
+  /** Throws `store_failed` after a failed write, `engine_closed` after `close`. */
+  ensureUsable(): void {
+    if (this.#failure !== null) throw this.#failure;
+    if (this.#closed) throw new MintmarkError("engine_closed");
+  }
+
+  /** Queues a transition; resolves with its result when it is on disk. */
+  run<T>(transition: Transition<T>, signal?: AbortSignal): Promise<T> {
+    return this.#enqueue<T>({ transition, body: null, weight: transition.weight, alone: false }, signal);
+  }
+
+  /** Queues a transition that reads the store as it goes; it has the writer for itself, and everything before it is on disk. */
+  alone<T>(body: (group: Group) => Promise<T>): Promise<T> {
+    return this.#enqueue<T>({ transition: null, body, weight: 1, alone: true });
+  }
+
+  /** Finishes what is queued, and takes no more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#running !== null) await this.#running;
+  }
+
+  #enqueue<T>(what: Pick<Waiting, "transition" | "body" | "weight" | "alone">, signal?: AbortSignal): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.ensureUsable();
+      signal?.throwIfAborted();
+      const cancel = (): void => this.#cancel(waiting, signal?.reason);
+      const waiting: Waiting = {
+        ...what,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+        begin: () => signal?.removeEventListener("abort", cancel),
+      };
+      signal?.addEventListener("abort", cancel);
+      this.#queue.push(waiting);
+      this.#running ??= this.#drain();
+    });
+  }
+
+  /** Only what still waits can be given up. */
+  #cancel(waiting: Waiting, reason: unknown): void {
+    const at = this.#queue.indexOf(waiting);
+    if (at < 0) return;
+    this.#queue.splice(at, 1);
+    waiting.reject(reason);
+  }
+
+  async #drain(): Promise<void> {
+    // Whatever is queued in this turn of the event loop goes into the first group.
+    await null;
+    let previous: Group | null = null;
+    let written: Promise<void> = Promise.resolve();
+    while (this.#failure === null) {
+      if (this.#queue.length === 0) {
+        await written;
+        // What came in meanwhile starts the next group. From here to the end nothing waits, so nothing can come in unseen.
+        if (this.#queue.length === 0) break;
+      }
+      const taken = this.#take();
+      if (taken[0]?.alone === true) {
+        await written;
+        previous = null;
+      }
+      if (this.#failure !== null) {
+        for (const waiting of taken) waiting.reject(this.#failure);
+        break;
+      }
+      const group: Group = new Group(previous);
+      const outcomes = await this.#apply(group, taken);
+      await written;
+      written = this.#write(group, outcomes);
+      previous = group;
+    }
+    if (this.#failure !== null) {
+      await written;
+      for (const waiting of this.#queue.splice(0)) waiting.reject(this.#failure);
+    }
+    this.#running = null;
+  }
+
+  /** The next transitions that can share a write: one alone, or as many others as the bound allows. */
+  #take(): Waiting[] {
+    let weight = 0;
+    let count = 0;
+    for (const waiting of this.#queue) {
+      if (count > 0 && (waiting.alone || weight + waiting.weight > GROUP_WEIGHT)) break;
+      weight += waiting.weight;
+      count++;
+      waiting.begin();
+      if (waiting.alone) break;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  async #apply(group: Group, taken: readonly Waiting[]): Promise<Outcome[]> {
+    const outcomes: Outcome[] = [];
+    try {
+      const keys = taken.map((waiting) => waiting.transition?.keys() ?? []);
+      const stored = await this.#store.getMany(keys.flat());
+      let at = 0;
+      for (const [i, waiting] of taken.entries()) {
+        const own = stored.slice(at, at + (keys[i]?.length ?? 0));
+        at += own.length;
+        const operations = group.operations.length;
+        try {
+          const { transition, body } = waiting;
+          const value = transition === null ? await body?.(group) : transition.apply(group, own);
+          outcomes.push({ waiting, value });
+        } catch (error) {
+          if (!isRefusal(error) || group.operations.length !== operations) throw error;
+          waiting.reject(error);
+        }
+      }
+      group.sealed();
+      if (outcomes.length > 0) this.#finish(group);
+    } catch (error) {
+      this.#fail(error);
+      for (const waiting of taken) waiting.reject(this.#failure);
+      return [];
+    }
+    return outcomes;
+  }
+
+  async #write(group: Group, outcomes: readonly Outcome[]): Promise<void> {
+    if (outcomes.length === 0) return;
+    try {
+      if (this.#failure !== null) throw this.#failure;
+      if (group.operations.length > 0) await this.#store.write(group.operations);
+    } catch (error) {
+      this.#fail(error);
+      for (const { waiting } of outcomes) waiting.reject(this.#failure);
+      return;
+    }
+    group.published();
+    for (const { waiting, value } of outcomes) waiting.resolve(value);
+  }
+
+  #fail(cause: unknown): void {
+    this.#failure ??= cause instanceof MintmarkError ? cause : new MintmarkError("store_failed", undefined, { cause });
+  }
+}
+
+/** Whether a transition was refused; any other error leaves the state in doubt. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof MintmarkError && error.code !== "store_failed" && error.code !== "store_corrupt";
+}

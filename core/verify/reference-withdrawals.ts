@@ -1,0 +1,184 @@
+import type { Entry, EntryOf } from "../store/entries.ts";
+import { encodeRecord } from "../store/layout.ts";
+import {
+  type ActivityRecord,
+  activityRecord,
+  bigRecord,
+  l1EventRecord,
+  type WithdrawalRecord,
+  withdrawalIdRecord,
+  withdrawalRecord,
+} from "../store/records.ts";
+import * as keys from "../store/store-keys.ts";
+import type { Expected } from "./reference-records.ts";
+
+interface SeenEvent {
+  readonly blockNumber: bigint;
+  readonly logIndex: number;
+  readonly vaultId: bigint;
+  /** null for an event that withdrew nothing. */
+  readonly total: bigint | null;
+  readonly withdrawalId: string | null;
+}
+
+const OVERTAKEN = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
+const CANCELLED = "The owner has cancelled the authorization on L1.";
+
+/** The part of the reference that follows withdrawals: every request and every L1 event, in memory. */
+export class ReferenceWithdrawals {
+  readonly #withdrawals = new Map<string, WithdrawalRecord>();
+  readonly #activities = new Map<bigint, ActivityRecord>();
+  #events: SeenEvent[] = [];
+
+  /** Takes in a request; returns its index records. */
+  request(entry: EntryOf<"withdrawalRequested">, journalSequence: number, time: number): Expected[] {
+    const { kind: _, ...facts } = entry;
+    const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
+    const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, failedAt: null };
+    const times = { ...notYet, createdAt: time, updatedAt: time };
+    this.#withdrawals.set(entry.withdrawalId, {
+      ...facts,
+      journalSequence,
+      status: "accepted",
+      ...untouched,
+      ...times,
+    });
+    this.#reserve(entry.vaultId, entry.withdrawalId, time);
+    const value = keys.journalKey(journalSequence).subarray(1);
+    const name = `an index of withdrawal ${entry.withdrawalId}`;
+    return [
+      { key: keys.transactionKey(entry.applicationIndex, entry.sequence), value, name },
+      { key: keys.userTransactionKey(entry.applicationIndex, entry.userIndex, entry.sequence), value, name },
+    ];
+  }
+
+  apply(entry: Entry, time: number): void {
+    switch (entry.kind) {
+      case "withdrawalSubmitted": {
+        const submittedAt = this.#withdrawals.get(entry.withdrawalId)?.submittedAt ?? time;
+        this.#change(entry.withdrawalId, { status: "submitted", l1TxHash: entry.txHash, submittedAt, updatedAt: time });
+        return;
+      }
+      case "withdrawalAttempted":
+        this.#change(entry.withdrawalId, { failure: entry.failure, updatedAt: time });
+        return;
+      case "withdrawalFailed":
+        this.#fail(entry.withdrawalId, entry.failure, time);
+        return;
+      case "authorizationCancelled": {
+        const { blockNumber, logIndex } = entry;
+        for (const { digest, withdrawalId, vaultId, status } of this.#withdrawals.values()) {
+          if (digest !== entry.digest || (status !== "accepted" && status !== "submitted")) continue;
+          this.#fail(withdrawalId, CANCELLED, time);
+          this.#events.push({ blockNumber, logIndex, vaultId, total: null, withdrawalId });
+        }
+        return;
+      }
+      case "vaultWithdrawn":
+        this.#withdrawn(entry, time);
+    }
+  }
+
+  finalize(blockNumber: bigint, time: number): void {
+    for (const { withdrawalId, status, l1BlockNumber } of this.#withdrawals.values()) {
+      if (status !== "settled" || l1BlockNumber === null || l1BlockNumber > blockNumber) continue;
+      this.#change(withdrawalId, { status: "finalized", finalizedAt: time, updatedAt: time });
+    }
+  }
+
+  revert(blockNumber: bigint, time: number): void {
+    const gone = this.#events.filter((event) => event.blockNumber >= blockNumber);
+    this.#events = this.#events.filter((event) => event.blockNumber < blockNumber);
+    for (const { vaultId, withdrawalId } of gone.sort(inOrder).reverse()) {
+      const totals = this.#events.filter((event) => event.vaultId === vaultId && event.total !== null).sort(inOrder);
+      this.#activities.set(vaultId, {
+        ...this.#activity(vaultId),
+        withdrawn: totals.at(-1)?.total ?? 0n,
+        updatedAt: time,
+      });
+      if (withdrawalId === null) continue;
+      const status = this.#withdrawals.get(withdrawalId)?.submittedAt === null ? "accepted" : "submitted";
+      const undone = { l1BlockNumber: null, failure: null, settledAt: null, failedAt: null, updatedAt: time };
+      this.#change(withdrawalId, { ...undone, status });
+      this.#reserve(vaultId, withdrawalId, time);
+    }
+  }
+
+  finish(): Expected[] {
+    const expected: Expected[] = [];
+    const add = (key: Buffer, value: Buffer, name: string): void => void expected.push({ key, value, name });
+    for (const record of this.#withdrawals.values()) {
+      const { withdrawalId, journalSequence, digest, status } = record;
+      const id = encodeRecord(withdrawalIdRecord, withdrawalId);
+      add(keys.withdrawalKey(withdrawalId), encodeRecord(withdrawalRecord, record), `withdrawal ${withdrawalId}`);
+      add(keys.authorizationKey(digest), id, `the authorization of withdrawal ${withdrawalId}`);
+      if (status !== "accepted" && status !== "submitted") continue;
+      add(keys.pendingWithdrawalKey(journalSequence), id, `pending withdrawal ${withdrawalId}`);
+    }
+    for (const [vaultId, record] of this.#activities) {
+      add(keys.activityKey(vaultId), encodeRecord(activityRecord, record), `the activity of vault ${vaultId}`);
+    }
+    for (const { blockNumber, logIndex, vaultId, withdrawalId, total } of this.#events) {
+      const name = `L1 event ${logIndex} of block ${blockNumber}`;
+      add(keys.l1EventKey(blockNumber, logIndex), encodeRecord(l1EventRecord, { vaultId, withdrawalId }), name);
+      if (total !== null) add(keys.vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total), name);
+    }
+    // Two requests of one digest share their authorization record; the later one wrote it last.
+    return [...new Map(expected.map((one) => [keys.keyString(one.key), one])).values()];
+  }
+
+  #withdrawn(entry: EntryOf<"vaultWithdrawn">, time: number): void {
+    const { vaultId, total, quantity, recipient, blockNumber, logIndex, txHash } = entry;
+    this.#activities.set(vaultId, { ...this.#activity(vaultId), withdrawn: total, updatedAt: time });
+    let decided: string | null = null;
+    for (const withdrawalId of this.#activity(vaultId).pending) {
+      const known = this.#withdrawals.get(withdrawalId);
+      if (known === undefined || known.withdrawnBefore === total) continue;
+      decided = withdrawalId;
+      const asked =
+        known.quantity === quantity && known.recipient === recipient && known.withdrawnBefore + quantity === total;
+      if (!asked) {
+        this.#fail(withdrawalId, OVERTAKEN, time);
+        continue;
+      }
+      this.#release(withdrawalId, time);
+      const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, submittedAt: known.submittedAt ?? time };
+      this.#change(withdrawalId, { ...onL1, status: "settled", failure: null, settledAt: time, updatedAt: time });
+    }
+    this.#events.push({ blockNumber, logIndex, vaultId, total, withdrawalId: decided });
+  }
+
+  #fail(withdrawalId: string, failure: string, time: number): void {
+    this.#release(withdrawalId, time);
+    this.#change(withdrawalId, { status: "failed", failure, failedAt: time, updatedAt: time });
+  }
+
+  #change(withdrawalId: string, change: Partial<WithdrawalRecord>): void {
+    const known = this.#withdrawals.get(withdrawalId);
+    if (known !== undefined) this.#withdrawals.set(withdrawalId, { ...known, ...change });
+  }
+
+  #activity(vaultId: bigint): ActivityRecord {
+    return this.#activities.get(vaultId) ?? { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0 };
+  }
+
+  #reserve(vaultId: bigint, withdrawalId: string, time: number): void {
+    this.#setPending(vaultId, [...this.#activity(vaultId).pending, withdrawalId], time);
+  }
+
+  #release(withdrawalId: string, time: number): void {
+    const known = this.#withdrawals.get(withdrawalId);
+    if (known === undefined) return;
+    const pending = this.#activity(known.vaultId).pending.filter((id) => id !== withdrawalId);
+    this.#setPending(known.vaultId, pending, time);
+  }
+
+  #setPending(vaultId: bigint, pending: readonly string[], time: number): void {
+    const reserved = pending.reduce((sum, id) => sum + (this.#withdrawals.get(id)?.quantity ?? 0n), 0n);
+    this.#activities.set(vaultId, { ...this.#activity(vaultId), pending, reserved, updatedAt: time });
+  }
+}
+
+function inOrder(a: SeenEvent, b: SeenEvent): number {
+  return a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1;
+}

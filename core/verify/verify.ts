@@ -1,0 +1,112 @@
+import type { VerifyReport } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import { stateOver } from "../ledger/batches.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Suspect } from "../ledger/reference-tokens.ts";
+import { readJournal } from "../store/journal.ts";
+import { readSeed } from "../store/opening.ts";
+import type { Store } from "../store/store.ts";
+import { endOf } from "../store/store.ts";
+import { chunkKey, keyString, PREFIX } from "../store/store-keys.ts";
+import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
+import { Reference } from "./reference.ts";
+import type { Expected } from "./reference-records.ts";
+
+export interface VerifyOptions {
+  readonly signal?: AbortSignal;
+  /** Called now and then with the number of journal entries read. */
+  readonly onProgress?: (entries: number) => void;
+}
+
+const MAX_PROBLEMS = 100;
+const PROGRESS_EVERY = 1024;
+
+/**
+ * Reads the journal from its beginning, derives every record by {@link Reference} and compares it with the store's, byte for byte; then
+ * looks for records that nothing in the journal explains. Works on a snapshot, so the engine goes on meanwhile.
+ */
+export async function verifyStore(ledger: Ledger, { signal, onProgress }: VerifyOptions): Promise<VerifyReport> {
+  return ledger.store.frozen(async (store) => {
+    const problems: string[] = [];
+    const report = (problem: string): void => {
+      if (problems.length < MAX_PROBLEMS) problems.push(problem);
+    };
+    const reference = new Reference(report, await readSeed(store));
+    try {
+      for await (const journaled of readJournal(store)) {
+        signal?.throwIfAborted();
+        await compare(store, reference.apply(journaled), report);
+        for (const suspect of reference.suspects()) await requireDifferent(store, reference, suspect, report);
+        if (reference.entries % PROGRESS_EVERY === 0) onProgress?.(reference.entries);
+      }
+    } catch (error) {
+      // What follows a damaged entry cannot be derived, so the comparison ends here.
+      if (!(error instanceof MintmarkError) || error.code !== "store_corrupt") throw error;
+      report(error.message);
+    }
+    if (problems.length === 0) await compareRest(store, reference, report);
+    onProgress?.(reference.entries);
+    const { validium, "zk-rollup": rollup } = reference.sealed;
+    return {
+      journalEntries: reference.entries,
+      vaults: reference.vaults,
+      batches: validium + rollup,
+      mints: reference.mints,
+      tokens: reference.tokens,
+      state: stateOver(ledger, validium, rollup),
+      problems,
+    };
+  });
+}
+
+/** Compares records that an entry alone determines. */
+async function compare(
+  store: Pick<Store, "getMany">,
+  expected: readonly Expected[],
+  report: (problem: string) => void,
+) {
+  const stored = await store.getMany(expected.map(({ key }) => key));
+  for (const [i, { key, value, name }] of expected.entries()) {
+    const record = stored[i];
+    if (record === undefined) report(`${name} is missing (${key.toString("hex")})`);
+    else if (!record.equals(value)) report(`${name} is not what the journal says (${key.toString("hex")})`);
+  }
+}
+
+/** Two tokens of the same hash: whether they are the same token, by the earlier one's vault. */
+async function requireDifferent(
+  store: Pick<Store, "get">,
+  reference: Reference,
+  { earlier, token }: Suspect,
+  report: (problem: string) => void,
+): Promise<void> {
+  const { mode, batchNumber, slot } = earlier;
+  const growing = reference.growingVault(earlier);
+  const record = growing ? undefined : await store.get(chunkKey(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS)));
+  const vault = growing ?? (record === undefined ? undefined : decodeChunk(record)[slot % CHUNK_VAULTS]);
+  if (vault !== undefined && reference.tokenOf(vault) === token) report(`token ${token} was minted twice`);
+}
+
+/** Compares the records that many entries determine together, and the number of all others. */
+async function compareRest(store: Pick<Store, "entries">, reference: Reference, report: (problem: string) => void) {
+  const last = reference.finish();
+  const settled = new Map(last.map((expected) => [keyString(expected.key), expected]));
+  const counts = new Map<number, number>();
+  const whole = { gte: Buffer.from([0]), lt: endOf(Buffer.from([0xfe])) };
+  for await (const [key, value] of store.entries(whole)) {
+    const prefix = key[0] ?? 0;
+    counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
+    const expected = settled.get(keyString(key));
+    if (expected === undefined && !reference.comparesWhole(prefix)) continue;
+    if (expected === undefined) report(`a record that the journal does not explain (${key.toString("hex")})`);
+    else if (!value.equals(expected.value))
+      report(`${expected.name} is not what the journal says (${key.toString("hex")})`);
+    settled.delete(keyString(key));
+  }
+  for (const { key, name } of settled.values()) report(`${name} is missing (${key.toString("hex")})`);
+  for (const [name, prefix] of Object.entries(PREFIX)) {
+    const expected = reference.countOf(prefix);
+    const found = counts.get(prefix) ?? 0;
+    if (expected !== null && found !== expected) report(`there are ${found} records of ${name}, not ${expected}`);
+  }
+}
