@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
+import {Attestation} from "../libraries/Attestation.sol";
+import {Messages} from "../libraries/Messages.sol";
 import {TimeLockedRoles} from "./TimeLockedRoles.sol";
 
 /// @title The data availability committee: k of n plain accounts, kept as one hash.
 abstract contract Committee is TimeLockedRoles, EIP712 {
-    bytes32 private constant VALIDIUM_BATCH_TYPEHASH = keccak256(
-        "ValidiumBatch(uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash,uint64 epoch)"
-    );
-    uint256 private constant MEMBER_BYTES = 20;
-    uint256 private constant SIGNATURE_BYTES = 65;
-
     bytes32 internal _committeeHash;
     bytes32 private _scheduledCommittee;
     uint64 private _committeeActiveFrom;
@@ -43,44 +38,16 @@ abstract contract Committee is TimeLockedRoles, EIP712 {
         _checkCommittee(members, threshold);
         bytes memory packed;
         for (uint256 i; i < members.length; ++i) packed = abi.encodePacked(packed, members[i]);
-        _committeeHash = _hashCommittee(epoch, abi.encodePacked(threshold, uint8(members.length), packed));
+        _committeeHash = Attestation.hashCommittee(epoch, abi.encodePacked(threshold, uint8(members.length), packed));
         emit CommitteeChanged(epoch, threshold, members);
     }
 
-    /// @dev Reverts unless the attestation carries exactly `threshold` signatures of distinct members of the present committee.
+    /// @dev Reverts unless the present committee has signed the batch.
     function _checkAttestation(
         uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch, bytes calldata attestation
     ) internal view {
-        if (attestation.length < 2) revert AttestationMalformed(attestation.length);
-        uint256 threshold = uint8(attestation[0]);
-        uint256 memberCount = uint8(attestation[1]);
-        uint256 signatures = 2 + memberCount * MEMBER_BYTES;
-        if (attestation.length != signatures + threshold * SIGNATURE_BYTES) revert AttestationMalformed(attestation.length);
-        if (_hashCommittee(epoch, attestation[:signatures]) != _committeeHash) revert CommitteeMismatch(epoch);
-        bytes32 digest = _validiumBatchDigest(batchNumber, batchRoot, vaultCount, dataHash, epoch);
-        uint256 following;
-        for (uint256 i; i < threshold; ++i) {
-            bytes calldata entry = attestation[signatures + i * SIGNATURE_BYTES:signatures + (i + 1) * SIGNATURE_BYTES];
-            uint256 index = uint8(entry[0]);
-            if (index < following || index >= memberCount) revert SignersNotAscending(i);
-            following = index + 1;
-            address member = address(bytes20(attestation[2 + index * MEMBER_BYTES:2 + (index + 1) * MEMBER_BYTES]));
-            (address signer, ECDSA.RecoverError fault,) = ECDSA.tryRecover(digest, bytes32(entry[1:33]), bytes32(entry[33:65]));
-            if (fault != ECDSA.RecoverError.NoError || signer != member) revert SignatureNotMembers(member);
-        }
-    }
-
-    /// @dev What a member signs.
-    function _validiumBatchDigest(uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch)
-        internal
-        view
-        returns (bytes32)
-    {
-        return _hashTypedDataV4(keccak256(abi.encode(VALIDIUM_BATCH_TYPEHASH, batchNumber, batchRoot, vaultCount, dataHash, epoch)));
-    }
-
-    function _hashCommittee(uint64 epoch, bytes memory thresholdAndMembers) private pure returns (bytes32) {
-        return keccak256(abi.encodePacked(uint8(5), epoch, thresholdAndMembers));
+        bytes32 digest = _hashTypedDataV4(Messages.validiumBatch(batchNumber, batchRoot, vaultCount, dataHash, epoch));
+        Attestation.check(attestation, _committeeHash, epoch, digest);
     }
 
     function _checkCommittee(address[] memory members, uint8 threshold) private pure {

@@ -8,15 +8,13 @@ import {
     Authorization, BatchHeader, BlobScheme, IStateCommitment, Mode, Standard, Vault, WithdrawalRequest
 } from "../interfaces/IStateCommitment.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
+import {Messages} from "../libraries/Messages.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {Commits} from "./Commits.sol";
 
 /// @title The exit: a proof of a vault and its owner's will mint the token. No role, no pause, no operator.
 abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
-    bytes32 private constant WITHDRAWAL_TYPEHASH = keccak256(
-        "Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)"
-    );
     /// @dev Gas of one item of a batch, proof, signature and token call together. A token that needs more is withdrawn singly.
     uint256 public constant ITEM_GAS = 500_000;
     /// @dev What reporting one item can cost after it.
@@ -204,18 +202,10 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
             return;
         }
         if (block.timestamp > authorization.deadline) revert AuthorizationExpired(vault.vaultId, authorization.deadline);
-        bytes32 digest = _withdrawalDigest(vault.vaultId, before, quantity, recipient, authorization.deadline);
+        bytes32 digest =
+            _hashTypedDataV4(Messages.withdrawal(vault.vaultId, before, quantity, recipient, authorization.deadline));
         if (_cancelled[vault.owner][digest]) revert AuthorizationIsCancelled(vault.vaultId, digest);
         if (!_signed(vault.owner, digest, authorization.signature)) revert SignatureInvalid(vault.vaultId);
-    }
-
-    /// @dev What the owner signs.
-    function _withdrawalDigest(uint64 vaultId, uint64 before, uint64 quantity, address recipient, uint64 deadline)
-        internal
-        view
-        returns (bytes32)
-    {
-        return _hashTypedDataV4(keccak256(abi.encode(WITHDRAWAL_TYPEHASH, vaultId, before, quantity, recipient, deadline)));
     }
 
     /// @dev By key first: an account that has delegated its code (EIP-7702) still signs with it. Then by the wallet contract.

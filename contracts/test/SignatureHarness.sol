@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {StateCommitment} from "../StateCommitment.sol";
+import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {Attestation} from "../libraries/Attestation.sol";
+import {Messages} from "../libraries/Messages.sol";
 
-/// @title The settlement contract with what it checks of signatures open to view, and a committee that a test sets.
-contract SignatureHarness is StateCommitment {
-    constructor(Config memory config) StateCommitment(config) {}
-
-    function setCommitteeHash(bytes32 committeeHash) external {
-        _committeeHash = committeeHash;
-    }
-
-    function withdrawalDigest(uint64 vaultId, uint64 before, uint64 quantity, address recipient, uint64 deadline)
+/// @title The digests of both messages in the settlement contract's domain, and the check of attestations, to be called from outside.
+contract SignatureHarness is EIP712("Mintmark", "1") {
+    function withdrawalDigest(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline)
         external
         view
         returns (bytes32)
     {
-        return _withdrawalDigest(vaultId, before, quantity, recipient, deadline);
+        return _hashTypedDataV4(Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline));
     }
 
     function validiumBatchDigest(uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch)
@@ -24,12 +20,14 @@ contract SignatureHarness is StateCommitment {
         view
         returns (bytes32)
     {
-        return _validiumBatchDigest(batchNumber, batchRoot, vaultCount, dataHash, epoch);
+        return _hashTypedDataV4(Messages.validiumBatch(batchNumber, batchRoot, vaultCount, dataHash, epoch));
     }
 
-    function checkAttestation(
-        uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch, bytes calldata attestation
-    ) external view {
-        _checkAttestation(batchNumber, batchRoot, vaultCount, dataHash, epoch, attestation);
+    function hashCommittee(uint64 epoch, bytes calldata thresholdAndMembers) external pure returns (bytes32) {
+        return Attestation.hashCommittee(epoch, thresholdAndMembers);
+    }
+
+    function checkAttestation(bytes calldata attestation, bytes32 committeeHash, uint64 epoch, bytes32 digest) external pure {
+        Attestation.check(attestation, committeeHash, epoch, digest);
     }
 }

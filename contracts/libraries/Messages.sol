@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @title What members and owners sign: the EIP-712 struct hashes of both messages.
+library Messages {
+    bytes32 private constant VALIDIUM_BATCH_TYPEHASH = keccak256(
+        "ValidiumBatch(uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash,uint64 epoch)"
+    );
+    bytes32 private constant WITHDRAWAL_TYPEHASH = keccak256(
+        "Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)"
+    );
+
+    /// @notice A member's word that it has stored the batch's data and derived the root from it.
+    function validiumBatch(uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch)
+        internal
+        pure
+        returns (bytes32)
+    {
+        return keccak256(abi.encode(VALIDIUM_BATCH_TYPEHASH, batchNumber, batchRoot, vaultCount, dataHash, epoch));
+    }
+
+    /// @notice An owner's leave to withdraw, single-use because `withdrawnBefore` never comes again.
+    function withdrawal(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline)
+        internal
+        pure
+        returns (bytes32)
+    {
+        return keccak256(abi.encode(WITHDRAWAL_TYPEHASH, vaultId, withdrawnBefore, quantity, recipient, deadline));
+    }
+}
