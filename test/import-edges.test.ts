@@ -36,6 +36,13 @@ describe("import edges", () => {
     expect(found.filter(({ target }) => forbidden.test(target))).toEqual([]);
   });
 
+  it("of the protocol lead to no engine: verifiers use it alone", () => {
+    const found = importsOf("core/protocol").filter(({ target }) => target.startsWith("core/"));
+    expect(found.length).toBeGreaterThan(0);
+    const allowed = /^core\/(?:protocol|keccak)\/|^core\/(?:errors|model|ports)\.ts$/;
+    expect(found.filter(({ target }) => !allowed.test(target))).toEqual([]);
+  });
+
   it("of the server lead into the core by its public surface only", () => {
     const found = importsOf("server").filter(({ target }) => target.startsWith("core/"));
     expect(found.length).toBeGreaterThan(0);

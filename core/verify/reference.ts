@@ -1,7 +1,6 @@
 import { encodeBatchTokens } from "../ledger/batch-tokens.ts";
 import { idempotencyRecord } from "../ledger/idempotency.ts";
 import { enablementId } from "../ledger/ledger.ts";
-import { ReferenceTokens, type Suspect, tokenName } from "../ledger/reference-tokens.ts";
 import { contentsOf, sealContents } from "../ledger/seal.ts";
 import { MODES, type Mode } from "../model.ts";
 import { assetType } from "../protocol/asset.ts";
@@ -30,6 +29,7 @@ import {
 import * as keys from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
 import { batchExpected, COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
+import { ReferenceTokens, type Suspect, tokenName } from "./reference-tokens.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
 /** A batch while its vaults are known one by one: open, or closed and about to be sealed by the next entries. */

@@ -2,7 +2,6 @@ import type { VerifyReport } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { stateOver } from "../ledger/batches.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Suspect } from "../ledger/reference-tokens.ts";
 import { readJournal } from "../store/journal.ts";
 import { readSeed } from "../store/opening.ts";
 import type { Store } from "../store/store.ts";
@@ -11,6 +10,7 @@ import { chunkKey, keyString, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
 import { Reference } from "./reference.ts";
 import type { Expected } from "./reference-records.ts";
+import type { Suspect } from "./reference-tokens.ts";
 
 export interface VerifyOptions {
   readonly signal?: AbortSignal;

@@ -1,8 +1,8 @@
+import { TokenHasher } from "../ledger/token-hash.ts";
+import { TokenIndex } from "../ledger/token-index.ts";
 import { MODES } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { PlacedMint } from "../store/mint-entry.ts";
-import { TokenHasher } from "./token-hash.ts";
-import { TokenIndex } from "./token-index.ts";
 
 /** A token whose hash an earlier one had already. */
 export interface Suspect {
