@@ -381,7 +381,6 @@ library BatchData {
             let from := add(data.offset, cursor)
             // 8 for an odd number of digits, whose front nibble is none.
             let odd := shl(3, and(mload(add(run, 0x80)), 1))
-            let packed := sub(256, odd)
             let stride := add(20, shr(1, add(mload(add(run, 0x80)), 1)))
             let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
             for {} lt(target, limit) { target := add(target, 32) } {
@@ -391,7 +390,7 @@ library BatchData {
                 text := and(or(text, shl(16, text)), 0x0000ffff0000ffff)
                 text := and(or(text, shl(8, text)), 0x00ff00ff00ff00ff)
                 text := shl(192, and(or(text, shl(4, text)), 0x0f0f0f0f0f0f0f0f))
-                bad := or(bad, shr(packed, text))
+                bad := or(bad, text)
                 mstore(add(template, 77), shl(odd, add(text, shl(192, 0x3030303030303030))))
                 mstore(sub(template, 15), place)
                 mstore(target, keccak256(template, size))
@@ -399,6 +398,8 @@ library BatchData {
                 place := add(place, 0x10000000000000000)
             }
             cursor := sub(from, data.offset)
+            // What is left are the nibbles in front of odd numbers.
+            bad := shr(sub(256, odd), bad)
         }
         if (bad != 0) revert BatchDataInvalid(Fault.Record, cursor);
         if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {expect} from "./support/Expect.sol";
+import {HostileOperator} from "./support/HostileOperator.sol";
+
+/// @title What holds whatever a hostile operator and committee commit, and whatever the administration does meanwhile.
+contract HostileOperatorInvariants {
+    HostileOperator private _hostile;
+
+    function setUp() external {
+        _hostile = new HostileOperator();
+    }
+
+    /// @dev Read by the test runner.
+    function targetContracts() external view returns (address[] memory targets) {
+        targets = new address[](1);
+        targets[0] = address(_hostile);
+    }
+
+    function invariant_committedBatchesNeverChange() external view {
+        _hostile.checkHeaders();
+    }
+
+    function invariant_noVaultPaysMoreThanItHolds() external view {
+        _hostile.checkVaults();
+    }
+
+    function invariant_whatIsMintedIsWhatWasWithdrawn() external view {
+        _hostile.checkSupplies();
+    }
+
+    function invariant_theEarlierOfTwoDuplicatesWins() external view {
+        _hostile.checkEarliestWins();
+    }
+
+    /// @dev The invariants would hold as well of actions that all fail: these do not.
+    function test_theActionsReachWhatTheyAreFor() external {
+        for (uint256 i; i < 240; ++i) {
+            uint256 random = uint256(keccak256(abi.encode(i)));
+            uint64 quantity = uint64(random >> 16) & ~uint64(1);
+            if (i % 6 == 0) _hostile.commitRollupBatch(random, random);
+            else if (i % 6 == 3) _hostile.commitValidiumBatch(random, random, i % 12 == 9);
+            else if (i % 6 == 4) _hostile.wait(uint32(random));
+            else _hostile.withdraw(random, quantity, uint8(random >> 80) % 2, address(uint160(random >> 96)));
+        }
+        expect(_hostile.withdrawals() >= 40, "hardly any withdrawal was paid");
+        expect(_hostile.voids() >= 20, "hardly any duplicate was voided");
+        _hostile.checkHeaders();
+        _hostile.checkVaults();
+        _hostile.checkSupplies();
+        _hostile.checkEarliestWins();
+    }
+}

@@ -1,0 +1,57 @@
+import { fileURLToPath } from "node:url";
+import { createHardhatRuntimeEnvironment } from "hardhat/hre";
+import config from "../../hardhat.config.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** One Solidity test: its contract, its function, and why it failed. */
+export interface SolidityOutcome {
+  readonly suite: string;
+  readonly name: string;
+  readonly passed: boolean;
+  readonly reason: string;
+}
+
+/**
+ * Runs test/solidity/*.t.sol, which must have been compiled, with Hardhat's own runner.
+ *
+ * @param effort - `runs` of each fuzz and invariant test; `depth`: calls of one run of an invariant
+ */
+export async function runSolidityTests(effort: { runs: number; depth: number }): Promise<SolidityOutcome[]> {
+  const hre = await createHardhatRuntimeEnvironment(
+    {
+      ...config,
+      test: {
+        solidity: {
+          fsPermissions: { readDirectory: ["./artifacts"] },
+          fuzz: { runs: effort.runs },
+          // A handler that reverts has met something that it did not expect.
+          invariant: { runs: effort.runs, depth: effort.depth, failOnRevert: true },
+        },
+      },
+    },
+    {},
+    ROOT,
+  );
+  const result = (await hre.tasks.getTask(["test", "solidity"]).run({ noCompile: true })) as {
+    readonly value?: TaskOutcome;
+    readonly error?: TaskOutcome;
+  };
+  const { suiteResults } = result.value ?? result.error ?? { suiteResults: [] };
+  return suiteResults.flatMap(({ id, testResults }) =>
+    testResults.map(({ name, status, reason }) => ({
+      suite: id.name,
+      name,
+      passed: status === "Success",
+      reason: reason ?? status,
+    })),
+  );
+}
+
+/** As far as this file reads it. */
+interface TaskOutcome {
+  readonly suiteResults: readonly {
+    readonly id: { readonly name: string };
+    readonly testResults: readonly { readonly name: string; readonly status: string; readonly reason?: string }[];
+  }[];
+}
