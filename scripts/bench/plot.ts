@@ -19,7 +19,7 @@ const STYLE = `
   }
 `;
 
-/** One panel a column: a bar a row, the best first, on a logarithmic scale. */
+/** One panel a column: a bar a row, on a logarithmic scale; the best first where rows compete, that is, where there is a reference. */
 export function plot(results: readonly SectionResult[]): string {
   let top = 34;
   const panels: string[] = [];
@@ -45,7 +45,9 @@ function panel(result: SectionResult, column: Column, top: number): { svg: strin
   const bars = result.rows
     .map((row) => ({ row, value: row.values[column.key] ?? null, times: ratio(result, row, column) }))
     .filter((bar): bar is typeof bar & { value: number } => bar.value !== null)
-    .sort((a, b) => (column.better === "lower" ? a.value - b.value : b.value - a.value));
+    .sort((a, b) =>
+      result.reference === null ? 0 : column.better === "lower" ? a.value - b.value : b.value - a.value,
+    );
   const logs = bars.map(({ value }) => Math.log10(value));
   // The scale begins at a power of ten that leaves the smallest value a bar to be seen.
   const floor = Math.floor(Math.min(...logs) - 0.2);
