@@ -1,11 +1,10 @@
 /**
  * Measures the gas of everything that costs gas: `npm run gas` prints tables and writes docs/gas.md, `npm run gas -- --json` prints
- * JSON and writes nothing. Exits with 1 when an aim is missed.
+ * JSON and writes nothing. A missed aim is shown as such; it is no failure of the command.
  */
 import { writeFile } from "node:fs/promises";
 import hre from "hardhat";
 import { measureGas } from "./gas/measure.ts";
-import { aimsReached } from "./gas/measurement.ts";
 import { asMarkdown, asText } from "./gas/report.ts";
 
 const TARGET = new URL("../docs/gas.md", import.meta.url);
@@ -23,4 +22,3 @@ if (option === "--json") {
   await writeFile(TARGET, asMarkdown(sections));
   process.stdout.write(`${asText(sections)}\n\nwrote docs/gas.md\n`);
 }
-if (!aimsReached(sections)) process.exitCode = 1;

@@ -5,6 +5,9 @@ pragma solidity 0.8.37;
 library MintingBlob {
     error BlobInvalid(bytes blob);
 
+    /// @dev Of 2^256 - 1.
+    uint256 private constant MAX_DIGITS = 78;
+
     /// @notice The token id of a blob of scheme `mintmark`: a canonical decimal is itself, anything else its hash.
     function tokenId(bytes memory blob) internal pure returns (uint256 id) {
         bool isDecimal;
@@ -26,13 +29,18 @@ library MintingBlob {
         }
     }
 
-    /// @notice Whether the bytes from `start` to before `end` are a canonical decimal below 2^256, and its value.
+    /// @notice Whether the bytes from `start` to before `end`, all within `text`, are a canonical decimal below 2^256, and its value.
     function decimal(bytes memory text, uint256 start, uint256 end) internal pure returns (bool valid, uint256 value) {
         unchecked {
-            if (end <= start || end - start > 78 || (end - start > 1 && text[start] == "0")) return (false, 0);
+            uint256 digits = end - start;
+            if (end <= start || digits > MAX_DIGITS || (digits > 1 && text[start] == "0")) return (false, 0);
             for (; start < end; ++start) {
-                uint256 digit = uint256(uint8(text[start])) ^ 0x30;
-                if (digit > 9 || value > (type(uint256).max - digit) / 10) return (false, 0);
+                uint256 digit;
+                assembly ("memory-safe") {
+                    digit := xor(byte(0, mload(add(add(text, 0x20), start))), 0x30)
+                }
+                // Fewer digits than the most cannot overflow.
+                if (digit > 9 || (digits == MAX_DIGITS && value > (type(uint256).max - digit) / 10)) return (false, 0);
                 value = value * 10 + digit;
             }
             return (true, value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {Vault, BatchHeader} from "../interfaces/IStateCommitment.sol";
 
 /// @dev The way from a batch root to the state commitment.
@@ -57,8 +58,8 @@ library StateProof {
     }
 
     /// @notice Height of a batch of `count` slots: ceil(log2 count).
-    function height(uint256 count) internal pure returns (uint256 result) {
-        while ((uint256(1) << result) < count) ++result;
+    function height(uint256 count) internal pure returns (uint256) {
+        return Math.log2(count, Math.Rounding.Ceil);
     }
 
     /// @notice The root that a leaf at a position leads to, siblings from the leaf upwards.

@@ -24,8 +24,3 @@ export interface Section {
 export function measurement(label: string, transactionGas: number, count = 1, aim: number | null = null): Measurement {
   return { label, transactionGas: Math.round(transactionGas), count, each: transactionGas / count, aim };
 }
-
-/** Whether every aim of the sections is reached. */
-export function aimsReached(sections: readonly Section[]): boolean {
-  return sections.every(({ measurements }) => measurements.every(({ each, aim }) => aim === null || each <= aim));
-}

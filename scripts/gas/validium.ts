@@ -23,7 +23,7 @@ export async function validiumSection(): Promise<Section> {
     measurements: [
       measurement("3 of 5 signatures", mean, 1, AIM),
       measurement("— first batch ever", gas[0] ?? Number.NaN),
-      measurement("— second batch (its frontier slot is new)", gas[1] ?? Number.NaN, 1, AIM),
+      measurement("— second batch (its frontier slot is new)", gas[1] ?? Number.NaN),
       measurement("— eighth batch (completes three subtrees, new slot)", gas[7] ?? Number.NaN),
     ],
   };
