@@ -1,17 +1,47 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {StateCommitment} from "../../../contracts/StateCommitment.sol";
-import {BatchHeader, BlobScheme, Mode, Standard, Vault} from "../../../contracts/interfaces/IStateCommitment.sol";
-import {MintableERC20} from "../../../contracts/tokens/MintableERC20.sol";
-import {MintableERC721} from "../../../contracts/tokens/MintableERC721.sol";
-import {MintableERC1155} from "../../../contracts/tokens/MintableERC1155.sol";
+import {IAccessControl} from "@openzeppelin/contracts/access/IAccessControl.sol";
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
+import {
+    BatchHeader, BlobScheme, IStateCommitment, Mode, Standard, Vault, WithdrawalRequest
+} from "../../../contracts/interfaces/IStateCommitment.sol";
 import {Batches} from "./Batches.sol";
 import {NaiveTree} from "./NaiveTree.sol";
-import {vm} from "./Vm.sol";
+import {deploy, vm} from "./Vm.sol";
+
+/// @dev What the contract offers beyond its interface. Tests know the contracts by interfaces alone, so that the compiler need not
+/// compile them once more.
+interface IState is IStateCommitment, IAccessControl {
+    function OPERATOR_ROLE() external view returns (bytes32);
+    function withdrawItem(WithdrawalRequest calldata request, address caller) external;
+}
+
+interface IItem {
+    function totalSupply() external view returns (uint256);
+    function totalSupply(uint256 id) external view returns (uint256);
+}
+
 
 /// @dev A settlement contract, its tokens, its roles, and everything that was ever committed to it.
 abstract contract Settlement {
+    /// @dev As the contracts' constructors take them.
+    struct Config {
+        address admin;
+        address guardian;
+        address operator;
+        address[] committee;
+        uint8 threshold;
+        uint64 changeDelay;
+        uint64 maturity;
+    }
+
+    struct Royalty {
+        address receiver;
+        uint96 fraction;
+    }
+
     struct Batch {
         Mode mode;
         BatchHeader header;
@@ -35,10 +65,10 @@ abstract contract Settlement {
     address internal immutable guardian = vm.addr(102);
     address internal immutable operator = vm.addr(103);
 
-    StateCommitment internal state;
-    MintableERC20 internal coin;
-    MintableERC721 internal card;
-    MintableERC1155 internal item;
+    IState internal state;
+    IERC20 internal coin;
+    IERC721 internal card;
+    IItem internal item;
     uint256[] internal assetTypes;
     Standard[] internal standards = [Standard.ERC20, Standard.ERC721, Standard.ERC1155];
 
@@ -51,13 +81,16 @@ abstract contract Settlement {
 
     constructor() {
         for (uint256 key = 201; key < 201 + MEMBERS; ++key) _insertMember(key);
-        state = new StateCommitment(
-            StateCommitment.Config(admin, guardian, operator, _members, THRESHOLD, 1 days, MATURITY)
-        );
+        Config memory config = Config(admin, guardian, operator, _members, THRESHOLD, 1 days, MATURITY);
+        state = IState(deploy("StateCommitment.sol/StateCommitment", abi.encode(config)));
         address minter = address(state);
-        coin = new MintableERC20("Coin", "COIN", type(uint256).max, admin, minter);
-        card = new MintableERC721("Card", "CARD", "", BlobScheme.Mintmark, MintableERC721.Royalty(address(0), 0), admin, minter);
-        item = new MintableERC1155("Item", "ITEM", "", BlobScheme.Mintmark, admin, minter);
+        bytes memory coinArguments = abi.encode("Coin", "COIN", type(uint256).max, admin, minter);
+        coin = IERC20(deploy("tokens/MintableERC20.sol/MintableERC20", coinArguments));
+        Royalty memory none;
+        bytes memory cardArguments = abi.encode("Card", "CARD", "", BlobScheme.Mintmark, none, admin, minter);
+        card = IERC721(deploy("tokens/MintableERC721.sol/MintableERC721", cardArguments));
+        bytes memory itemArguments = abi.encode("Item", "ITEM", "", BlobScheme.Mintmark, admin, minter);
+        item = IItem(deploy("tokens/MintableERC1155.sol/MintableERC1155", itemArguments));
         uint64 chain = uint64(block.chainid);
         assetTypes.push(state.registerAsset(Standard.ERC20, chain, address(coin), QUANTUM));
         assetTypes.push(state.registerAsset(Standard.ERC721, chain, address(card), 1));

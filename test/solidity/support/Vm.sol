@@ -5,10 +5,22 @@ pragma solidity 0.8.37;
 interface Vm {
     function addr(uint256 privateKey) external pure returns (address);
     function assume(bool condition) external pure;
+    function parseJsonBytes(string calldata json, string calldata key) external pure returns (bytes memory);
     function prank(address sender) external;
     function prank(address sender, address origin) external;
+    function readFile(string calldata path) external view returns (string memory);
     function sign(uint256 privateKey, bytes32 digest) external pure returns (uint8 v, bytes32 r, bytes32 s);
     function warp(uint256 timestamp) external;
 }
 
 Vm constant vm = Vm(address(uint160(uint256(keccak256("hevm cheat code")))));
+
+/// @dev Deploys what was compiled for production, of `<source>/<contract>` under contracts/.
+function deploy(string memory artifact, bytes memory arguments) returns (address deployed) {
+    string memory json = vm.readFile(string.concat("artifacts/contracts/", artifact, ".json"));
+    bytes memory code = abi.encodePacked(vm.parseJsonBytes(json, ".bytecode"), arguments);
+    assembly ("memory-safe") {
+        deployed := create(0, add(code, 0x20), mload(code))
+    }
+    require(deployed != address(0), "not deployed");
+}
