@@ -1,0 +1,111 @@
+import { type Address, getAddress, maxUint256, toHex, zeroAddress } from "viem";
+import { beforeEach, describe, expect, it } from "vitest";
+import { hashedId, openTokens, supported, type TokenDeployment } from "./fixture.ts";
+
+const { viem, fresh } = await openTokens();
+
+describe("MintableERC1155", () => {
+  let d: TokenDeployment;
+  let owner: Address;
+  let friend: Address;
+  beforeEach(async () => {
+    d = await fresh();
+    owner = getAddress(d.actors.owner.account.address);
+    friend = getAddress(d.actors.friend.account.address);
+  });
+
+  const by = (actor: keyof TokenDeployment["actors"]) => ({ account: d.actors[actor].account });
+  const mint = (blob: string, quantity: bigint, to = owner) =>
+    d.item.write.mintFor([to, quantity, toHex(blob)], by("minter"));
+
+  it("says what it is", async () => {
+    expect(await d.item.read.name()).toBe("Item");
+    expect(await d.item.read.symbol()).toBe("ITEM");
+    expect(await d.item.read.uri([7n])).toBe("ipfs://items/{id}");
+    expect(await supported(d.item)).toEqual(["erc165", "mintable", "accessControl", "erc1155", "erc1155MetadataUri"]);
+  });
+
+  it("mints any quantity of an id for the minter, and for nobody else", async () => {
+    const minter = getAddress(d.actors.minter.account.address);
+    await viem.assertions.emitWithArgs(mint("7", 3n), d.item, "TransferSingle", [minter, zeroAddress, owner, 7n, 3n]);
+    await mint("7", 4n);
+    await mint("8", 1n, friend);
+    expect(
+      await d.item.read.balanceOfBatch([
+        [owner, friend, owner],
+        [7n, 8n, 8n],
+      ]),
+    ).toEqual([7n, 1n, 0n]);
+    expect(await d.item.read.totalSupply([7n])).toBe(7n);
+    expect(await d.item.read.exists([9n])).toBe(false);
+    for (const actor of ["admin", "owner", "stranger"] as const) {
+      await viem.assertions.revertWithCustomError(
+        d.item.write.mintFor([owner, 1n, toHex("7")], by(actor)),
+        d.item,
+        "AccessControlUnauthorizedAccount",
+      );
+    }
+  });
+
+  it.each([
+    ["0", 0n],
+    [String(maxUint256), maxUint256],
+    ["007", hashedId("007")],
+    ["a sword", hashedId("a sword")],
+  ])("reads %s in the mintmark scheme", async (blob, id) => {
+    await mint(blob, 2n);
+    expect(await d.item.read.balanceOf([owner, id])).toBe(2n);
+  });
+
+  it("reads the imx scheme, whatever the blueprint, and nothing else", async () => {
+    const mintImx = (blob: string) => d.imxItem.write.mintFor([owner, 2n, toHex(blob)], by("minter"));
+    await mintImx("{7}:{blue}");
+    await mintImx("{7}:{}");
+    expect(await d.imxItem.read.balanceOf([owner, 7n])).toBe(4n);
+    for (const blob of ["7", "{07}:{}", "{7}", ""]) {
+      await viem.assertions.revertWithCustomErrorWithArgs(mintImx(blob), d.imxItem, "BlobInvalid", [toHex(blob)]);
+    }
+  });
+
+  it("is moved by its owner, by an approved operator, and by nobody else", async () => {
+    await mint("7", 10n);
+    await mint("8", 10n);
+    await d.item.write.safeTransferFrom([owner, friend, 7n, 4n, "0x"], by("owner"));
+    await viem.assertions.revertWithCustomErrorWithArgs(
+      d.item.write.safeTransferFrom([owner, friend, 7n, 1n, "0x"], by("friend")),
+      d.item,
+      "ERC1155MissingApprovalForAll",
+      [friend, owner],
+    );
+    await viem.assertions.emitWithArgs(
+      d.item.write.setApprovalForAll([friend, true], by("owner")),
+      d.item,
+      "ApprovalForAll",
+      [owner, friend, true],
+    );
+    await d.item.write.safeBatchTransferFrom([owner, friend, [7n, 8n], [6n, 1n], "0x"], by("friend"));
+    expect(
+      await d.item.read.balanceOfBatch([
+        [friend, friend, owner],
+        [7n, 8n, 8n],
+      ]),
+    ).toEqual([10n, 1n, 9n]);
+    await viem.assertions.revertWithCustomErrorWithArgs(
+      d.item.write.safeTransferFrom([owner, friend, 8n, 10n, "0x"], by("owner")),
+      d.item,
+      "ERC1155InsufficientBalance",
+      [owner, 9n, 10n, 8n],
+    );
+  });
+
+  it("is minted to a contract only if that takes it", async () => {
+    const [taker, wallet] = [
+      await viem.deployContract("Recipient"),
+      await viem.deployContract("Wallet1271", [owner, 0]),
+    ];
+    await mint("7", 5n, taker.address);
+    expect(await d.item.read.balanceOf([taker.address, 7n])).toBe(5n);
+    await viem.assertions.revertWithCustomError(mint("7", 5n, wallet.address), d.item, "ERC1155InvalidReceiver");
+    await viem.assertions.revertWithCustomError(mint("7", 5n, zeroAddress), d.item, "ERC1155InvalidReceiver");
+  });
+});

@@ -1,0 +1,160 @@
+import { type Address, getAddress, type Hex, maxUint256, toHex, zeroAddress } from "viem";
+import { beforeEach, describe, expect, it } from "vitest";
+import { hashedId, openTokens, ROYALTY_FRACTION, supported, type TokenDeployment } from "./fixture.ts";
+
+const { viem, fresh } = await openTokens();
+
+describe("MintableERC721", () => {
+  let d: TokenDeployment;
+  let owner: Address;
+  let friend: Address;
+  beforeEach(async () => {
+    d = await fresh();
+    owner = getAddress(d.actors.owner.account.address);
+    friend = getAddress(d.actors.friend.account.address);
+  });
+
+  const by = (actor: keyof TokenDeployment["actors"]) => ({ account: d.actors[actor].account });
+  const mint = (blob: string, quantity = 1n) => d.card.write.mintFor([owner, quantity, toHex(blob)], by("minter"));
+  const mintImx = (blob: string) => d.imxCard.write.mintFor([owner, 1n, toHex(blob)], by("minter"));
+
+  it("says what it is", async () => {
+    expect(await d.card.read.name()).toBe("Card");
+    expect(await d.card.read.symbol()).toBe("CARD");
+    const all = ["erc165", "mintable", "accessControl", "erc721", "erc721Metadata", "erc2981"];
+    expect(await supported(d.card)).toEqual(all);
+  });
+
+  it("mints for the minter, and for nobody else", async () => {
+    await viem.assertions.emitWithArgs(mint("7"), d.card, "Transfer", [zeroAddress, owner, 7n]);
+    expect(await d.card.read.ownerOf([7n])).toBe(owner);
+    for (const actor of ["admin", "owner", "stranger"] as const) {
+      await viem.assertions.revertWithCustomError(
+        d.card.write.mintFor([owner, 1n, toHex("8")], by(actor)),
+        d.card,
+        "AccessControlUnauthorizedAccount",
+      );
+    }
+  });
+
+  it("mints exactly one at a time", async () => {
+    for (const quantity of [0n, 2n, maxUint256]) {
+      await viem.assertions.revertWithCustomErrorWithArgs(mint("7", quantity), d.card, "QuantityNotOne", [quantity]);
+    }
+  });
+
+  it("mints a token once, however it is named", async () => {
+    await mint("a hero");
+    await viem.assertions.revertWithCustomError(mint("a hero"), d.card, "ERC721InvalidSender");
+    await viem.assertions.revertWithCustomError(mint(String(hashedId("a hero"))), d.card, "ERC721InvalidSender");
+    await mintImx("{7}:{blue}");
+    await viem.assertions.revertWithCustomError(mintImx("{7}:{red}"), d.imxCard, "ERC721InvalidSender");
+  });
+
+  it.each([
+    ["0", 0n],
+    ["4711", 4_711n],
+    [String(maxUint256), maxUint256],
+    ["007", hashedId("007")],
+    [String(maxUint256 + 1n), hashedId(String(maxUint256 + 1n))],
+    ["-1", hashedId("-1")],
+    ["{7}:{}", hashedId("{7}:{}")],
+  ])("reads %s in the mintmark scheme", async (blob, id) => {
+    await mint(blob);
+    expect(await d.card.read.ownerOf([id])).toBe(owner);
+    expect(await d.card.read.blueprints([id])).toBe("0x");
+  });
+
+  it.each([
+    ["{0}:{}", 0n, ""],
+    ["{12}:{onchain: blue}", 12n, "onchain: blue"],
+    ["{12}:{}:{}", 12n, "}:{"],
+    [`{${maxUint256}}:{x}`, maxUint256, "x"],
+  ])("reads %s in the imx scheme, and keeps its blueprint", async (blob, id, blueprint) => {
+    await mintImx(blob);
+    expect(await d.imxCard.read.ownerOf([id])).toBe(owner);
+    expect(await d.imxCard.read.blueprints([id])).toBe(toHex(blueprint));
+  });
+
+  it.each(["7", "{7}", "{}:{}", "{07}:{}", "{7}:{", "{7}:}", "{7}{}", "{a}:{}", `{${maxUint256 + 1n}}:{}`, "", "{"])(
+    "refuses %s in the imx scheme",
+    async (blob) => {
+      const hex: Hex = toHex(blob);
+      await viem.assertions.revertWithCustomErrorWithArgs(mintImx(blob), d.imxCard, "BlobInvalid", [hex]);
+    },
+  );
+
+  it("has a URI a token, under its base", async () => {
+    await mint("7");
+    expect(await d.card.read.tokenURI([7n])).toBe("ipfs://cards/7");
+    await viem.assertions.revertWithCustomErrorWithArgs(
+      d.card.read.tokenURI([8n]) as never,
+      d.card,
+      "ERC721NonexistentToken",
+      [8n],
+    );
+  });
+
+  it("asks for a royalty by ERC-2981, or for none", async () => {
+    const [receiver, amount] = await d.card.read.royaltyInfo([7n, 1_000_000n]);
+    expect(receiver).toBe(getAddress(d.actors.admin.account.address));
+    expect(amount).toBe((1_000_000n * ROYALTY_FRACTION) / 10_000n);
+    const free = await viem.deployContract("MintableERC721", [
+      "",
+      "",
+      "",
+      1,
+      { receiver: zeroAddress, fraction: 0n },
+      owner,
+      owner,
+    ]);
+    expect(await free.read.royaltyInfo([7n, 1_000_000n])).toEqual([zeroAddress, 0n]);
+  });
+
+  it("is moved by its owner, by whoever is approved, and by nobody else", async () => {
+    for (const blob of ["1", "2", "3"]) await mint(blob);
+    await viem.assertions.revertWithCustomError(
+      d.card.write.transferFrom([owner, friend, 1n], by("friend")),
+      d.card,
+      "ERC721InsufficientApproval",
+    );
+    await d.card.write.transferFrom([owner, friend, 1n], by("owner"));
+    await viem.assertions.emitWithArgs(d.card.write.approve([friend, 2n], by("owner")), d.card, "Approval", [
+      owner,
+      friend,
+      2n,
+    ]);
+    await d.card.write.transferFrom([owner, friend, 2n], by("friend"));
+    expect(await d.card.read.getApproved([2n])).toBe(zeroAddress);
+    await viem.assertions.emitWithArgs(
+      d.card.write.setApprovalForAll([friend, true], by("owner")),
+      d.card,
+      "ApprovalForAll",
+      [owner, friend, true],
+    );
+    await d.card.write.safeTransferFrom([owner, friend, 3n], by("friend"));
+    expect(await d.card.read.balanceOf([friend])).toBe(3n);
+    await viem.assertions.revertWithCustomError(
+      d.card.write.transferFrom([owner, friend, 1n], by("friend")),
+      d.card,
+      "ERC721IncorrectOwner",
+    );
+  });
+
+  it("goes safely only to a contract that takes it, but is minted to any", async () => {
+    const wallet = await viem.deployContract("Wallet1271", [owner, 0]);
+    await mint("1");
+    await viem.assertions.revertWithCustomError(
+      d.card.write.safeTransferFrom([owner, wallet.address, 1n], by("owner")),
+      d.card,
+      "ERC721InvalidReceiver",
+    );
+    await d.card.write.mintFor([wallet.address, 1n, toHex("2")], by("minter"));
+    expect(await d.card.read.balanceOf([wallet.address])).toBe(1n);
+    await viem.assertions.revertWithCustomError(
+      d.card.write.mintFor([zeroAddress, 1n, toHex("3")], by("minter")),
+      d.card,
+      "ERC721InvalidReceiver",
+    );
+  });
+});
