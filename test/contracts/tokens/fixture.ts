@@ -1,8 +1,8 @@
 import { network } from "hardhat";
-import { type Address, type Hex, keccak256, maxUint256, toHex } from "viem";
+import { type Hex, keccak256, maxUint256, toHex } from "viem";
 import { SCHEME } from "../fixture/deployment.ts";
 
-/** What a settlement contract is to a token: an account with the minter role. */
+/** In ten-thousandths. */
 export const ROYALTY_FRACTION = 250n;
 export const CAP = 1_000_000n;
 
@@ -63,9 +63,4 @@ export async function supported(token: {
   for (const [name, id] of Object.entries(INTERFACES)) if (await token.read.supportsInterface([id])) names.push(name);
   if (await token.read.supportsInterface(["0xffffffff"])) names.push("0xffffffff, which nobody supports");
   return names;
-}
-
-/** Two spellings of one account are one. */
-export function same(a: Address, b: Address): boolean {
-  return a.toLowerCase() === b.toLowerCase();
 }
