@@ -106,7 +106,8 @@ library BatchData {
                 }
                 vaultCount += run.length;
             }
-            if (cursor != data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
+            // The last run's records may have been read past the end, as zeros.
+            if (cursor != data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
             batchRoot = _fold(leaves, vaultCount);
         }
     }
@@ -315,7 +316,6 @@ library BatchData {
                 cursor := sub(from, data.offset)
             }
             if (bad != 0) revert BatchDataInvalid(Fault.Record, cursor);
-            if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
             return cursor;
         }
     }
@@ -345,7 +345,6 @@ library BatchData {
             cursor := sub(from, data.offset)
         }
         if (bad != 0) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
-        if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
         return cursor;
     }
 
@@ -367,7 +366,6 @@ library BatchData {
             }
             cursor := sub(from, data.offset)
         }
-        if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
         return cursor;
     }
 
@@ -402,7 +400,6 @@ library BatchData {
             bad := shr(sub(256, odd), bad)
         }
         if (bad != 0) revert BatchDataInvalid(Fault.Record, cursor);
-        if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
         return cursor;
     }
 
@@ -414,7 +411,6 @@ library BatchData {
                 if (run.amountBytes != 0) cursor = _readAmount(data, cursor, run);
                 uint256 length;
                 (length, cursor) = _readBlob(data, cursor, run);
-                if (cursor > data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
                 uint256 template = run.template;
                 assembly ("memory-safe") {
                     mstore(sub(template, 23), add(vaultId, i))
@@ -513,7 +509,6 @@ library BatchData {
                 place += 8;
                 if (place == 256) return 0;
             }
-            return 0;
         }
     }
 
