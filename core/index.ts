@@ -1,4 +1,5 @@
 /** The public surface of the core: what an embedding application, the server and the scripts import. */
+export * from "./contract-tag.ts";
 export * from "./engine.ts";
 export * from "./errors.ts";
 export * from "./model.ts";

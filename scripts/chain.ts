@@ -1,6 +1,7 @@
 /** A bare local chain until Ctrl-C: `npm run chain`. Port by MINTMARK_CHAIN_PORT, default 8545. */
+
+import { stopSignal } from "../server/stop-signal.ts";
 import { startChain } from "./sandbox/chain.ts";
-import { stopSignal } from "./sandbox/signal.ts";
 
 const chain = await startChain("local", Number(process.env.MINTMARK_CHAIN_PORT ?? 8545));
 process.stdout.write(`local chain ${chain.rpcUrl} (chain id 31337, in memory); Ctrl-C stops it\n`);

@@ -2,9 +2,10 @@
  * `npm start`: a local chain, contracts, an engine, a demo application and the HTTP server, until Ctrl-C. Every start is a fresh one.
  * Environment: MINTMARK_PORT (3000), MINTMARK_CHAIN_PORT (8545), MINTMARK_SANDBOX (folder, .mintmark/sandbox).
  */
+
+import { stopSignal } from "../server/stop-signal.ts";
 import { startSandbox } from "./sandbox/sandbox.ts";
 import { screen } from "./sandbox/screen.ts";
-import { stopSignal } from "./sandbox/signal.ts";
 
 /** A port from the environment; refused before anything is started when it is none. */
 function portOf(variable: string, otherwise: number): number {

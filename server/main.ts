@@ -2,6 +2,7 @@ import { openEngine } from "../core/index.ts";
 import { buildServer } from "./app.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { shutDown } from "./shutdown.ts";
+import { stopSignal } from "./stop-signal.ts";
 
 // The process: settings from the environment, one engine, one server, and an orderly end on SIGINT or SIGTERM.
 
@@ -31,20 +32,6 @@ async function serve(config: Config): Promise<void> {
   await shutDown(app, {
     drainMs: config.MINTMARK_DRAIN_SECONDS * 1000,
     deadlineMs: config.MINTMARK_SHUTDOWN_SECONDS * 1000,
-  });
-}
-
-/** Resolves with the first signal to stop; a second one ends the process at once. */
-function stopSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let stopping = false;
-    const stop = (signal: NodeJS.Signals) => {
-      if (stopping) process.exit(1);
-      stopping = true;
-      resolve(signal);
-    };
-    process.on("SIGINT", stop);
-    process.on("SIGTERM", stop);
   });
 }
 

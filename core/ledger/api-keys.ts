@@ -1,5 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
+import { contractTag } from "../contract-tag.ts";
 import type { IssuedKey, NewKey } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type ApiKey, type Environment, type Principal, SCOPES, type Uuid } from "../model.ts";
@@ -13,8 +14,9 @@ import type { Ledger } from "./ledger.ts";
  * mm_test_<keyId>_<secret><checksum>      mm_live_… in the live environment
  * ```
  *
- * keyId is 8 random bytes in hex, secret 32 in hex, checksum the CRC-32 of everything before it in hex, so that scanners can tell a
- * leaked key from noise. Only SHA-256 of the secret is stored: it is random, so nothing slower is needed.
+ * keyId is 8 bytes in hex: the contract's tag, {@link contractTag}, and 6 random ones. secret is 32 random bytes in hex, checksum the
+ * CRC-32 of everything before it in hex, so that scanners can tell a leaked key from noise. Only SHA-256 of the secret is stored: it is
+ * random, so nothing slower is needed.
  */
 const TOKEN = /^mm_(test|live)_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 const TAG: Readonly<Record<Environment, string>> = { sandbox: "test", live: "live" };
@@ -32,7 +34,7 @@ export function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
 
 export async function issueKey(ledger: Ledger, applicationId: Uuid, options: NewKey): Promise<IssuedKey> {
   const { scopes, expiresAt, mintQuota } = requireKeyOptions(options);
-  const keyId = randomBytes(8).toString("hex");
+  const keyId = newKeyId(ledger);
   const secret = randomBytes(32).toString("hex");
   const secretHash = `0x${hashOf(secret).toString("hex")}` as const;
   const key = await ledger.writer.alone(async (group) => {
@@ -92,6 +94,11 @@ export function authenticate(ledger: Ledger, token: string): Principal {
   if (application === undefined) throw new MintmarkError("store_corrupt", "A key's application is missing.");
   if (application.suspended) throw new MintmarkError("application_suspended");
   return { applicationId: application.applicationId, keyId, scopes: key.scopes };
+}
+
+function newKeyId({ settlement, keyIndices }: Pick<Ledger, "settlement" | "keyIndices">): string {
+  const keyId = contractTag(settlement.contract) + randomBytes(6).toString("hex");
+  return keyIndices.has(keyId) ? newKeyId({ settlement, keyIndices }) : keyId;
 }
 
 function tokenOf(environment: Environment, keyId: string, secret: string): string {

@@ -1,0 +1,125 @@
+import replyFrom from "@fastify/reply-from";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { MintmarkError } from "../../core/index.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { acceptForm } from "../body.ts";
+import { handleClientError } from "../client-error.ts";
+import { FORM } from "../endpoint.ts";
+import { handleError, notFoundHandler, ServerError } from "../errors.ts";
+import { type LogOptions, loggerOptions } from "../log.ts";
+import { requestId } from "../request-id.ts";
+import { shardOf, shardOfKeyId } from "./route.ts";
+import type { Shard, Shards } from "./shard.ts";
+
+export interface RouterOptions {
+  readonly shards: Shards;
+  /** Default: no log. */
+  readonly log?: LogOptions;
+  /** Longest time that a shard may take to begin its answer. Default 60. */
+  readonly answerTimeoutSeconds?: number;
+}
+
+const EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/**
+ * One address for many engines. Requests with credentials go to the shard whose contract the key names; public reads, which have none,
+ * name the contract in the path: `/shards/{contract}/public/v1/…`. Bodies and answers pass through as they are, event streams too. The
+ * router keeps nothing, so any number of them can run side by side; list its address among the shards' trusted proxies.
+ */
+export async function buildRouter({ shards, log, answerTimeoutSeconds = 60 }: RouterOptions): Promise<FastifyInstance> {
+  const app = Fastify({
+    logger: log ? loggerOptions(log) : false,
+    genReqId: requestId,
+    return503OnClosing: false,
+    frameworkErrors: handleError,
+    clientErrorHandler: handleClientError,
+  });
+  app.setErrorHandler(handleError);
+  app.setNotFoundHandler(notFoundHandler(() => []));
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers({ "x-request-id": request.id, "x-content-type-options": "nosniff" });
+  });
+  await app.register(replyFrom, { undici: { headersTimeout: answerTimeoutSeconds * 1000, bodyTimeout: 0 } });
+  await app.register(async (scope) => mountTokens(scope, shards));
+  await app.register(async (scope) => mountApi(scope, shards));
+  mountHealth(app, shards);
+  return app;
+}
+
+/** Everything of `/api` and `/shards`; bodies are streamed, whatever they hold. */
+function mountApi(app: FastifyInstance, shards: Shards): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+  app.route({
+    method: EVERY_METHOD,
+    url: "/api/*",
+    handler: (request, reply) => forward(request, reply, shardOf(request.headers, shards)),
+  });
+  const byContract = new Map([...shards.values()].map((shard) => [shard.contract as string, shard]));
+  app.get("/shards", async () => ({ shards: [...byContract.keys()].map((contract) => ({ contract })) }));
+  app.get<{ Params: { contract: string; "*": string } }>("/shards/:contract/public/*", (request, reply) => {
+    const shard = byContract.get(request.params.contract.toLowerCase());
+    if (shard === undefined) throw new ServerError("route_not_found", "No such shard. GET /shards lists them.");
+    return forward(request, reply, shard, `/public/${request.params["*"]}`);
+  });
+  const [first] = shards.values();
+  if (first === undefined) throw new Error("no shards");
+  // Every shard serves the same API, so any of them can describe it.
+  for (const url of ["/openapi.json", "/docs", "/docs/*"]) {
+    app.get(url, (request, reply) => forward(request, reply, first));
+  }
+}
+
+/** Client credentials name their key in the form or in HTTP Basic; the form is small, so it is read and sent on. */
+function mountTokens(app: FastifyInstance, shards: Shards): void {
+  acceptForm(app);
+  app.post("/oauth/token", { bodyLimit: 4096 }, (request, reply) => {
+    const form = (request.body ?? {}) as Readonly<Record<string, string>>;
+    const shard =
+      request.headers.authorization === undefined
+        ? shardOfKeyId(form.client_id, shards)
+        : shardOf({ authorization: request.headers.authorization }, shards);
+    return forward(request, reply, shard, undefined, new URLSearchParams(form).toString());
+  });
+}
+
+/** Alive by itself; ready when every shard is. */
+function mountHealth(app: FastifyInstance, shards: Shards): void {
+  app.get("/healthz", async () => ({ status: "Healthy", version: packageJson.version }));
+  app.get("/readyz", async () => {
+    const found = await Promise.all(
+      [...shards.values()].map(async ({ url, contract }) => {
+        const reply = await fetch(new URL("/readyz", url), { signal: AbortSignal.timeout(5_000) }).catch(() => null);
+        await reply?.body?.cancel();
+        return { contract, ready: reply?.ok === true };
+      }),
+    );
+    const issues = found.flatMap(({ contract, ready }) =>
+      ready ? [] : [{ pointer: `/shards/${contract}`, code: "not_ready" as const, detail: "The shard is not ready." }],
+    );
+    if (issues.length > 0) throw new ServerError("not_ready", undefined, { issues });
+    return { status: "Ready", checks: Object.fromEntries(found.map(({ contract }) => [contract, "ready"])) };
+  });
+}
+
+/** Hands the request to the shard; `form` replaces a body that was read here. */
+function forward(request: FastifyRequest, reply: FastifyReply, shard: Shard, path?: string, form?: string) {
+  return reply.from(path, {
+    getUpstream: () => shard.url,
+    // The caller's own word for its address is not believed; the shard believes this router's.
+    rewriteRequestHeaders: (_request, headers) => ({
+      ...headers,
+      "x-forwarded-for": request.ip,
+      "x-request-id": request.id,
+    }),
+    ...(form !== undefined && { body: form, contentType: FORM }),
+    onError: (failed, { error }) => {
+      request.log.error({ err: error, contract: shard.contract }, "shard did not answer");
+      handleError(unanswered(), request, failed as FastifyReply);
+    },
+  });
+}
+
+function unanswered(): MintmarkError | ServerError {
+  return new ServerError("not_ready", "The application's shard does not answer. Repeat with the same idempotency key.");
+}
