@@ -2,12 +2,14 @@
 pragma solidity 0.8.37;
 
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {Committee} from "./state/Committee.sol";
+import {Commits} from "./state/Commits.sol";
 import {TimeLockedRoles} from "./state/TimeLockedRoles.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
 
 /// @title The settlement contract: append-only state of all mints, and the exit of their owners.
 /// @notice No proxy and no upgrade. A successor is a new contract that imports nothing; this one keeps its minter roles for its owners.
-contract StateCommitment is Withdrawals {
+contract StateCommitment is Commits {
     struct Config {
         /// @dev Schedules operators and committees. A time lock or multisig.
         address admin;
@@ -26,7 +28,8 @@ contract StateCommitment is Withdrawals {
 
     constructor(Config memory config)
         EIP712("Mintmark", "1")
-        TimeLockedRoles(config.admin, config.guardian, config.operator, config.changeDelay)
+        Committee(config.admin, config.changeDelay)
+        TimeLockedRoles(config.guardian, config.operator)
         Withdrawals(config.maturity)
     {
         _setCommittee(config.committee, config.threshold, 0);

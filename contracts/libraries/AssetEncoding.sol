@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Standard} from "../interfaces/IStateCommitment.sol";
+import {Standard} from "../interfaces/Model.sol";
 
 /// @title Asset types and asset ids, exactly as StarkEx derives them.
 library AssetEncoding {

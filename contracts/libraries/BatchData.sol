@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Standard} from "../interfaces/IStateCommitment.sol";
+import {Standard} from "../interfaces/Model.sol";
 
 /// @title From a batch's data to its Merkle root.
 /// @notice Decodes the grammar of docs/protocol.md 4 straight from calldata, hashing each vault's leaf as it goes, then folds the leaves.

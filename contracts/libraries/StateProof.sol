@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
-import {Vault, BatchHeader} from "../interfaces/IStateCommitment.sol";
+import {Vault, BatchHeader} from "../interfaces/Model.sol";
 
 /// @dev The way from a batch root to the state commitment.
 struct StatePath {

@@ -2,8 +2,9 @@
 pragma solidity 0.8.37;
 
 import {ERC165Checker} from "@openzeppelin/contracts/utils/introspection/ERC165Checker.sol";
-import {BlobScheme, IStateCommitment, Standard} from "../interfaces/IStateCommitment.sol";
+import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
+import {BlobScheme, Standard} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 
 /// @dev What a token says of its minting blobs.
@@ -13,7 +14,7 @@ interface IBlobScheme {
 
 /// @title Which token contract an asset type stands for.
 /// @dev Permanent, open to anyone, grants nothing: a mint still needs the token's own minter role.
-abstract contract AssetRegistry is IStateCommitment {
+abstract contract AssetRegistry is IAssetRegistry {
     struct Asset {
         address token;
         Standard standard;
@@ -27,7 +28,7 @@ abstract contract AssetRegistry is IStateCommitment {
     mapping(uint64 chainId => mapping(uint256 assetType => Asset)) internal _assets;
     mapping(uint64 chainId => mapping(address token => uint256)) private _assetTypeOf;
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IAssetRegistry
     function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum) external returns (uint256 assetType) {
         if (standard == Standard.None || token == address(0) || chainId == 0) revert AssetInvalid(standard, chainId, token);
         bool fungible = standard == Standard.ERC20;
@@ -41,7 +42,7 @@ abstract contract AssetRegistry is IStateCommitment {
         emit AssetRegistered(assetType, chainId, token, standard, quantum);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IAssetRegistry
     function asset(uint64 chainId, uint256 assetType) external view returns (Standard standard, address token, uint256 quantum) {
         Asset storage found = _assets[chainId][assetType];
         return (found.standard, found.token, found.quantum);

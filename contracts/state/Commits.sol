@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {BatchHeader, IStateCommitment, Mode, Standard} from "../interfaces/IStateCommitment.sol";
+import {ICommittee} from "../interfaces/ICommittee.sol";
+import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
+import {BatchHeader, Mode, Standard} from "../interfaces/Model.sol";
 import {BatchData} from "../libraries/BatchData.sol";
 import {StateProof} from "../libraries/StateProof.sol";
-import {AssetRegistry} from "./AssetRegistry.sol";
-import {Committee} from "./Committee.sol";
+import {TimeLockedRoles} from "./TimeLockedRoles.sol";
+import {Withdrawals} from "./Withdrawals.sol";
 
 /// @title The append-only state: one incremental Merkle tree of batches per mode.
-abstract contract Commits is AssetRegistry, Committee {
+abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
     uint256 private constant SEQUENCE = 64;
     uint256 private constant EPOCH = 128;
     uint256 private constant PAUSED = 192;
@@ -22,7 +24,6 @@ abstract contract Commits is AssetRegistry, Committee {
     uint256 private _head;
     /// @dev Roots of completed left subtrees, by mode and height. Entry h holds once bit h of the count is set.
     bytes32[32][2] private _frontier;
-    mapping(Mode => mapping(uint64 batchNumber => bytes32)) private _headers;
 
     /// @inheritdoc IStateCommitment
     function commitRollupBatch(uint64 batchNumber, bytes calldata data) external {
@@ -56,12 +57,7 @@ abstract contract Commits is AssetRegistry, Committee {
         return (uint32(_head), uint32(_head >> 32));
     }
 
-    /// @inheritdoc IStateCommitment
-    function batchHeaderHash(Mode mode, uint64 batchNumber) public view returns (bytes32) {
-        return _headers[mode][batchNumber];
-    }
-
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc ICommittee
     function committee() external view returns (bytes32 committeeHash, uint64 epoch) {
         return (_committeeHash, uint64(_head >> EPOCH));
     }

@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
-import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
+import {ICommittee} from "../interfaces/ICommittee.sol";
 import {Attestation} from "../libraries/Attestation.sol";
 import {Messages} from "../libraries/Messages.sol";
-import {TimeLockedRoles} from "./TimeLockedRoles.sol";
 
 /// @title The data availability committee: k of n plain accounts, kept as one hash.
-abstract contract Committee is TimeLockedRoles, EIP712 {
+abstract contract Committee is ICommittee, AccessControl, EIP712 {
+    /// @inheritdoc ICommittee
+    uint64 public immutable changeDelay;
+
     bytes32 internal _committeeHash;
     bytes32 private _scheduledCommittee;
     uint64 private _committeeActiveFrom;
 
-    /// @inheritdoc IStateCommitment
+    constructor(address admin, uint64 changeDelay_) {
+        changeDelay = changeDelay_;
+        _grantRole(DEFAULT_ADMIN_ROLE, admin);
+    }
+
+    /// @inheritdoc ICommittee
     function scheduleCommittee(address[] calldata members, uint8 threshold) external onlyRole(DEFAULT_ADMIN_ROLE) {
         _checkCommittee(members, threshold);
         _scheduledCommittee = keccak256(abi.encode(members, threshold));
@@ -21,7 +29,7 @@ abstract contract Committee is TimeLockedRoles, EIP712 {
         emit CommitteeScheduled(_committeeActiveFrom, threshold, members);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc ICommittee
     function activateCommittee(address[] calldata members, uint8 threshold) external {
         uint64 activeFrom = _committeeActiveFrom;
         if (activeFrom == 0 || block.timestamp < activeFrom) revert ChangeNotDue(activeFrom);

@@ -1,36 +1,31 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
-import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
+import {IOperatorRoles} from "../interfaces/IOperatorRoles.sol";
+import {Committee} from "./Committee.sol";
 
 /// @title Who may operate, and how long a change of that takes.
 /// @dev Naming an operator or a committee waits `changeDelay` in the open; taking the role away is immediate. No role can touch a vault,
 /// a past root or a withdrawal.
-abstract contract TimeLockedRoles is IStateCommitment, AccessControl {
+abstract contract TimeLockedRoles is IOperatorRoles, Committee {
     bytes32 public constant OPERATOR_ROLE = keccak256("OPERATOR");
     bytes32 public constant GUARDIAN_ROLE = keccak256("GUARDIAN");
 
-    /// @notice Seconds between announcing an operator or committee and its being active.
-    uint64 public immutable changeDelay;
-
     mapping(address operator => uint64 activeFrom) private _scheduledOperator;
 
-    constructor(address admin, address guardian, address operator, uint64 changeDelay_) {
-        changeDelay = changeDelay_;
-        _grantRole(DEFAULT_ADMIN_ROLE, admin);
+    constructor(address guardian, address operator) {
         _grantRole(GUARDIAN_ROLE, guardian);
         _grantRole(OPERATOR_ROLE, operator);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IOperatorRoles
     function scheduleOperator(address operator) external onlyRole(DEFAULT_ADMIN_ROLE) {
         uint64 activeFrom = uint64(block.timestamp) + changeDelay;
         _scheduledOperator[operator] = activeFrom;
         emit OperatorScheduled(operator, activeFrom);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IOperatorRoles
     function activateOperator(address operator) external {
         uint64 activeFrom = _scheduledOperator[operator];
         if (activeFrom == 0 || block.timestamp < activeFrom) revert ChangeNotDue(activeFrom);
@@ -38,13 +33,13 @@ abstract contract TimeLockedRoles is IStateCommitment, AccessControl {
         _grantRole(OPERATOR_ROLE, operator);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IOperatorRoles
     function cancelOperator(address operator) external onlyAdminOrGuardian {
         delete _scheduledOperator[operator];
         emit OperatorScheduled(operator, 0);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IOperatorRoles
     function revokeOperator(address operator) external onlyAdminOrGuardian {
         _revokeRole(OPERATOR_ROLE, operator);
     }

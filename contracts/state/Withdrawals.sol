@@ -2,19 +2,22 @@
 pragma solidity 0.8.37;
 
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
+import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/SignatureChecker.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
-import {
-    Authorization, BatchHeader, BlobScheme, IStateCommitment, Mode, Standard, Vault, WithdrawalRequest
-} from "../interfaces/IStateCommitment.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
+import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
+import {
+    Authorization, BatchHeader, BlobScheme, Mode, Standard, Vault, WithdrawalRequest
+} from "../interfaces/Model.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StateProof} from "../libraries/StateProof.sol";
-import {Commits} from "./Commits.sol";
+import {AssetRegistry} from "./AssetRegistry.sol";
 
 /// @title The exit: a proof of a vault and its owner's will mint the token. No role, no pause, no operator.
-abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
+/// @dev Who inherits this writes `_headers`, and thereby says which batches are the state.
+abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, ReentrancyGuardTransient {
     /// @dev Gas of one item of a batch, proof, signature and token call together. A token that needs more is withdrawn singly.
     uint256 public constant ITEM_GAS = 500_000;
     /// @dev What reporting one item can cost after it.
@@ -24,9 +27,10 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
     /// @dev Room for every error of this contract, a token's reason inside.
     uint256 private constant MAX_ITEM_REASON_BYTES = 512;
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IWithdrawals
     uint64 public immutable maturity;
 
+    mapping(Mode => mapping(uint64 batchNumber => bytes32)) internal _headers;
     /// @dev ERC-721: one bit a vault.
     mapping(uint256 word => uint256 bits) private _taken;
     /// @dev ERC-20, ERC-1155: 64 bits a vault.
@@ -37,7 +41,7 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
         maturity = maturity_;
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IWithdrawals
     function withdraw(
         Vault calldata vault,
         BatchHeader calldata header,
@@ -49,7 +53,7 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
         _withdraw(vault, header, siblings, quantity, recipient, authorization, msg.sender);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IWithdrawals
     function withdrawBatch(WithdrawalRequest[] calldata requests) external nonReentrant returns (bool[] memory succeeded) {
         succeeded = new bool[](requests.length);
         for (uint256 i; i < requests.length; ++i) {
@@ -70,13 +74,13 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
         );
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IWithdrawals
     function cancelAuthorization(bytes32 digest) external {
         _cancelled[msg.sender][digest] = true;
         emit AuthorizationCancelled(msg.sender, digest);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IWithdrawals
     function voidDuplicate(
         Vault calldata earlier,
         BatchHeader calldata earlierHeader,
@@ -103,13 +107,18 @@ abstract contract Withdrawals is Commits, ReentrancyGuardTransient {
         emit DuplicateVoided(earlier.vaultId, later.vaultId);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IWithdrawals
     function verifyVault(Vault calldata vault, BatchHeader calldata header, bytes32[] calldata siblings) external view returns (uint64) {
         _prove(vault, header, siblings);
         return withdrawn(vault.vaultId, _assets[vault.chainId][vault.assetType].standard);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc IWithdrawals
+    function batchHeaderHash(Mode mode, uint64 batchNumber) public view returns (bytes32) {
+        return _headers[mode][batchNumber];
+    }
+
+    /// @inheritdoc IWithdrawals
     function withdrawn(uint64 vaultId, Standard standard) public view returns (uint64) {
         if (standard == Standard.ERC721) return uint64((_taken[vaultId >> 8] >> (vaultId & 0xff)) & 1);
         return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {BatchHeader, Standard, Vault} from "../interfaces/IStateCommitment.sol";
+import {BatchHeader, Standard, Vault} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StatePath, StateProof} from "../libraries/StateProof.sol";

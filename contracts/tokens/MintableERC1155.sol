@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ERC1155} from "@openzeppelin/contracts/token/ERC1155/ERC1155.sol";
 import {ERC1155Supply} from "@openzeppelin/contracts/token/ERC1155/extensions/ERC1155Supply.sol";
-import {BlobScheme} from "../interfaces/IStateCommitment.sol";
+import {BlobScheme} from "../interfaces/Model.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {MinterLock} from "./MinterLock.sol";
 

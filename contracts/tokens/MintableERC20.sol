@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {ERC20Capped} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Capped.sol";
 import {ERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Permit.sol";
-import {BlobScheme} from "../interfaces/IStateCommitment.sol";
+import {BlobScheme} from "../interfaces/Model.sol";
 import {MinterLock} from "./MinterLock.sol";
 
 /// @title An ERC-20 that the settlement contract mints on withdrawal.

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
-import {BlobScheme} from "../interfaces/IStateCommitment.sol";
+import {BlobScheme} from "../interfaces/Model.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {MinterLock} from "./MinterLock.sol";
 

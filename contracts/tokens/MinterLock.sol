@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
-import {BlobScheme} from "../interfaces/IStateCommitment.sol";
+import {BlobScheme} from "../interfaces/Model.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 
 /// @title Who may mint, and the promise that this stays so.

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Standard} from "./Model.sol";
+
+/// @title Which token contract an asset type stands for.
+interface IAssetRegistry {
+    event AssetRegistered(
+        uint256 indexed assetType, uint64 indexed chainId, address indexed token, Standard standard, uint256 quantum
+    );
+
+    /// @notice No standard, no chain or no token.
+    error AssetInvalid(Standard standard, uint64 chainId, address token);
+    /// @notice The contract is registered, as this asset type; a contract has one standard and one asset.
+    error AssetAlreadyRegistered(uint64 chainId, address token, uint256 assetType);
+    error AssetNotRegistered(uint64 chainId, uint256 assetType);
+    /// @notice Not 1 to 2^128 - 1, or not 1 for an ERC-721 or ERC-1155.
+    error QuantumInvalid(uint256 quantum);
+    /// @notice The token says by ERC-165 that it is of another standard.
+    error StandardMismatch(address token, Standard standard);
+    error TokenWithoutCode(address token);
+
+    /// @notice Registers a token for ever. Anyone may; it grants nothing, since a withdrawal still needs the token's own minter role.
+    /// @dev A token of this chain must have code. What its `blobScheme()` answers now is kept; without an answer it is `Imx`.
+    /// @param quantum Base units of one quantized unit.
+    /// @return assetType StarkEx's asset type, 250 bits.
+    function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum) external returns (uint256 assetType);
+
+    /// @notice What an asset type stands for; `Standard.None` when nobody has registered it.
+    function asset(uint64 chainId, uint256 assetType) external view returns (Standard standard, address token, uint256 quantum);
+}

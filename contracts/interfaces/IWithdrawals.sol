@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Authorization, BatchHeader, Mode, Standard, Vault, WithdrawalRequest} from "./Model.sol";
+
+/// @title The exit of owners: a proof of a vault and its owner's will mint the token.
+interface IWithdrawals {
+    /// @param quantity What this withdrawal took, quantized.
+    /// @param withdrawnTotal What has been withdrawn of the vault, this included.
+    event Withdrawn(uint64 indexed vaultId, address indexed recipient, uint64 quantity, uint64 withdrawnTotal);
+    /// @notice An item of a batch of withdrawals had no effect; `reason` is the error that it would have reverted with alone.
+    event WithdrawalFailed(uint64 indexed vaultId, bytes reason);
+    event AuthorizationCancelled(address indexed signer, bytes32 indexed digest);
+    event DuplicateVoided(uint64 indexed earlierVaultId, uint64 indexed laterVaultId);
+
+    /// @notice The header is not the one that was committed at the place that the vault's id names.
+    error HeaderMismatch(uint64 vaultId);
+    /// @notice The vault is not below the batch's root at its slot.
+    error ProofInvalid(uint64 vaultId);
+    /// @notice The token lives on another chain.
+    error OtherChain(uint64 chainId);
+    /// @notice Not 1 to 2^63 - 1, or not 1 for an ERC-721.
+    error AmountInvalid(uint64 vaultId, uint64 amount);
+    /// @notice Not 0 for an ERC-20, or not 1 to 255 for another.
+    error BlobLengthInvalid(uint64 vaultId, uint256 length);
+    /// @notice An ERC-721 vault waits until then, so that a duplicate can be voided.
+    error NotMature(uint64 vaultId, uint64 maturesAt);
+    /// @notice Withdrawn whole, or voided.
+    error VaultExhausted(uint64 vaultId);
+    error QuantityZero(uint64 vaultId);
+    error QuantityTooLarge(uint64 vaultId, uint64 quantity, uint64 available);
+    error RecipientZero(uint64 vaultId);
+    /// @notice No signature, and the caller does not own the vault.
+    error NotOwner(uint64 vaultId, address caller);
+    error AuthorizationExpired(uint64 vaultId, uint64 deadline);
+    error AuthorizationIsCancelled(uint64 vaultId, bytes32 digest);
+    /// @notice Not the owner's signature over this quantity, recipient, deadline and what has been withdrawn before.
+    error SignatureInvalid(uint64 vaultId);
+    /// @notice `mintFor` reverted; `reason` is the first 256 bytes of what it said.
+    error TokenRefused(address token, bytes reason);
+    /// @notice Not two vaults of one ERC-721 token of this chain, the earlier one first.
+    error NotDuplicates(uint64 earlierVaultId, uint64 laterVaultId);
+    error NotSelf();
+    /// @notice Item `index` of a batch would get less gas than is set aside for each.
+    error GasTooLow(uint256 index);
+
+    /// @notice Mints `quantity` of the vault's token to `recipient`, by the owner's own call or signature.
+    /// @dev Effects before the token is called. A token that reverts leaves the vault as it was.
+    /// @param siblings From the leaf upwards, as many as the height of the batch's tree.
+    /// @param quantity Quantized units.
+    function withdraw(
+        Vault calldata vault,
+        BatchHeader calldata header,
+        bytes32[] calldata siblings,
+        uint64 quantity,
+        address recipient,
+        Authorization calldata authorization
+    ) external;
+
+    /// @notice Many withdrawals, each on its own: one that fails is reported by {WithdrawalFailed} and undoes no other.
+    /// @dev Reverts with {GasTooLow} rather than fail an item for want of gas.
+    function withdrawBatch(WithdrawalRequest[] calldata requests) external returns (bool[] memory succeeded);
+
+    /// @notice Makes an authorization that the caller signed, or might have, unusable for ever.
+    /// @param digest EIP-712 digest of the `Withdrawal` message.
+    function cancelAuthorization(bytes32 digest) external;
+
+    /// @notice Exhausts the later of two vaults of one ERC-721 token. Anyone may, until it has been withdrawn.
+    /// @dev Later by sequence, then by slot. The same token by its id, as the blob scheme in the registry derives it.
+    function voidDuplicate(
+        Vault calldata earlier,
+        BatchHeader calldata earlierHeader,
+        bytes32[] calldata earlierSiblings,
+        Vault calldata later,
+        BatchHeader calldata laterHeader,
+        bytes32[] calldata laterSiblings
+    ) external;
+
+    /// @notice Reverts unless the vault is in the committed state.
+    /// @return withdrawnAmount What has been withdrawn of it, quantized; 1 for a voided ERC-721.
+    function verifyVault(Vault calldata vault, BatchHeader calldata header, bytes32[] calldata siblings)
+        external
+        view
+        returns (uint64 withdrawnAmount);
+
+    /// @notice What has been withdrawn of a vault, quantized; 1 for a voided ERC-721. The standard says where it is kept.
+    function withdrawn(uint64 vaultId, Standard standard) external view returns (uint64);
+
+    /// @notice Hash of the header of a batch; zero when it has not been committed.
+    function batchHeaderHash(Mode mode, uint64 batchNumber) external view returns (bytes32);
+    /// @notice Seconds that an ERC-721 vault waits after its commit.
+    function maturity() external view returns (uint64);
+}

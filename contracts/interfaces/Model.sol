@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @dev Which data-availability mode a batch belongs to; the value is the top bit of its vault ids.
+enum Mode {
+    Validium,
+    ZkRollup
+}
+
+enum Standard {
+    None,
+    ERC20,
+    ERC721,
+    ERC1155
+}
+
+/// @dev How a token reads its minting blobs; see docs/protocol.md 1.
+enum BlobScheme {
+    Imx,
+    Mintmark
+}
+
+/// @dev A vault's whole content: the preimage of its leaf.
+struct Vault {
+    /// @dev Mode, batch number and slot: the vault's place in the state.
+    uint64 vaultId;
+    /// @dev Where the token lives.
+    uint64 chainId;
+    address owner;
+    uint256 assetType;
+    /// @dev Quantized units; 1 for an ERC-721.
+    uint64 amount;
+    bytes blob;
+}
+
+/// @dev What L1 remembers of a committed batch, as one hash.
+struct BatchHeader {
+    bytes32 batchRoot;
+    uint32 vaultCount;
+    /// @dev Seconds since 1970.
+    uint64 committedAt;
+    /// @dev Place among the commits of both modes.
+    uint64 sequence;
+}
+
+/// @dev Empty signature: the caller must be the owner. Otherwise the owner's EIP-712 `Withdrawal` message.
+struct Authorization {
+    /// @dev Last second at which the signature counts.
+    uint64 deadline;
+    /// @dev 65 bytes, 64 bytes by EIP-2098, or whatever the owner's ERC-1271 contract takes.
+    bytes signature;
+}
+
+/// @dev The arguments of one withdrawal.
+struct WithdrawalRequest {
+    Vault vault;
+    BatchHeader header;
+    bytes32[] siblings;
+    uint64 quantity;
+    address recipient;
+    Authorization authorization;
+}
