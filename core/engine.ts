@@ -40,7 +40,7 @@ import { MintCheck } from "./ledger/mint-check.ts";
 import { columnsOf, type MintColumns, readMintColumns } from "./ledger/mint-columns.ts";
 import { acceptedResult, presentResult, replayedResult } from "./ledger/mint-results.ts";
 import { Issues, type MintRequest, readMintRequest } from "./ledger/request.ts";
-import { closeOpenBatch, sealBatch } from "./ledger/seal.ts";
+import { closeOpenBatch, sealClosed } from "./ledger/seal.ts";
 import { listTransactions, listVaults, readBalances, readTransaction } from "./ledger/transactions.ts";
 import { createUser, listUsers, readUser } from "./ledger/users.ts";
 import { requireAddress } from "./ledger/validate.ts";
@@ -123,6 +123,7 @@ class LedgerEngine implements Engine {
 
   async #close(): Promise<void> {
     await this.#ledger.writer.close();
+    await this.#ledger.sealingThread.close();
     await this.#ledger.store.close();
   }
 
@@ -311,9 +312,11 @@ class LedgerEngine implements Engine {
   async seal(mode: Mode): Promise<Batch | null> {
     const ledger = this.#usable;
     requireMode(mode);
-    const record = await ledger.writer.alone(async (group) =>
-      ledger.open(mode).vaultCount === 0 ? null : sealBatch(ledger, group, closeOpenBatch(ledger, mode)),
-    );
+    // In an object, so that the writer goes on while the batch is being sealed.
+    const { sealed } = await ledger.writer.alone(async (group) => ({
+      sealed: ledger.open(mode).vaultCount === 0 ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode)),
+    }));
+    const record = await sealed;
     return record === null ? null : batchView(record);
   }
 

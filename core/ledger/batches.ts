@@ -38,16 +38,18 @@ export function findBatch(ledger: Ledger, mode: Mode, batchNumber: number): Batc
 /** The number of batches of a mode that are sealed, as readers see it. */
 export function sealedCount(ledger: Ledger, mode: Mode): number {
   const batches = ledger.batches[mode];
-  // The newest known batch is either the open one or, between a seal and the next mint, sealed too.
-  const last = batches.count - 1;
-  return batches.get(last)?.status === "open" ? last : last + 1;
+  let count = batches.count;
+  while (batches.get(count - 1)?.status === "open") count--;
+  return count;
 }
 
 /** The mode's batch that takes mints; with nothing in it before the first one. */
 export function openBatch(ledger: Ledger, mode: Mode): Batch {
-  const number = sealedCount(ledger, mode);
-  const known = ledger.batches[mode].get(number);
-  if (known !== undefined) return batchView(known);
+  const batches = ledger.batches[mode];
+  const newest = batches.get(batches.count - 1);
+  // Batches before it that have no seal yet are closed.
+  if (newest?.status === "open") return batchView(newest);
+  const number = batches.count;
   const openedAt = number === 0 ? ledger.durableHead.time : (ledger.batches[mode].get(number - 1)?.sealedAt ?? 0);
   const empty = { mode, batchNumber: number, vaultCount: 0, mintCount: 0, since: openedAt };
   return batchView(openBatchRecord(empty));

@@ -28,6 +28,7 @@ import { Writer } from "../store/writer.ts";
 import { Bindings } from "./bindings.ts";
 import type { MintColumns } from "./mint-columns.ts";
 import type { OpenBatch } from "./open-batch.ts";
+import { SealingThread } from "./sealing-thread.ts";
 import { TokenHasher } from "./token-hash.ts";
 import { TokenIndex } from "./token-index.ts";
 import { UserCache } from "./user-cache.ts";
@@ -71,6 +72,12 @@ export class Ledger {
     validium: new StateHistory(),
     "zk-rollup": new StateHistory(),
   };
+  readonly sealingThread = new SealingThread();
+  /** Batches that are closed and not sealed on disk yet, by number. */
+  readonly sealings: Readonly<Record<Mode, Map<number, Promise<BatchRecord>>>> = {
+    validium: new Map(),
+    "zk-rollup": new Map(),
+  };
   readonly users = new UserCache();
   readonly bindings = new Bindings();
   /** Of every asset, by its index: they never change. */
@@ -101,7 +108,11 @@ export class Ledger {
     this.clock = options.clock ?? Date.now;
     this.verifySignature = options.verifySignature;
     this.emit = emit;
-    this.writer = new Writer(store, (group) => this.#finish(group));
+    this.writer = new Writer(
+      store,
+      (group) => this.#finish(group),
+      () => this.sealingThread.room(),
+    );
   }
 
   open(mode: Mode): OpenBatch {

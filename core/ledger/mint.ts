@@ -23,7 +23,7 @@ import { idempotencyRecord } from "./idempotency.ts";
 import { enablementId, type Ledger } from "./ledger.ts";
 import type { MintColumns } from "./mint-columns.ts";
 import type { OpenBatch } from "./open-batch.ts";
-import { closeOpenBatch, sealBatch } from "./seal.ts";
+import { closeOpenBatch, sealClosed } from "./seal.ts";
 import { shortDecimalIn } from "./short-decimal.ts";
 import { timeUuid } from "./time-uuid.ts";
 import { TokenLookup } from "./uniqueness.ts";
@@ -313,7 +313,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const { mintId } = header;
     const { applicationId } = application;
     group.onDurable(() => ledger.emit("mint", { applicationId, mintId, mints: columns.count }));
-    for (const batch of closed) sealBatch(ledger, group, batch);
+    for (const batch of closed) void sealClosed(ledger, group, batch);
     return { sequence, minted: { time, header, columns, placed, users } };
   }
 

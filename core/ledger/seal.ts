@@ -1,6 +1,6 @@
-import type { Mode, Standard } from "../model.ts";
+import type { Mode } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
-import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.ts";
+import { encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
 import { keccak256 } from "../protocol/hash.ts";
@@ -10,12 +10,10 @@ import type { Group } from "../store/group.ts";
 import type { AssetRecord, BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
-import { type BatchTokens, encodeBatchTokens } from "./batch-tokens.ts";
 import { batchView } from "./batches.ts";
+import { type DerivedBatch, deriveBatch, SAVED } from "./derive-batch.ts";
 import { type Ledger, openBatchRecord } from "./ledger.ts";
 import { OpenBatch } from "./open-batch.ts";
-import { ColumnRecords, columnLeaves, encoderColumns, type SealedAsset } from "./seal-columns.ts";
-import type { VaultColumns } from "./vault-columns.ts";
 
 /** What a slot's leaf commits to. */
 export function contentOf(
@@ -48,24 +46,8 @@ export function contentsOf(
 
 /** Encoded data, tree and hashes of a closed batch of this mode. */
 export function sealContents(mode: Mode, contents: readonly VaultContent[]) {
-  return sealed(encodeBatchData(contents, SAVED[mode]), vaultLeaves(contents));
-}
-
-/** {@link sealContents} straight from a batch's columns. */
-export function sealColumns(
-  { mode, batchNumber }: Pick<OpenBatch, "mode" | "batchNumber">,
-  vaults: VaultColumns,
-  assetAt: (assetIndex: number) => SealedAsset,
-) {
-  const data = encodeBatchColumns(encoderColumns(vaults, assetAt), new ColumnRecords(vaults), SAVED[mode]);
-  return sealed(data, columnLeaves(mode, batchNumber, vaults, assetAt));
-}
-
-/** What the data of a batch is encoded for. */
-const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
-
-function sealed(data: Uint8Array, leaves: Uint8Array) {
-  const tree = new BatchTree(leaves);
+  const data = encodeBatchData(contents, SAVED[mode]);
+  const tree = new BatchTree(vaultLeaves(contents));
   return { data, tree, batchRoot: bytesToHex(tree.root), dataHash: bytesToHex(keccak256(data)) };
 }
 
@@ -77,21 +59,62 @@ export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
   return closed;
 }
 
-/** Seals a batch that was closed: journals it, and writes its data, page roots and place in the state tree. */
-export function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord {
+/** Batches with fewer vaults are sealed on the spot: it takes a millisecond or less. */
+const OFF_LOOP_VAULTS = 1_024;
+
+/**
+ * Seals a batch that was closed: in this group when it is small and none before it waits, else when the thread has derived it. Until
+ * then its record is that of an open batch, which the next opening goes on with if this process dies.
+ */
+export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord | Promise<BatchRecord> {
+  if (closed.vaultCount < OFF_LOOP_VAULTS && !ledger.sealings[closed.mode].has(closed.batchNumber - 1)) {
+    return sealBatch(
+      ledger,
+      group,
+      closed,
+      deriveBatch(closed, closed.vaults, (index) => ledger.assetAt(index)),
+    );
+  }
+  closed.flush(group);
+  ledger.putBatch(group, openBatchRecord(closed));
+  return sealLater(ledger, closed);
+}
+
+/** Has a closed batch derived and then sealed, behind the batches before it. */
+export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecord> {
   const { mode, batchNumber } = closed;
-  const { vaultCount } = closed;
-  const { data, tree, batchRoot, dataHash } = sealColumns(closed, closed.vaults, (index) => ledger.assetAt(index));
+  const sealings = ledger.sealings[mode];
+  const before = sealings.get(batchNumber - 1);
+  const derived = ledger.sealingThread.derive(closed, closed.vaults, (index) => ledger.assetAt(index));
+  const sealed = Promise.allSettled([derived, before]).then(([outcome]) =>
+    ledger.writer.run({
+      weight: 1,
+      keys: () => [],
+      apply(group) {
+        if (outcome.status === "rejected") throw outcome.reason;
+        return sealBatch(ledger, group, closed, outcome.value);
+      },
+    }),
+  );
+  sealings.set(batchNumber, sealed);
+  // When it fails the writer has failed, or was closed, and says so to everyone.
+  sealed.catch(() => {}).finally(() => sealings.delete(batchNumber));
+  return sealed;
+}
+
+/** Journals a closed batch, and writes what was derived of it and its place in the state tree. */
+function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: DerivedBatch): BatchRecord {
+  const { mode, batchNumber, vaultCount, mintCount } = closed;
+  const { batchRoot, dataHash } = derived;
   const history = ledger.histories[mode];
   history.append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
   const stateRoot = bytesToHex(history.root());
-  const mintCount = closed.mintCount;
   const roots = { batchRoot, dataHash, stateRoot };
   const { time } = ledger.record(group, { kind: "batchSealed", mode, batchNumber, vaultCount, mintCount, ...roots });
   closed.flush(group);
-  group.put(batchDataKey(mode, batchNumber), data);
-  group.put(pageRootsKey(mode, batchNumber), tree.pageRoots());
-  group.put(batchTokensKey(mode, batchNumber), encodeBatchTokens(tokensOf(closed.vaults, ledger.standards)));
+  group.put(batchDataKey(mode, batchNumber), derived.data);
+  group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
+  group.put(batchTokensKey(mode, batchNumber), derived.tokens);
   const record: BatchRecord = { ...openBatchRecord(closed), status: "sealed", ...roots, sealedAt: time };
   ledger.putBatch(group, record);
   group.onDurable(() => {
@@ -99,17 +122,4 @@ export function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch): Batc
     ledger.emit("batchSealed", batchView(record));
   });
   return record;
-}
-
-/** The ERC-721 tokens of a batch in slot order. */
-export function tokensOf({ count, assetIndex, tokenHash }: VaultColumns, standards: readonly Standard[]): BatchTokens {
-  const hashes = new Uint32Array(count);
-  const slots = new Uint32Array(count);
-  let found = 0;
-  for (let slot = 0; slot < count; slot++) {
-    if (standards[assetIndex[slot] as number] !== "erc721") continue;
-    hashes[found] = tokenHash[slot] as number;
-    slots[found++] = slot;
-  }
-  return { hashes: hashes.subarray(0, found), slots: slots.subarray(0, found) };
 }

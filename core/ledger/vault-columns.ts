@@ -22,7 +22,16 @@ export interface NewVault {
   readonly end: number;
 }
 
+/** The columns that sealing reads and their holders: the vaults of a closed batch as they go to another thread. */
+export interface VaultParts {
+  readonly count: number;
+  readonly columns: readonly Uint32Array<ArrayBuffer>[];
+  readonly blobs: Uint8Array<ArrayBuffer>;
+  readonly holders: readonly Holder[];
+}
+
 const FIRST_CAPACITY = 64;
+const SEALED_COLUMNS = ["userIndex", "assetIndex", "amountHigh", "amountLow", "tokenHash", "blobEnd"] as const;
 
 /** The vaults of a batch in slot order, one typed array a property: {@link StoredVault}s without an object for each. */
 export class VaultColumns {
@@ -82,6 +91,32 @@ export class VaultColumns {
     const holder = this.#holders.get(this.userIndex[slot] as number);
     if (holder === undefined) throw new Error(`the holder of slot ${slot} is not known`);
     return holder;
+  }
+
+  /** The assets that occur. */
+  assetIndices(): number[] {
+    const found = new Set<number>();
+    for (let slot = 0; slot < this.count; slot++) {
+      if (slot === 0 || this.assetIndex[slot] !== this.assetIndex[slot - 1]) found.add(this.assetIndex[slot] as number);
+    }
+    return [...found];
+  }
+
+  /** Copies for {@link of}. */
+  parts(): VaultParts {
+    const { count } = this;
+    const columns = SEALED_COLUMNS.map((name) => this[name].slice(0, count));
+    return { count, columns, blobs: this.blobs.slice(0, this.blobStart(count)), holders: [...this.#holders.values()] };
+  }
+
+  /** The same vaults, except for when they were made and changed. */
+  static of({ count, columns, blobs, holders }: VaultParts): VaultColumns {
+    const vaults = new VaultColumns();
+    vaults.count = count;
+    for (const [i, name] of SEALED_COLUMNS.entries()) vaults[name] = columns[i] as Uint32Array<ArrayBuffer>;
+    vaults.blobs = blobs;
+    for (const holder of holders) vaults.#holders.set(holder.userIndex, holder);
+    return vaults;
   }
 
   /** One vault as an object. */

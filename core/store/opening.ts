@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { EngineEvents, EngineOptions, Limits } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
-import { type BatchTokens, decodeBatchTokens, encodeBatchTokens } from "../ledger/batch-tokens.ts";
+import { type BatchTokens, decodeBatchTokens } from "../ledger/batch-tokens.ts";
+import { deriveBatch } from "../ledger/derive-batch.ts";
 import { enablementId, Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
-import { sealColumns, tokensOf } from "../ledger/seal.ts";
+import { sealLater } from "../ledger/seal.ts";
 import { shortDecimalIn } from "../ledger/short-decimal.ts";
 import { SHARDS, TokenIndex } from "../ledger/token-index.ts";
 import { hexOf, type NewVault, VaultColumns } from "../ledger/vault-columns.ts";
@@ -182,12 +183,12 @@ async function* all<T>(store: Store, prefix: number, field: Field<T>): AsyncGene
 async function loadBatches(ledger: Ledger, mode: Mode): Promise<void> {
   const { history, batches } = { history: ledger.histories[mode], batches: ledger.batches[mode] };
   let newest: BatchRecord | null = null;
-  let open: BatchRecord | null = null;
+  const unsealed: BatchRecord[] = [];
   for (let number = 0; number < batches.latestCount; number++) {
     const batch = batches.get(number);
-    if (batch === undefined || open !== null)
+    if (batch === undefined || (unsealed.length > 0 && batch.status !== "open"))
       throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
-    if (batch.status === "open") open = batch;
+    if (batch.status === "open") unsealed.push(batch);
     else {
       const { batchNumber, vaultCount, dataHash, batchRoot } = batch;
       if (dataHash === null || batchRoot === null) throw new MintmarkError("store_corrupt");
@@ -196,14 +197,28 @@ async function loadBatches(ledger: Ledger, mode: Mode): Promise<void> {
     }
   }
   if (newest !== null) await recheckBatch(ledger, newest);
-  ledger.setOpen(await loadOpen(ledger, mode, open));
+  await loadUnsealed(ledger, mode, unsealed);
 }
 
-async function loadOpen(ledger: Ledger, mode: Mode, record: BatchRecord | null): Promise<OpenBatch> {
+/** The newest batch without a seal takes mints; those before it were closed, and are sealed now. */
+async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly BatchRecord[]): Promise<void> {
   const sealed = ledger.histories[mode].count;
-  const firstOrdinal = vaultsBefore(ledger, mode, sealed);
-  if (record === null) return new OpenBatch(mode, sealed, ledger.head.time, firstOrdinal, ledger.limits);
-  const open = new OpenBatch(mode, record.batchNumber, record.openedAt, firstOrdinal, ledger.limits);
+  let firstOrdinal = vaultsBefore(ledger, mode, sealed);
+  if (unsealed.length === 0) {
+    ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, firstOrdinal, ledger.limits));
+  }
+  const closed: OpenBatch[] = [];
+  for (const record of unsealed) {
+    const batch = await loadUnsealedBatch(ledger, record, firstOrdinal);
+    ledger.setOpen(batch);
+    closed.push(batch);
+    firstOrdinal += batch.vaultCount;
+  }
+  for (const batch of closed.slice(0, -1)) void sealLater(ledger, batch);
+}
+
+async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdinal: number): Promise<OpenBatch> {
+  const open = new OpenBatch(record.mode, record.batchNumber, record.openedAt, firstOrdinal, ledger.limits);
   for await (const chunk of chunkRecords(ledger, record)) {
     const first = open.vaultCount;
     open.load(chunk, ledger.standards, (vault) => tokenHash(ledger, vault));
@@ -249,19 +264,18 @@ export async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<
     decodeIntoColumns(chunk, vaults, (vault) => tokenHash(ledger, vault));
   }
   requireCount(batch, vaults.count);
-  const sealed = sealColumns(batch, vaults, (index) => ledger.assetAt(index));
+  const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index));
   const [data, pageRoots, tokens] = await ledger.store.getMany([
     batchDataKey(mode, batchNumber),
     pageRootsKey(mode, batchNumber),
     batchTokensKey(mode, batchNumber),
   ]);
-  const expectedTokens = encodeBatchTokens(tokensOf(vaults, ledger.standards));
   const wrong = [
-    sealed.batchRoot !== batch.batchRoot && "root",
-    sealed.dataHash !== batch.dataHash && "data hash",
-    (data === undefined || !data.equals(sealed.data)) && "data",
-    (pageRoots === undefined || !pageRoots.equals(sealed.tree.pageRoots())) && "page roots",
-    (tokens === undefined || !tokens.equals(expectedTokens)) && "tokens",
+    derived.batchRoot !== batch.batchRoot && "root",
+    derived.dataHash !== batch.dataHash && "data hash",
+    (data === undefined || !data.equals(derived.data)) && "data",
+    (pageRoots === undefined || !pageRoots.equals(derived.pageRoots)) && "page roots",
+    (tokens === undefined || !tokens.equals(derived.tokens)) && "tokens",
   ].filter((name) => name !== false);
   if (wrong.length > 0) {
     throw new MintmarkError(

@@ -45,14 +45,17 @@ export class Writer {
   readonly #store: Store;
   /** Adds the records that a group changes once, however many transitions touch them. */
   readonly #finish: (group: Group) => void;
+  /** Resolves when another group may be applied; null when it may at once. */
+  readonly #room: () => Promise<void> | null;
   #queue: Waiting[] = [];
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
   #closed = false;
 
-  constructor(store: Store, finish: (group: Group) => void) {
+  constructor(store: Store, finish: (group: Group) => void, room: () => Promise<void> | null) {
     this.#store = store;
     this.#finish = finish;
+    this.#room = room;
   }
 
   /** Throws `store_failed` after a failed write, `engine_closed` after `close`. */
@@ -113,6 +116,7 @@ export class Writer {
         // What came in meanwhile starts the next group. From here to the end nothing waits, so nothing can come in unseen.
         if (this.#queue.length === 0) break;
       }
+      await this.#room();
       const taken = this.#take();
       if (taken[0]?.alone === true) {
         await written;

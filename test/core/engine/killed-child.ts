@@ -10,7 +10,7 @@ const engine = await openEngine({
   store: path,
   settlement: SETTLEMENT,
   environment: "sandbox",
-  limits: { batchVaults: { validium: 300, "zk-rollup": 200 } },
+  limits: { batchVaults: { validium: 1_200, "zk-rollup": 200 } },
 });
 const principal = await engine.authenticate(token);
 process.stdout.write("open\n");

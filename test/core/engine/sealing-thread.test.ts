@@ -1,0 +1,138 @@
+import { describe, expect, it } from "vitest";
+import type { Batch, Engine } from "../../../core/index.ts";
+import { deriveBatch } from "../../../core/ledger/derive-batch.ts";
+import { SealingThread } from "../../../core/ledger/sealing-thread.ts";
+import { VaultColumns } from "../../../core/ledger/vault-columns.ts";
+import { decodeRecord } from "../../../core/store/layout.ts";
+import { batchRecord } from "../../../core/store/records.ts";
+import { Store } from "../../../core/store/store.ts";
+import { batchKey } from "../../../core/store/store-keys.ts";
+import { type Fixture, fixture, mintOf, openTest, requestOf } from "./fixture.ts";
+
+/** Enough for a batch to be sealed on the thread. */
+const LARGE = 2_000;
+const LIMITS = { batchVaults: { validium: LARGE, "zk-rollup": LARGE } };
+const ASSET = { chainId: 1n, assetType: `0x${"11".repeat(32)}`, standard: "erc721" } as const;
+const assetAt = () => ASSET;
+
+/** A request of so many tokens, told apart from other requests' by its name. */
+function requestFor({ tenant, assets }: Fixture, name: string, count: number) {
+  return requestOf(tenant.users[0], ...Array.from({ length: count }, (_, i) => mintOf(assets.erc721, `${name}-${i}`)));
+}
+
+/** Resolves when so many batches are sealed on disk. */
+function sealed(engine: Engine, count: number): Promise<Batch[]> {
+  const batches: Batch[] = [];
+  return new Promise((resolve) => {
+    const off = engine.on("batchSealed", (batch) => {
+      batches.push(batch);
+      if (batches.length < count) return;
+      off();
+      resolve(batches);
+    });
+  });
+}
+
+function vaultsOf(count: number): VaultColumns {
+  const vaults = new VaultColumns();
+  const holder = { applicationIndex: 0, userIndex: 3, owner: new Uint8Array(20).fill(7) };
+  const blobs = Buffer.from("12345");
+  for (let i = 0; i < count; i++) {
+    vaults.push(holder, { assetIndex: 5, amountHigh: 0, amountLow: 1, blobs, start: 0, end: 5 }, 1, 1, i);
+  }
+  return vaults;
+}
+
+describe("large batches", () => {
+  it("are sealed in their order while mints go on, and follow from the journal", async () => {
+    const world = await fixture({ limits: LIMITS });
+    const { engine, tenant } = world;
+    const done = sealed(engine, 3);
+    const { transactions } = await engine.mint(tenant.principal, requestFor(world, "a", 3 * LARGE + 10));
+    const more = await engine.mint(tenant.principal, requestFor(world, "b", 1));
+    expect(more.transactions[0]?.vaultId).toBe((3n << 20n) | 10n);
+    expect((await done).map(({ batchNumber }) => batchNumber)).toEqual([0, 1, 2]);
+    const { vaultId = 0n } = transactions[LARGE] ?? {};
+    expect((await engine.vaultProof(vaultId)).siblings).toHaveLength(11);
+    const report = await engine.verify();
+    expect(report.problems).toEqual([]);
+    expect(report).toMatchObject({ batches: 3, vaults: 3 * LARGE + 11, state: await engine.state() });
+    await engine.close();
+  });
+
+  it("that were closed when the engine stopped are sealed after it has opened again, before those behind them", async () => {
+    const world = await fixture({ limits: LIMITS });
+    const { engine, tenant, database } = world;
+    const minted = engine.mint(tenant.principal, requestFor(world, "a", 2 * LARGE + 10));
+    // From now on nothing new is taken, the seals of this mint's batches included.
+    const closed = engine.close();
+    await minted;
+    await closed;
+    const store = await Store.open(database);
+    const left = await Promise.all([0, 1, 2].map((number) => store.get(batchKey("validium", number))));
+    expect(left.map((record = Buffer.of()) => decodeRecord(batchRecord, record, "a batch").status)).toEqual([
+      "open",
+      "open",
+      "open",
+    ]);
+    await store.close();
+    const reopened = await openTest(database, { limits: LIMITS });
+    expect(reopened.openBatch("validium")).toMatchObject({ batchNumber: 2, vaultCount: 10 });
+    const twice = reopened.mint(tenant.principal, requestFor(world, "a", 1));
+    await expect(twice).rejects.toMatchObject({ code: "token_already_minted" });
+    expect(await reopened.seal("validium")).toMatchObject({ batchNumber: 2, status: "sealed", vaultCount: 10 });
+    const { data } = await reopened.batches({ mode: "validium" });
+    expect(data.map(({ status, vaultCount }) => [status, vaultCount])).toEqual([
+      ["sealed", 10],
+      ["sealed", LARGE],
+      ["sealed", LARGE],
+    ]);
+    expect((await reopened.verify()).problems).toEqual([]);
+    await reopened.close();
+  });
+});
+
+describe("the sealing thread", () => {
+  it("derives what the caller's thread derives", async () => {
+    const thread = new SealingThread();
+    const batch = { mode: "zk-rollup", batchNumber: 9 } as const;
+    const derived = await thread.derive(batch, vaultsOf(1_500), assetAt);
+    const own = deriveBatch(batch, vaultsOf(1_500), assetAt);
+    for (const name of ["data", "pageRoots", "tokens"] as const) {
+      expect(Buffer.from(derived[name]).equals(own[name])).toBe(true);
+    }
+    expect(derived).toMatchObject({ batchRoot: own.batchRoot, dataHash: own.dataHash });
+    await thread.close();
+  });
+
+  it("lets four batches wait and no more", async () => {
+    const thread = new SealingThread();
+    const jobs = [0, 1, 2].map((batchNumber) =>
+      thread.derive({ mode: "validium", batchNumber }, vaultsOf(10), assetAt),
+    );
+    expect(thread.room()).toBeNull();
+    jobs.push(thread.derive({ mode: "validium", batchNumber: 3 }, vaultsOf(10), assetAt));
+    await thread.room();
+    expect(thread.room()).toBeNull();
+    await Promise.all(jobs);
+    await thread.close();
+  });
+
+  it("that dies, or cannot start, costs speed and no batch", async () => {
+    const batch = { mode: "validium", batchNumber: 1 } as const;
+    const own = deriveBatch(batch, vaultsOf(10), assetAt);
+    for (const script of ["data:text/javascript,process.exit(1)", "data:text/javascript,throw 1", "http://nowhere"]) {
+      const thread = new SealingThread(new URL(script));
+      const derived = await Promise.all([1, 2].map(() => thread.derive(batch, vaultsOf(10), assetAt)));
+      expect(derived).toEqual([own, own]);
+      expect(await thread.derive(batch, vaultsOf(10), assetAt)).toEqual(own);
+      await thread.close();
+    }
+  });
+
+  it("gives up what waits when the engine closes", async () => {
+    const thread = new SealingThread();
+    const waiting = thread.derive({ mode: "validium", batchNumber: 1 }, vaultsOf(10), assetAt);
+    await Promise.all([expect(waiting).rejects.toMatchObject({ code: "engine_closed" }), thread.close()]);
+  });
+});
