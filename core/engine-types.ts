@@ -1,4 +1,5 @@
 import type { AbstractLevel } from "abstract-level";
+import type { ApplicationEvent, EventOptions } from "./event-types.ts";
 import type {
   Address,
   ApiKey,
@@ -334,6 +335,12 @@ export interface Engine extends AsyncDisposable {
   pendingWithdrawals(): AsyncIterable<PendingWithdrawal>;
 
   // Events and integrity.
+  /**
+   * What an application is told, in order, without gap or duplicate, however often the engine was closed or killed since. Throws
+   * `application_not_found`, and `validation_failed` for an `after` beyond the newest event. One who waits with `follow` is ended by
+   * `signal` or by closing the engine; until its next event nothing else ends it.
+   */
+  applicationEvents(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
   /** Calls `listener` after each such thing is durable; returns the function that stops it. A listener that throws does not stop the engine. */
   on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
   /** Re-derives everything from the journal by a second implementation and compares every record; finds any flipped byte. */

@@ -1,5 +1,6 @@
 import type { AssetFilter, Engine, EngineOptions, MintOptions, MintResult, PageOptions } from "./engine-types.ts";
 import { MintmarkError } from "./errors.ts";
+import type { EventOptions } from "./event-types.ts";
 import { authenticate, issueKey, keyView, revokeKey } from "./ledger/api-keys.ts";
 import { applicationView, createApplication, suspendApplication } from "./ledger/applications.ts";
 import {
@@ -24,6 +25,7 @@ import {
   vaultProof,
 } from "./ledger/batches.ts";
 import { Cursors } from "./ledger/cursor.ts";
+import { applicationEvents } from "./ledger/event-log.ts";
 import { EventHub } from "./ledger/events.ts";
 import {
   recordCommitted,
@@ -72,6 +74,7 @@ import { canonicalSettlement, openLedger } from "./store/opening.ts";
 import { type VerifyOptions, verifyStore } from "./verify/verify.ts";
 
 export type * from "./engine-types.ts";
+export type * from "./event-types.ts";
 
 /**
  * Opens the engine over a store, and makes the store when it is new.
@@ -397,6 +400,10 @@ class LedgerEngine implements Engine {
 
   pendingWithdrawals() {
     return pendingWithdrawals(this.#usable);
+  }
+
+  applicationEvents(applicationId: Uuid, options: EventOptions = {}) {
+    return applicationEvents(this.#usable, applicationId, options);
   }
 
   on: Engine["on"] = (type, listener) => this.#events.on(type, listener);

@@ -23,7 +23,7 @@ export async function createApplication(
     }
     const applicationIndex = ledger.applications.latestCount;
     const { time } = ledger.record(group, { kind: "applicationCreated", applicationIndex, applicationId, name });
-    const fresh = { suspended: false, createdAt: time, nextSequence: 0 };
+    const fresh = { suspended: false, createdAt: time, nextSequence: 0, eventCount: 0 };
     const record: ApplicationRecord = { applicationIndex, applicationId, name, ...fresh };
     ledger.putApplication(group, record);
     return applicationView(record);

@@ -9,6 +9,7 @@ import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { enablementKey } from "../store/store-keys.ts";
 import { type Cursors, pageLimit, scopeOf } from "./cursor.ts";
+import { tell } from "./event-log.ts";
 import { enablementId, type Ledger } from "./ledger.ts";
 import { readUuid } from "./request.ts";
 import { requireAddress, requireText } from "./validate.ts";
@@ -160,11 +161,13 @@ function changeAsset(ledger: Ledger, group: Group, changed: AssetRecord): Asset 
 export async function setEnabled(ledger: Ledger, applicationId: Uuid, assetId: Uuid, enabled: boolean): Promise<Asset> {
   await ledger.writer.alone(async (group) => {
     const { applicationIndex } = ledger.latestApplication(applicationId);
-    const { assetIndex, whitelisted } = latestAsset(ledger, assetId);
+    const { assetIndex, whitelisted, assetId: known } = latestAsset(ledger, assetId);
     const id = enablementId(applicationIndex, assetIndex);
     if ((ledger.enablements.latest(id) ?? false) === enabled) return;
     if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
-    ledger.record(group, { kind: "assetEnabled", applicationIndex, assetIndex, enabled });
+    const { time } = ledger.record(group, { kind: "assetEnabled", applicationIndex, assetIndex, enabled });
+    const type = enabled ? "asset.enabled" : "asset.disabled";
+    tell(ledger, group, applicationIndex, time, { type, assetId: known });
     ledger.enablements.put(group, id, enabled);
     const key = enablementKey(applicationIndex, assetIndex);
     if (enabled) group.put(key, Buffer.from([1]));

@@ -20,6 +20,7 @@ import {
   vaultEventsOf,
 } from "../store/store-keys.ts";
 import { batchView } from "./batches.ts";
+import { tellBatch } from "./event-log.ts";
 import type { Ledger } from "./ledger.ts";
 import { requireHash } from "./validate.ts";
 import { batchIdOf, placeOf, readVault } from "./vaults.ts";
@@ -48,7 +49,7 @@ export async function recordSubmitted(ledger: Ledger, mode: Mode, batchNumber: n
     if (settled || batch.l1TxHash === l1TxHash) return batch;
     const { time } = ledger.record(group, { kind: "batchSubmitted", mode, batchNumber, txHash: l1TxHash });
     const submittedAt = batch.submittedAt ?? time;
-    return putBatch(ledger, group, { ...batch, status: "submitted", l1TxHash, submittedAt }, "batchSubmitted");
+    return putBatch(ledger, group, { ...batch, status: "submitted", l1TxHash, submittedAt }, "batchSubmitted", time);
   });
   return batchView(record);
 }
@@ -119,7 +120,7 @@ function requireOurs(ledger: Ledger, event: Committed): void {
 async function applyEvent(ledger: Ledger, group: Group, event: L1Event): Promise<void> {
   switch (event.type) {
     case "batchCommitted":
-      applyCommitted(ledger, group, event);
+      await applyCommitted(ledger, group, event);
       return;
     case "withdrawn": {
       const { vaultId, quantity, withdrawnTotal: total } = event;
@@ -138,7 +139,7 @@ async function applyEvent(ledger: Ledger, group: Group, event: L1Event): Promise
   }
 }
 
-function applyCommitted(ledger: Ledger, group: Group, event: Committed): BatchRecord {
+async function applyCommitted(ledger: Ledger, group: Group, event: Committed): Promise<BatchRecord> {
   const { mode, batchNumber, blockNumber, committedAt, sequence: l1Sequence } = event;
   const batch = latestBatch(ledger, mode, batchNumber);
   const txHash = requireHash("txHash", event.txHash);
@@ -149,7 +150,7 @@ function applyCommitted(ledger: Ledger, group: Group, event: Committed): BatchRe
   const submittedAt = batch.submittedAt ?? time;
   const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, committedAt, l1Sequence };
   const settled: BatchRecord = { ...batch, status: "settled", ...onL1, submittedAt, settledAt: time };
-  return putBatch(ledger, group, settled, "batchCommitted");
+  return putBatch(ledger, group, settled, "batchCommitted", time);
 }
 
 interface WithdrawnFacts {
@@ -175,7 +176,8 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
     activity = release(activity, known, time);
     decided = known.withdrawalId;
     clearPending(group, known);
-    putWithdrawal(ledger, group, decide(known, facts, { l1TxHash: txHash, l1BlockNumber: blockNumber }, time));
+    const after = decide(known, facts, { l1TxHash: txHash, l1BlockNumber: blockNumber }, time);
+    putWithdrawal(ledger, group, after, after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled");
   }
   putActivity(group, vaultId, activity);
   group.stage(eventKey, encodeRecord(l1EventRecord, { vaultId, withdrawalId: decided }));
@@ -223,7 +225,8 @@ async function applyCancelled(
   });
   const failure = "The owner has cancelled the authorization on L1.";
   clearPending(group, known);
-  putWithdrawal(ledger, group, { ...known, status: "failed", failure, failedAt: time, updatedAt: time });
+  const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
+  putWithdrawal(ledger, group, failed, "withdrawal.failed");
   putActivity(group, known.vaultId, release(await readActivity(ledger, group, known.vaultId), known, time));
   const decided = { vaultId: known.vaultId, withdrawalId: known.withdrawalId };
   group.stage(eventKey, encodeRecord(l1EventRecord, decided));
@@ -238,7 +241,7 @@ async function applyFailedAttempt(
   for (const withdrawalId of pending) {
     const known = await latestWithdrawal(ledger, group, withdrawalId);
     const changed = attempted(ledger, group, known, `The token's contract refused: ${event.reason.slice(0, 1000)}`);
-    if (changed !== known) putWithdrawal(ledger, group, changed);
+    if (changed !== known) putWithdrawal(ledger, group, changed, "withdrawal.attempt_refused");
   }
 }
 
@@ -251,7 +254,7 @@ export async function recordFinalized(ledger: Ledger, blockNumber: bigint): Prom
     const { time } = ledger.record(group, { kind: "l1Finalized", blockNumber: upTo });
     ledger.head = { ...ledger.head, l1Finalized: upTo };
     for (const batch of settledBatches(ledger, (block) => block <= upTo)) {
-      putBatch(ledger, group, { ...batch, status: "finalized", finalizedAt: time }, "batchFinalized");
+      await putBatch(ledger, group, { ...batch, status: "finalized", finalizedAt: time }, "batchFinalized", time);
     }
     const from = l1EventsFrom(l1Finalized === null ? 0n : l1Finalized + 1n);
     for await (const [, stored] of ledger.store.entries({ gte: from, lt: l1EventsFrom(upTo + 1n) })) {
@@ -259,7 +262,8 @@ export async function recordFinalized(ledger: Ledger, blockNumber: bigint): Prom
       if (withdrawalId === null) continue;
       const known = await latestWithdrawal(ledger, group, withdrawalId);
       if (known.status !== "settled") continue;
-      putWithdrawal(ledger, group, { ...known, status: "finalized", finalizedAt: time, updatedAt: time });
+      const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
+      putWithdrawal(ledger, group, final, "withdrawal.finalized");
     }
   });
 }
@@ -285,7 +289,7 @@ export async function recordReorg(ledger: Ledger, blockNumber: bigint): Promise<
     }
     for (const batch of settledBatches(ledger, (block) => block >= blockNumber)) {
       const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null };
-      putBatch(ledger, group, { ...batch, ...gone, status: "submitted" }, "batchReverted");
+      await putBatch(ledger, group, { ...batch, ...gone, status: "submitted" }, "batchReverted", time);
     }
     await revertEvents(ledger, group, blockNumber, time);
   });
@@ -305,7 +309,7 @@ async function revertEvents(ledger: Ledger, group: Group, blockNumber: bigint, t
       const known = await latestWithdrawal(ledger, group, withdrawalId);
       activity = reserve(activity, known, time);
       setPending(group, known);
-      putWithdrawal(ledger, group, undecided(known, time));
+      putWithdrawal(ledger, group, undecided(known, time), "withdrawal.reverted");
     }
     putActivity(group, vaultId, activity);
   }
@@ -331,13 +335,23 @@ function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchReco
   return batch;
 }
 
-function putBatch(
+const BATCH_EVENTS = {
+  batchSubmitted: "batch.submitted",
+  batchCommitted: "batch.settled",
+  batchFinalized: "batch.finalized",
+  batchReverted: "batch.reverted",
+} as const;
+
+/** Writes a batch as it now is, and tells its applications and listeners. */
+async function putBatch(
   ledger: Ledger,
   group: Group,
   record: BatchRecord,
-  event: "batchSubmitted" | "batchCommitted" | "batchFinalized" | "batchReverted",
-): BatchRecord {
+  event: keyof typeof BATCH_EVENTS,
+  time: number,
+): Promise<BatchRecord> {
   ledger.putBatch(group, record);
+  await tellBatch(ledger, group, BATCH_EVENTS[event], record, time);
   group.onDurable(() => ledger.emit(event, batchView(record)));
   return record;
 }

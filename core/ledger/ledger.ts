@@ -26,6 +26,7 @@ import { apiKeyKey, applicationKey, assetKey, batchKey, HEAD_KEY, journalKey } f
 import { Table } from "../store/table.ts";
 import { Writer } from "../store/writer.ts";
 import { Bindings } from "./bindings.ts";
+import { Followers } from "./followers.ts";
 import type { MintColumns } from "./mint-columns.ts";
 import type { OpenBatch } from "./open-batch.ts";
 import { SealingThread } from "./sealing-thread.ts";
@@ -80,6 +81,7 @@ export class Ledger {
   };
   readonly users = new UserCache();
   readonly bindings = new Bindings();
+  readonly followers = new Followers();
   /** Of every asset, by its index: they never change. */
   readonly standards: Standard[] = [];
   readonly hasher: TokenHasher;
@@ -240,6 +242,7 @@ export class Ledger {
     for (const index of this.#dirty.applications) {
       const record = this.applications.latest(index);
       if (record) group.put(applicationKey(index), encodeRecord(applicationRecord, record));
+      group.onDurable(() => this.followers.wake(index));
     }
     for (const index of this.#dirty.keys) {
       const record = this.keys.latest(index);

@@ -19,6 +19,7 @@ import {
 import type { Transition } from "../store/writer.ts";
 import { AmountSum } from "./amount-words.ts";
 import { availability } from "./assets.ts";
+import { tell } from "./event-log.ts";
 import { idempotencyRecord } from "./idempotency.ts";
 import { enablementId, type Ledger } from "./ledger.ts";
 import type { MintColumns } from "./mint-columns.ts";
@@ -311,6 +312,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
     ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + columns.count });
     ledger.putKey(group, { ...key, mintsUsed: key.mintsUsed + BigInt(columns.count) });
     const { mintId } = header;
+    const told = { users: users.length, mints: columns.count };
+    tell(ledger, group, applicationIndex, time, { type: "mint.accepted", mintId, ...told });
     const { applicationId } = application;
     group.onDurable(() => ledger.emit("mint", { applicationId, mintId, mints: columns.count }));
     for (const batch of closed) void sealClosed(ledger, group, batch);

@@ -12,6 +12,7 @@ import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.
 import type { StoredVault } from "../store/vault-chunk.ts";
 import { batchView } from "./batches.ts";
 import { type DerivedBatch, deriveBatch, SAVED } from "./derive-batch.ts";
+import { tellSealed } from "./event-log.ts";
 import { type Ledger, openBatchRecord } from "./ledger.ts";
 import { OpenBatch } from "./open-batch.ts";
 
@@ -117,6 +118,7 @@ function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: Der
   group.put(batchTokensKey(mode, batchNumber), derived.tokens);
   const record: BatchRecord = { ...openBatchRecord(closed), status: "sealed", ...roots, sealedAt: time };
   ledger.putBatch(group, record);
+  tellSealed(ledger, group, record, closed.vaults, time);
   group.onDurable(() => {
     ledger.release(closed);
     ledger.emit("batchSealed", batchView(record));

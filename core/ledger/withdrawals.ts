@@ -4,6 +4,7 @@ import type { PendingWithdrawal, WithdrawalRequest } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, type Hex, MAX_AMOUNT, type Principal, type Uuid, type Withdrawal } from "../model.ts";
 import { withdrawalDigest } from "../protocol/typed-data.ts";
+import type { WithdrawalEventType } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
@@ -26,6 +27,7 @@ import {
 } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
 import { vaultProof } from "./batches.ts";
+import { tell, withdrawalEvent } from "./event-log.ts";
 import type { Ledger } from "./ledger.ts";
 import { readUsers } from "./users.ts";
 import { requireAddress, requireHash, requireText, requireUuid } from "./validate.ts";
@@ -137,7 +139,7 @@ function acceptWithdrawal(
   group.put(userTransactionKey(applicationIndex, userIndex, sequence), reference);
   group.stage(authorizationKey(digest), encodeRecord(withdrawalIdRecord, record.withdrawalId));
   setPending(group, record);
-  putWithdrawal(ledger, group, record);
+  putWithdrawal(ledger, group, record, "withdrawal.accepted");
   putActivity(group, vaultId, reserve(activity, record, recorded.time));
   return record;
 }
@@ -168,8 +170,9 @@ export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint
   return decodeActivity(await group.read(ledger.store, activityKey(vaultId)));
 }
 
-/** Writes a withdrawal as it now is, and tells listeners. */
-export function putWithdrawal(ledger: Ledger, group: Group, record: WithdrawalRecord): void {
+/** Writes a withdrawal as it now is, and tells its application and listeners. */
+export function putWithdrawal(ledger: Ledger, group: Group, record: WithdrawalRecord, type: WithdrawalEventType): void {
+  tell(ledger, group, record.applicationIndex, record.updatedAt, withdrawalEvent(type, record));
   group.stage(withdrawalKey(record.withdrawalId), encodeRecord(withdrawalRecord, record));
   group.onDurable(() => {
     const application = ledger.applications.get(record.applicationIndex);
@@ -215,7 +218,7 @@ async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): Promise
 /** A transaction that carries the withdrawal is on its way. */
 export async function recordWithdrawalSubmitted(ledger: Ledger, withdrawalId: Uuid, txHash: Hash): Promise<Withdrawal> {
   const l1TxHash = requireHash("txHash", txHash);
-  return changePending(ledger, withdrawalId, (record, group) => {
+  return changePending(ledger, withdrawalId, "withdrawal.submitted", (record, group) => {
     if (record.l1TxHash === l1TxHash) return record;
     const { time } = ledger.record(group, {
       kind: "withdrawalSubmitted",
@@ -233,7 +236,9 @@ export async function recordWithdrawalAttempt(
   failure: string,
 ): Promise<Withdrawal> {
   const reason = requireText("failure", failure, 2000);
-  return changePending(ledger, withdrawalId, (record, group) => attempted(ledger, group, record, reason));
+  return changePending(ledger, withdrawalId, "withdrawal.attempt_refused", (record, group) =>
+    attempted(ledger, group, record, reason),
+  );
 }
 
 export function attempted(ledger: Ledger, group: Group, record: WithdrawalRecord, failure: string): WithdrawalRecord {
@@ -263,7 +268,7 @@ export async function recordWithdrawalFailed(
     });
     const failed: WithdrawalRecord = { ...known, status: "failed", failure: reason, failedAt: time, updatedAt: time };
     clearPending(group, known);
-    putWithdrawal(ledger, group, failed);
+    putWithdrawal(ledger, group, failed, "withdrawal.failed");
     putActivity(group, known.vaultId, release(activity, known, time));
     return failed;
   });
@@ -278,12 +283,13 @@ export function isPending({ status }: WithdrawalRecord): boolean {
 async function changePending(
   ledger: Ledger,
   withdrawalId: Uuid,
+  type: WithdrawalEventType,
   change: (record: WithdrawalRecord, group: Group) => WithdrawalRecord,
 ): Promise<Withdrawal> {
   const record = await ledger.writer.alone(async (group) => {
     const known = await latestWithdrawal(ledger, group, withdrawalId);
     const changed = isPending(known) ? change(known, group) : known;
-    if (changed !== known) putWithdrawal(ledger, group, changed);
+    if (changed !== known) putWithdrawal(ledger, group, changed, type);
     return changed;
   });
   return withdrawalView(ledger, record);

@@ -1,13 +1,11 @@
 import { MODES, SCOPES, STANDARDS } from "../model.ts";
+import { type ContentOf, type KindFields, Kinds } from "./kinds.ts";
 import {
   address,
   bigVarint,
-  type Field,
-  type Fields,
   flag,
   hash,
   hexBytes,
-  layout,
   listOf,
   nullable,
   oneOf,
@@ -15,7 +13,6 @@ import {
   time,
   u64,
   uuid,
-  type ValueOf,
   varint,
 } from "./layout.ts";
 
@@ -137,42 +134,17 @@ const KINDS = {
   withdrawalSubmitted: [20, { withdrawalId: uuid, txHash: hash }],
   withdrawalAttempted: [21, { withdrawalId: uuid, failure: text }],
   withdrawalFailed: [22, { withdrawalId: uuid, failure: text }],
-} as const satisfies Record<string, readonly [number, Fields]>;
+} as const satisfies KindFields;
 
 /** The number of the `mint` kind. */
 export const MINT_KIND = 10;
 
-type Kinds = typeof KINDS;
-export type EntryKind = keyof Kinds;
+type EntryKinds = typeof KINDS;
+export type EntryKind = keyof EntryKinds;
 /** The content of an entry, by its kind. */
-export type EntryOf<K extends EntryKind> = { readonly kind: K } & {
-  readonly [F in keyof Kinds[K][1]]: ValueOf<Kinds[K][1][F]>;
-};
+export type EntryOf<K extends EntryKind> = { readonly kind: K } & ContentOf<EntryKinds, K>;
 /** Any entry but a mint. */
 export type Entry = { [K in EntryKind]: EntryOf<K> }[EntryKind];
 
-interface EntryLayout {
-  readonly kind: EntryKind;
-  readonly number: number;
-  readonly field: Field<Record<string, unknown>>;
-}
-
-const BY_NAME = new Map<EntryKind, EntryLayout>();
-const BY_NUMBER = new Map<number, EntryLayout>();
-for (const [name, [number, fields]] of Object.entries(KINDS)) {
-  const kind = name as EntryKind;
-  const entryLayout = { kind, number, field: layout(fields as never) as Field<Record<string, unknown>> };
-  BY_NAME.set(kind, entryLayout);
-  BY_NUMBER.set(number, entryLayout);
-}
-
-/** How entries of this kind lie in the journal; undefined for a number of no kind, or of `mint`. */
-export function layoutOfNumber(number: number): EntryLayout | undefined {
-  return BY_NUMBER.get(number);
-}
-
-export function layoutOf(kind: EntryKind): EntryLayout {
-  const found = BY_NAME.get(kind);
-  if (found === undefined) throw new Error(`no entry kind ${kind}`);
-  return found;
-}
+/** How entries lie in the journal; `mint` is none of these. */
+export const ENTRY_KINDS = new Kinds(KINDS);

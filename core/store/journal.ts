@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { MintColumns } from "../ledger/mint-columns.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
-import { type Entry, layoutOf, layoutOfNumber, MINT_KIND } from "./entries.ts";
+import { ENTRY_KINDS, type Entry, MINT_KIND } from "./entries.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
 import { decodeMint, encodeMint, type MintEntry, type MintHeader, type PlacedColumns } from "./mint-entry.ts";
 import { endOf, type Store } from "./store.ts";
@@ -28,7 +28,7 @@ const scratch = new ByteWriter(1 << 16);
  * The content's layout is that of its kind, core/store/entries.ts and core/store/mint-entry.ts.
  */
 export function encodeEntry(time: number, entry: Entry): Buffer {
-  const { number, field } = layoutOf(entry.kind);
+  const { number, field } = ENTRY_KINDS.named(entry.kind);
   begin(time, number);
   field.write(scratch, entry);
   return withChecksum(scratch);
@@ -59,7 +59,7 @@ export function decodeEntry(sequence: number, record: Uint8Array): Journaled {
 }
 
 function decodeContent(number: number, reader: ByteReader): Entry {
-  const found = layoutOfNumber(number);
+  const found = ENTRY_KINDS.numbered(number);
   if (found === undefined)
     throw new MintmarkError("store_corrupt", `The journal holds an entry of unknown kind ${number}.`);
   return { kind: found.kind, ...found.field.read(reader) } as Entry;

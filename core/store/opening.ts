@@ -34,7 +34,7 @@ import {
 import { decodeIntoColumns } from "./vault-chunk.ts";
 
 /** Version of everything this store holds. */
-const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 2;
 
 export interface Opened {
   readonly ledger: Ledger;

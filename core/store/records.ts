@@ -30,6 +30,8 @@ export const applicationRecord = layout({
   createdAt: time,
   /** Sequence number of the application's next transaction. */
   nextSequence: varint,
+  /** Events that the application has been told; the newest has this sequence number. */
+  eventCount: varint,
 });
 export type ApplicationRecord = ValueOf<typeof applicationRecord>;
 
@@ -95,6 +97,9 @@ export const batchRecord = layout({
   finalizedAt: nullable(time),
 });
 export type BatchRecord = ValueOf<typeof batchRecord>;
+
+/** The applications that have vaults in a sealed batch, in ascending order. */
+export const batchApplicationsRecord = listOf(varint);
 
 export const headRecord = layout({
   /** Entries in the journal. */

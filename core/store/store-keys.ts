@@ -33,6 +33,8 @@ export const PREFIX = {
   pageRoots: 0x23,
   /** mode(1) ‖ batchNumber(4) → hashes of the ERC-721 tokens of a sealed batch. */
   batchTokens: 0x24,
+  /** mode(1) ‖ batchNumber(4) → the applications that have vaults in a sealed batch. */
+  batchApplications: 0x25,
   /** assetIndex(4) ‖ token id (8 or 32) → the blob that an ERC-1155 id is bound to. */
   binding: 0x30,
   /** applicationIndex(4) ‖ first sequence(8) → journal sequence: the application's transactions. */
@@ -43,6 +45,8 @@ export const PREFIX = {
   mint: 0x42,
   /** applicationIndex(4) ‖ SHA-256 of the idempotency key(32) → digest(32) ‖ journal sequence. */
   idempotency: 0x43,
+  /** applicationIndex(4) ‖ sequence(8) → event. */
+  applicationEvent: 0x44,
   /** vaultId(8) → what was withdrawn of a vault and is reserved. */
   activity: 0x50,
   /** withdrawalId(16) → withdrawal. */
@@ -104,6 +108,8 @@ export const batchDataKey = (mode: Mode, batchNumber: number): Buffer => ofBatch
 export const pageRootsKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.pageRoots, mode, batchNumber);
 export const batchTokensKey = (mode: Mode, batchNumber: number): Buffer =>
   ofBatch(PREFIX.batchTokens, mode, batchNumber);
+export const batchApplicationsKey = (mode: Mode, batchNumber: number): Buffer =>
+  ofBatch(PREFIX.batchApplications, mode, batchNumber);
 export const chunksOf = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.chunk, mode, batchNumber);
 
 export function chunkKey(mode: Mode, batchNumber: number, chunk: number): Buffer {
@@ -134,6 +140,8 @@ export const userTransactionsOf = (application: number, user: number): Buffer =>
   ofU32(PREFIX.userTransaction, application, user);
 export const userTransactionKey = (application: number, user: number, sequence: number): Buffer =>
   withU64(userTransactionsOf(application, user), sequence);
+export const applicationEventKey = (application: number, sequence: number): Buffer =>
+  withU64(ofU32(PREFIX.applicationEvent, application), sequence);
 export const mintKey = (mintId: Uuid): Buffer => Buffer.concat([Buffer.from([PREFIX.mint]), uuidBytes(mintId)]);
 
 export function idempotencyKeyKey(application: number, keyHash: Buffer): Buffer {

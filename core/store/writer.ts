@@ -51,6 +51,7 @@ export class Writer {
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
   #closed = false;
+  readonly #ended = new AbortController();
 
   constructor(store: Store, finish: (group: Group) => void, room: () => Promise<void> | null) {
     this.#store = store;
@@ -62,6 +63,11 @@ export class Writer {
   ensureUsable(): void {
     if (this.#failure !== null) throw this.#failure;
     if (this.#closed) throw new MintmarkError("engine_closed");
+  }
+
+  /** Aborted once nothing is taken any more, with what {@link ensureUsable} throws then. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
   }
 
   /** Queues a transition; resolves with its result when it is on disk. */
@@ -77,6 +83,7 @@ export class Writer {
   /** Finishes what is queued, and takes no more. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#ended.abort(new MintmarkError("engine_closed"));
     while (this.#running !== null) await this.#running;
   }
 
@@ -198,6 +205,7 @@ export class Writer {
 
   #fail(cause: unknown): void {
     this.#failure ??= cause instanceof MintmarkError ? cause : new MintmarkError("store_failed", undefined, { cause });
+    this.#ended.abort(this.#failure);
   }
 }
 

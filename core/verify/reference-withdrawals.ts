@@ -1,4 +1,5 @@
 import type { Entry, EntryOf } from "../store/entries.ts";
+import type { WithdrawalEventType } from "../store/event-record.ts";
 import { encodeRecord } from "../store/layout.ts";
 import {
   type ActivityRecord,
@@ -10,6 +11,7 @@ import {
   withdrawalRecord,
 } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
+import type { ReferenceEvents } from "./reference-events.ts";
 import type { Expected } from "./reference-records.ts";
 
 interface SeenEvent {
@@ -28,9 +30,14 @@ const CANCELLED = "The owner has cancelled the authorization on L1.";
 export class ReferenceWithdrawals {
   readonly #withdrawals = new Map<string, WithdrawalRecord>();
   readonly #activities = new Map<bigint, ActivityRecord>();
+  readonly #told: ReferenceEvents;
   #events: SeenEvent[] = [];
 
-  /** Takes in a request; returns its index records. */
+  constructor(told: ReferenceEvents) {
+    this.#told = told;
+  }
+
+  /** Takes in a request; returns its index records and what is told of it. */
   request(entry: EntryOf<"withdrawalRequested">, journalSequence: number, time: number): Expected[] {
     const { kind: _, ...facts } = entry;
     const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
@@ -49,44 +56,54 @@ export class ReferenceWithdrawals {
     return [
       { key: keys.transactionKey(entry.applicationIndex, entry.sequence), value, name },
       { key: keys.userTransactionKey(entry.applicationIndex, entry.userIndex, entry.sequence), value, name },
+      ...this.#tell("withdrawal.accepted", entry.withdrawalId, time),
     ];
   }
 
-  apply(entry: Entry, time: number): void {
+  apply(entry: Entry, time: number): Expected[] {
     switch (entry.kind) {
       case "withdrawalSubmitted": {
         const submittedAt = this.#withdrawals.get(entry.withdrawalId)?.submittedAt ?? time;
         this.#change(entry.withdrawalId, { status: "submitted", l1TxHash: entry.txHash, submittedAt, updatedAt: time });
-        return;
+        return this.#tell("withdrawal.submitted", entry.withdrawalId, time);
       }
       case "withdrawalAttempted":
         this.#change(entry.withdrawalId, { failure: entry.failure, updatedAt: time });
-        return;
+        return this.#tell("withdrawal.attempt_refused", entry.withdrawalId, time);
       case "withdrawalFailed":
-        this.#fail(entry.withdrawalId, entry.failure, time);
-        return;
+        return this.#fail(entry.withdrawalId, entry.failure, time);
       case "authorizationCancelled": {
+        const told: Expected[] = [];
         const { blockNumber, logIndex } = entry;
         for (const { digest, withdrawalId, vaultId, status } of this.#withdrawals.values()) {
           if (digest !== entry.digest || (status !== "accepted" && status !== "submitted")) continue;
-          this.#fail(withdrawalId, CANCELLED, time);
+          told.push(...this.#fail(withdrawalId, CANCELLED, time));
           this.#events.push({ blockNumber, logIndex, vaultId, total: null, withdrawalId });
         }
-        return;
+        return told;
       }
       case "vaultWithdrawn":
-        this.#withdrawn(entry, time);
+        return this.#withdrawn(entry, time);
+      default:
+        return [];
     }
   }
 
-  finalize(blockNumber: bigint, time: number): void {
-    for (const { withdrawalId, status, l1BlockNumber } of this.#withdrawals.values()) {
-      if (status !== "settled" || l1BlockNumber === null || l1BlockNumber > blockNumber) continue;
+  /** In the order of the L1 events that settled them. */
+  finalize(blockNumber: bigint, time: number): Expected[] {
+    const told: Expected[] = [];
+    for (const { withdrawalId } of this.#events.toSorted(inOrder)) {
+      const { status, l1BlockNumber = null } = this.#withdrawals.get(withdrawalId ?? "") ?? {};
+      if (withdrawalId === null || status !== "settled" || l1BlockNumber === null || l1BlockNumber > blockNumber)
+        continue;
       this.#change(withdrawalId, { status: "finalized", finalizedAt: time, updatedAt: time });
+      told.push(...this.#tell("withdrawal.finalized", withdrawalId, time));
     }
+    return told;
   }
 
-  revert(blockNumber: bigint, time: number): void {
+  revert(blockNumber: bigint, time: number): Expected[] {
+    const told: Expected[] = [];
     const gone = this.#events.filter((event) => event.blockNumber >= blockNumber);
     this.#events = this.#events.filter((event) => event.blockNumber < blockNumber);
     for (const { vaultId, withdrawalId } of gone.sort(inOrder).reverse()) {
@@ -101,7 +118,9 @@ export class ReferenceWithdrawals {
       const undone = { l1BlockNumber: null, failure: null, settledAt: null, failedAt: null, updatedAt: time };
       this.#change(withdrawalId, { ...undone, status });
       this.#reserve(vaultId, withdrawalId, time);
+      told.push(...this.#tell("withdrawal.reverted", withdrawalId, time));
     }
+    return told;
   }
 
   finish(): Expected[] {
@@ -127,7 +146,8 @@ export class ReferenceWithdrawals {
     return [...new Map(expected.map((one) => [keys.keyString(one.key), one])).values()];
   }
 
-  #withdrawn(entry: EntryOf<"vaultWithdrawn">, time: number): void {
+  #withdrawn(entry: EntryOf<"vaultWithdrawn">, time: number): Expected[] {
+    const told: Expected[] = [];
     const { vaultId, total, quantity, recipient, blockNumber, logIndex, txHash } = entry;
     this.#activities.set(vaultId, { ...this.#activity(vaultId), withdrawn: total, updatedAt: time });
     let decided: string | null = null;
@@ -138,19 +158,31 @@ export class ReferenceWithdrawals {
       const asked =
         known.quantity === quantity && known.recipient === recipient && known.withdrawnBefore + quantity === total;
       if (!asked) {
-        this.#fail(withdrawalId, OVERTAKEN, time);
+        told.push(...this.#fail(withdrawalId, OVERTAKEN, time));
         continue;
       }
       this.#release(withdrawalId, time);
       const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, submittedAt: known.submittedAt ?? time };
       this.#change(withdrawalId, { ...onL1, status: "settled", failure: null, settledAt: time, updatedAt: time });
+      told.push(...this.#tell("withdrawal.settled", withdrawalId, time));
     }
     this.#events.push({ blockNumber, logIndex, vaultId, total, withdrawalId: decided });
+    return told;
   }
 
-  #fail(withdrawalId: string, failure: string, time: number): void {
+  #fail(withdrawalId: string, failure: string, time: number): Expected[] {
     this.#release(withdrawalId, time);
     this.#change(withdrawalId, { status: "failed", failure, failedAt: time, updatedAt: time });
+    return this.#tell("withdrawal.failed", withdrawalId, time);
+  }
+
+  /** What the application is told of a withdrawal as it now is. */
+  #tell(type: WithdrawalEventType, withdrawalId: string, time: number): Expected[] {
+    const known = this.#withdrawals.get(withdrawalId);
+    if (known === undefined) return [];
+    const { applicationIndex, userIndex, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure } = known;
+    const facts = { withdrawalId, userIndex, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure };
+    return [this.#told.tell(applicationIndex, time, { type, ...facts })];
   }
 
   #change(withdrawalId: string, change: Partial<WithdrawalRecord>): void {

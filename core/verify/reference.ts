@@ -10,6 +10,7 @@ import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
+import type { BatchEventType } from "../store/event-record.ts";
 import type { Journaled } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { type MintEntry, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
@@ -28,6 +29,7 @@ import {
 } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
+import { ReferenceEvents } from "./reference-events.ts";
 import { batchExpected, COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
 import { ReferenceTokens, type Suspect, tokenName } from "./reference-tokens.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
@@ -57,7 +59,8 @@ export class Reference {
   readonly #batches: Record<Mode, BatchRecord[]> = { validium: [], "zk-rollup": [] };
   readonly #growing: Record<Mode, Map<number, Growing>> = { validium: new Map(), "zk-rollup": new Map() };
   readonly #trees: Record<Mode, StateTree> = { validium: new StateTree(), "zk-rollup": new StateTree() };
-  readonly #withdrawals: ReferenceWithdrawals;
+  readonly #events = new ReferenceEvents();
+  readonly #withdrawals = new ReferenceWithdrawals(this.#events);
   readonly #uniqueness: ReferenceTokens;
   readonly #counts = new Map<number, number>();
   #head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, l1Observed: null, l1Finalized: null };
@@ -66,7 +69,6 @@ export class Reference {
   constructor(report: (problem: string) => void, seed: Uint8Array) {
     this.#report = report;
     this.#uniqueness = new ReferenceTokens(seed);
-    this.#withdrawals = new ReferenceWithdrawals();
   }
 
   /** Takes in the next entry; returns the records that are determined by now and will not change. */
@@ -119,9 +121,10 @@ export class Reference {
     for (const { key } of growing) this.#count(key[0] ?? 0);
     return [
       { key: keys.HEAD_KEY, value: encodeRecord(headRecord, this.#head), name: "the head" },
-      ...this.#applications.map((record, i) =>
-        expectedRecord(keys.applicationKey(i), encodeRecord(applicationRecord, record), `application ${i}`),
-      ),
+      ...this.#applications.map((facts, i) => {
+        const record = { ...facts, eventCount: this.#events.countOf(i) };
+        return expectedRecord(keys.applicationKey(i), encodeRecord(applicationRecord, record), `application ${i}`);
+      }),
       ...this.#keys.map((record, i) => expectedRecord(keys.apiKeyKey(i), encodeRecord(keyRecord, record), `key ${i}`)),
       ...this.#assets.map((record, i) =>
         expectedRecord(keys.assetKey(i), encodeRecord(assetRecord, record), `asset ${i}`),
@@ -155,6 +158,7 @@ export class Reference {
           suspended: false,
           createdAt: time,
           nextSequence: 0,
+          eventCount: 0,
         });
         return [];
       }
@@ -182,7 +186,9 @@ export class Reference {
         const id = enablementId(entry.applicationIndex, entry.assetIndex);
         if (entry.enabled) this.#enabled.add(id);
         else this.#enabled.delete(id);
-        return [];
+        const type = entry.enabled ? "asset.enabled" : "asset.disabled";
+        const { assetId } = this.#assets[entry.assetIndex] ?? NO_ASSET;
+        return [this.#events.tell(entry.applicationIndex, time, { type, assetId })];
       }
       case "userCreated":
         return this.#user(entry, time);
@@ -239,6 +245,8 @@ export class Reference {
     this.#change(this.#applications, application, { nextSequence: firstSequence + entry.mints.length });
     const used = (this.#keys[entry.keyIndex]?.mintsUsed ?? 0n) + BigInt(entry.mints.length);
     this.#change(this.#keys, entry.keyIndex, { mintsUsed: used });
+    const told = { mintId, users: entry.users.length, mints: entry.mints.length };
+    expected.push(this.#events.tell(application, time, { type: "mint.accepted", ...told }));
     return expected;
   }
 
@@ -329,8 +337,11 @@ export class Reference {
     const roots = { batchRoot, dataHash, stateRoot };
     const openedAt = vaults[0]?.createdAt ?? time;
     const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount };
-    this.#batches[mode].push({ ...facts, ...roots, ...none, openedAt, sealedAt: time, ...notYet });
+    const record: BatchRecord = { ...facts, ...roots, ...none, openedAt, sealedAt: time, ...notYet };
+    this.#batches[mode].push(record);
     return [
+      this.#events.seal(record, vaults),
+      ...this.#events.batch("batch.sealed", record, time),
       ...chunksExpected(mode, batchNumber, vaults),
       expectedRecord(keys.batchDataKey(mode, batchNumber), Buffer.from(data), `the data of ${name}`),
       expectedRecord(keys.pageRootsKey(mode, batchNumber), Buffer.from(tree.pageRoots()), `the page roots of ${name}`),
@@ -367,24 +378,26 @@ export class Reference {
     switch (entry.kind) {
       case "batchSubmitted": {
         const submittedAt = this.#batches[entry.mode][entry.batchNumber]?.submittedAt ?? time;
-        this.#changeBatch(entry, { status: "submitted", l1TxHash: entry.txHash, submittedAt });
-        return [];
+        const submitted = { status: "submitted", l1TxHash: entry.txHash, submittedAt } as const;
+        return this.#changeBatch(entry, submitted, "batch.submitted", time);
       }
       case "batchCommitted": {
         const { txHash: l1TxHash, blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
         const submittedAt = this.#batches[entry.mode][entry.batchNumber]?.submittedAt ?? time;
         const onL1 = { l1TxHash, l1BlockNumber, committedAt, l1Sequence, submittedAt };
-        this.#changeBatch(entry, { status: "settled", ...onL1, settledAt: time });
-        return [];
+        return this.#changeBatch(entry, { status: "settled", ...onL1, settledAt: time }, "batch.settled", time);
       }
       case "l1Observed":
         this.#head = { ...this.#head, l1Observed: entry.blockNumber };
         return [];
-      case "l1Finalized":
+      case "l1Finalized": {
         this.#head = { ...this.#head, l1Finalized: entry.blockNumber };
-        this.#eachSettled((block) => block <= entry.blockNumber, { status: "finalized", finalizedAt: time });
-        this.#withdrawals.finalize(entry.blockNumber, time);
-        return [];
+        const final = { status: "finalized", finalizedAt: time } as const;
+        return [
+          ...this.#eachSettled((block) => block <= entry.blockNumber, final, "batch.finalized", time),
+          ...this.#withdrawals.finalize(entry.blockNumber, time),
+        ];
+      }
       case "l1Reorganised": {
         const { blockNumber } = entry;
         const observed = this.#head.l1Observed;
@@ -392,38 +405,53 @@ export class Reference {
           this.#head = { ...this.#head, l1Observed: blockNumber > 0n ? blockNumber - 1n : null };
         }
         const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null };
-        this.#eachSettled((block) => block >= blockNumber, { status: "submitted", ...gone });
-        this.#withdrawals.revert(blockNumber, time);
-        return [];
+        const reverted = { status: "submitted", ...gone } as const;
+        return [
+          ...this.#eachSettled((block) => block >= blockNumber, reverted, "batch.reverted", time),
+          ...this.#withdrawals.revert(blockNumber, time),
+        ];
       }
       case "withdrawalRequested": {
         this.#change(this.#applications, entry.applicationIndex, { nextSequence: entry.sequence + 1 });
         return this.#withdrawals.request(entry, sequence, time);
       }
       default:
-        this.#withdrawals.apply(entry, time);
-        return [];
+        return this.#withdrawals.apply(entry, time);
     }
   }
 
   #changeBatch(
     { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
     change: Partial<BatchRecord>,
-  ): void {
+    type: BatchEventType,
+    time: number,
+  ): Expected[] {
     this.#change(this.#batches[mode], batchNumber, change);
+    const batch = this.#batches[mode][batchNumber];
+    return batch === undefined ? [] : this.#events.batch(type, batch, time);
   }
 
-  #eachSettled(within: (block: bigint) => boolean, change: Partial<BatchRecord>): void {
-    for (const mode of MODES) {
-      for (const [i, { status, l1BlockNumber }] of this.#batches[mode].entries()) {
-        if (status === "settled" && l1BlockNumber !== null && within(l1BlockNumber))
-          this.#change(this.#batches[mode], i, change);
-      }
-    }
+  #eachSettled(
+    within: (block: bigint) => boolean,
+    change: Partial<BatchRecord>,
+    type: BatchEventType,
+    time: number,
+  ): Expected[] {
+    return MODES.flatMap((mode) =>
+      this.#batches[mode].flatMap(({ status, batchNumber, l1BlockNumber }) =>
+        status === "settled" && l1BlockNumber !== null && within(l1BlockNumber)
+          ? this.#changeBatch({ mode, batchNumber }, change, type, time)
+          : [],
+      ),
+    );
   }
 }
 
-const NO_ASSET = { chainId: 0n, assetType: `0x${"00".repeat(32)}` } as const;
+const NO_ASSET = {
+  assetId: "00000000-0000-0000-0000-000000000000",
+  chainId: 0n,
+  assetType: `0x${"00".repeat(32)}`,
+} as const;
 
 function newAsset({ kind: _, ...facts }: EntryOf<"assetAdded">, time: number): AssetRecord {
   const type = assetType(facts.standard, facts.contractAddress, facts.quantum);

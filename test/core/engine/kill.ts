@@ -108,7 +108,19 @@ async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, 
   for (const [request, tokens] of tokensOf) {
     if (![1, 7, 40].includes(tokens)) throw new Error(`request ${request} is there by half: ${tokens} tokens`);
   }
+  await requireToldOnce(engine, tenant, tokensOf.size);
   return { requests: tokensOf.size, batches };
+}
+
+/** The application was told of every request that is on disk, once, and its events have no gap. */
+async function requireToldOnce(engine: Engine, { applicationId }: TestTenant, requests: number): Promise<void> {
+  let sequence = 0;
+  const mints = new Set<string>();
+  for await (const event of engine.applicationEvents(applicationId)) {
+    if (event.sequence !== ++sequence) throw new Error(`event ${sequence} is missing`);
+    if (event.type === "mint.accepted") mints.add(event.data.mintId);
+  }
+  if (mints.size !== requests) throw new Error(`of ${requests} requests ${mints.size} were told`);
 }
 
 async function* allVaults(engine: Engine, { applicationId }: TestTenant): AsyncGenerator<Vault> {

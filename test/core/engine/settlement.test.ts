@@ -1,53 +1,9 @@
 import fc from "fast-check";
-import type { PrivateKeyAccount } from "viem/accounts";
 import { describe, expect, it } from "vitest";
-import type { Engine, Hex, L1Event, Mode, VaultId } from "../../../core/index.ts";
-import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import type { L1Event } from "../../../core/index.ts";
+import type { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
-
-/** The event that L1 emits for a sealed batch. */
-async function committed(engine: Engine, mode: Mode, batchNumber: number, blockNumber: bigint) {
-  const { batchRoot, vaultCount, dataHash } = await engine.sealedBatch(mode, batchNumber);
-  const place = { txHash: hashOf(Number(blockNumber)), blockNumber, logIndex: 0 };
-  const header = { batchRoot, vaultCount, committedAt: 1000n + blockNumber, sequence: BigInt(batchNumber) };
-  return { type: "batchCommitted", mode, batchNumber, dataHash, ...place, ...header } as const;
-}
-
-function withdrawn(
-  vaultId: VaultId,
-  quantity: bigint,
-  withdrawnTotal: bigint,
-  recipient: Hex,
-  blockNumber: bigint,
-  logIndex = 0,
-) {
-  const place = { txHash: hashOf(Number(blockNumber) * 100 + logIndex), blockNumber, logIndex };
-  return { type: "withdrawn", vaultId, quantity, withdrawnTotal, recipient, ...place } as const;
-}
-
-/** A fixture whose first user holds 100 units in vault 0, sealed. */
-async function holding(options: Parameters<typeof fixture>[0] = {}): Promise<Fixture> {
-  const made = await fixture(options);
-  await made.engine.mint(made.tenant.principal, requestOf(made.tenant.users[0], mintOf(made.assets.erc20, "", 100)));
-  await made.engine.seal("validium");
-  return made;
-}
-
-const [owner] = OWNERS;
-const ownerAddress = owner.address.toLowerCase() as Hex;
-const stranger: Hex = `0x${"57".repeat(20)}`;
-
-async function signed(
-  { engine, clock }: Fixture,
-  quantity: bigint,
-  options: { withdrawnBefore?: bigint; recipient?: Hex; vaultId?: VaultId; signer?: PrivateKeyAccount } = {},
-) {
-  const { withdrawnBefore = 0n, recipient = ownerAddress, vaultId = 0n, signer = owner } = options;
-  const deadline = BigInt(clock.now / 1000 + 3600);
-  const message = { vaultId, withdrawnBefore, quantity, recipient, deadline };
-  const signature = await signer.signTypedData(withdrawalTypedData(engine.settlement, message));
-  return { vaultId, quantity, recipient, deadline, signature };
-}
+import { committed, holding, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 describe("the life of a batch", () => {
   it("goes from sealed over submitted and settled to finalized, and its mints with it", async () => {
@@ -236,7 +192,7 @@ describe("a withdrawal", () => {
     const cancel = { type: "authorizationCancelled", digest, txHash: hashOf(9), blockNumber: 9n, logIndex: 0 } as const;
     await engine.recordEvents([{ ...cancel, signer: stranger }], 9n);
     expect(await status(third.withdrawalId)).toBe("accepted");
-    await engine.recordEvents([{ ...cancel, blockNumber: 10n, signer: owner.address }], 10n);
+    await engine.recordEvents([{ ...cancel, blockNumber: 10n, signer: ownerAddress }], 10n);
     expect(await status(third.withdrawalId)).toBe("failed");
     expect((await engine.verify()).problems).toEqual([]);
   });

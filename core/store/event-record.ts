@@ -1,0 +1,91 @@
+import { MintmarkError } from "../errors.ts";
+import type { EventType } from "../event-types.ts";
+import { MODES } from "../model.ts";
+import { ByteReader, ByteWriter } from "./binary.ts";
+import { type ContentOf, type KindFields, Kinds } from "./kinds.ts";
+import {
+  address,
+  bigVarint,
+  checkedRecord,
+  hash,
+  nullable,
+  oneOf,
+  RECORD_VERSION,
+  text,
+  u64,
+  uuid,
+  varint,
+  withChecksum,
+} from "./layout.ts";
+
+const BATCH = {
+  mode: oneOf(MODES),
+  batchNumber: varint,
+  vaultCount: varint,
+  batchRoot: hash,
+  l1TxHash: nullable(hash),
+  l1BlockNumber: nullable(bigVarint),
+};
+
+const WITHDRAWAL = {
+  withdrawalId: uuid,
+  userIndex: varint,
+  vaultId: u64,
+  quantity: bigVarint,
+  recipient: address,
+  l1TxHash: nullable(hash),
+  l1BlockNumber: nullable(bigVarint),
+  failure: nullable(text),
+};
+
+/** The types of event by their numbers, which are never changed, only added to. Fields lie in this order. */
+const TYPES = {
+  "mint.accepted": [0, { mintId: uuid, users: varint, mints: varint }],
+  "asset.enabled": [1, { assetId: uuid }],
+  "asset.disabled": [2, { assetId: uuid }],
+  "batch.sealed": [10, BATCH],
+  "batch.submitted": [11, BATCH],
+  "batch.settled": [12, BATCH],
+  "batch.finalized": [13, BATCH],
+  "batch.reverted": [14, BATCH],
+  "withdrawal.accepted": [20, WITHDRAWAL],
+  "withdrawal.submitted": [21, WITHDRAWAL],
+  "withdrawal.attempt_refused": [22, WITHDRAWAL],
+  "withdrawal.settled": [23, WITHDRAWAL],
+  "withdrawal.finalized": [24, WITHDRAWAL],
+  "withdrawal.failed": [25, WITHDRAWAL],
+  "withdrawal.reverted": [26, WITHDRAWAL],
+} as const satisfies KindFields & Record<EventType, unknown>;
+
+type Types = typeof TYPES;
+/** An event as it is stored, by its type: users by their index. */
+export type StoredEventOf<T extends EventType> = { readonly type: T } & ContentOf<Types, T>;
+export type StoredEvent = { [T in EventType]: StoredEventOf<T> }[EventType];
+export type BatchEventType = Extract<EventType, `batch.${string}`>;
+export type WithdrawalEventType = Extract<EventType, `withdrawal.${string}`>;
+
+const EVENT_TYPES = new Kinds(TYPES);
+const scratch = new ByteWriter(256);
+
+/** One event of an application: `version(1) = 0x01 ‖ time(6) ‖ type(1) ‖ content ‖ crc32(4)`. */
+export function encodeEvent(time: number, event: StoredEvent): Buffer {
+  const { number, field } = EVENT_TYPES.named(event.type);
+  scratch.reset();
+  scratch.u8(RECORD_VERSION);
+  scratch.u48(time);
+  scratch.u8(number);
+  field.write(scratch, event);
+  return withChecksum(scratch);
+}
+
+/** The inverse of {@link encodeEvent}. Throws `store_corrupt`. */
+export function decodeEvent(record: Uint8Array, name: string): { readonly time: number; readonly event: StoredEvent } {
+  const reader = new ByteReader(checkedRecord(record, name), 1);
+  const time = reader.u48();
+  const number = reader.u8();
+  const found = EVENT_TYPES.numbered(number);
+  if (found === undefined) throw new MintmarkError("store_corrupt", `${name} is of unknown type ${number}.`);
+  const event = { type: found.kind, ...found.field.read(reader) } as StoredEvent;
+  reader.end();
+  return { time, event };
+}

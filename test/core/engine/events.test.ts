@@ -1,0 +1,221 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type ApplicationEvent, type Engine, MODES, type Uuid } from "../../../core/index.ts";
+import { readJournal } from "../../../core/store/journal.ts";
+import { Store } from "../../../core/store/store.ts";
+import { PREFIX } from "../../../core/store/store-keys.ts";
+import { Reference } from "../../../core/verify/reference.ts";
+import { all, fixture, hashOf, mintOf, newTenant, openTest, refusal, requestOf, type TestTenant } from "./fixture.ts";
+import { committed, holding, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
+
+const eventsOf = (engine: Engine, applicationId: Uuid, after = 0) =>
+  all(engine.applicationEvents(applicationId, { after }));
+const typesOf = (events: readonly ApplicationEvent[]) => events.map(({ type }) => type);
+
+/** What comes next while following; the rest stays to be read. */
+async function take(events: AsyncIterator<ApplicationEvent>, count: number): Promise<ApplicationEvent[]> {
+  const taken: ApplicationEvent[] = [];
+  while (taken.length < count) {
+    const { value, done } = await events.next();
+    if (done) throw new Error(`the events ended after ${taken.length}`);
+    taken.push(value);
+  }
+  return taken;
+}
+
+describe("the events of an application", () => {
+  it("tell of an asset, a mint, its batch and its withdrawal through their whole lives, as they stood then", async () => {
+    const made = await holding();
+    const { engine, tenant, assets } = made;
+    await using _ = engine;
+    const { applicationId, principal, users } = tenant;
+    await engine.disableAsset(applicationId, assets.erc1155);
+    await engine.recordSubmitted("validium", 0, hashOf(1));
+    await engine.recordEvents([await committed(engine, "validium", 0, 7n)], 7n);
+    await engine.recordReorg(7n);
+    await engine.recordEvents([await committed(engine, "validium", 0, 8n)], 8n);
+    const { withdrawalId } = await engine.requestWithdrawal(principal, await signed(made, 40n));
+    await engine.recordWithdrawalAttempt(withdrawalId, "no gas");
+    await engine.recordWithdrawalSubmitted(withdrawalId, hashOf(2));
+    await engine.recordEvents([withdrawn(0n, 40n, 40n, ownerAddress, 9n)], 9n);
+    await engine.recordReorg(9n);
+    await engine.recordEvents([withdrawn(0n, 40n, 40n, ownerAddress, 10n)], 10n);
+    await engine.recordFinalized(10n);
+    const events = await eventsOf(engine, applicationId);
+    expect(typesOf(events)).toEqual([
+      ...["asset.enabled", "asset.enabled", "asset.enabled", "mint.accepted", "batch.sealed", "asset.disabled"],
+      ...["batch.submitted", "batch.settled", "batch.reverted", "batch.settled"],
+      ...["withdrawal.accepted", "withdrawal.attempt_refused", "withdrawal.submitted", "withdrawal.settled"],
+      ...["withdrawal.reverted", "withdrawal.settled", "batch.finalized", "withdrawal.finalized"],
+    ]);
+    expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, i) => i + 1));
+    const { batchRoot } = await engine.batch("validium", 0);
+    const batch = { batchId: "validium-0", dataAvailabilityMode: "validium", vaultCount: 1, batchRoot };
+    const withdrawal = { withdrawalId, userId: users[0]?.userId, vaultId: 0n, quantity: 40n, recipient: ownerAddress };
+    const [mint] = (await engine.transactions(applicationId)).data.filter(({ type }) => type === "mint");
+    expect(events[3]?.data).toEqual({ mintId: mint?.mintId, users: 1, mints: 1 });
+    expect(events[5]?.data).toEqual({ assetId: assets.erc1155 });
+    expect(events[6]?.data).toEqual({ ...batch, l1TxHash: hashOf(1), l1BlockNumber: null });
+    expect(events[7]?.data).toEqual({ ...batch, l1TxHash: hashOf(7), l1BlockNumber: 7n });
+    expect(events[8]?.data).toEqual({ ...batch, l1TxHash: hashOf(7), l1BlockNumber: null });
+    const refused = { ...withdrawal, l1TxHash: null, l1BlockNumber: null, failure: "no gas" };
+    expect(events[11]?.data).toEqual(refused);
+    expect(events[17]?.data).toEqual({ ...withdrawal, l1TxHash: hashOf(1000), l1BlockNumber: 10n, failure: null });
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("go on over restarts without gap or duplicate, and are what the journal alone determines", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "mintmark-events-"));
+    try {
+      const told: ApplicationEvent[] = [];
+      const { assets, tenant, engine } = await fixture({ store: folder });
+      await engine.close();
+      for (let round = 0; round < 4; round++) {
+        await using again = await openTest(folder);
+        await again.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, round)));
+        if (round % 2 === 1) await again.seal("validium");
+        told.push(...(await eventsOf(again, tenant.applicationId, told.length)));
+      }
+      await using again = await openTest(folder);
+      expect(told.map(({ sequence }) => sequence)).toEqual(told.map((_, i) => i + 1));
+      expect(await eventsOf(again, tenant.applicationId)).toEqual(told);
+      await again.close();
+      const store = await Store.open(folder);
+      const reference = new Reference(() => {}, new Uint8Array(32));
+      const replayed = new Map<string, string>();
+      for await (const journaled of readJournal(store)) {
+        for (const { key, value } of reference.apply(journaled))
+          replayed.set(key.toString("hex"), value.toString("hex"));
+      }
+      const range = { gte: Buffer.from([PREFIX.applicationEvent]), lt: Buffer.from([PREFIX.applicationEvent + 1]) };
+      const stored = await all(store.entries(range));
+      await store.close();
+      expect(stored).toHaveLength(told.length);
+      for (const [key, value] of stored) expect(replayed.get(key.toString("hex"))).toBe(value.toString("hex"));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it("come to a follower when they are on disk, and to a slow one all the same", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const { applicationId, principal, users } = tenant;
+    const stop = new AbortController();
+    const follow = { after: 3, follow: true, signal: stop.signal };
+    const [quick, slow] = [
+      engine.applicationEvents(applicationId, follow),
+      engine.applicationEvents(applicationId, follow),
+    ];
+    const next = quick.next();
+    const mint = (token: number) => engine.mint(principal, requestOf(users[0], mintOf(assets.erc721, token)));
+    const { mintId } = await mint(0);
+    expect((await next).value).toMatchObject({ sequence: 4, type: "mint.accepted", data: { mintId } });
+    // More than is read at a time.
+    await Promise.all(Array.from({ length: 400 }, (_, i) => mint(i + 1)));
+    const taken = await take(slow, 401);
+    expect(taken.map(({ sequence }) => sequence)).toEqual(taken.map((_, i) => i + 4));
+    expect(await take(quick, 400)).toEqual(taken.slice(1));
+    const waiting = slow.next();
+    stop.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+    await expect(quick.next()).rejects.toThrow("enough");
+  });
+
+  it("end for a follower when the engine is closed", async () => {
+    const { engine, tenant } = await fixture();
+    const waiting = engine.applicationEvents(tenant.applicationId, { after: 3, follow: true }).next();
+    await engine.close();
+    expect((await refusal(waiting)).code).toBe("engine_closed");
+    expect(() => engine.applicationEvents(tenant.applicationId)).toThrow(
+      expect.objectContaining({ code: "engine_closed" }),
+    );
+  });
+
+  it.each([4, -1, 0.5, Number.NaN])("cannot be asked for after %s", async (after) => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    const events = () => engine.applicationEvents(tenant.applicationId, { after });
+    expect(events).toThrow(expect.objectContaining({ code: "validation_failed" }));
+    expect(() => engine.applicationEvents("nobody")).toThrow(
+      expect.objectContaining({ code: "application_not_found" }),
+    );
+  });
+});
+
+/** What one of two tenants does. */
+const action = fc.record({
+  tenant: fc.nat(1),
+  what: fc.oneof(
+    fc.record({
+      kind: fc.constant("mint" as const),
+      mode: fc.constantFrom(...MODES),
+      mints: fc.integer({ min: 1, max: 4 }),
+    }),
+    fc.record({ kind: fc.constant("seal" as const), mode: fc.constantFrom(...MODES) }),
+    fc.record({ kind: fc.constant("submit" as const), mode: fc.constantFrom(...MODES) }),
+    fc.record({ kind: fc.constant("toggle" as const), enabled: fc.boolean() }),
+  ),
+});
+
+describe("two applications", () => {
+  it("are each told of their own things only, and of every batch that holds one of their vaults", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { maxLength: 25 }), async (actions) => {
+        const { engine, tenant, assets, database, clock } = await fixture();
+        const tenants: [TestTenant, TestTenant] = [tenant, await newTenant(engine, Object.values(assets))];
+        const expected: string[][] = [[], []];
+        const inOpen = { validium: new Set<number>(), "zk-rollup": new Set<number>() };
+        const sealed: { mode: (typeof MODES)[number]; number: number; members: number[]; submitted: boolean }[] = [];
+        let token = 0;
+        let [enabledFirst, enabledSecond] = [true, true];
+        for (const { tenant: at, what } of actions) {
+          const { applicationId, principal, users } = tenants[at] ?? tenant;
+          if (what.kind === "mint") {
+            const mints = Array.from({ length: what.mints }, () => mintOf(assets.erc721, token++, 1, what.mode));
+            const { mintId } = await engine.mint(principal, requestOf(users[0], ...mints));
+            expected[at]?.push(`mint.accepted ${mintId}`);
+            inOpen[what.mode].add(at);
+          } else if (what.kind === "seal") {
+            const batch = await engine.seal(what.mode);
+            const members = [...inOpen[what.mode]];
+            inOpen[what.mode].clear();
+            expect(batch === null).toBe(members.length === 0);
+            if (batch === null) continue;
+            for (const member of members) expected[member]?.push(`batch.sealed ${batch.batchId}`);
+            sealed.push({ mode: what.mode, number: batch.batchNumber, members, submitted: false });
+          } else if (what.kind === "submit") {
+            const next = sealed.find(({ mode, submitted }) => mode === what.mode && !submitted);
+            if (next === undefined) continue;
+            next.submitted = true;
+            const { batchId } = await engine.recordSubmitted(next.mode, next.number, hashOf(next.number));
+            for (const member of next.members) expected[member]?.push(`batch.submitted ${batchId}`);
+          } else {
+            const was = at === 0 ? enabledFirst : enabledSecond;
+            await (what.enabled ? engine.enableAsset : engine.disableAsset).call(engine, applicationId, assets.erc20);
+            if (at === 0) enabledFirst = what.enabled;
+            else enabledSecond = what.enabled;
+            if (was !== what.enabled)
+              expected[at]?.push(`asset.${what.enabled ? "enabled" : "disabled"} ${assets.erc20}`);
+          }
+        }
+        expect((await engine.verify()).problems).toEqual([]);
+        await engine.close();
+        await using again = await openTest(database, { clock: clock.read });
+        for (const [i, { applicationId }] of tenants.entries()) {
+          const told = await eventsOf(again, applicationId, 3);
+          expect(told.map(({ type, data }) => `${type} ${subjectOf(data)}`)).toEqual(expected[i]);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+function subjectOf(data: ApplicationEvent["data"]): string {
+  if ("mintId" in data) return data.mintId;
+  return "batchId" in data ? data.batchId : "assetId" in data ? data.assetId : "";
+}

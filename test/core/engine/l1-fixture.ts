@@ -1,0 +1,48 @@
+import type { PrivateKeyAccount } from "viem/accounts";
+import type { Engine, Hex, Mode, VaultId } from "../../../core/index.ts";
+import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { type Fixture, fixture, hashOf, mintOf, OWNERS, requestOf } from "./fixture.ts";
+
+/** The event that L1 emits for a sealed batch. */
+export async function committed(engine: Engine, mode: Mode, batchNumber: number, blockNumber: bigint) {
+  const { batchRoot, vaultCount, dataHash } = await engine.sealedBatch(mode, batchNumber);
+  const place = { txHash: hashOf(Number(blockNumber)), blockNumber, logIndex: 0 };
+  const header = { batchRoot, vaultCount, committedAt: 1000n + blockNumber, sequence: BigInt(batchNumber) };
+  return { type: "batchCommitted", mode, batchNumber, dataHash, ...place, ...header } as const;
+}
+
+export function withdrawn(
+  vaultId: VaultId,
+  quantity: bigint,
+  withdrawnTotal: bigint,
+  recipient: Hex,
+  blockNumber: bigint,
+  logIndex = 0,
+) {
+  const place = { txHash: hashOf(Number(blockNumber) * 100 + logIndex), blockNumber, logIndex };
+  return { type: "withdrawn", vaultId, quantity, withdrawnTotal, recipient, ...place } as const;
+}
+
+/** A fixture whose first user holds 100 units in vault 0, sealed. */
+export async function holding(options: Parameters<typeof fixture>[0] = {}): Promise<Fixture> {
+  const made = await fixture(options);
+  await made.engine.mint(made.tenant.principal, requestOf(made.tenant.users[0], mintOf(made.assets.erc20, "", 100)));
+  await made.engine.seal("validium");
+  return made;
+}
+
+const [owner] = OWNERS;
+export const ownerAddress = owner.address.toLowerCase() as Hex;
+export const stranger: Hex = `0x${"57".repeat(20)}`;
+
+export async function signed(
+  { engine, clock }: Fixture,
+  quantity: bigint,
+  options: { withdrawnBefore?: bigint; recipient?: Hex; vaultId?: VaultId; signer?: PrivateKeyAccount } = {},
+) {
+  const { withdrawnBefore = 0n, recipient = ownerAddress, vaultId = 0n, signer = owner } = options;
+  const deadline = BigInt(clock.now / 1000 + 3600);
+  const message = { vaultId, withdrawnBefore, quantity, recipient, deadline };
+  const signature = await signer.signTypedData(withdrawalTypedData(engine.settlement, message));
+  return { vaultId, quantity, recipient, deadline, signature };
+}
