@@ -25,3 +25,34 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener("abort", stop, { once: true });
   });
 }
+
+export interface RepeatOptions {
+  /** Milliseconds after a round that went well. */
+  readonly intervalMs: number;
+  /** After rounds that failed, when it is longer. */
+  readonly backoff: Backoff;
+  /** Told after each round what went wrong in it; null when it went well. */
+  readonly onRound: (error: unknown) => void;
+}
+
+/** Rounds until the signal aborts; then resolves. A round that fails is repeated, later and later. */
+export async function repeat(
+  round: (signal: AbortSignal) => Promise<unknown>,
+  { intervalMs, backoff, onRound }: RepeatOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      await round(signal);
+      failures = 0;
+      onRound(null);
+    } catch (error) {
+      if (signal.aborted) return;
+      failures++;
+      onRound(error);
+    }
+    const wait = failures === 0 ? intervalMs : Math.max(intervalMs, backoffDelay(backoff, failures));
+    await pause(wait, signal).catch(() => {});
+  }
+}

@@ -64,10 +64,14 @@ export interface SealedBatch {
   readonly data: Uint8Array;
 }
 
-export interface WithdrawalCall {
+/** A vault with all that L1 asks for to believe in it. */
+export interface ProvenVault {
   readonly vault: VaultContent;
   readonly header: BatchHeader;
   readonly siblings: readonly Hash[];
+}
+
+export interface WithdrawalCall extends ProvenVault {
   readonly quantity: bigint;
   readonly recipient: Address;
   readonly authorization: { readonly deadline: bigint; readonly signature: Hex };
@@ -113,9 +117,20 @@ export interface L1Reader {
   finalizedBlockNumber(): Promise<bigint>;
   /** The block of this number on the chain as it is now, or the newest; null when the chain has no block of this number. */
   block(at: bigint | "latest"): Promise<L1Block | null>;
-  state(): Promise<L1State>;
+  /** As of a block, by default the newest. */
+  state(at?: bigint): Promise<L1State>;
+  /** The batch data that a rollup commit's transaction carried. */
+  rollupData(txHash: Hash): Promise<Uint8Array>;
+  /** What was withdrawn of a vault, after the contract itself has checked its proof. Rejects with the contract's reason. */
+  verifyVault(proven: ProvenVault): Promise<bigint>;
+  /** Whether the account may commit batches now. */
+  isOperator(account: Address): Promise<boolean>;
   registration(chainId: bigint, assetType: Hash): Promise<L1Registration | null>;
   token(contract: Address, standard: Standard): Promise<L1Token>;
+  /** Most base units of an ERC-20 that can ever exist; null when the token states no bound. */
+  supplyCap(contract: Address): Promise<bigint | null>;
+  /** Base units that an account holds of a token; of an ERC-721, 1 when it is the token's owner. */
+  holding(contract: Address, standard: Standard, account: Address, tokenId: bigint | null): Promise<bigint>;
   withdrawn(vaultId: VaultId, standard: Standard): Promise<bigint>;
   /** Seconds an ERC-721 vault waits after its batch's commit. */
   maturity(): Promise<bigint>;
@@ -143,6 +158,18 @@ export interface L1Committer {
     calls: readonly WithdrawalCall[],
     options?: L1SendOptions,
   ): Promise<L1Receipt & { readonly succeeded: readonly boolean[] }>;
+}
+
+/** Exhausts the later of two vaults of one ERC-721 token, with proofs of both. Anyone may; whoever does pays for the transaction. */
+export interface L1Voider {
+  voidDuplicate(earlier: ProvenVault, later: ProvenVault, options?: L1SendOptions): Promise<L1Receipt>;
+}
+
+/** A withdrawal by the owner's own account, which needs no signature besides the transaction's. */
+export interface L1Owner {
+  /** Why this withdrawal would fail if it were sent now; null when it would succeed. Sends nothing. */
+  checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
+  withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt>;
 }
 
 /** The data availability committee: stores and re-derives the batch, and answers with an attestation (docs/protocol.md 5). */

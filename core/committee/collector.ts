@@ -2,7 +2,7 @@ import { recoverTypedDataAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import type { Committee, L1Reader, SealedBatch } from "../ports.ts";
-import { compactSignature, encodeAttestation, type MemberSignature } from "../protocol/attestation.ts";
+import { committeeHash, compactSignature, encodeAttestation, type MemberSignature } from "../protocol/attestation.ts";
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
 
 /** A way to ask one member: in this process, or a client of its service. */
@@ -27,19 +27,53 @@ export interface CollectorOptions {
   readonly earlierBatch?: (batchNumber: number) => Promise<SealedBatch>;
 }
 
+/** What a member did when it was last asked. */
+export interface MemberStanding {
+  readonly address: Address;
+  /** The validium batch that it was asked to sign; null before the first. */
+  readonly batchNumber: number | null;
+  readonly state: "idle" | "asked" | "signed" | "failed";
+  /** Why it has not signed. */
+  readonly failure: string | null;
+}
+
+/** A committee whose members are asked one by one, and which tells how each of them stands. */
+export interface Collector extends Committee {
+  /** By address. A member that was not waited for still gets to "signed" or "failed" when its answer comes. */
+  standings(): readonly MemberStanding[];
+  /** Rejects with `validation_failed` unless these members and this threshold are the committee that the contract has in force. */
+  requireInForce(): Promise<void>;
+}
+
 /**
  * Gathers a committee's signatures: asks every member at once, takes the first `threshold` valid ones, and does not wait for the rest. A
  * dead, slow or lying member costs nothing as long as enough others answer. Rejects with `l1_failed` that names each
  * member's fault when too few do.
  */
-export function collectAttestations(options: CollectorOptions): Committee {
+export function collectAttestations(options: CollectorOptions): Collector {
   const { threshold, l1, timeoutMs = 10_000 } = options;
   const members = options.members.toSorted((a, b) => (a.address < b.address ? -1 : 1));
   const addresses = members.map(({ address }) => address);
+  const standings = new Map<Address, MemberStanding>();
+  for (const address of addresses) standings.set(address, { address, batchNumber: null, state: "idle", failure: null });
+
+  /** The epoch of the committee in force, which must be this one: L1 would refuse the signatures of any other. */
+  async function epochInForce(): Promise<bigint> {
+    const { epoch, committeeHash: inForce } = await l1.committee();
+    if (committeeHash(epoch, { threshold, members: addresses }) !== inForce)
+      throw notInForce(options, addresses, epoch);
+    return epoch;
+  }
+
   return {
+    standings: () => [...standings.values()],
+    async requireInForce() {
+      await epochInForce();
+    },
     async attest(batch, { signal } = {}) {
       signal?.throwIfAborted();
-      const { epoch } = await l1.committee();
+      const epoch = await epochInForce();
+      const { batchNumber } = batch;
       const late = AbortSignal.timeout(timeoutMs);
       const limit = signal ? AbortSignal.any([late, signal]) : late;
       const expired = new Promise<never>((_, reject) => {
@@ -47,13 +81,33 @@ export function collectAttestations(options: CollectorOptions): Committee {
         limit.addEventListener("abort", expire, { once: true });
       });
       const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
-        const signature = await Promise.race([askMember(member, batch, epoch, options, limit), expired]);
-        return { memberIndex, ...compactSignature(signature) };
+        const { address } = member;
+        standings.set(address, { address, batchNumber, state: "asked", failure: null });
+        try {
+          const signature = await Promise.race([askMember(member, batch, epoch, options, limit), expired]);
+          standings.set(address, { address, batchNumber, state: "signed", failure: null });
+          return { memberIndex, ...compactSignature(signature) };
+        } catch (error) {
+          standings.set(address, { address, batchNumber, state: "failed", failure: messageOf(error) });
+          throw error;
+        }
       });
       const signatures = await enough(asked, threshold, addresses, signal);
       return encodeAttestation({ threshold, members: addresses, signatures });
     },
   };
+}
+
+function notInForce({ threshold, l1 }: CollectorOptions, members: readonly Address[], epoch: bigint): MintmarkError {
+  return new MintmarkError(
+    "validation_failed",
+    `the committee in force at ${l1.settlement.contract} (epoch ${epoch}) is not ${threshold} of ${members.join(", ")}; ` +
+      "configure the members and the threshold that the contract's last CommitteeChanged event names",
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** The member's signature, checked to be its own over this very batch. */
@@ -93,7 +147,7 @@ function enough(
         },
         (error: unknown) => {
           if (signal?.aborted) return reject(signal.reason);
-          faults.push(`${members[index]}: ${error instanceof Error ? error.message : String(error)}`);
+          faults.push(`${members[index]}: ${messageOf(error)}`);
           if (asked.length - faults.length < threshold) {
             reject(new MintmarkError("l1_failed", `the committee does not sign; ${faults.join("; ")}`));
           }

@@ -1,4 +1,12 @@
-/** The data availability committee: a member, and what gathers its signatures. */
-export { type CollectorOptions, collectAttestations, type MemberClient } from "./collector.ts";
+/** The data availability committee: a member, a client of its service, and what gathers its members' signatures. */
+export {
+  type Collector,
+  type CollectorOptions,
+  collectAttestations,
+  type MemberClient,
+  type MemberStanding,
+} from "./collector.ts";
 export { CommitteeMember, type MemberOptions } from "./member.ts";
-export { CommitteeRefusal, type RefusalReason } from "./refusal.ts";
+export { CommitteeRefusal, REFUSAL_REASONS, type RefusalReason } from "./refusal.ts";
+export { RemoteMember, type RemoteMemberOptions } from "./remote-member.ts";
+export { type AttestationRequest, attestationRequestTypedData, requestSigner } from "./request.ts";

@@ -1,47 +1,61 @@
 import type { LocalAccount } from "viem";
+import { Archive } from "../archive/archive.ts";
+import { type DerivedBatch, deriveBatch, vaultsOf } from "../archive/derive.ts";
+import {
+  assetKey,
+  BYTES,
+  batchNumberOf,
+  DURABLE,
+  dataKey,
+  mintedKey,
+  signedKey,
+  TEXT,
+  within,
+} from "../archive/keys.ts";
+import type { AssetReader } from "../archive/known-assets.ts";
+import type { IndexEntries } from "../archive/vault-index.ts";
 import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Address, BlobScheme, Hash, Hex, Standard } from "../model.ts";
-import type { L1Reader, SealedBatch, VaultContent } from "../ports.ts";
+import type { Address, Hash, Hex } from "../model.ts";
+import type { SealedBatch, VaultContent } from "../ports.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
-import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
-import { BatchTree } from "../protocol/batch-tree.ts";
+import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
-import { vaultLeaves } from "../protocol/vault.ts";
 import { CommitteeRefusal } from "./refusal.ts";
 
 export interface MemberOptions {
   readonly account: LocalAccount;
   /** The member's own store, shared with nobody. Closed by {@link CommitteeMember.close}. */
   readonly store: Database;
-  readonly l1: Pick<L1Reader, "settlement" | "registration" | "token">;
-}
-
-interface KnownAsset {
-  readonly standard: Standard;
-  readonly scheme: BlobScheme;
+  readonly l1: AssetReader;
 }
 
 /**
  * One member of the data availability committee. It signs a validium batch only after it has stored the whole data and re-derived from it
  * what it signs, and never signs two roots for one batch number: what it has stored decides, also after a restart.
  *
- * Store: `b/<number>` batch data, `r/<number>` root, count and data hash as JSON, `t/<assetType>/<token id>` the vault that holds an ERC-721 token
- * or the blob bound to an ERC-1155 id.
+ * Its store is an {@link Archive}, so whoever keeps that in step with L1 (a `Watcher`) makes the member check tokens and caps against
+ * rollup batches too, and brings it the batches that it missed.
  */
 export class CommitteeMember {
   readonly address: Address;
-  readonly #options: MemberOptions;
-  readonly #assets = new Map<string, KnownAsset>();
-  /** Batches are taken one at a time: the index of tokens is read and written as one step. */
-  #last: Promise<unknown> = Promise.resolve();
+  readonly archive: Archive;
+  readonly #account: LocalAccount;
+  /** A lower bound of {@link CommitteeMember.nextBatch}. */
+  #next = 0;
 
-  constructor(options: MemberOptions) {
-    this.#options = options;
-    this.address = options.account.address.toLowerCase() as Address;
+  private constructor(account: LocalAccount, archive: Archive) {
+    this.address = account.address.toLowerCase() as Address;
+    this.archive = archive;
+    this.#account = account;
+  }
+
+  /** Opens the member's store; rejects with `store_mismatch` when it is not this settlement contract's. */
+  static async open({ account, store, l1 }: MemberOptions): Promise<CommitteeMember> {
+    return new CommitteeMember(account, await Archive.open({ store, l1 }));
   }
 
   /**
@@ -49,65 +63,65 @@ export class CommitteeMember {
    *
    * @throws CommitteeRefusal with the reason, when the batch is not what it claims or another one was signed under its number
    */
-  sign(batch: SealedBatch, epoch: bigint): Promise<Hex> {
-    const turn = this.#last.catch(() => {}).then(() => this.#sign(batch, epoch));
-    this.#last = turn;
-    return turn;
+  async sign(batch: SealedBatch, epoch: bigint): Promise<Hex> {
+    if (batch.mode !== "validium") throw new CommitteeRefusal("mode", "the committee signs validium batches only");
+    // What is out of bounds is refused here, before anything is stored.
+    const message = validiumBatchTypedData(this.archive.settlement, { ...batch, epoch });
+    await this.archive.inTurn(() => this.#take(batch));
+    return this.#account.signTypedData(message);
   }
 
-  /** The stored data of a batch, null when this member has not seen it. */
+  /** The stored data of a validium batch, null when this member has not seen it. */
   async data(batchNumber: number): Promise<Uint8Array | null> {
-    return (await this.#options.store.get<string, Uint8Array>(key("b", batchNumber), BYTES)) ?? null;
+    const committed = await this.archive.data("validium", batchNumber);
+    if (committed !== null) return committed;
+    const signed = await this.#signed(batchNumber);
+    return signed === null ? null : this.archive.dataOf(signed.dataHash);
   }
 
   /** The number of the first batch that this member has not stored. */
   async nextBatch(): Promise<number> {
-    const newest = { ...TEXT, gte: "r/", lt: "r0", reverse: true, limit: 1 };
-    for await (const stored of this.#options.store.keys<string>(newest))
-      return Number.parseInt(stored.slice(2), 16) + 1;
-    return 0;
-  }
-
-  async close(): Promise<void> {
-    await this.#last.catch(() => {});
-    await this.#options.store.close();
-  }
-
-  async #sign(batch: SealedBatch, epoch: bigint): Promise<Hex> {
-    const { batchNumber, batchRoot, vaultCount, dataHash } = batch;
-    if (batch.mode !== "validium") throw new CommitteeRefusal("mode", "the committee signs validium batches only");
-    const record = JSON.stringify({ batchRoot, vaultCount, dataHash });
-    const earlier = await this.#options.store.get<string, string>(key("r", batchNumber), TEXT);
-    if (earlier === undefined) await this.#take(batch, record);
-    else if (earlier !== record) {
-      throw new CommitteeRefusal("equivocation", `another root was signed for validium batch ${batchNumber}`);
+    const newest = { ...within("signed/"), reverse: true, limit: 1 };
+    for await (const key of this.archive.store.keys<string>(newest)) {
+      this.#next = Math.max(this.#next, batchNumberOf(key) + 1);
     }
-    return this.#options.account.signTypedData(
-      validiumBatchTypedData(this.#options.l1.settlement, { ...batch, epoch }),
-    );
+    // Batches that others have signed, and that came with their data from L1's history.
+    while ((await this.archive.data("validium", this.#next)) !== null) this.#next++;
+    return this.#next;
   }
 
-  /** Checks everything, then writes data, record and token index at once. */
-  async #take(batch: SealedBatch, record: string): Promise<void> {
-    const { batchNumber, data } = batch;
-    const { store } = this.#options;
-    if (batchNumber > 0 && (await store.get<string, string>(key("r", batchNumber - 1), TEXT)) === undefined) {
-      throw new CommitteeRefusal("gap", `validium batch ${batchNumber - 1} has not been seen`);
+  close(): Promise<void> {
+    return this.archive.close();
+  }
+
+  /** Checks everything, then writes data, record and index at once; on disk when it resolves. */
+  async #take(batch: SealedBatch): Promise<void> {
+    const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
+    const earlier = (await this.#signed(batchNumber)) ?? (await this.archive.commit("validium", batchNumber));
+    if (earlier !== null && !isSame(earlier, batch)) {
+      throw new CommitteeRefusal("equivocation", `another root stands for validium batch ${batchNumber}`);
     }
-    if (bytesToHex(keccak256(data)) !== batch.dataHash)
+    if ((await this.#signed(batchNumber)) !== null) return;
+    if (batchNumber > (await this.nextBatch())) {
+      throw new CommitteeRefusal("gap", `validium batch ${this.#next} has not been seen`);
+    }
+    if (bytesToHex(keccak256(data)) !== dataHash)
       throw new CommitteeRefusal("data_hash", "the data is not of this hash");
-    const tokens = await this.#check(batch);
-    const write = store.batch();
-    write.put(key("b", batchNumber), data, BYTES);
-    for (const [token, holder] of tokens) write.put(token, holder, TEXT);
-    write.put(key("r", batchNumber), record, TEXT);
-    await write.write({ sync: true } as object);
+    const entries = await this.#check(batch);
+    const write = this.archive.store.batch();
+    for (const [key, value] of entries) write.put(key, value, TEXT);
+    write.put(dataKey(dataHash), data, BYTES);
+    write.put(signedKey(batchNumber), JSON.stringify({ batchRoot, vaultCount, dataHash }), TEXT);
+    await write.write(DURABLE);
   }
 
   /** The index entries that the batch adds. What the decoder or a blob scheme does not take is refused as `malformed`. */
-  async #check(batch: SealedBatch): Promise<Map<string, string>> {
+  async #check(batch: SealedBatch): Promise<ReadonlyMap<string, string>> {
     try {
-      return await this.#newTokens(await this.#derive(batch));
+      const derived = await this.#derive(batch);
+      const indexing = await this.archive.indexing("validium", batch.batchNumber, derived);
+      this.#requireNew(derived, indexing);
+      return indexing.puts;
     } catch (error) {
       const malformed =
         error instanceof BatchDataError || (error instanceof MintmarkError && error.code === "blob_invalid");
@@ -115,61 +129,63 @@ export class CommitteeMember {
     }
   }
 
-  /** Decodes the data under L1's own rules and compares the tree that it makes with the claimed root. */
-  async #derive(batch: SealedBatch): Promise<VaultContent[]> {
-    const slots = placeVaults(decodeBatchData(batch.data), batch.mode, batch.batchNumber);
-    const vaults = slots.filter((vault) => vault !== null);
-    for (const { chainId, assetType } of vaults) await this.#asset(chainId, assetType);
+  /** Derives the batch under L1's own rules and compares what that gives with what is claimed. */
+  async #derive(batch: SealedBatch): Promise<DerivedBatch> {
+    const derived = deriveBatch("validium", batch.batchNumber, batch.data);
+    const { assets } = this.archive;
+    for (const vault of vaultsOf(derived)) {
+      const asset = await assets.find(vault.chainId, vault.assetType);
+      if (asset === null) {
+        throw new CommitteeRefusal("unregistered", `asset ${vault.assetType} is not registered on L1`);
+      }
+      tokenIdOf(asset.standard, asset.blobScheme, vault.blob);
+    }
     // Once more with what L1 says of each asset: amounts of ERC-721, blobs of ERC-20.
     decodeBatchData(batch.data, {
-      standardOf: (chainId, assetType) => this.#assets.get(assetKey(chainId, assetType))?.standard ?? null,
+      standardOf: (chainId, assetType) => assets.known(chainId, assetType)?.standard ?? null,
     });
-    const root = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
-    if (slots.length !== batch.vaultCount || root !== batch.batchRoot) {
-      throw new CommitteeRefusal("root", `the data makes root ${root} of ${slots.length} slots`);
+    if (!isSame(derived, batch)) {
+      throw new CommitteeRefusal("root", `the data makes root ${derived.batchRoot} of ${derived.vaultCount} slots`);
     }
-    return vaults;
+    return derived;
   }
 
-  /** Index entries for the batch's tokens; refuses a token that is there already. */
-  async #newTokens(vaults: readonly VaultContent[]): Promise<Map<string, string>> {
-    const added = new Map<string, string>();
-    for (const { vaultId, chainId, assetType, blob } of vaults) {
-      const { standard, scheme } = await this.#asset(chainId, assetType);
-      const tokenId = tokenIdOf(standard, scheme, blob);
-      if (tokenId === null) continue;
-      const at = `t/${assetKey(chainId, assetType)}/${tokenId.toString(16)}`;
-      const holder = standard === "erc721" ? vaultId.toString() : blob;
-      const known = added.get(at) ?? (await this.#options.store.get<string, string>(at, TEXT));
-      if (known !== undefined && (standard === "erc721" || known !== blob)) {
-        throw new CommitteeRefusal("duplicate", `vault ${vaultId} repeats a token of ${known}`);
+  /** Refuses tokens that are there already, and amounts that a token's cap would never let out. */
+  #requireNew(derived: DerivedBatch, { puts, repeats }: IndexEntries): void {
+    const [repeat] = repeats;
+    if (repeat !== undefined) {
+      throw new CommitteeRefusal("duplicate", `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`);
+    }
+    for (const { chainId, assetType } of assetsIn(vaultsOf(derived))) {
+      const cap = this.archive.assets.known(chainId, assetType)?.cap ?? null;
+      const minted = BigInt(puts.get(mintedKey(chainId, assetType)) ?? "0");
+      if (cap !== null && minted > cap) {
+        throw new CommitteeRefusal(
+          "cap",
+          `${minted} units of asset ${assetType} would be minted, above its cap ${cap}`,
+        );
       }
-      added.set(at, holder);
     }
-    return added;
   }
 
-  async #asset(chainId: bigint, assetType: Hash): Promise<KnownAsset> {
-    const id = assetKey(chainId, assetType);
-    const known = this.#assets.get(id);
-    if (known !== undefined) return known;
-    const registration = await this.#options.l1.registration(chainId, assetType);
-    if (registration === null) throw new CommitteeRefusal("unregistered", `asset ${assetType} is not registered on L1`);
-    const { standard, token } = registration;
-    // Registration is permanent, so what L1 says once is good for ever.
-    const asset = { standard, scheme: (await this.#options.l1.token(token, standard)).blobScheme };
-    this.#assets.set(id, asset);
-    return asset;
+  async #signed(batchNumber: number): Promise<BatchClaim | null> {
+    const stored = await this.archive.store.get<string, string>(signedKey(batchNumber), TEXT);
+    return stored === undefined ? null : JSON.parse(stored);
   }
 }
 
-const TEXT = { keyEncoding: "utf8", valueEncoding: "utf8" } as const;
-const BYTES = { keyEncoding: "utf8", valueEncoding: "view" } as const;
-
-function key(kind: "b" | "r", batchNumber: number): string {
-  return `${kind}/${batchNumber.toString(16).padStart(8, "0")}`;
+/** What is claimed of a batch's data. */
+interface BatchClaim {
+  readonly batchRoot: Hash;
+  readonly vaultCount: number;
+  readonly dataHash: Hash;
 }
 
-function assetKey(chainId: bigint, assetType: Hash): string {
-  return `${chainId}/${assetType}`;
+function isSame(a: BatchClaim, b: BatchClaim): boolean {
+  return a.batchRoot === b.batchRoot && a.vaultCount === b.vaultCount && a.dataHash === b.dataHash;
+}
+
+/** One vault of each asset. */
+function assetsIn(vaults: readonly VaultContent[]): Iterable<VaultContent> {
+  return new Map(vaults.map((vault) => [assetKey(vault.chainId, vault.assetType), vault])).values();
 }

@@ -1,13 +1,16 @@
 /** Why a committee member does not sign. The reasons are stable. */
-export type RefusalReason =
-  | "mode"
-  | "equivocation"
-  | "gap"
-  | "data_hash"
-  | "malformed"
-  | "root"
-  | "duplicate"
-  | "unregistered";
+export const REFUSAL_REASONS = [
+  "mode",
+  "equivocation",
+  "gap",
+  "data_hash",
+  "malformed",
+  "root",
+  "duplicate",
+  "unregistered",
+  "cap",
+] as const;
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
 /** A committee member looked at a batch and will not sign it. */
 export class CommitteeRefusal extends Error {

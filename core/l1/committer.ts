@@ -1,7 +1,17 @@
 import { type ContractFunctionArgs, encodeFunctionData, type LocalAccount, type TransactionReceipt, toHex } from "viem";
 import type { Hex, Mode } from "../model.ts";
-import type { L1Committer, L1Receipt, L1SendOptions, SealedBatch, WithdrawalCall } from "../ports.ts";
+import type {
+  L1Committer,
+  L1Owner,
+  L1Receipt,
+  L1SendOptions,
+  L1Voider,
+  ProvenVault,
+  SealedBatch,
+  WithdrawalCall,
+} from "../ports.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
+import { provenVaultArguments, withdrawalArguments, withdrawalRequest } from "./arguments.ts";
 import type { FeeOptions, L1Connection } from "./connect.ts";
 import { decodeEvents } from "./events.ts";
 import { askL1, revertReason } from "./failure.ts";
@@ -13,11 +23,11 @@ const MAX_ITEMS = 20;
 /** No transaction may use more gas (EIP-7825). */
 const TRANSACTION_GAS = 16_777_216n;
 
-type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdrawBatch";
+type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "withdrawBatch" | "voidDuplicate";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 
-/** {@link L1Committer} over a viem client and one account. */
-export class ViemCommitter extends ViemReader implements L1Committer {
+/** Everything that one account sends to the settlement contract, over a viem client. */
+export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L1Voider {
   readonly #account: LocalAccount;
   readonly #sender: TransactionSender;
 
@@ -41,14 +51,13 @@ export class ViemCommitter extends ViemReader implements L1Committer {
   }
 
   async checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
-    const { vault, header, siblings, quantity, recipient, authorization } = requestOf(call);
-    return askL1(`trying the withdrawal of vault ${vault.vaultId}`, async () => {
+    return askL1(`trying the withdrawal of vault ${call.vault.vaultId}`, async () => {
       try {
         await this.connection.client.simulateContract({
           abi,
           address: this.settlement.contract,
           functionName: "withdraw",
-          args: [vault, header, siblings, quantity, recipient, authorization],
+          args: withdrawalArguments(call),
           account: this.#account,
         });
         return null;
@@ -64,13 +73,22 @@ export class ViemCommitter extends ViemReader implements L1Committer {
     if (calls.length < 1 || calls.length > MAX_ITEMS) {
       throw new RangeError(`1 to ${MAX_ITEMS} withdrawals a transaction, not ${calls.length}`);
     }
-    const receipt = await this.#transact("withdrawBatch", [calls.map(requestOf)], options);
+    const receipt = await this.#transact("withdrawBatch", [calls.map(withdrawalRequest)], options);
     // Told by the events of this very transaction: an item that failed left one.
     const failed = new Set<bigint>();
     for (const event of decodeEvents(receipt.logs)) {
       if (event.type === "withdrawalFailed") failed.add(event.vaultId);
     }
     return { ...toReceipt(receipt), succeeded: calls.map(({ vault }) => !failed.has(vault.vaultId)) };
+  }
+
+  async withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt> {
+    return toReceipt(await this.#transact("withdraw", withdrawalArguments(call), options));
+  }
+
+  async voidDuplicate(earlier: ProvenVault, later: ProvenVault, options?: L1SendOptions): Promise<L1Receipt> {
+    const args = [...provenVaultArguments(earlier), ...provenVaultArguments(later)] as const;
+    return toReceipt(await this.#transact("voidDuplicate", args, options));
   }
 
   #transact<F extends Writes>(functionName: F, args: Arguments<F>, options?: L1SendOptions) {
@@ -97,11 +115,6 @@ export class ViemCommitter extends ViemReader implements L1Committer {
 
 function requireMode(batch: SealedBatch, mode: Mode): void {
   if (batch.mode !== mode) throw new RangeError(`a ${batch.mode} batch cannot be committed as ${mode}`);
-}
-
-/** The contract's `WithdrawalRequest`. */
-function requestOf({ vault, siblings, ...rest }: WithdrawalCall) {
-  return { ...rest, siblings: [...siblings], vault: { ...vault, assetType: BigInt(vault.assetType) } };
 }
 
 function toReceipt({ transactionHash, blockNumber, gasUsed }: TransactionReceipt): L1Receipt {

@@ -27,6 +27,11 @@ export function revertReason(error: unknown): string | null {
   return `${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`;
 }
 
+/** The call reverted, or returned nothing: the contract has no such function. */
+export function saysNothing(error: unknown): boolean {
+  return revertReason(error) !== null || (error instanceof Error && error.message.includes('returned no data ("0x")'));
+}
+
 function reasonOf(error: unknown): string {
   const reverted = revertReason(error);
   if (reverted !== null) return `the contract refused with ${reverted}`;

@@ -1,12 +1,24 @@
-import { BlockNotFoundError, parseAbi } from "viem";
+import { BlockNotFoundError, decodeFunctionData, parseAbi } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex, Mode, Standard, VaultId } from "../model.ts";
 import { STANDARDS } from "../model.ts";
-import type { L1Block, L1Event, L1Reader, L1Registration, L1State, L1Token, Settlement } from "../ports.ts";
+import type {
+  L1Block,
+  L1Event,
+  L1Reader,
+  L1Registration,
+  L1State,
+  L1Token,
+  ProvenVault,
+  Settlement,
+} from "../ports.ts";
+import { hexToBytes } from "../protocol/hex.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
+import { provenVaultArguments } from "./arguments.ts";
 import type { L1Connection } from "./connect.ts";
 import { decodeEvents } from "./events.ts";
-import { askL1, revertReason } from "./failure.ts";
+import { askL1, saysNothing } from "./failure.ts";
+import { tokenCap, tokenHolding } from "./token-amounts.ts";
 
 /** What a token may say of itself; foreign tokens need none of it. */
 const TOKEN_ABI = parseAbi([
@@ -60,9 +72,9 @@ export class ViemReader implements L1Reader {
     });
   }
 
-  async state(): Promise<L1State> {
+  async state(at?: bigint): Promise<L1State> {
     // All of one block, so that roots and counts belong together.
-    const blockNumber = await this.blockNumber();
+    const blockNumber = at ?? (await this.blockNumber());
     const read = { abi, address: this.settlement.contract, blockNumber } as const;
     const { client } = this.connection;
     return askL1("reading the committed state", async () => {
@@ -73,6 +85,40 @@ export class ViemReader implements L1Reader {
         client.readContract({ ...read, functionName: "stateCommitment" }),
       ]);
       return { countValidium: Number(validium), countRollup: Number(rollup), rootValidium, rootRollup, commitment };
+    });
+  }
+
+  async rollupData(txHash: Hash): Promise<Uint8Array> {
+    const { input } = await askL1(`reading transaction ${txHash}`, () =>
+      this.connection.client.getTransaction({ hash: txHash }),
+    );
+    // The contract takes rollup batches from plain accounts only, so the commit is the transaction's own call.
+    const { functionName, args } = await askL1(`decoding transaction ${txHash}`, async () =>
+      decodeFunctionData({ abi, data: input }),
+    );
+    if (functionName !== "commitRollupBatch") {
+      throw new MintmarkError("l1_failed", `transaction ${txHash} calls ${functionName}, not commitRollupBatch`);
+    }
+    return hexToBytes(args[1]);
+  }
+
+  verifyVault(proven: ProvenVault): Promise<bigint> {
+    return askL1(`verifying vault ${proven.vault.vaultId}`, () =>
+      this.connection.client.readContract({
+        abi,
+        address: this.settlement.contract,
+        functionName: "verifyVault",
+        args: provenVaultArguments(proven),
+      }),
+    );
+  }
+
+  isOperator(account: Address): Promise<boolean> {
+    const read = { abi, address: this.settlement.contract } as const;
+    const { client } = this.connection;
+    return askL1(`asking whether ${account} is an operator`, async () => {
+      const role = await client.readContract({ ...read, functionName: "OPERATOR_ROLE" });
+      return client.readContract({ ...read, functionName: "hasRole", args: [role, account] });
     });
   }
 
@@ -99,6 +145,16 @@ export class ViemReader implements L1Reader {
     ]);
     // A token that says nothing of its scheme was not made for this project: it reads blobs as Immutable X tokens do.
     return { name, symbol, decimals, blobScheme: scheme === 1 ? "mintmark" : "imx", minterLocked };
+  }
+
+  supplyCap(contract: Address): Promise<bigint | null> {
+    return askL1(`asking ${contract} for its cap`, () => tokenCap(this.connection.client, contract));
+  }
+
+  holding(contract: Address, standard: Standard, account: Address, tokenId: bigint | null): Promise<bigint> {
+    return askL1(`asking ${contract} what ${account} holds`, () =>
+      tokenHolding(this.connection.client, contract, standard, account, tokenId),
+    );
   }
 
   withdrawn(vaultId: VaultId, standard: Standard): Promise<bigint> {
@@ -150,9 +206,4 @@ export class ViemReader implements L1Reader {
       }
     });
   }
-}
-
-/** The call reverted, or returned nothing: the contract has no such function. */
-function saysNothing(error: unknown): boolean {
-  return revertReason(error) !== null || (error instanceof Error && error.message.includes('returned no data ("0x")'));
 }

@@ -1,4 +1,4 @@
-import { type Backoff, backoffDelay, pause } from "../backoff.ts";
+import { type Backoff, repeat } from "../backoff.ts";
 import type { Engine } from "../engine.ts";
 import { MODES } from "../model.ts";
 import type { Clock, Committee, L1Committer, L1Reader } from "../ports.ts";
@@ -84,21 +84,11 @@ export class Settler {
   /** Rounds until the signal aborts; then resolves. A failing round is told to `onError` and repeated with back-off. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 2_000, onError = () => {} } = this.#options;
-    let failures = 0;
-    while (!signal.aborted) {
-      try {
-        await this.round(signal);
-        this.#lastError = null;
-        failures = 0;
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#lastError = error;
-        failures++;
-        onError(error);
-      }
-      const wait = failures === 0 ? intervalMs : Math.max(intervalMs, backoffDelay(BACKOFF, failures));
-      await pause(wait, signal).catch(() => {});
-    }
+    const onRound = (error: unknown) => {
+      this.#lastError = error;
+      if (error !== null) onError(error);
+    };
+    return repeat((aborted) => this.round(aborted), { intervalMs, backoff: BACKOFF, onRound }, signal);
   }
 }
 

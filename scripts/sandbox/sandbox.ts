@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Level } from "level";
 import { createPublicClient, http } from "viem";
-import { collectAttestations } from "../../core/committee/collector.ts";
+import { type Collector, collectAttestations } from "../../core/committee/collector.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
 import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
@@ -92,15 +92,17 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const members = await openMembers(folder, l1);
   for (const member of members) stack.defer(() => member.close());
+  const committee = collectAttestations({
+    members,
+    threshold: THRESHOLD,
+    l1,
+    earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+  });
+  await committee.requireInForce();
   const settler = new Settler({
     engine,
     l1,
-    committee: collectAttestations({
-      members,
-      threshold: THRESHOLD,
-      l1,
-      earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
-    }),
+    committee,
     fromBlock: deployment.settlement.deployedAtBlock,
     sealing: { maxAgeMs: 1_500 },
     intervalMs: 500,
@@ -114,7 +116,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   });
 
   onProgress("starting the HTTP server");
-  const app = await buildServer({ engine, checks: { settlement: async () => describeSettling(settler) } });
+  const app = await buildServer({
+    engine,
+    checks: { settlement: async () => describeSettling(settler), committee: async () => describeCommittee(committee) },
+  });
   const port = await freePort(options.port);
   await app.listen({ host: "127.0.0.1", port });
   stack.defer(() => shutDown(app));
@@ -142,6 +147,14 @@ function tellPort(what: string, wanted: number, taken: number, onProgress: (step
 function describeSettling({ lastError }: Settler): string {
   if (lastError !== null) throw lastError;
   return "in step with L1";
+}
+
+/** For `/readyz`: who signed the last batch, and who did not and why. Too few signatures fail the settlement's own check. */
+function describeCommittee(committee: Collector): string {
+  const told = committee.standings().map(({ address, state, batchNumber, failure }) => {
+    return `${address} ${state}${batchNumber === null ? "" : ` validium-${batchNumber}`}${failure ? `: ${failure}` : ""}`;
+  });
+  return `${THRESHOLD} of ${told.length} must sign; ${told.join("; ")}`;
 }
 
 async function deployTo(rpcUrl: string, folder: string, onProgress: (step: string) => void): Promise<Deployment> {
@@ -201,7 +214,7 @@ async function openMembers(folder: string, l1: Awaited<ReturnType<typeof connect
     await mkdir(path, { recursive: true });
     const store = new Level<Uint8Array, Uint8Array>(path, { keyEncoding: "view", valueEncoding: "view" });
     await store.open();
-    members.push(new CommitteeMember({ account, store, l1 }));
+    members.push(await CommitteeMember.open({ account, store, l1 }));
   }
   return members;
 }

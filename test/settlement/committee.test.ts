@@ -6,9 +6,9 @@ import { MemoryLevel } from "memory-level";
 import { toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
-import { CommitteeMember } from "../../core/committee/member.ts";
+import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
 import type { Hash, Hex, L1Reader, SealedBatch, Standard } from "../../core/index.ts";
-import { decodeAttestation } from "../../core/protocol/attestation.ts";
+import { committeeHash, decodeAttestation } from "../../core/protocol/attestation.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
@@ -16,6 +16,7 @@ import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
+import { lower } from "../../scripts/deploy/deployer.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { at } from "./fixture.ts";
 
@@ -32,15 +33,18 @@ const TYPES: Readonly<Record<Standard, Hash>> = {
 };
 const OWNER: Hex = `0x${"0a".repeat(20)}`;
 
+const IN_FORCE = { threshold: THRESHOLD, members: COMMITTEE.map(({ address }) => lower(address)).toSorted() };
+
 /** L1 as far as a committee needs it. */
-const l1: Pick<L1Reader, "settlement" | "registration" | "token" | "committee"> = {
+const l1: Pick<L1Reader, "settlement" | "registration" | "token" | "committee" | "supplyCap"> = {
   settlement: { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 },
   registration: async (_, type) => {
     const standard = (["erc20", "erc721", "erc1155"] as const).find((name) => TYPES[name] === type);
     return standard === undefined ? null : { standard, token: TOKENS[standard], quantum: 1n };
   },
   token: async () => ({ name: "", symbol: "", decimals: 0, blobScheme: "mintmark", minterLocked: true }),
-  committee: async () => ({ committeeHash: `0x${"cc".repeat(32)}`, epoch: 0n }),
+  supplyCap: async () => 1_000n,
+  committee: async () => ({ committeeHash: committeeHash(0n, IN_FORCE), epoch: 0n }),
 };
 
 function entry(standard: Standard, text = "", amount = 1n): VaultEntry {
@@ -67,14 +71,14 @@ async function hexOf(member: CommitteeMember, batchNumber: number): Promise<Hex 
   return data === null ? null : bytesToHex(data);
 }
 
-const newMember = (index = 0, store: ConstructorParameters<typeof CommitteeMember>[0]["store"] = new MemoryLevel()) =>
-  new CommitteeMember({ account: at(COMMITTEE, index), store, l1 });
+const newMember = (index = 0, store: MemberOptions["store"] = new MemoryLevel()) =>
+  CommitteeMember.open({ account: at(COMMITTEE, index), store, l1 });
 
 describe("a committee member", () => {
   const first = sealed(0, [entry("erc721", "1"), entry("erc20", "", 7n), entry("erc1155", "5", 3n)]);
 
   test("stores the data that it signs, and signs the same again", async () => {
-    const member = newMember();
+    const member = await newMember();
     const signature = await member.sign(first, 0n);
     expect(await member.sign(first, 0n)).toBe(signature);
     expect(await hexOf(member, 0)).toBe(bytesToHex(first.data));
@@ -90,9 +94,10 @@ describe("a committee member", () => {
     ["a token twice in one batch", "duplicate", sealed(0, [entry("erc721", "1"), entry("erc721", "1")])],
     ["an unregistered asset", "unregistered", sealed(0, [{ ...entry("erc20"), assetType: `0x${"0f".repeat(32)}` }])],
     ["amount 2 of an ERC-721", "malformed", sealed(0, [entry("erc721", "1", 2n)])],
+    ["more of an ERC-20 than its cap", "cap", sealed(0, [entry("erc20", "", 600n), entry("erc20", "", 401n)])],
     ["an ERC-20 with a blob", "malformed", sealed(0, [entry("erc20", "1")])],
   ])("refuses %s", async (_, reason, batch) => {
-    const member = newMember();
+    const member = await newMember();
     await expect(member.sign(batch, 0n)).rejects.toMatchObject({ name: "CommitteeRefusal", reason });
     expect(await member.data(batch.batchNumber)).toBeNull();
     // Nothing is left of the refused one.
@@ -100,7 +105,7 @@ describe("a committee member", () => {
   });
 
   test("refuses a token of an earlier batch, and another blob for a known ERC-1155 id", async () => {
-    const member = newMember();
+    const member = await newMember();
     await member.sign(first, 0n);
     const reason = "duplicate";
     await expect(member.sign(sealed(1, [entry("erc721", "1")]), 0n)).rejects.toMatchObject({ reason });
@@ -109,8 +114,15 @@ describe("a committee member", () => {
     await expect(member.sign(sealed(2, [entry("erc1155", id)]), 0n)).rejects.toMatchObject({ reason });
   });
 
+  test("counts all batches against a token's cap", async () => {
+    const member = await newMember();
+    await member.sign(sealed(0, [entry("erc20", "", 600n)]), 0n);
+    await expect(member.sign(sealed(1, [entry("erc20", "", 401n)]), 0n)).rejects.toMatchObject({ reason: "cap" });
+    await member.sign(sealed(1, [entry("erc20", "", 400n)]), 0n);
+  });
+
   test("is asked for many at once, and takes them one after the other", async () => {
-    const member = newMember();
+    const member = await newMember();
     const batches = [0, 1, 2, 3].map((number) => sealed(number, [entry("erc721", `${number}`)]));
     await Promise.all(batches.map((batch) => member.sign(batch, 0n)));
     const rivals = [sealed(4, [entry("erc721", "a")]), sealed(4, [entry("erc721", "b")])];
@@ -127,12 +139,12 @@ describe("a committee member", () => {
 
     test("never signs two roots for one number, also after a restart", async () => {
       const rival = sealed(0, [entry("erc721", "another")]);
-      const before = newMember(0, new Level<Uint8Array, Uint8Array>(folder));
+      const before = await newMember(0, new Level<Uint8Array, Uint8Array>(folder));
       await before.sign(first, 0n);
       await expect(before.sign(rival, 0n)).rejects.toMatchObject({ reason: "equivocation" });
       await before.close();
 
-      const after = newMember(0, new Level<Uint8Array, Uint8Array>(folder));
+      const after = await newMember(0, new Level<Uint8Array, Uint8Array>(folder));
       await expect(after.sign(rival, 0n)).rejects.toMatchObject({ reason: "equivocation" });
       // Under a new epoch neither: the batch is what it was.
       await expect(after.sign(rival, 1n)).rejects.toMatchObject({ reason: "equivocation" });
@@ -151,7 +163,7 @@ describe("the collector", () => {
     for (const member of members.splice(0)) await member.close();
   });
 
-  type Fault = (member: CommitteeMember) => MemberClient;
+  type Fault = (member: CommitteeMember) => MemberClient | Promise<MemberClient>;
   const faults: Record<string, Fault> = {
     dead: ({ address }) => ({ address, sign: () => Promise.reject(new Error("connection refused")) }),
     slow: ({ address }) => ({
@@ -167,20 +179,21 @@ describe("the collector", () => {
       sign: (batch, epoch) => member.sign(batch, epoch + 1n),
     }),
     "talking nonsense": ({ address }) => ({ address, sign: async () => "0x1234" }),
-    impersonated: ({ address }) => {
-      const other = newMember(0);
+    impersonated: async ({ address }) => {
+      const other = await newMember(0);
       members.push(other);
       return { address, sign: (batch, epoch) => other.sign(batch, epoch) };
     },
   };
 
-  function collector(faulty: readonly Fault[], options: { batches?: readonly SealedBatch[] } = {}) {
+  async function collector(faulty: readonly Fault[], options: { batches?: readonly SealedBatch[] } = {}) {
     // Faulty ones at the end: the impersonator uses the first member's key.
-    const clients = COMMITTEE.map((_, index): MemberClient => {
-      const member = newMember(index);
+    const clients: MemberClient[] = [];
+    for (const index of COMMITTEE.keys()) {
+      const member = await newMember(index);
       members.push(member);
-      return faulty[COMMITTEE.length - 1 - index]?.(member) ?? member;
-    });
+      clients.push((await faulty[COMMITTEE.length - 1 - index]?.(member)) ?? member);
+    }
     const batches = options.batches ?? [];
     return {
       clients,
@@ -197,7 +210,7 @@ describe("the collector", () => {
   const batch = sealed(0, [entry("erc721", "1"), entry("erc20", "", 7n)]);
 
   test("takes three of five, in order of their addresses", async () => {
-    const { committee } = collector([]);
+    const { committee } = await collector([]);
     const attestation = decodeAttestation(await committee.attest(batch));
     expect(attestation.threshold).toBe(3);
     expect(attestation.members).toEqual(COMMITTEE.map(({ address }) => address.toLowerCase()).toSorted());
@@ -208,7 +221,7 @@ describe("the collector", () => {
   test.each(names.flatMap((a, i) => names.slice(i).map((b) => [a, b] as const)))(
     "survives one member %s and one %s",
     async (a, b) => {
-      const { committee } = collector([at([faults[a]], 0), at([faults[b]], 0)].filter((it) => it !== undefined));
+      const { committee } = await collector([at([faults[a]], 0), at([faults[b]], 0)].filter((it) => it !== undefined));
       const { signatures } = decodeAttestation(await committee.attest(batch));
       expect(signatures).toHaveLength(3);
     },
@@ -217,7 +230,7 @@ describe("the collector", () => {
   test("with three at fault says what each did", async () => {
     const { dead, slow, "talking nonsense": nonsense } = faults;
     const three = [dead, slow, nonsense].filter((it) => it !== undefined);
-    const { committee, clients } = collector(three);
+    const { committee, clients } = await collector(three);
     const failure = await committee.attest(batch).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "l1_failed" });
     for (const { address } of clients.slice(2)) expect(String(failure)).toContain(address);
@@ -227,7 +240,7 @@ describe("the collector", () => {
 
   test("brings a member that missed batches up to date, so that it counts again", async () => {
     const batches = [0, 1, 2].map((number) => sealed(number, [entry("erc721", `${number}`)]));
-    const { committee } = collector([], { batches });
+    const { committee } = await collector([], { batches });
     const late = at(members, 4);
     // The first two batches go to others only.
     for (const each of batches.slice(0, 2)) for (const member of members.slice(0, 2)) await member.sign(each, 0n);
@@ -237,10 +250,34 @@ describe("the collector", () => {
     expect(await late.nextBatch()).toBe(3);
   });
 
+  test("tells how each member stands", async () => {
+    const { dead } = faults;
+    const { committee, clients } = await collector([dead].filter((it) => it !== undefined));
+    expect(committee.standings().map(({ state }) => state)).toEqual(Array(5).fill("idle"));
+    await committee.attest(batch);
+    const stateOf = () => committee.standings().map(({ address, state, failure }) => ({ address, state, failure }));
+    await expect.poll(() => stateOf().filter(({ state }) => state === "signed")).toHaveLength(4);
+    const fault = { address: at(clients, 4).address, state: "failed", failure: "connection refused" };
+    expect(stateOf().find(({ state }) => state === "failed")).toEqual(fault);
+  });
+
+  test("of members that are not the contract's committee says so, before anyone is asked", async () => {
+    const { clients } = await collector([]);
+    const four = collectAttestations({ members: clients.slice(1), threshold: THRESHOLD, l1 });
+    await expect(four.requireInForce()).rejects.toMatchObject({
+      code: "validation_failed",
+      message: expect.stringContaining("CommitteeChanged"),
+    });
+    await expect(four.attest(batch)).rejects.toMatchObject({ code: "validation_failed" });
+    const two = collectAttestations({ members: clients, threshold: 2, l1 });
+    await expect(two.requireInForce()).rejects.toThrow("is not 2 of");
+    await collectAttestations({ members: clients, threshold: THRESHOLD, l1 }).requireInForce();
+  });
+
   test("stops asking when it is told to", async () => {
     const { slow } = faults;
     const five = Array.from({ length: 5 }, () => slow).filter((it) => it !== undefined);
-    const { committee } = collector(five);
+    const { committee } = await collector(five);
     const signal = AbortSignal.abort(new Error("shutting down"));
     await expect(committee.attest(batch, { signal })).rejects.toThrow("shutting down");
   });

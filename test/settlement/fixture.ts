@@ -82,7 +82,9 @@ export async function createWorld({ member = (it) => it, request, fees }: WorldO
   const l1 = await connectOperator(chain, request?.(chain), fees);
   const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
   const engine = await openEngine({ store: engineStore, settlement: l1.settlement, environment: "sandbox" });
-  const members = COMMITTEE.map((account) => new CommitteeMember({ account, store: new MemoryLevel(), l1 }));
+  const members = await Promise.all(
+    COMMITTEE.map((account) => CommitteeMember.open({ account, store: new MemoryLevel(), l1 })),
+  );
   const committee = collectAttestations({ members: members.map(member), threshold: THRESHOLD, l1, timeoutMs: 500 });
   const settler = newSettler({ engine, l1, committee }, chain);
   const { principal, users, assets } = await seed(engine, chain);

@@ -1,0 +1,111 @@
+import { MintmarkError } from "../errors.ts";
+import type { L1Block, L1Event, L1Reader } from "../ports.ts";
+import type { Archive } from "./archive.ts";
+import type { BatchSource } from "./batch-source.ts";
+
+/** Most blocks of one question for logs; nodes refuse longer ranges. */
+const RANGE = 2_000n;
+
+/** The part of L1 that an archive is made from. */
+export type FollowedChain = Pick<L1Reader, "block" | "events" | "finalizedBlockNumber" | "rollupData">;
+
+export interface Progress {
+  readonly block: bigint;
+  readonly toBlock: bigint;
+  readonly batches: number;
+}
+
+export interface FollowOptions {
+  readonly archive: Archive;
+  readonly l1: FollowedChain;
+  /** Block of the settlement contract's deployment. */
+  readonly fromBlock: bigint;
+  /** Default: the newest final block. Blocks that are not final may be replaced, and then the archive must be made anew. */
+  readonly toBlock?: bigint;
+  /** Asked in this order for the data of validium batches. */
+  readonly sources?: readonly BatchSource[];
+  readonly onProgress?: (progress: Progress) => void;
+  /** A source that failed or gave something else; the next one is asked. */
+  readonly onFault?: (source: BatchSource, batchId: string, error: unknown) => void;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Brings an archive up to a block of L1: commits with their data, withdrawals, voided duplicates. Rollup data comes from the commits' own
+ * transactions; validium data from whoever has it, and what nobody has is asked for again the next time.
+ *
+ * @throws MintmarkError `l1_failed` when the chain cannot be asked; `store_mismatch` when it is not the chain that was followed before
+ */
+export async function follow(options: FollowOptions): Promise<void> {
+  const { archive, l1, fromBlock, onProgress, signal } = options;
+  const toBlock = options.toBlock ?? (await l1.finalizedBlockNumber());
+  await requireSameChain(archive, l1);
+  for (let from = nextBlock(archive, fromBlock); from <= toBlock; from = nextBlock(archive, fromBlock)) {
+    signal?.throwIfAborted();
+    const last = from + RANGE - 1n < toBlock ? from + RANGE - 1n : toBlock;
+    const before = await blockAt(l1, last);
+    const events = await l1.events(from, last);
+    if ((await blockAt(l1, last)).hash !== before.hash) {
+      throw new MintmarkError("l1_failed", `block ${last} was replaced while it was read; try again`);
+    }
+    for (const event of events) {
+      signal?.throwIfAborted();
+      await archive.apply(event, await dataOf(event, options));
+      if (event.type === "batchCommitted") onProgress?.(progressOf(archive, event.blockNumber, toBlock));
+    }
+    await archive.advance(before);
+    onProgress?.(progressOf(archive, last, toBlock));
+  }
+  await supplyMissing(options);
+}
+
+/** A commit's batch data; null when only others have it, who are asked once the chain is read. */
+async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array | null> {
+  if (event.type !== "batchCommitted" || event.mode !== "zk-rollup") return null;
+  return l1.rollupData(event.txHash);
+}
+
+async function supplyMissing({ archive, sources = [], onFault, signal }: FollowOptions): Promise<void> {
+  for (const { mode, batchNumber } of await archive.missing()) {
+    for (const source of sources) {
+      signal?.throwIfAborted();
+      try {
+        const data = await source.batchData(mode, batchNumber, signal);
+        if (data === null) continue;
+        await archive.supply(mode, batchNumber, data);
+        break;
+      } catch (error) {
+        signal?.throwIfAborted();
+        onFault?.(source, `${mode}-${batchNumber}`, error);
+      }
+    }
+  }
+}
+
+/** What was followed is still there: an archive takes only what it was told is final. */
+async function requireSameChain({ position }: Archive, l1: FollowedChain): Promise<void> {
+  if (position === null || position.hash === null) return;
+  const there = await l1.block(position.block);
+  if (there?.hash === position.hash) return;
+  throw new MintmarkError(
+    "store_mismatch",
+    `Block ${position.block} of this chain is not the one that the store was made from. Rebuild into an empty store.`,
+  );
+}
+
+async function blockAt(l1: FollowedChain, number: bigint): Promise<L1Block> {
+  const block = await l1.block(number);
+  if (block === null) throw new MintmarkError("l1_failed", `the chain has no block ${number} any more, or not yet`);
+  return block;
+}
+
+function nextBlock({ position }: Archive, fromBlock: bigint): bigint {
+  if (position === null) return fromBlock;
+  // The events of a block may have been applied in part.
+  return position.hash === null ? position.block : position.block + 1n;
+}
+
+function progressOf(archive: Archive, block: bigint, toBlock: bigint): Progress {
+  const { countValidium, countRollup } = archive.state();
+  return { block, toBlock, batches: countValidium + countRollup };
+}

@@ -1,0 +1,84 @@
+import type { Address, Hash, Mode, VaultId } from "../model.ts";
+
+/**
+ * The records of an archive, keys as text so that a dump of the store reads by itself; numbers are hex of fixed length, so that they sort.
+ *
+ * ```
+ * meta                                   JSON: format, version, chain id, contract
+ * position                               JSON: the last block and event that are applied, and the block's hash
+ * commit/<mode>/<number>                 JSON: what L1 says of a batch
+ * data/<data hash>                       batch data, as it was encoded
+ * missing/<mode>/<number>                committed batches whose data nobody has given yet
+ * indexed/<mode>/<number>                the data hash under which a batch's vaults are in the index
+ * token/<chain>/<asset type>/<token id>  ERC-721: the vault that holds it; ERC-1155: the blob bound to the id
+ * owner/<address>/<vault id>             empty
+ * minted/<chain>/<asset type>            decimal: units of all vaults
+ * withdrawn/<vault id>                   decimal: units
+ * duplicate/<vault id>                   the vault that held the same ERC-721 token before this one
+ * signed/<number>                        JSON: what a committee member has signed of a validium batch
+ * ```
+ */
+export const META = "meta";
+export const POSITION = "position";
+
+export const TEXT = { keyEncoding: "utf8", valueEncoding: "utf8" } as const;
+export const BYTES = { keyEncoding: "utf8", valueEncoding: "view" } as const;
+/** For what must not be lost with the machine. classic-level understands `sync`; other stores ignore it. */
+export const DURABLE = { sync: true } as object;
+
+export type BatchRecordKind = "commit" | "missing" | "indexed";
+
+export function batchKey(kind: BatchRecordKind, mode: Mode, batchNumber: number): string {
+  return `${kind}/${mode}/${numberKey(batchNumber)}`;
+}
+
+/** The batch number at the end of a key. */
+export function batchNumberOf(key: string): number {
+  return Number.parseInt(key.slice(key.lastIndexOf("/") + 1), 16);
+}
+
+export function signedKey(batchNumber: number): string {
+  return `signed/${numberKey(batchNumber)}`;
+}
+
+export function dataKey(dataHash: Hash): string {
+  return `data/${dataHash}`;
+}
+
+export function assetKey(chainId: bigint, assetType: Hash): string {
+  return `${chainId}/${assetType}`;
+}
+
+export function tokenKey(chainId: bigint, assetType: Hash, tokenId: bigint): string {
+  return `token/${assetKey(chainId, assetType)}/${tokenId.toString(16)}`;
+}
+
+export function mintedKey(chainId: bigint, assetType: Hash): string {
+  return `minted/${assetKey(chainId, assetType)}`;
+}
+
+export function ownerKey(owner: Address, vaultId: VaultId): string {
+  return `owner/${owner}/${vaultIdKey(vaultId)}`;
+}
+
+export function vaultKey(kind: "withdrawn" | "duplicate", vaultId: VaultId): string {
+  return `${kind}/${vaultIdKey(vaultId)}`;
+}
+
+/** The vault id at the end of a key. */
+export function vaultIdOf(key: string): VaultId {
+  return BigInt(`0x${key.slice(key.lastIndexOf("/") + 1)}`);
+}
+
+/** The keys that begin with a prefix, which ends in a slash. */
+export function within(prefix: string) {
+  return { ...TEXT, gte: prefix, lt: `${prefix.slice(0, -1)}0` } as const;
+}
+
+function numberKey(batchNumber: number): string {
+  return batchNumber.toString(16).padStart(8, "0");
+}
+
+function vaultIdKey(vaultId: VaultId): string {
+  return vaultId.toString(16).padStart(16, "0");
+}

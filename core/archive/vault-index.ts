@@ -1,0 +1,115 @@
+import type { Database } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import type { VaultId } from "../model.ts";
+import type { VaultContent } from "../ports.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { mintedKey, ownerKey, TEXT, tokenKey, vaultKey } from "./keys.ts";
+import type { KnownAsset, KnownAssets } from "./known-assets.ts";
+
+/** A vault whose token is taken: of an ERC-721 by another vault, of an ERC-1155 id by another blob. */
+export interface Repeat {
+  readonly vault: VaultContent;
+  readonly asset: KnownAsset;
+  /** ERC-721: the other vault's id in decimal; ERC-1155: the blob. */
+  readonly holder: string;
+}
+
+/** What a batch adds to the index. */
+export interface IndexEntries {
+  readonly puts: ReadonlyMap<string, string>;
+  readonly repeats: readonly Repeat[];
+}
+
+/** Vaults read from the index at a time. */
+const CHUNK = 4_096;
+
+/** Tokens, owners and minted amounts of an archive's vaults. Reads the store and says what to write; it writes nothing by itself. */
+export class VaultIndex {
+  readonly #store: Database;
+  readonly #assets: KnownAssets;
+
+  constructor(store: Database, assets: KnownAssets) {
+    this.#store = store;
+    this.#assets = assets;
+  }
+
+  /** The entries of a batch's vaults, in slot order. Of a token that is taken, the first holder stays. */
+  async entries(vaults: readonly VaultContent[]): Promise<IndexEntries> {
+    const puts = new Map<string, string>();
+    const repeats: Repeat[] = [];
+    const minted = new Map<string, bigint>();
+    for (let start = 0; start < vaults.length; start += CHUNK) {
+      await this.#chunk(vaults.slice(start, start + CHUNK), puts, repeats, minted);
+    }
+    const keys = [...minted.keys()];
+    const before = await this.#store.getMany<string, string>(keys, TEXT);
+    for (const [i, key] of keys.entries()) {
+      puts.set(key, ((minted.get(key) ?? 0n) + BigInt(before[i] ?? "0")).toString());
+    }
+    return { puts, repeats };
+  }
+
+  /** The changes that take a batch's vaults out again; tokens that others hold stay. A value of null deletes. */
+  async removals(vaults: readonly VaultContent[]): Promise<Map<string, string | null>> {
+    const changes = new Map<string, string | null>();
+    for (const vault of vaults) {
+      const { vaultId, chainId, assetType, owner, amount } = vault;
+      changes.set(ownerKey(owner, vaultId), null);
+      changes.set(vaultKey("duplicate", vaultId), null);
+      const total = mintedKey(chainId, assetType);
+      const before = changes.get(total) ?? (await this.#store.get<string, string>(total, TEXT)) ?? "0";
+      changes.set(total, (BigInt(before) - amount).toString());
+      const asset = await this.#assets.find(chainId, assetType);
+      const tokenId = asset === null ? null : withdrawableToken(vault, asset);
+      if (asset?.standard !== "erc721" || tokenId === null) continue;
+      const token = tokenKey(chainId, assetType, tokenId);
+      const holder = await this.#store.get<string, string>(token, TEXT);
+      if (holder === vaultId.toString()) changes.set(token, null);
+    }
+    return changes;
+  }
+
+  async #chunk(
+    vaults: readonly VaultContent[],
+    puts: Map<string, string>,
+    repeats: Repeat[],
+    minted: Map<string, bigint>,
+  ): Promise<void> {
+    const tokens: { vault: VaultContent; asset: KnownAsset; key: string }[] = [];
+    for (const vault of vaults) {
+      const { vaultId, chainId, assetType, owner, amount } = vault;
+      puts.set(ownerKey(owner, vaultId), "");
+      const total = mintedKey(chainId, assetType);
+      minted.set(total, (minted.get(total) ?? 0n) + amount);
+      const asset = await this.#assets.find(chainId, assetType);
+      const tokenId = asset === null ? null : withdrawableToken(vault, asset);
+      if (asset !== null && tokenId !== null) tokens.push({ vault, asset, key: tokenKey(chainId, assetType, tokenId) });
+    }
+    const stored = await this.#store.getMany<string, string>(
+      tokens.map(({ key }) => key),
+      TEXT,
+    );
+    for (const [i, { vault, asset, key }] of tokens.entries()) {
+      const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.blob;
+      const holder = puts.get(key) ?? stored[i];
+      if (holder === undefined) puts.set(key, mine);
+      else if (holder !== mine) repeats.push({ vault, asset, holder });
+    }
+  }
+}
+
+/** The id of the ERC-721 or ERC-1155 token that the vault can become; null when it has none, or L1 would never let it out. */
+function withdrawableToken({ amount, blob }: VaultContent, { standard, blobScheme }: KnownAsset): bigint | null {
+  if (standard === "erc721" && amount !== 1n) return null;
+  try {
+    return tokenIdOf(standard, blobScheme, blob);
+  } catch (error) {
+    if (error instanceof MintmarkError && error.code === "blob_invalid") return null;
+    throw error;
+  }
+}
+
+/** The vault that a {@link Repeat} of an ERC-721 names. */
+export function holderOf({ holder }: Repeat): VaultId {
+  return BigInt(holder);
+}

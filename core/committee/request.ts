@@ -1,0 +1,40 @@
+import { recoverTypedDataAddress } from "viem";
+import { MintmarkError } from "../errors.ts";
+import type { Address, Hex } from "../model.ts";
+import type { Settlement } from "../ports.ts";
+import { TYPED_DATA_TYPES, type ValidiumBatchMessage, validiumBatchTypedData } from "../protocol/typed-data.ts";
+
+/**
+ * What an operator signs so that a member looks at a batch. Without it anyone could give a member a batch of their own and so use up the
+ * number, under which the member never signs another. The same fields as the attestation, under another name, so that neither can
+ * stand for the other. Repeating a request does nothing new.
+ */
+export type AttestationRequest = ValidiumBatchMessage;
+
+/** The whole `AttestationRequest` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
+export function attestationRequestTypedData(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  { batchNumber, batchRoot, vaultCount, dataHash, epoch }: AttestationRequest,
+) {
+  const message = { batchNumber, batchRoot, vaultCount, dataHash, epoch };
+  return {
+    ...validiumBatchTypedData(settlement, message),
+    types: { AttestationRequest: TYPED_DATA_TYPES.ValidiumBatch },
+    primaryType: "AttestationRequest",
+  } as const;
+}
+
+/** The account that signed a request. Throws `credentials_invalid` for what is no signature. */
+export async function requestSigner(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  request: AttestationRequest,
+  signature: Hex,
+): Promise<Address> {
+  try {
+    const signer = await recoverTypedDataAddress({ ...attestationRequestTypedData(settlement, request), signature });
+    return signer.toLowerCase() as Address;
+  } catch (error) {
+    if (error instanceof MintmarkError) throw error;
+    throw new MintmarkError("credentials_invalid", "The request's signature cannot be read.", { cause: error });
+  }
+}
