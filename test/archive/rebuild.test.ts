@@ -1,0 +1,154 @@
+import { MemoryLevel } from "memory-level";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Archive } from "../../core/archive/archive.ts";
+import type { BatchSource } from "../../core/archive/batch-source.ts";
+import { type RebuildReport, rebuild } from "../../core/archive/rebuild.ts";
+import type { L1Reader, Mode, VaultId } from "../../core/index.ts";
+import { at, createWorld, mint, passSeconds, requestWithdrawal, type World } from "../settlement/fixture.ts";
+import { chainOf, openArchive, sourceOf } from "./fixture.ts";
+
+const MODES: readonly Mode[] = ["validium", "zk-rollup"];
+
+describe("the public state, rebuilt", () => {
+  let world: World;
+  const vaults: VaultId[] = [];
+  let withdrawn: VaultId;
+
+  beforeAll(async () => {
+    world = await createWorld();
+    for (let round = 0; round < 3; round++) {
+      for (const mode of MODES) {
+        vaults.push(await mint(world, "erc721", mode, `${mode}-${round}`));
+        vaults.push(await mint(world, "erc20", mode, "", 100 + round));
+        vaults.push(await mint(world, "erc1155", mode, "potion", 2));
+      }
+      await world.settler.round();
+    }
+    withdrawn = at(vaults, 1);
+    await passSeconds(world.chain, 200n);
+    await requestWithdrawal(world, withdrawn, 40n);
+    await world.settler.round();
+  });
+  afterAll(() => world.close());
+
+  const withMember = async () => ({ ...(await chainOf(world)), sources: [sourceOf(at(world.members, 0))] });
+
+  /** Everything that an archive tells, against the engine that it never asked. */
+  async function requireWhole(archive: Archive, report: RebuildReport) {
+    expect(report.state).toEqual(await world.engine.committedState());
+    expect(report).toMatchObject({
+      batches: { validium: 3, "zk-rollup": 3 },
+      vaults: { validium: 9, "zk-rollup": 9 },
+      withdrawnVaults: 1,
+      missing: [],
+    });
+    for (const vaultId of vaults) {
+      const proof = await archive.vaultProof(vaultId);
+      expect(proof).toEqual(await world.engine.vaultProof(vaultId));
+      expect(await world.l1.verifyVault(proof)).toBe(vaultId === withdrawn ? 40n : 0n);
+      expect(await archive.withdrawn(vaultId)).toBe(vaultId === withdrawn ? 40n : 0n);
+    }
+    const owned: VaultId[] = [];
+    for await (const vaultId of archive.vaultsOf(at(world.users, 0).owner.address)) owned.push(vaultId);
+    expect(owned).toEqual(vaults.toSorted((a, b) => (a < b ? -1 : 1)));
+  }
+
+  test("from L1 and one member is what the engine has, with proofs that L1 takes", async () => {
+    const archive = await openArchive(world);
+    await requireWhole(archive, await rebuild({ archive, ...(await withMember()) }));
+  });
+
+  test("from L1 alone holds all of rollup, and of validium the roots; a member fills in the rest later", async () => {
+    const archive = await openArchive(world);
+    const report = await rebuild({ archive, ...(await chainOf(world)) });
+    expect(report.missing).toEqual(["validium-0", "validium-1", "validium-2"]);
+    expect(report.state).toEqual(await world.engine.committedState());
+    const [validiumVault, rollupVault] = [at(vaults, 0), at(vaults, 3)];
+    expect(await archive.vaultProof(rollupVault)).toEqual(await world.engine.vaultProof(rollupVault));
+    await expect(archive.vaultProof(validiumVault)).rejects.toMatchObject({ code: "proof_not_ready" });
+    await requireWhole(archive, await rebuild({ archive, ...(await withMember()) }));
+  });
+
+  test("interrupted after any write goes on where it was, and ends the same", async () => {
+    const complete = new MemoryLevel<Uint8Array, Uint8Array>();
+    const first = await openArchive(world, complete);
+    await rebuild({ archive: first, ...(await withMember()) });
+    for (let writes = 0; writes < 14; writes++) {
+      const store = new MemoryLevel<Uint8Array, Uint8Array>();
+      const archive = await openArchive(world, store);
+      failAfter(store, writes);
+      await rebuild({ archive, ...(await withMember()) }).catch((error) => expect(String(error)).toContain("killed"));
+      delete (store as { batch?: unknown }).batch;
+      const again = await openArchive(world, store);
+      await rebuild({ archive: again, ...(await withMember()) });
+      expect(await contentOf(store)).toEqual(await contentOf(complete));
+    }
+  });
+
+  test("takes nothing on a source's word", async () => {
+    const member = at(world.members, 1);
+    const liars: BatchSource[] = [
+      { name: "dead", batchData: () => Promise.reject(new Error("connection refused")) },
+      { name: "empty", batchData: async () => null },
+      { name: "garbage", batchData: async () => new TextEncoder().encode("<html>") },
+      { name: "another batch", batchData: (_, number) => member.data((number + 1) % 3) },
+    ];
+    const faults: string[] = [];
+    const archive = await openArchive(world);
+    const report = await rebuild({
+      archive,
+      ...(await chainOf(world)),
+      sources: [...liars, sourceOf(member)],
+      onFault: ({ name }) => faults.push(name),
+    });
+    await requireWhole(archive, report);
+    expect(new Set(faults)).toEqual(new Set(["dead", "garbage", "another batch"]));
+  });
+
+  test("says when its roots are not L1's", async () => {
+    const state: L1Reader["state"] = async (block) => ({ ...(await world.l1.state(block)), countRollup: 9 });
+    const options = { ...(await chainOf(world)), l1: Object.assign(Object.create(world.l1), { state }) };
+    const refused = rebuild({ archive: await openArchive(world), ...options });
+    await expect(refused).rejects.toThrow("countRollup is 3 rebuilt, and 9 on L1");
+  });
+
+  test("refuses a store of another contract, of another kind, and a chain that was replaced under it", async () => {
+    const store = new MemoryLevel<Uint8Array, Uint8Array>();
+    const archive = await openArchive(world, store);
+    await rebuild({ archive, ...(await chainOf(world)) });
+    const settlement = { ...world.l1.settlement, contract: at(world.chain.tokens, 0).address };
+    const other = Object.assign(Object.create(world.l1), { settlement });
+    await expect(openArchive({ l1: other }, store)).rejects.toMatchObject({ code: "store_mismatch" });
+
+    const used = new MemoryLevel<string, string>();
+    await used.put("something", "else");
+    await expect(openArchive(world, used)).rejects.toMatchObject({ code: "store_mismatch" });
+
+    const block: L1Reader["block"] = async (number) => {
+      const found = await world.l1.block(number);
+      return found && { ...found, hash: `0x${"ab".repeat(32)}` };
+    };
+    const replaced = { ...(await chainOf(world)), l1: Object.assign(Object.create(world.l1), { block }) };
+    await expect(rebuild({ archive, ...replaced })).rejects.toMatchObject({ code: "store_mismatch" });
+  });
+});
+
+/** Makes the store fail every write after so many, as a kill would. */
+function failAfter(store: MemoryLevel<Uint8Array, Uint8Array>, writes: number): void {
+  const original = store.batch.bind(store) as () => { write: (...args: unknown[]) => Promise<void> };
+  let done = 0;
+  const failing = () => {
+    const batch = original();
+    const write = batch.write.bind(batch);
+    batch.write = async (...args) => {
+      if (done++ >= writes) throw new Error("killed");
+      return write(...args);
+    };
+    return batch;
+  };
+  Object.defineProperty(store, "batch", { value: failing, configurable: true });
+}
+
+async function contentOf(store: MemoryLevel<Uint8Array, Uint8Array>): Promise<Record<string, string>> {
+  return Object.fromEntries(await store.iterator<string, string>({ keyEncoding: "utf8", valueEncoding: "hex" }).all());
+}
