@@ -3,7 +3,6 @@ import { MemoryLevel } from "memory-level";
 import { createPublicClient } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { collectAttestations } from "../../core/committee/collector.ts";
-import { CommitteeMember } from "../../core/committee/member.ts";
 import { contractTag, type Engine, openEngine } from "../../core/index.ts";
 import type { connectL1 } from "../../core/l1/connect.ts";
 import type { Settler } from "../../core/settlement/settler.ts";
@@ -13,7 +12,7 @@ import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/s
 import { buildServer } from "../../server/app.ts";
 import { buildRouter } from "../../server/shards/router.ts";
 import { findShards } from "../../server/shards/shard.ts";
-import { type Chain, connectOperator, createChain, newSettler } from "../settlement/fixture.ts";
+import { type Chain, connectOperator, createChain, newSettler, openMembers } from "../settlement/fixture.ts";
 
 const OWNER = `0x${"70".repeat(20)}` as const;
 
@@ -34,7 +33,7 @@ interface Shard {
 async function startShard(chain: Chain): Promise<Shard> {
   const l1 = await connectOperator(chain);
   const engine = await openEngine({ store: new MemoryLevel(), settlement: l1.settlement, environment: "sandbox" });
-  const members = COMMITTEE.map((account) => new CommitteeMember({ account, store: new MemoryLevel(), l1 }));
+  const members = await openMembers(l1);
   const settler = newSettler(
     { engine, l1, committee: collectAttestations({ members, threshold: THRESHOLD, l1 }) },
     chain,

@@ -2,7 +2,7 @@ import { network } from "hardhat";
 import { MemoryLevel } from "memory-level";
 import { createPublicClient, custom, type EIP1193RequestFn, type HDAccount, toHex } from "viem";
 import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
-import { CommitteeMember } from "../../core/committee/member.ts";
+import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
 import {
   type Engine,
   type Mode,
@@ -82,9 +82,7 @@ export async function createWorld({ member = (it) => it, request, fees }: WorldO
   const l1 = await connectOperator(chain, request?.(chain), fees);
   const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
   const engine = await openEngine({ store: engineStore, settlement: l1.settlement, environment: "sandbox" });
-  const members = await Promise.all(
-    COMMITTEE.map((account) => CommitteeMember.open({ account, store: new MemoryLevel(), l1 })),
-  );
+  const members = await openMembers(l1);
   const committee = collectAttestations({ members: members.map(member), threshold: THRESHOLD, l1, timeoutMs: 500 });
   const settler = newSettler({ engine, l1, committee }, chain);
   const { principal, users, assets } = await seed(engine, chain);
@@ -104,6 +102,11 @@ export async function createWorld({ member = (it) => it, request, fees }: WorldO
       await chain.close();
     },
   };
+}
+
+/** The whole committee in this process, over empty stores. */
+export function openMembers(l1: MemberOptions["l1"]): Promise<CommitteeMember[]> {
+  return Promise.all(COMMITTEE.map((account) => CommitteeMember.open({ account, store: new MemoryLevel(), l1 })));
 }
 
 export function newSettler(
