@@ -14,6 +14,7 @@ const EXPORTS = {
   "./committee": "core/committee/index",
   "./settlement": "core/settlement/index",
   "./server": "server/index",
+  "./client": "server/client/index",
 } as const;
 
 rmSync(DIST, { recursive: true, force: true });

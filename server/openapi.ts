@@ -142,9 +142,10 @@ function components(): Json {
   return Object.fromEntries(all.map(([id, schema]) => [id, strip(schema)]));
 }
 
-/** Formats say what zod's long patterns for them say. */
+/** Formats say what zod's long patterns for them say; numbers and booleans in a query are documented as what they mean, not as their text. */
 function override({ jsonSchema }: { jsonSchema: Json }): void {
-  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  if (jsonSchema.format !== undefined || jsonSchema.type === "integer") delete jsonSchema.pattern;
+  if (jsonSchema.type === "boolean") delete jsonSchema.enum;
 }
 
 function strip({ $schema: _schema, $id: _id, ...schema }: Json): Json {

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
+const CLIENT = "server/client";
 const IMPORT = /(?:from|import)\s*\(?\s*["']([^"']+)["']/g;
 
 /** Every import in the TypeScript files of a folder, as `file → target`; relative targets as paths from the root. */
@@ -44,10 +45,18 @@ describe("import edges", () => {
   });
 
   it("of the server lead into the core by its public surface only", () => {
-    const found = importsOf("server").filter(({ target }) => target.startsWith("core/"));
+    const found = importsOf("server").filter(
+      ({ file, target }) => target.startsWith("core/") && !file.startsWith(CLIENT),
+    );
     expect(found.length).toBeGreaterThan(0);
     const allowed = new Set(["core/index.ts", ...declaredSubpaths()]);
     expect(found.filter(({ target }) => !allowed.has(target))).toEqual([]);
+  });
+
+  it("of the client lead to nothing that a browser lacks, nor to the engine", () => {
+    const outside = importsOf(CLIENT).filter(({ target }) => !target.startsWith(`${CLIENT}/`));
+    expect(new Set(outside.map(({ target }) => target))).toEqual(new Set(["core/backoff.ts", "openapi-fetch"]));
+    expect(importsOf("core").filter(({ file }) => file === "core/backoff.ts")).toEqual([]);
   });
 
   it("of the contracts, their tests aside, lead to contracts and OpenZeppelin only", () => {

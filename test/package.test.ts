@@ -14,6 +14,55 @@ function readmeExample(): string {
   return code;
 }
 
+/** What the client's types promise: each line below a ts-expect-error must not compile. */
+const CLIENT_TYPES = `
+import { createClient, mint, type Vault } from "mintmark/client";
+
+const client = createClient({ baseUrl: "http://127.0.0.1:3000", apiKey: "mm_test_" });
+const { data, error } = await client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: "1" } } });
+export const vault: Vault | undefined = data;
+export const missing: boolean = error?.code === "vault_not_found";
+// @ts-expect-error no such code on this route
+export const never: boolean = error?.code === "token_already_minted";
+// @ts-expect-error no such route
+await client.GET("/api/v1/vault");
+// @ts-expect-error no such mode
+await mint(client, { users: [{ userId: "", mints: [{ mintingBlob: "", assetId: "", amount: 1, dataAvailabilityMode: "zk" }] }] });
+`;
+
+/** An integrator's two halves in one process: the packed server, and the packed client that mints through it. Plain JavaScript and TypeScript. */
+const CLIENT_EXAMPLE = `
+import { openEngine } from "mintmark";
+import { ApiError, createClient, mint } from "mintmark/client";
+import { buildServer } from "mintmark/server";
+
+const contract = "0x8464135c8f25da09e49bc8782676a84730c318bc";
+const settlement = { chainId: 31337n, contract, engineVersion: 5 };
+const engine = await openEngine({ store: "./client-data", environment: "sandbox", settlement });
+const { applicationId } = await engine.createApplication({ name: "Game" });
+const { secret } = await engine.issueKey(applicationId);
+const { userId } = await engine.createUser(applicationId, { ownerAddress: contract });
+const ready = async (standard, contractAddress) => {
+  const { assetId } = await engine.addAsset({ standard, contractAddress, name: "Token", symbol: "TKN" });
+  await engine.whitelistAsset(assetId, true);
+  await engine.markAssetRegistered(assetId);
+  await engine.enableAsset(applicationId, assetId);
+  return assetId;
+};
+const points = await ready("erc20", "0xbcf26943c0197d2ee0e5d05c716be60cc2761508");
+const swords = await ready("erc721", "0xbcf26943c0197d2ee0e5d05c716be60cc2761509");
+const app = await buildServer({ engine });
+const client = createClient({ baseUrl: await app.listen({ host: "127.0.0.1", port: 0 }), apiKey: secret });
+
+const point = { mintingBlob: "", assetId: points, amount: "9007199254740993", dataAvailabilityMode: "validium" };
+const sword = { mintingBlob: "0x31", assetId: swords, amount: 1, dataAvailabilityMode: "zk-rollup" };
+const { vaults } = await mint(client, { users: [{ userId, mints: [point] }] });
+const error = await mint(client, { users: [{ userId, mints: [sword, sword] }] }).catch((thrown) => thrown);
+console.log(JSON.stringify({ amount: vaults[0].amount, refusal: error instanceof ApiError && error.code }));
+await app.close();
+await engine.close();
+`;
+
 describe("the package, installed in a foreign project", () => {
   let project: string;
 
@@ -33,6 +82,12 @@ describe("the package, installed in a foreign project", () => {
     writeFileSync(join(project, "example.mjs"), readmeExample());
     const output = execFileSync(process.execPath, ["example.mjs"], { cwd: project, encoding: "utf8" });
     expect(output).toMatch(/vault 9223372036854775808 of zk-rollup-0 has root 0x[0-9a-f]{64}/);
+  });
+
+  test("its client mints over HTTP at its server", () => {
+    writeFileSync(join(project, "client.mjs"), CLIENT_EXAMPLE);
+    const output = execFileSync(process.execPath, ["client.mjs"], { cwd: project, encoding: "utf8" });
+    expect(JSON.parse(output)).toEqual({ amount: "9007199254740993", refusal: "duplicate_mint" });
   });
 
   test("every subpath loads, and nothing else can be reached", () => {
@@ -62,11 +117,15 @@ describe("the package, installed in a foreign project", () => {
       skipLibCheck: true,
       types: [],
     };
-    writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files: ["example.ts"] }));
+    writeFileSync(
+      join(project, "tsconfig.json"),
+      JSON.stringify({ compilerOptions: options, files: ["example.ts", "client.ts"] }),
+    );
     writeFileSync(
       join(project, "example.ts"),
       `declare const console: { log(line: string): void };\n${readmeExample()}`,
     );
+    writeFileSync(join(project, "client.ts"), CLIENT_TYPES);
     execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", project], { stdio: "pipe" });
   });
 });

@@ -1,42 +1,23 @@
-import type { Hex } from "viem";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import {
+  answer,
+  createClient,
+  everyEntry,
+  type MintmarkClient,
+  type MintRequest,
+  mint,
+  type Transaction,
+  type Vault,
+  type Withdrawal,
+} from "../../server/client/index.ts";
 import { USERS } from "../sandbox/accounts.ts";
 import type { SandboxDescription } from "../sandbox/sandbox.ts";
 import { type ChainReader, chainReader } from "./chain.ts";
-import { call, until } from "./http.ts";
+import { until } from "./until.ts";
 
 const MODES = ["validium", "zk-rollup"] as const;
 type Mode = (typeof MODES)[number];
 type Standard = "erc20" | "erc721" | "erc1155";
-
-/** The fields of the API's answers that the demo uses. */
-interface Transaction {
-  readonly status: string;
-  readonly vaultId: string;
-  readonly batchId: string;
-  readonly dataAvailabilityMode: Mode;
-  readonly l1TxHash: Hex | null;
-}
-interface Vault {
-  readonly vaultId: string;
-  readonly userId: string;
-  readonly assetId: string;
-  readonly tokenId: string | null;
-  readonly amount: string;
-  readonly withdrawnBalance: string;
-  readonly dataAvailabilityMode: Mode;
-}
-interface Roots {
-  readonly rootValidium: Hex;
-  readonly rootRollup: Hex;
-  readonly commitment: Hex;
-}
-interface Withdrawal {
-  readonly withdrawalId: string;
-  readonly status: string;
-  readonly l1TxHash: Hex | null;
-  readonly failure: string | null;
-}
 
 export interface Check {
   readonly what: string;
@@ -61,7 +42,7 @@ const MINTS_PER_USER_AND_STANDARD = 10;
 
 /** Does the main job once, over HTTP and L1 only, and reports what it read back. `say` gets one line at a time. */
 export async function runDemo(sandbox: SandboxDescription, say: (line: string) => void): Promise<DemoResult> {
-  const { api, apiKey } = sandbox;
+  const client = createClient({ baseUrl: sandbox.api, apiKey: sandbox.apiKey });
   const chain = chainReader(sandbox.rpcUrl, sandbox.contract);
   const checks: Check[] = [];
   const check = (what: string, found: unknown, expected: unknown) => {
@@ -73,14 +54,11 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   const request = mintRequest(sandbox);
   const mints = request.users.reduce((sum, user) => sum + user.mints.length, 0);
   say(`1. One request mints ${mints} tokens of three standards in both modes for ${request.users.length} users`);
-  const minted = await call<{ mintId: string; vaults: Vault[]; transactions: unknown[] }>(api, "/api/v1/mint", {
-    apiKey,
-    body: request,
-  });
+  const minted = await mint(client, request);
   check("transactions acknowledged", minted.transactions.length, mints);
 
   say("2. Batches are sealed, signed by the committee (validium), and committed to L1");
-  const settled = await until("every mint settled", () => mintTransactions(api, apiKey, minted.mintId), allSettled);
+  const settled = await until("every mint settled", () => mintTransactions(client, minted.mintId), allSettled);
   const batches = await gasByMode(settled, chain);
   for (const mode of MODES) {
     say(
@@ -89,7 +67,7 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   }
 
   say("3. State roots: the engine's, and L1's own");
-  const { committed } = await call<{ committed: Roots }>(api, "/public/v1/state");
+  const { committed } = await answer(client.GET("/public/v1/state"));
   check("validium root on L1", await chain.stateRoot("validium"), committed.rootValidium);
   check("zk-rollup root on L1", await chain.stateRoot("zk-rollup"), committed.rootRollup);
   check("state commitment on L1", await chain.stateCommitment(), committed.commitment);
@@ -98,8 +76,8 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   const chosen = (["erc20", "erc721", "erc1155"] as const).map((standard) => choose(sandbox, minted.vaults, standard));
   const before = await Promise.all(chosen.map((choice) => held(chain, choice)));
   const requested: Withdrawal[] = [];
-  for (const choice of chosen) requested.push(await requestWithdrawal(sandbox, chain, choice));
-  const done = await until("every withdrawal settled", () => withdrawals(api, apiKey, requested), everySettled);
+  for (const choice of chosen) requested.push(await requestWithdrawal(client, sandbox, chain, choice));
+  const done = await until("every withdrawal settled", () => withdrawals(client, requested), everySettled);
   for (const { withdrawalId, status, failure } of done) {
     if (status === "failed") throw new Error(`withdrawal ${withdrawalId} failed: ${failure}`);
   }
@@ -111,11 +89,11 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   return { mints, vaults: minted.vaults.length, batches, withdrawals: done.length, gasPerWithdrawal, checks };
 }
 
-function mintRequest({ users, assets }: SandboxDescription) {
+function mintRequest({ users, assets }: SandboxDescription): MintRequest {
   const base = Date.now() * 100;
   const entry = (standard: Standard, text: string, amount: number, mode: Mode) => ({
     mintingBlob: text === "" ? "" : `0x${Buffer.from(text).toString("hex")}`,
-    assetId: assets.find((asset) => asset.standard === standard)?.assetId,
+    assetId: assets.find((asset) => asset.standard === standard)?.assetId ?? "",
     amount,
     dataAvailabilityMode: mode,
   });
@@ -132,19 +110,11 @@ function mintRequest({ users, assets }: SandboxDescription) {
   };
 }
 
-async function mintTransactions(api: string, apiKey: string, mintId: string): Promise<Transaction[]> {
+async function mintTransactions(client: MintmarkClient, mintId: string): Promise<Transaction[]> {
   const all: Transaction[] = [];
-  let cursor: string | null = null;
-  do {
-    const query: string = `mintId=${mintId}&limit=100${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
-    const page: { data: Transaction[]; pagination: { nextCursor: string | null } } = await call(
-      api,
-      `/api/v1/transactions?${query}`,
-      { apiKey },
-    );
-    all.push(...page.data);
-    cursor = page.pagination.nextCursor;
-  } while (cursor !== null);
+  const page = (cursor: string | undefined) =>
+    client.GET("/api/v1/transactions", { params: { query: { mintId, limit: 100, ...(cursor && { cursor }) } } });
+  for await (const transaction of everyEntry(page)) all.push(transaction);
   return all;
 }
 
@@ -195,7 +165,12 @@ async function held(chain: ChainReader, { standard, asset, user, vault }: Choice
   return owner?.toLowerCase() === user.ownerAddress ? 1n : 0n;
 }
 
-async function requestWithdrawal(sandbox: SandboxDescription, chain: ChainReader, choice: Choice): Promise<Withdrawal> {
+async function requestWithdrawal(
+  client: MintmarkClient,
+  sandbox: SandboxDescription,
+  chain: ChainReader,
+  choice: Choice,
+): Promise<Withdrawal> {
   const { vault, owner, quantity, user } = choice;
   const deadline = BigInt(Math.floor(Date.now() / 1000) + 3_600);
   const message = {
@@ -208,12 +183,14 @@ async function requestWithdrawal(sandbox: SandboxDescription, chain: ChainReader
   const settlement = { chainId: await chain.chainId(), contract: sandbox.contract };
   const signature = await owner.signTypedData(withdrawalTypedData(settlement, message));
   const body = { vaultId: vault.vaultId, quantity: String(quantity), deadline: String(deadline), signature };
-  return call(sandbox.api, "/api/v1/withdrawals", { apiKey: sandbox.apiKey, body });
+  return answer(client.POST("/api/v1/withdrawals", { body }));
 }
 
-function withdrawals(api: string, apiKey: string, requested: readonly Withdrawal[]): Promise<Withdrawal[]> {
+function withdrawals(client: MintmarkClient, requested: readonly Withdrawal[]): Promise<Withdrawal[]> {
   return Promise.all(
-    requested.map(({ withdrawalId }) => call<Withdrawal>(api, `/api/v1/withdrawals/${withdrawalId}`, { apiKey })),
+    requested.map(({ withdrawalId }) =>
+      answer(client.GET("/api/v1/withdrawals/{withdrawalId}", { params: { path: { withdrawalId } } })),
+    ),
   );
 }
 

@@ -69,7 +69,10 @@ export const standard = z.enum(STANDARDS);
 export const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
 /** `true` or `false` in a query string. */
-export const flag = z.enum(["true", "false"]).transform((text) => text === "true");
+export const flag = z
+  .enum(["true", "false"])
+  .meta({ type: "boolean" })
+  .transform((text) => text === "true");
 
 // ---- values in answers
 
@@ -87,6 +90,7 @@ export const page = {
   limit: z
     .string()
     .regex(/^(?:[1-9]\d?|100)$/, "Give a whole number from 1 to 100.")
+    .meta({ type: "integer", minimum: 1, maximum: 100 })
     .transform(Number)
     .optional()
     .meta({ description: "Most entries of the page, 1 to 100; 50 when absent." }),

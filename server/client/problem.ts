@@ -1,0 +1,48 @@
+import type { Problem } from "./api.ts";
+
+/** An answer of the API that refuses: `code` is stable, `problem` the whole RFC 9457 document with every bad entry. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly code: string;
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    const entries = problem.errors.map(({ pointer, code, detail }) => `\n  ${pointer}: ${code}: ${detail}`);
+    super(`${problem.status} ${problem.code}: ${problem.detail}${entries.join("")}`);
+    this.status = problem.status;
+    this.code = problem.code;
+    this.problem = problem;
+  }
+}
+
+/** What a call of the client resolves with: the answer, or the problem that refused it. */
+interface Result<T> {
+  readonly data?: T;
+  readonly error?: unknown;
+  readonly response: Response;
+}
+
+/** The answer of a call; rejects with `ApiError` when the API refused it, and with an `Error` when something else answered. */
+export async function answer<T>(call: Promise<Result<T>>): Promise<Exclude<T, undefined>> {
+  const { data, error, response } = await call;
+  if (data !== undefined) return data as Exclude<T, undefined>;
+  if (isProblem(error)) throw new ApiError(error);
+  throw new Error(`${response.url} answered ${response.status}, and not as this API does; is it the right address?`);
+}
+
+/** Every entry of a list, page after page. `page` asks for one page; the cursor of the first is undefined. */
+export async function* everyEntry<T>(
+  page: (cursor: string | undefined) => Promise<Result<{ data: T[]; pagination: { nextCursor: string | null } }>>,
+): AsyncGenerator<T, void, undefined> {
+  let cursor: string | undefined;
+  do {
+    const { data, pagination } = await answer(page(cursor));
+    yield* data;
+    cursor = pagination.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+}
+
+function isProblem(value: unknown): value is Problem {
+  return typeof value === "object" && value !== null && "code" in value && "requestId" in value && "errors" in value;
+}

@@ -1,0 +1,162 @@
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
+import { generatedClient } from "../../scripts/generate-client.ts";
+import {
+  ApiError,
+  answer,
+  createClient,
+  everyEntry,
+  type MintmarkClient,
+  type MintRequest,
+  mint,
+  type Vault,
+} from "../../server/client/index.ts";
+import { createWorld, entries, type World, type WorldOptions } from "../server/fixture.ts";
+
+type Fetch = typeof globalThis.fetch;
+
+/** A world whose server listens, and a client of it; `through` stands between the two. */
+async function listen(options: WorldOptions = {}, through: (fetch: Fetch) => Fetch = (fetch) => fetch) {
+  const world = await createWorld(options);
+  const baseUrl = await world.app.listen({ host: "127.0.0.1", port: 0 });
+  const client = createClient({ baseUrl, apiKey: world.key, fetch: through(globalThis.fetch) });
+  return { world, baseUrl, client };
+}
+
+describe("the client", () => {
+  let world: World;
+  let baseUrl: string;
+  let client: MintmarkClient;
+  const attempts: Request[] = [];
+  /** What the next attempts meet instead of, or after, the server. */
+  const faults: ((request: Request) => Promise<Response>)[] = [];
+
+  beforeEach(async () => {
+    attempts.length = 0;
+    faults.length = 0;
+    ({ world, baseUrl, client } = await listen({}, (fetch) => async (input) => {
+      const request = input as Request;
+      attempts.push(request.clone());
+      return (faults.shift() ?? fetch)(request);
+    }));
+  });
+  afterEach(() => world[Symbol.asyncDispose]());
+
+  const request = (n: number): MintRequest => ({
+    users: [{ userId: world.users[0], mints: entries(world, n) as MintRequest["users"][number]["mints"] }],
+  });
+  const lostAnswer = async (request: Request) => {
+    await (await fetch(request)).text();
+    throw new TypeError("fetch failed");
+  };
+  const mintsMade = async () => (await world.engine.transactions(world.applicationId, { limit: 100 })).data.length;
+
+  test("is generated from the document as it is now: else run `npm run generate:client`", () => {
+    expect(readFileSync(new URL("../../server/client/api.ts", import.meta.url), "utf8")).toBe(generatedClient());
+  });
+
+  test("mints, and types what the server answers", async () => {
+    const reply = await mint(client, request(1));
+    expectTypeOf(reply.vaults).toEqualTypeOf<Vault[]>();
+    expect(reply.vaults.map(({ amount }) => BigInt(amount))).toEqual([250n, 1n, 3n]);
+    expect(attempts[0]?.headers.get("x-api-key")).toBe(world.key);
+  });
+
+  test("gives a refusal as a typed value, or throws it with its code", async () => {
+    const body = { users: [] };
+    const { data, error, response } = await client.POST("/api/v1/mint", { body });
+    expect([data, response.status]).toEqual([undefined, 400]);
+    if (error?.code === "rate_limited") throw new Error("not this one");
+    expectTypeOf(error?.errors).toEqualTypeOf<{ pointer: string; code: string; detail: string }[] | undefined>();
+    expect(error?.code).toBe("validation_failed");
+    const refusal = await mint(client, body).catch((thrown: unknown) => thrown);
+    expect(refusal).toBeInstanceOf(ApiError);
+    expect((refusal as ApiError).code).toBe("validation_failed");
+    expect((refusal as ApiError).message).toContain("/users");
+  });
+
+  test("repeats a mint whose answer was lost under the same idempotency key, and it is made once", async () => {
+    faults.push(lostAnswer, lostAnswer);
+    const { transactions } = await mint(client, request(1));
+    expect(attempts.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(attempts.map(({ headers }) => headers.get("idempotency-key"))).size).toBe(1);
+    expect(await mintsMade()).toBe(transactions.length);
+    await mint(client, request(2));
+    expect(await mintsMade()).toBe(2 * transactions.length);
+  });
+
+  test("does not repeat what could happen twice", async () => {
+    faults.push(lostAnswer);
+    const call = client.POST("/api/v1/users", { body: { ownerAddress: `0x${"72".repeat(20)}` } });
+    await expect(call).rejects.toThrow("fetch failed");
+    expect(attempts).toHaveLength(1);
+  });
+
+  test("asks again when a server is shutting down, and finds its successor", async () => {
+    await using old = await createWorld();
+    const oldUrl = await old.app.listen({ host: "127.0.0.1", port: 0 });
+    old.app.drain();
+    const toOld = (request: Request) => fetch(new Request(request.url.replace(baseUrl, oldUrl), request));
+    faults.push(toOld, toOld);
+    expect((await answer(client.GET("/api/v1/limits"))).usersPerRequest).toBe(100);
+    expect(attempts).toHaveLength(3);
+  });
+
+  test("gives back the readiness probe's 503, and what is still refused after the last repetition", async () => {
+    world.app.drain();
+    expect((await client.GET("/readyz")).response.status).toBe(503);
+    expect(attempts).toHaveLength(1);
+    const impatient = createClient({ baseUrl, apiKey: world.key, retries: 1 });
+    const { error } = await impatient.GET("/api/v1/limits");
+    expect(error?.code).toBe("shutting_down");
+  });
+
+  test("walks every page once", async () => {
+    for (let n = 0; n < 4; n++) await mint(client, request(n));
+    const seen: string[] = [];
+    const page = (cursor: string | undefined) =>
+      client.GET("/api/v1/transactions", { params: { query: { limit: 5, ...(cursor && { cursor }) } } });
+    for await (const { transactionId } of everyEntry(page)) seen.push(transactionId);
+    expect(seen).toHaveLength(12);
+    expect(new Set(seen).size).toBe(12);
+  });
+
+  test("takes bearer tokens", async () => {
+    const body = { grant_type: "client_credentials", client_id: world.keyId, client_secret: world.key } as const;
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const token = await answer(createClient({ baseUrl }).POST("/oauth/token", { body, headers }));
+    const bearer = createClient({ baseUrl, accessToken: async () => token.access_token });
+    expect((await answer(bearer.GET("/api/v1/assets"))).data).toHaveLength(3);
+  });
+
+  test("says so when another service answers", async () => {
+    faults.push(async () => new Response("<h1>Not here</h1>", { status: 404 }));
+    await expect(answer(client.GET("/api/v1/limits"))).rejects.toThrow("is it the right address?");
+  });
+});
+
+describe("the client, over its rate", () => {
+  const rateLimits = { key: { units: 2, windowSeconds: 1 } };
+
+  test("waits as long as Retry-After says, and no longer than it is told to", async () => {
+    const { world, client, baseUrl } = await listen({ rateLimits });
+    await using _ = world;
+    for (let n = 0; n < 4; n++) expect((await client.GET("/api/v1/limits")).response.status).toBe(200);
+    const impatient = createClient({ baseUrl, apiKey: world.key, maxWaitMs: 0 });
+    const answers = [];
+    for (let n = 0; n < 3; n++) answers.push((await impatient.GET("/api/v1/limits")).response.status);
+    expect(answers).toContain(429);
+  });
+
+  test("stops waiting when its signal is aborted", async () => {
+    const { world, client } = await listen({ rateLimits: { key: { units: 1, windowSeconds: 20 } } });
+    await using _ = world;
+    const stopping = new AbortController();
+    await client.GET("/api/v1/limits");
+    const waiting = client.GET("/api/v1/limits", { signal: stopping.signal });
+    world.app.server.once("request", (_request, response) =>
+      response.once("finish", () => stopping.abort(new Error("enough"))),
+    );
+    await expect(waiting).rejects.toThrow();
+  });
+});
