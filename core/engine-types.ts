@@ -312,6 +312,8 @@ export interface Engine extends AsyncDisposable {
   // What the settlement layer saw; each call is one atomic, journaled transition, and repeating it changes nothing.
   /** Last block whose events are applied; null before the first. */
   settlementCursor(): bigint | null;
+  /** Last block that was recorded as final; null before the first. */
+  settlementFinalized(): bigint | null;
   recordSubmitted(mode: Mode, batchNumber: number, txHash: Hash): Promise<Batch>;
   /** Applies all events of the blocks after the cursor up to `toBlock`, in order, and moves the cursor: all or nothing. */
   recordEvents(events: readonly L1Event[], toBlock: bigint): Promise<void>;

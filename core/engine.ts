@@ -362,6 +362,10 @@ class LedgerEngine implements Engine {
     return this.#usable.durableHead.l1Observed;
   }
 
+  settlementFinalized(): bigint | null {
+    return this.#usable.durableHead.l1Finalized;
+  }
+
   async recordSubmitted(mode: Mode, batchNumber: number, txHash: Parameters<Engine["recordSubmitted"]>[2]) {
     return recordSubmitted(this.#usable, requireMode(mode), batchNumber, txHash);
   }

@@ -28,6 +28,7 @@ const RESENDS = 4;
 /** What nodes say, in their various words, when they refuse a raw transaction. */
 const KNOWN = /already known|known transaction|already imported|already exists/i;
 const UNDERPRICED = /underpriced|fee too low|gas price too low/i;
+const BROKE = /insufficient funds|enough funds/i;
 const NONCE_USED = /nonce (?:is )?too low|nonce too low/i;
 
 /**
@@ -106,7 +107,7 @@ export class TransactionSender {
         if (KNOWN.test(text)) return "taken";
         if (NONCE_USED.test(text)) return "nonceUsed";
         if (UNDERPRICED.test(text)) return "outbid";
-        if (attempt > RESENDS) throw error;
+        if (BROKE.test(text) || attempt > RESENDS) throw error;
         await pause(backoffDelay(RESEND, attempt), signal);
       }
     }

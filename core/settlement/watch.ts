@@ -24,7 +24,7 @@ export interface WatchOptions {
 export async function applyL1Events(options: WatchOptions): Promise<void> {
   const { engine, l1, checkpoints, fromBlock } = options;
   const finalized = await l1.finalizedBlockNumber();
-  await takeBackReorganised(options, finalized);
+  await takeBackReorganised(options);
   const newest = await l1.blockNumber();
   for (let from = nextBlock(engine, fromBlock); from <= newest; from = nextBlock(engine, fromBlock)) {
     await applyRange(options, from, least(from + RANGE - 1n, newest));
@@ -45,12 +45,12 @@ async function applyRange({ engine, l1, checkpoints }: WatchOptions, from: bigin
 }
 
 /** Goes back to the newest block that was read and is still on the chain. */
-async function takeBackReorganised(options: WatchOptions, finalized: bigint): Promise<void> {
-  const { engine, l1, checkpoints, fromBlock } = options;
+async function takeBackReorganised({ engine, l1, checkpoints, fromBlock }: WatchOptions): Promise<void> {
   const cursor = engine.settlementCursor();
   if (cursor === null) return;
-  // Without a checkpoint in common, what is final still is: it cannot have been reorganised.
-  let common = least(cursor, finalized > fromBlock ? finalized : fromBlock - 1n);
+  // Without a checkpoint in common, what was final when it was read still is. What is final now says nothing of what was read: a
+  // watcher that slept may find final blocks in the place of those it knows.
+  let common = least(cursor, engine.settlementFinalized() ?? fromBlock - 1n);
   for (const { number, hash } of checkpoints.downFrom(cursor)) {
     if (number <= common) break;
     if ((await l1.block(number))?.hash === hash) common = number;

@@ -110,7 +110,7 @@ export function openMembers(l1: MemberOptions["l1"]): Promise<CommitteeMember[]>
 }
 
 export function newSettler(
-  parts: Pick<SettlerOptions, "engine" | "l1" | "committee" | "checkpoints">,
+  parts: Pick<SettlerOptions, "engine" | "l1" | "committee" | "checkpoints" | "clock">,
   chain: Chain,
 ): Settler {
   return new Settler({ ...parts, fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } });

@@ -53,6 +53,24 @@ describe("a reorganisation below finality", () => {
     expect(await transactionStatus(world, vaultId)).toBe("settled");
   });
 
+  test("is noticed even when the watcher slept until other blocks were final in their place", async () => {
+    world = await createWorld();
+    const { chain, engine, settler, l1, committee } = world;
+    await settler.round();
+    const snapshot = await rpc(chain, "evm_snapshot");
+    await mint(world, "erc20", "zk-rollup", "", 5);
+    await settler.round();
+    const first = await engine.batch("zk-rollup", 0);
+    await reorganise(world, snapshot, 40);
+    expect(await l1.finalizedBlockNumber()).toBeGreaterThan(first.l1BlockNumber ?? 0n);
+
+    // With the checkpoints, and without them: those of the process that slept are gone.
+    for (const each of [settler, newSettler({ engine, l1, committee }, chain)]) await each.round();
+    const second = await engine.batch("zk-rollup", 0);
+    expect(second.committedAt).not.toBe(first.committedAt);
+    expect(await l1.state()).toEqual(await engine.committedState());
+  });
+
   test("takes a withdrawal back, and the settler sends it again", async () => {
     world = await createWorld();
     const { chain, engine, settler, principal } = world;
