@@ -211,6 +211,8 @@ export interface EngineEvents {
   readonly batchFinalized: Batch;
   /** A reorganisation took the batch back from settled to submitted. */
   readonly batchReverted: Batch;
+  /** A key of the application was revoked, or the application was suspended or let in again. */
+  readonly access: { readonly applicationId: Uuid };
   /** A withdrawal was accepted or changed its status. */
   readonly withdrawal: { readonly applicationId: Uuid; readonly withdrawal: Withdrawal };
 }

@@ -8,6 +8,7 @@ import { acceptForm, acceptJson } from "./body.ts";
 import { handleClientError } from "./client-error.ts";
 import { type Endpoint, FORM } from "./endpoint.ts";
 import { handleError, notFoundHandler, ServerError } from "./errors.ts";
+import { StreamSlots } from "./event-stream.ts";
 import { type LogOptions, loggerOptions } from "./log.ts";
 import { openApiDocument } from "./openapi.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./rate-limit.ts";
@@ -36,6 +37,10 @@ export interface ServerOptions {
   readonly checks?: Readonly<Record<string, ReadinessCheck>>;
   /** Longest time for a whole request to arrive, in seconds. Default 30. */
   readonly requestTimeoutSeconds?: number;
+  /** Streams of events that one key may have open. Default 10. */
+  readonly streamsPerKey?: number;
+  /** Milliseconds between two signs of life on a stream of events. Default 15,000. */
+  readonly heartbeatMs?: number;
   /** Addresses of the proxies whose X-Forwarded-For is believed. Default: none. */
   readonly trustedProxies?: readonly string[];
   /** Milliseconds for rate limits; default a monotonic clock. */
@@ -49,11 +54,13 @@ const ENTRY_BYTES = 1024;
 const USER_BYTES = 256;
 /** A connection on which nothing moves for this long is closed. */
 const IDLE_CONNECTION_MS = 120_000;
+/** Shorter than the idle time-out here and of common proxies. */
+const HEARTBEAT_MS = 15_000;
 
 /** Builds the HTTP service over an engine, without listening. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
   const { engine, log, requestTimeoutSeconds = 30, trustedProxies = [], now = () => performance.now() } = options;
-  let draining = false;
+  const stopping = new AbortController();
   const parts = {
     engine,
     version: packageJson.version,
@@ -62,7 +69,10 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
     requestTimeoutSeconds,
     checks: { ...engineChecks(engine), ...options.checks },
-    draining: () => draining,
+    streams: new StreamSlots(options.streamsPerKey ?? 10),
+    heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
+    stopping: stopping.signal,
+    draining: () => stopping.signal.aborted,
   };
   const document = openApiDocument(ENDPOINTS, parts.version, limitsOf(parts));
   const service: Service = { ...parts, document: () => document };
@@ -83,16 +93,14 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     frameworkErrors: handleError,
     clientErrorHandler: handleClientError,
   });
-  app.decorate("drain", () => {
-    draining = true;
-  });
+  app.decorate("drain", () => stopping.abort());
   app.decorateRequest("principal", null);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFoundHandler((path) => methodsOf(path)));
   app.addHook("onRequest", async (request, reply) => greet(request, reply, service));
   // A connection whose request outlived the start of the shutdown would otherwise be kept alive and hold the process.
   app.addHook("onSend", async (_request, reply) => {
-    if (draining) reply.header("connection", "close");
+    if (stopping.signal.aborted) reply.header("connection", "close");
   });
   app.addHook("preClose", async () => app.drain());
   await mountAll(app, service, now);

@@ -95,13 +95,17 @@ function requestBody({ body, coreBody, bodyType, example }: Endpoint): Json {
   return { requestBody: { required: true, content: { [bodyType ?? "application/json"]: media } } };
 }
 
-function success({ success: { description, schemas, mediaType = "application/json", headers = {} } }: Endpoint): Json {
+function success({ success }: Endpoint): Json {
+  const { description, schemas, mediaType = "application/json", stream, headers = {} } = success;
   const [only, ...others] = (schemas ?? []).map(reference);
   const schema = others.length > 0 ? { anyOf: [only, ...others] } : (only ?? { type: "string", format: "binary" });
   return {
     description,
     headers: headerFields({ ...COMMON_HEADERS, ...headers }),
-    content: { [mediaType]: { schema } },
+    content: {
+      [mediaType]: { schema },
+      ...(stream && { "text/event-stream": { schema: { type: "string", description: stream } } }),
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Engine } from "../core/index.ts";
 import type { AccessTokens } from "./access-token.ts";
+import type { StreamSlots } from "./event-stream.ts";
 import type { RateLimits } from "./rate-limit.ts";
 
 /** One look at something that must work for the server to be ready: resolves with what it found, rejects with what is wrong. */
@@ -16,6 +17,11 @@ export interface Service {
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
   /** The OpenAPI document of this server. */
   document(): unknown;
+  readonly streams: StreamSlots;
+  /** Between two signs of life on a stream of events. */
+  readonly heartbeatMs: number;
+  /** Aborted when the server begins to shut down. */
+  readonly stopping: AbortSignal;
   /** Whether the server has begun to shut down. */
   draining(): boolean;
 }

@@ -29,7 +29,7 @@ export function decimal(value: bigint): string {
   return value.toString();
 }
 
-function decimalOrNull(value: bigint | null): string | null {
+export function decimalOrNull(value: bigint | null): string | null {
   return value === null ? null : decimal(value);
 }
 
@@ -37,7 +37,7 @@ let lastTime = Number.NaN;
 let lastText = "";
 
 /** RFC 3339 in UTC. The things of one answer mostly share a time, so the last one is kept. */
-function time(milliseconds: number): string {
+export function time(milliseconds: number): string {
   if (milliseconds !== lastTime) {
     lastText = new Date(milliseconds).toISOString();
     lastTime = milliseconds;

@@ -71,7 +71,9 @@ export async function revokeKey(ledger: Ledger, keyId: string): Promise<ApiKey> 
     const { time } = ledger.record(group, { kind: "keyRevoked", keyIndex: key.keyIndex });
     const revoked = { ...key, revokedAt: time };
     ledger.putKey(group, revoked);
-    return keyView(ledger, revoked);
+    const view = keyView(ledger, revoked);
+    group.onDurable(() => ledger.emit("access", { applicationId: view.applicationId }));
+    return view;
   });
 }
 

@@ -41,6 +41,7 @@ export async function suspendApplication(
       const { applicationIndex } = application;
       ledger.record(group, { kind: "applicationSuspended", applicationIndex, suspended });
       ledger.putApplication(group, { ...application, suspended });
+      group.onDurable(() => ledger.emit("access", { applicationId: application.applicationId }));
     }
     return applicationView({ ...application, suspended });
   });

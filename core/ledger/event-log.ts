@@ -84,9 +84,7 @@ export function applicationEvents(
   const { applicationIndex, eventCount } = ledger.application(applicationId);
   if (!Number.isSafeInteger(after) || after < 0 || after > eventCount) {
     const detail = `after must be the sequence of an event: the newest is ${eventCount}. 0 starts with the first.`;
-    throw new MintmarkError("validation_failed", detail, {
-      issues: [{ pointer: "/after", code: "validation_failed", detail }],
-    });
+    throw new MintmarkError("validation_failed", detail);
   }
   const { ended } = ledger.writer;
   return events(

@@ -1,6 +1,7 @@
 import type { Endpoint } from "../endpoint.ts";
 import { assetEndpoints } from "./assets.ts";
 import { batchEndpoints } from "./batches.ts";
+import { eventEndpoints } from "./events.ts";
 import { healthEndpoints } from "./health.ts";
 import { limitEndpoints } from "./limits.ts";
 import { mintEndpoints } from "./mint.ts";
@@ -21,6 +22,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...userEndpoints,
   ...vaultEndpoints,
   ...withdrawalEndpoints,
+  ...eventEndpoints,
   ...batchEndpoints,
   ...publicVaultEndpoints,
   ...stateEndpoints,

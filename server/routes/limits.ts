@@ -4,13 +4,14 @@ import type { Service } from "../service.ts";
 import { MAX_IDEMPOTENCY_KEY } from "./mint.ts";
 
 /** The limits of a server, as they are shown in `GET /api/v1/limits` and in the OpenAPI document. */
-export function limitsOf({ engine, bodyBytes, requestTimeoutSeconds, rateLimits }: Omit<Service, "document">) {
+export function limitsOf({ engine, bodyBytes, requestTimeoutSeconds, rateLimits, streams }: Omit<Service, "document">) {
   return {
     usersPerRequest: engine.limits.usersPerRequest,
     mintsPerRequest: engine.limits.mintsPerRequest,
     bodyBytes,
     requestTimeoutSeconds,
     pageEntries: 100,
+    streamsPerKey: streams.perKey,
     idempotencyKeyCharacters: MAX_IDEMPOTENCY_KEY,
     rateLimit: rateLimits.key,
   };

@@ -24,6 +24,7 @@ export const limits = responseComponent(
     bodyBytes: z.int(),
     requestTimeoutSeconds: z.number(),
     pageEntries: z.int(),
+    streamsPerKey: z.int(),
     idempotencyKeyCharacters: z.int(),
     rateLimit: quota.meta({ description: "Per API key; a mint entry costs one unit, any other request one." }),
   }),

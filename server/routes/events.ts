@@ -1,0 +1,82 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
+import { authenticate } from "../authentication.ts";
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { eventStream } from "../event-stream.ts";
+import { eventToWire } from "../event-wire.ts";
+import { eventPage, eventQuery, eventSequence } from "../schemas/events.ts";
+import type { Service } from "../service.ts";
+
+const LAST_EVENT_ID = "Last-Event-ID";
+const DEFAULT_LIMIT = 50;
+
+export const eventEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "GET",
+    path: "/api/v1/events",
+    tag: "Events",
+    access: "read",
+    summary: "What happened to the application, in order: a stream, or pages",
+    description:
+      "Server-Sent Events that go on for as long as the client stays; a client that comes back with the last `id` it saw misses nothing. With `Accept: application/json` or `follow=false` a page of the same.",
+    headers: { [LAST_EVENT_ID]: "The `id` of the last event that the client saw. EventSource sends it by itself." },
+    query: eventQuery,
+    success: {
+      status: 200,
+      description: "The events.",
+      schemas: [eventPage],
+      stream: "Server-Sent Events: `id` is the event's sequence, `data` the event in the form of the page's entries.",
+    },
+    errors: ["too_many_streams"],
+    async handle({ service, principal, query: { after = 0, follow = true, limit = DEFAULT_LIMIT }, request, reply }) {
+      const { applicationId } = principal;
+      const from = lastEventId(request) ?? after;
+      if (!follow || prefersPage(request)) return page(service.engine, applicationId, from, limit);
+      return stream(service, principal, from, request, reply);
+    },
+  }),
+];
+
+/** A reconnecting client's own word goes before the address that it keeps repeating. */
+function lastEventId(request: FastifyRequest): number | null {
+  const header = request.headers["last-event-id"];
+  if (header === undefined || header === "") return null;
+  const read = eventSequence.safeParse(header);
+  if (read.success) return read.data;
+  const detail = read.error.issues[0]?.message ?? "";
+  const issues = [{ pointer: "/headers/last-event-id", code: "validation_failed", detail }] as const;
+  throw new MintmarkError("validation_failed", undefined, { issues });
+}
+
+function prefersPage({ method, headers: { accept = "" } }: FastifyRequest): boolean {
+  return method === "HEAD" || (accept.includes("application/json") && !accept.includes("text/event-stream"));
+}
+
+async function page(engine: Engine, applicationId: string, after: number, limit: number) {
+  const data = [];
+  for await (const event of engine.applicationEvents(applicationId, { after })) {
+    if (data.length === limit) return { data, hasMore: true };
+    data.push(eventToWire(event));
+  }
+  return { data, hasMore: false };
+}
+
+function stream(service: Service, principal: Principal, after: number, request: FastifyRequest, reply: FastifyReply) {
+  const { engine, streams, heartbeatMs, stopping } = service;
+  const { applicationId, keyId } = principal;
+  const closed = streams.take(keyId);
+  try {
+    const events = eventStream({
+      open: (signal) => engine.applicationEvents(applicationId, { after, follow: true, signal }),
+      allowed: () => authenticate(request, service),
+      onAccess: (changed) => engine.on("access", (event) => event.applicationId === applicationId && changed()),
+      ...{ heartbeatMs, stopping, closed },
+    });
+    // Proxies that gather answers would hold events back.
+    reply.headers({ "content-type": "text/event-stream", "x-accel-buffering": "no" });
+    return events;
+  } catch (error) {
+    closed();
+    throw error;
+  }
+}

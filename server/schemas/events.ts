@@ -1,0 +1,93 @@
+import { z } from "zod";
+import type { EventData } from "../../core/index.ts";
+import { flag, mode, outAddress, outDecimal, outHash, outTime, outUuid, page, responseComponent } from "./common.ts";
+
+const batch = z.strictObject({
+  batchId: z.string(),
+  dataAvailabilityMode: mode,
+  vaultCount: z.int().meta({ description: "Vaults of all applications together." }),
+  batchRoot: outHash,
+  l1TxHash: outHash.nullable(),
+  l1BlockNumber: outDecimal.nullable(),
+});
+
+const withdrawal = z.strictObject({
+  withdrawalId: outUuid,
+  userId: outUuid,
+  vaultId: outDecimal,
+  quantity: outDecimal,
+  recipient: outAddress,
+  l1TxHash: outHash.nullable(),
+  l1BlockNumber: outDecimal.nullable(),
+  failure: z.string().nullable(),
+});
+
+const mint = z.strictObject({ mintId: outUuid, users: z.int(), mints: z.int() });
+const asset = z.strictObject({ assetId: outUuid });
+
+const DATA = {
+  "mint.accepted": mint,
+  "asset.enabled": asset,
+  "asset.disabled": asset,
+  "batch.sealed": batch,
+  "batch.submitted": batch,
+  "batch.settled": batch,
+  "batch.finalized": batch,
+  "batch.reverted": batch,
+  "withdrawal.accepted": withdrawal,
+  "withdrawal.submitted": withdrawal,
+  "withdrawal.attempt_refused": withdrawal,
+  "withdrawal.settled": withdrawal,
+  "withdrawal.finalized": withdrawal,
+  "withdrawal.failed": withdrawal,
+  "withdrawal.reverted": withdrawal,
+} as const satisfies Record<keyof EventData, z.ZodType>;
+
+type Type = keyof typeof DATA;
+type Wire<T extends Type> = z.ZodObject<{
+  sequence: z.ZodInt;
+  type: z.ZodLiteral<T>;
+  createdAt: typeof outTime;
+  data: (typeof DATA)[T];
+}>;
+
+const events = Object.entries(DATA).map(([type, data]) =>
+  z.strictObject({
+    sequence: z.int().meta({ description: "1, 2, 3 … within the application, without a gap." }),
+    type: z.literal(type),
+    createdAt: outTime,
+    data,
+  }),
+) as unknown as { [T in Type]: Wire<T> }[Type][];
+
+/** One event, told apart by its type. */
+export const event = responseComponent(
+  "Event",
+  z.discriminatedUnion("type", events as [(typeof events)[0], ...typeof events]),
+);
+
+export const eventType = z.enum(Object.keys(DATA) as [Type, ...Type[]]);
+
+export const eventPage = responseComponent(
+  "EventPage",
+  z.strictObject({
+    data: z.array(event),
+    hasMore: z.boolean().meta({ description: "Whether there are more now: ask again after the last one's sequence." }),
+  }),
+);
+
+/** The sequence of an event; 0 stands before the first. */
+export const eventSequence = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,14})$/, "Give the sequence of an event, or 0.")
+  .transform(Number);
+
+export const eventQuery = z.strictObject({
+  after: eventSequence.optional().meta({
+    description: "Only events after this one; from the first when absent. A Last-Event-ID header goes before.",
+  }),
+  follow: flag
+    .optional()
+    .meta({ description: "`false` for one page of JSON; else a stream, unless JSON is accepted." }),
+  limit: page.limit,
+});

@@ -1,0 +1,161 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { event } from "../../server/schemas/events.ts";
+import { shutDown } from "../../server/shutdown.ts";
+import { createWorld, entries, refusal, type World, type WorldOptions } from "./fixture.ts";
+import { EventStreamClient, listen } from "./sse.ts";
+
+let world: World;
+let address: string;
+const start = async (options: WorldOptions = {}) => {
+  world = await createWorld(options);
+  address = await listen(world.app);
+};
+afterEach(() => world[Symbol.asyncDispose]());
+
+const open = (query = "", headers: Record<string, string> = {}) =>
+  EventStreamClient.open(`${address}/api/v1/events${query}`, { "x-api-key": world.key, ...headers });
+
+let minted = 0;
+const mint = async (): Promise<string> => {
+  const { engine, key, users } = world;
+  const request = { users: [{ userId: users[0], mints: entries(world, minted++) }] };
+  return (await engine.mint(await engine.authenticate(key), request)).mintId;
+};
+const mintElsewhere = async () => {
+  const { engine, otherKey, otherUser, erc721 } = world;
+  const mints = [{ ...entries(world, minted++)[1], assetId: erc721.assetId }];
+  await engine.mint(await engine.authenticate(otherKey), { users: [{ userId: otherUser, mints }] });
+};
+
+/** Enablements of the fixture. */
+const FIRST = 3;
+
+describe("the stream of events", () => {
+  test("tells the application what happens to it, and nothing of others, in the documented form", async () => {
+    await start();
+    const client = await open();
+    expect(client.response.headers.get("content-type")).toBe("text/event-stream");
+    expect(client.response.headers.get("cache-control")).toBe("no-store");
+    await client.take(FIRST);
+    await mintElsewhere();
+    const mintId = await mint();
+    await mintElsewhere();
+    await world.engine.seal("zk-rollup");
+    const [mintEvent, sealed] = await client.take(2);
+    expect(mintEvent).toMatchObject({ id: "4", data: { type: "mint.accepted", data: { mintId, users: 1, mints: 3 } } });
+    expect(sealed?.data).toMatchObject({ sequence: 5, type: "batch.sealed", data: { batchId: "zk-rollup-0" } });
+    for (const { data } of [mintEvent, sealed].filter((one) => one !== undefined)) event.parse(data);
+    client.hangUp();
+  });
+
+  test("goes on where the client left off, however often it comes back", async () => {
+    await start();
+    const seen: string[] = [];
+    let last = "0";
+    for (let round = 0; round < 5; round++) {
+      await mint();
+      // The address that EventSource repeats names where it began; what it saw last goes before.
+      const client = await open("?after=0", { "last-event-id": last });
+      await mint();
+      for (const { id } of await client.take(round === 0 ? FIRST + 1 : 2)) seen.push(id);
+      last = seen.at(-1) ?? "";
+      client.hangUp();
+    }
+    expect(seen).toEqual(seen.map((_, i) => String(i + 1)));
+    const rest = await open(`?after=${last}`);
+    expect((await rest.take(1)).map(({ id }) => Number(id))).toEqual([seen.length + 1]);
+    rest.hangUp();
+  });
+
+  test("waits for a client that does not read, and loses nothing", async () => {
+    await start();
+    const client = await open();
+    await Promise.all(Array.from({ length: 3000 }, mint));
+    expect((await world.send("GET", "/api/v1/events?follow=false&after=3000&limit=1")).status).toBe(200);
+    const taken = await client.take(3000 + FIRST);
+    expect(taken.map(({ id }) => id)).toEqual(taken.map((_, i) => String(i + 1)));
+    client.hangUp();
+  });
+
+  test("shows that it lives while nothing happens", async () => {
+    await start({ heartbeatMs: 10 });
+    const client = await open(`?after=${FIRST}`);
+    const next = client.take(1);
+    await vi.waitFor(async () => {
+      if (client.comments < 3) throw new Error("no heartbeat yet");
+    });
+    await mint();
+    expect((await next)[0]?.id).toBe("4");
+    client.hangUp();
+  });
+
+  test.each([
+    ["its key is revoked", () => world.engine.revokeKey(world.keyId)],
+    ["the application is suspended", () => world.engine.suspendApplication(world.applicationId, true)],
+    ["the server shuts down", () => shutDown(world.app, { deadlineMs: 600_000 })],
+  ])("ends in order when %s", async (_, happens) => {
+    await start();
+    const client = await open();
+    await client.take(FIRST);
+    const rest = client.rest();
+    await happens();
+    expect(await rest).toEqual([]);
+  });
+
+  test("ends when its credentials expire", async () => {
+    await start({ heartbeatMs: 10 });
+    const key = await world.newKey(["read"], { expiresAt: Date.now() + 400 });
+    const client = await open("", { "x-api-key": key });
+    expect(await client.rest()).toHaveLength(FIRST);
+  });
+
+  test("is open only so many times at once for a key", async () => {
+    await start({ streamsPerKey: 12 });
+    const clients = await Promise.all(Array.from({ length: 12 }, () => open()));
+    const refused = await open();
+    expect(refused.response.status).toBe(429);
+    expect(await refused.response.json()).toMatchObject({ code: "too_many_streams" });
+    const other = await open("", { "x-api-key": await world.newKey(["read"]) });
+    expect(other.response.status).toBe(200);
+    clients[0]?.hangUp();
+    await vi.waitFor(async () => {
+      const again = await open();
+      clients.push(again);
+      expect(again.response.status).toBe(200);
+    });
+    for (const client of [...clients, other]) client.hangUp();
+  });
+});
+
+describe("pages of events", () => {
+  test("hold the same, and say whether there are more", async () => {
+    await start();
+    await mint();
+    const first = await world.send("GET", "/api/v1/events?limit=3", { headers: { accept: "application/json" } });
+    expect(first.body.data.map(({ sequence }: { sequence: number }) => sequence)).toEqual([1, 2, 3]);
+    expect(first.body.hasMore).toBe(true);
+    const { body } = await world.send("GET", "/api/v1/events?follow=false&after=3");
+    expect(body).toMatchObject({ data: [{ sequence: 4, type: "mint.accepted" }], hasMore: false });
+    const streamed = await open("?after=3");
+    expect((await streamed.take(1))[0]?.data).toEqual(body.data[0]);
+    streamed.hangUp();
+  });
+
+  test.each([
+    ["?follow=false&after=4", {}, []],
+    ["?follow=false&after=-1", {}, ["/query/after validation_failed"]],
+    ["?follow=maybe&from=2", {}, ["/query/follow validation_failed", "/query/from validation_failed"]],
+    ["", { "last-event-id": "x" }, ["/headers/last-event-id validation_failed"]],
+    ["?after=99", {}, []],
+  ])("and streams refuse %s %j", async (query, headers, errors) => {
+    await start();
+    const answer = await world.send("GET", `/api/v1/events${query}`, { headers });
+    expect(refusal(answer)).toEqual({ status: 400, code: "validation_failed", errors });
+  });
+
+  test("and streams need the scope read", async () => {
+    await start();
+    const answer = await world.send("GET", "/api/v1/events", { key: await world.newKey(["mint"]) });
+    expect(refusal(answer)).toMatchObject({ status: 403, code: "scope_missing" });
+  });
+});
