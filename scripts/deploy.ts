@@ -9,6 +9,7 @@ import { deploy } from "./deploy/deploy.ts";
 import { type Deployer, deployContract, lower } from "./deploy/deployer.ts";
 import { readRecord, recordPath } from "./deploy/record.ts";
 import type { TokenConfig } from "./deploy/token.ts";
+import { readEnvironment } from "./environment.ts";
 
 const ENVIRONMENT = `
   MINTMARK_RPC_URL         the chain's RPC
@@ -81,13 +82,7 @@ async function main(): Promise<void> {
     process.stdout.write(`usage: node scripts/deploy.ts [--json]\n${ENVIRONMENT}\n`);
     return;
   }
-  const parsed = environment.safeParse(process.env);
-  if (!parsed.success) {
-    // Names and reasons only: values may be secret.
-    const reasons = parsed.error.issues.map(({ path, message }) => `  ${path.join(".")}: ${message}`);
-    throw new Error(`the environment is incomplete:\n${reasons.join("\n")}\n${ENVIRONMENT}`);
-  }
-  const env = parsed.data;
+  const env = readEnvironment(environment, ENVIRONMENT);
   const transport = http(env.MINTMARK_RPC_URL, { retryCount: 5 });
   const client = createPublicClient({ transport });
   const account = privateKeyToAccount(env.MINTMARK_DEPLOYER_KEY);

@@ -24,7 +24,7 @@ export const MATURITY = 100n;
 /** Blocks above one that make it final here, so that tests can reorganise the ones below. */
 const CONFIRMATIONS = 20n;
 
-const TOKENS: readonly TokenConfig[] = [
+export const TOKENS: readonly TokenConfig[] = [
   { standard: "erc20", name: "Points", symbol: "PTS", quantum: 1_000n, admin: ADMIN.address },
   { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address },
   { standard: "erc1155", name: "Potions", symbol: "PTN", admin: ADMIN.address },
@@ -116,7 +116,8 @@ export function newSettler(
   return new Settler({ ...parts, fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } });
 }
 
-async function seed(engine: Engine, chain: Chain) {
+/** An application with a key, users, and the chain's tokens ready to be minted. */
+export async function seed(engine: Engine, chain: Pick<Chain, "tokens">) {
   const { applicationId } = await engine.createApplication({ name: "Settlement test" });
   const { secret } = await engine.issueKey(applicationId);
   const principal: Principal = await engine.authenticate(secret);

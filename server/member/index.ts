@@ -1,0 +1,2 @@
+/** A committee member's service. */
+export { buildMemberServer, type MemberServerOptions } from "./app.ts";

@@ -1,0 +1,109 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MemoryLevel } from "memory-level";
+import { createPublicClient, type Hex, http, toHex } from "viem";
+import { collectAttestations } from "../../core/committee/collector.ts";
+import { RemoteMember } from "../../core/committee/remote-member.ts";
+import { openEngine } from "../../core/index.ts";
+import { connectL1 } from "../../core/l1/connect.ts";
+import { Settler } from "../../core/settlement/settler.ts";
+import { deploy } from "../../scripts/deploy/deploy.ts";
+import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import { startChain } from "../../scripts/sandbox/chain.ts";
+import { at, seed, TOKENS } from "../settlement/fixture.ts";
+import { MemberProcess } from "./member-process.ts";
+
+/** Seconds; long enough that the members see a duplicate first, short enough to wait for. */
+const MATURITY = 3n;
+
+/** A chain reachable over HTTP, the contracts, an engine, and a committee of five processes. */
+export async function startMembersWorld() {
+  const stack = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-members-"));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const chain = await startChain("local", 0);
+  stack.defer(() => chain.stop());
+  const transport = http(chain.rpcUrl);
+  const client = createPublicClient({ transport, pollingInterval: 20 });
+  const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
+  const { settlement, tokens } = await deploy(by, {
+    record: join(folder, "deployment.json"),
+    tokens: TOKENS,
+    settlement: {
+      admin: ADMIN.address,
+      guardian: GUARDIAN.address,
+      operator: OPERATOR.address,
+      committee: COMMITTEE.map(({ address }) => address),
+      threshold: THRESHOLD,
+      changeDelay: 60n,
+      maturity: MATURITY,
+    },
+  });
+  const l1 = await connectL1({
+    rpc: chain.rpcUrl,
+    contract: settlement.address,
+    account: OPERATOR,
+    finality: { confirmations: 0n },
+    pollingMs: 20,
+  });
+  const engine = await openEngine({ store: new MemoryLevel(), settlement: l1.settlement, environment: "sandbox" });
+  stack.defer(() => engine.close());
+
+  const processes: MemberProcess[] = [];
+  stack.defer(async () => {
+    await Promise.all(processes.map((process) => process.stop()));
+  });
+  const startMember = (index: number, peers: readonly string[]) => {
+    return MemberProcess.start({
+      key: toHex(at(COMMITTEE, index).getHdKey().privateKey ?? new Uint8Array()),
+      store: join(folder, `member-${index}`),
+      rpcUrl: chain.rpcUrl,
+      contract: settlement.address,
+      fromBlock: settlement.deployedAtBlock,
+      port: 0,
+      peers,
+    });
+  };
+  // The first one is the others' peer; it never fails here.
+  const first = await startMember(0, []);
+  processes.push(first);
+  processes.push(...(await Promise.all([1, 2, 3, 4].map((index) => startMember(index, [first.url])))));
+
+  /** A settler over members at these addresses; by default the five processes. */
+  function settlerOver(urls: readonly string[] = processes.map(({ url }) => url), timeoutMs = 5_000) {
+    const committee = collectAttestations({
+      members: COMMITTEE.map(({ address }, index) => {
+        return new RemoteMember({ address, url: at(urls, index), operator: OPERATOR, settlement: l1.settlement });
+      }),
+      threshold: THRESHOLD,
+      l1,
+      timeoutMs,
+      earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+    });
+    const { deployedAtBlock: fromBlock } = settlement;
+    return { committee, settler: new Settler({ engine, l1, committee, fromBlock, sealing: { maxAgeMs: 0 } }) };
+  }
+
+  return {
+    rpcUrl: chain.rpcUrl,
+    client,
+    settlement,
+    tokens,
+    l1,
+    engine,
+    processes,
+    folder,
+    settlerOver,
+    ...(await seed(engine, { tokens })),
+    close: () => stack.disposeAsync(),
+  };
+}
+
+export type MembersWorld = Awaited<ReturnType<typeof startMembersWorld>>;
+
+/** The data that a service serves of a batch; null when it has none. */
+export async function servedData(url: string, batchId: string): Promise<Hex | null> {
+  const response = await fetch(`${url}/public/v1/batches/${batchId}/data`);
+  return response.ok ? toHex(new Uint8Array(await response.arrayBuffer())) : null;
+}
