@@ -50,7 +50,9 @@ export function generatedClient(): string {
   const { paths, components } = openApiDocument(ENDPOINTS, packageJson.version, {}) as unknown as Document;
   const schemas = Object.entries(components.schemas).map(([name, schema]) => {
     const type = typeOf(schema);
-    return type.startsWith("{") ? `export interface ${name} ${type}` : `export type ${name} = ${type};`;
+    return schema.type === "object" && type.startsWith("{")
+      ? `export interface ${name} ${type}`
+      : `export type ${name} = ${type};`;
   });
   const operations = Object.entries(paths).map(([path, methods]) => {
     return member(

@@ -111,6 +111,229 @@ export interface DryRunReply {
   mints: number;
 }
 
+export type Event = {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "mint.accepted";
+  createdAt: string;
+  data: {
+    mintId: string;
+    users: number;
+    mints: number;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "asset.enabled";
+  createdAt: string;
+  data: {
+    assetId: string;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "asset.disabled";
+  createdAt: string;
+  data: {
+    assetId: string;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "batch.sealed";
+  createdAt: string;
+  data: {
+    batchId: string;
+    dataAvailabilityMode: "validium" | "zk-rollup";
+    /** Vaults of all applications together. */
+    vaultCount: number;
+    batchRoot: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "batch.submitted";
+  createdAt: string;
+  data: {
+    batchId: string;
+    dataAvailabilityMode: "validium" | "zk-rollup";
+    /** Vaults of all applications together. */
+    vaultCount: number;
+    batchRoot: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "batch.settled";
+  createdAt: string;
+  data: {
+    batchId: string;
+    dataAvailabilityMode: "validium" | "zk-rollup";
+    /** Vaults of all applications together. */
+    vaultCount: number;
+    batchRoot: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "batch.finalized";
+  createdAt: string;
+  data: {
+    batchId: string;
+    dataAvailabilityMode: "validium" | "zk-rollup";
+    /** Vaults of all applications together. */
+    vaultCount: number;
+    batchRoot: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "batch.reverted";
+  createdAt: string;
+  data: {
+    batchId: string;
+    dataAvailabilityMode: "validium" | "zk-rollup";
+    /** Vaults of all applications together. */
+    vaultCount: number;
+    batchRoot: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "withdrawal.accepted";
+  createdAt: string;
+  data: {
+    withdrawalId: string;
+    userId: string;
+    /** A whole number in decimal digits. */
+    vaultId: string;
+    /** A whole number in decimal digits. */
+    quantity: string;
+    recipient: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+    failure: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "withdrawal.submitted";
+  createdAt: string;
+  data: {
+    withdrawalId: string;
+    userId: string;
+    /** A whole number in decimal digits. */
+    vaultId: string;
+    /** A whole number in decimal digits. */
+    quantity: string;
+    recipient: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+    failure: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "withdrawal.attempt_refused";
+  createdAt: string;
+  data: {
+    withdrawalId: string;
+    userId: string;
+    /** A whole number in decimal digits. */
+    vaultId: string;
+    /** A whole number in decimal digits. */
+    quantity: string;
+    recipient: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+    failure: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "withdrawal.settled";
+  createdAt: string;
+  data: {
+    withdrawalId: string;
+    userId: string;
+    /** A whole number in decimal digits. */
+    vaultId: string;
+    /** A whole number in decimal digits. */
+    quantity: string;
+    recipient: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+    failure: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "withdrawal.finalized";
+  createdAt: string;
+  data: {
+    withdrawalId: string;
+    userId: string;
+    /** A whole number in decimal digits. */
+    vaultId: string;
+    /** A whole number in decimal digits. */
+    quantity: string;
+    recipient: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+    failure: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "withdrawal.failed";
+  createdAt: string;
+  data: {
+    withdrawalId: string;
+    userId: string;
+    /** A whole number in decimal digits. */
+    vaultId: string;
+    /** A whole number in decimal digits. */
+    quantity: string;
+    recipient: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+    failure: string | null;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "withdrawal.reverted";
+  createdAt: string;
+  data: {
+    withdrawalId: string;
+    userId: string;
+    /** A whole number in decimal digits. */
+    vaultId: string;
+    /** A whole number in decimal digits. */
+    quantity: string;
+    recipient: `0x${string}`;
+    l1TxHash: `0x${string}` | null;
+    l1BlockNumber: string | null;
+    failure: string | null;
+  };
+};
+
+export interface EventPage {
+  data: Event[];
+  /** Whether there are more now: ask again after the last one's sequence. */
+  hasMore: boolean;
+}
+
 export interface Health {
   status: "Healthy";
   version: string;
@@ -122,6 +345,7 @@ export interface Limits {
   bodyBytes: number;
   requestTimeoutSeconds: number;
   pageEntries: number;
+  streamsPerKey: number;
   idempotencyKeyCharacters: number;
   /** Per API key; a mint entry costs one unit, any other request one. */
   rateLimit: {
@@ -1034,6 +1258,42 @@ export interface Paths {
         404: Refusal<"withdrawal_not_found">;
         408: Refusal<"request_timeout">;
         429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+      };
+    };
+  };
+  "/api/v1/events": {
+    /** What happened to the application, in order: pages, or a stream */
+    get: {
+      parameters: {
+        query?: {
+          /** Only events after this one; from the first when absent. A Last-Event-ID header goes before. */
+          after?: string;
+          /** Most entries of the page, 1 to 100; 50 when absent. */
+          limit?: number;
+        };
+        header?: {
+          /** The `id` of the last event that the client saw. EventSource sends it by itself. */
+          "Last-Event-ID"?: string;
+        };
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": EventPage;
+            "text/event-stream": string;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        408: Refusal<"request_timeout">;
+        429: Refusal<"rate_limited" | "too_many_streams">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
         503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;

@@ -16,9 +16,9 @@ export const eventEndpoints: readonly Endpoint[] = [
     path: "/api/v1/events",
     tag: "Events",
     access: "read",
-    summary: "What happened to the application, in order: a stream, or pages",
+    summary: "What happened to the application, in order: pages, or a stream",
     description:
-      "Server-Sent Events that go on for as long as the client stays; a client that comes back with the last `id` it saw misses nothing. With `Accept: application/json` or `follow=false` a page of the same.",
+      "One page; with `Accept: text/event-stream`, as EventSource sends it, a stream of Server-Sent Events that goes on for as long as the client stays. A client that comes back with the last `id` it saw misses nothing.",
     headers: { [LAST_EVENT_ID]: "The `id` of the last event that the client saw. EventSource sends it by itself." },
     query: eventQuery,
     success: {
@@ -28,11 +28,11 @@ export const eventEndpoints: readonly Endpoint[] = [
       stream: "Server-Sent Events: `id` is the event's sequence, `data` the event in the form of the page's entries.",
     },
     errors: ["too_many_streams"],
-    async handle({ service, principal, query: { after = 0, follow = true, limit = DEFAULT_LIMIT }, request, reply }) {
+    async handle({ service, principal, query: { after = 0, limit = DEFAULT_LIMIT }, request, reply }) {
       const { applicationId } = principal;
       const from = lastEventId(request) ?? after;
-      if (!follow || prefersPage(request)) return page(service.engine, applicationId, from, limit);
-      return stream(service, principal, from, request, reply);
+      if (wantsStream(request)) return stream(service, principal, from, request, reply);
+      return page(service.engine, applicationId, from, limit);
     },
   }),
 ];
@@ -48,8 +48,8 @@ function lastEventId(request: FastifyRequest): number | null {
   throw new MintmarkError("validation_failed", undefined, { issues });
 }
 
-function prefersPage({ method, headers: { accept = "" } }: FastifyRequest): boolean {
-  return method === "HEAD" || (accept.includes("application/json") && !accept.includes("text/event-stream"));
+function wantsStream({ method, headers: { accept = "" } }: FastifyRequest): boolean {
+  return method === "GET" && accept.includes("text/event-stream");
 }
 
 async function page(engine: Engine, applicationId: string, after: number, limit: number) {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { EventData } from "../../core/index.ts";
-import { flag, mode, outAddress, outDecimal, outHash, outTime, outUuid, page, responseComponent } from "./common.ts";
+import { mode, outAddress, outDecimal, outHash, outTime, outUuid, page, responseComponent } from "./common.ts";
 
 const batch = z.strictObject({
   batchId: z.string(),
@@ -86,8 +86,5 @@ export const eventQuery = z.strictObject({
   after: eventSequence.optional().meta({
     description: "Only events after this one; from the first when absent. A Last-Event-ID header goes before.",
   }),
-  follow: flag
-    .optional()
-    .meta({ description: "`false` for one page of JSON; else a stream, unless JSON is accepted." }),
   limit: page.limit,
 });
