@@ -10,6 +10,7 @@ const DIST = `${ROOT}dist`;
 const EXPORTS = {
   ".": "core/index",
   "./protocol": "core/protocol/index",
+  "./verifier": "core/protocol/verifier",
   "./l1": "core/l1/index",
   "./archive": "core/archive/index",
   "./committee": "core/committee/index",
@@ -18,10 +19,22 @@ const EXPORTS = {
   "./client": "server/client/index",
 } as const;
 
+/** What pages have besides scripts. */
+const PAGE_FILES = [
+  "explorer/index.html",
+  "explorer/style.css",
+  "explorer/icon.svg",
+  "reference/index.html",
+  "reference/style.css",
+] as const;
+
 rmSync(DIST, { recursive: true, force: true });
-execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}tsconfig.build.json`], {
-  stdio: ["ignore", 2, 2],
-});
+for (const project of ["tsconfig.build.json", "tsconfig.pages.build.json"]) {
+  execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}${project}`], {
+    stdio: ["ignore", 2, 2],
+  });
+}
+for (const file of PAGE_FILES) copyFileSync(`${ROOT}server/pages/${file}`, `${DIST}/server/pages/${file}`);
 const { name, version, description, license, type, dependencies } = JSON.parse(
   readFileSync(`${ROOT}package.json`, "utf8"),
 ) as Record<string, unknown>;

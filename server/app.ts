@@ -1,22 +1,26 @@
 import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { type Engine, MintmarkError } from "../core/index.ts";
+import { type Engine, type L1Reader, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens } from "./access-token.ts";
-import { authenticate, countFailures } from "./authentication.ts";
+import { authenticate, authenticateOwner, countFailures } from "./authentication.ts";
 import { acceptForm, acceptJson } from "./body.ts";
 import { handleClientError } from "./client-error.ts";
-import { type Endpoint, FORM } from "./endpoint.ts";
+import { type Endpoint, FORM, isScope } from "./endpoint.ts";
 import { handleError, notFoundHandler, ServerError } from "./errors.ts";
 import { StreamSlots } from "./event-stream.ts";
 import { type LogOptions, loggerOptions } from "./log.ts";
 import { openApiDocument } from "./openapi.ts";
+import { explorerPage } from "./pages/explorer.ts";
+import { mountPage } from "./pages/files.ts";
+import { referencePage } from "./pages/reference.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./rate-limit.ts";
 import { engineChecks } from "./readiness.ts";
 import { requestId } from "./request-id.ts";
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
 import type { ReadinessCheck, Service } from "./service.ts";
+import { OwnerSignIn } from "./sign-in.ts";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -33,6 +37,12 @@ export interface ServerOptions {
   readonly rateLimits?: Partial<RateLimits>;
   /** At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end with the process. */
   readonly tokenSecret?: Uint8Array;
+  /** Where browsers reach this server, such as `https://mint.example`. Without it owners sign in over the loopback interface only. */
+  readonly origin?: URL;
+  /** Address of an Ethereum node that the explorer offers to visitors. */
+  readonly explorerRpc?: string;
+  /** Lets wallet contracts (ERC-1271) sign in as owners. */
+  readonly verifySignature?: L1Reader["verifySignature"];
   /** What `/readyz` asks besides the engine, such as the lag behind L1, by name. */
   readonly checks?: Readonly<Record<string, ReadinessCheck>>;
   /** Longest time for a whole request to arrive, in seconds. Default 30. */
@@ -61,10 +71,14 @@ const HEARTBEAT_MS = 15_000;
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
   const { engine, log, requestTimeoutSeconds = 30, trustedProxies = [], now = () => performance.now() } = options;
   const stopping = new AbortController();
+  const tokenSecret = options.tokenSecret ?? randomBytes(32);
   const parts = {
     engine,
     version: packageJson.version,
-    tokens: new AccessTokens(engine, options.tokenSecret ?? randomBytes(32)),
+    tokens: new AccessTokens(engine, tokenSecret),
+    owners: new OwnerSignIn(engine, tokenSecret, options.verifySignature),
+    origin: options.origin,
+    explorerRpc: options.explorerRpc,
     rateLimits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits },
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
     requestTimeoutSeconds,
@@ -95,6 +109,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   });
   app.decorate("drain", () => stopping.abort());
   app.decorateRequest("principal", null);
+  app.decorateRequest("owner", null);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFoundHandler((path) => methodsOf(path)));
   app.addHook("onRequest", async (request, reply) => greet(request, reply, service));
@@ -119,6 +134,9 @@ async function mountAll(app: FastifyInstance, service: Service, now: () => numbe
     acceptJson(scope);
     for (const endpoint of others) mount(scope, endpoint, service, meters);
   });
+  for (const page of [explorerPage(service), referencePage]) {
+    mountPage(app, page, ({ ip }, reply) => meters.publicReads.spend(addressGroup(ip), 1, reply));
+  }
 }
 
 type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;
@@ -152,10 +170,16 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
         if (!unmetered) meters.publicReads.spend(addressGroup(request.ip), 1, reply);
         return;
       }
+      if (access === "owner") {
+        const attempt = authenticateOwner(request, service);
+        request.owner = await countFailures(attempt, meters.failedAuthentication, request, reply);
+        meters.publicReads.spend(addressGroup(request.ip), 1, reply);
+        return;
+      }
       const attempt = authenticate(request, service);
       request.principal = await countFailures(attempt, meters.failedAuthentication, request, reply);
       meters.key.spend(request.principal.keyId, 1, reply);
-      if (access !== "any" && !request.principal.scopes.includes(access)) {
+      if (isScope(access) && !request.principal.scopes.includes(access)) {
         throw new MintmarkError("scope_missing", `The key does not carry the scope "${access}".`);
       }
     },

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { MintmarkError, type Principal } from "../core/index.ts";
-import type { AccessTokens } from "./access-token.ts";
+import { type Address, MintmarkError, type Principal } from "../core/index.ts";
 import { STATUS_OF } from "./errors.ts";
 import { addressGroup, type TokenBuckets } from "./rate-limit.ts";
 import type { Service } from "./service.ts";
@@ -9,6 +8,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Who is calling; null until authenticated, and on public routes. */
     principal: Principal | null;
+    /** Who has signed in with its wallet; null elsewhere. */
+    owner: Address | null;
   }
 }
 
@@ -21,7 +22,7 @@ export async function authenticate(request: FastifyRequest, { engine, tokens }: 
   const authorization = request.headers.authorization;
   if (key === undefined && authorization === undefined) throw new MintmarkError("credentials_missing");
   const byKey = key === undefined ? null : await engine.authenticate(String(key));
-  const byToken = authorization === undefined ? null : await bearer(authorization, tokens);
+  const byToken = authorization === undefined ? null : await tokens.verify(bearer(authorization));
   if (byKey !== null && byToken !== null && byKey.applicationId !== byToken.applicationId) {
     throw new MintmarkError("credentials_invalid", "X-Api-Key and Authorization name different applications.");
   }
@@ -30,10 +31,22 @@ export async function authenticate(request: FastifyRequest, { engine, tokens }: 
   return principal;
 }
 
-function bearer(authorization: string, tokens: AccessTokens): Promise<Principal> {
+/** The owner who bears a session. Rejects with a `credentials_*` code. */
+export async function authenticateOwner(request: FastifyRequest, { owners }: Service): Promise<Address> {
+  const { authorization } = request.headers;
+  if (authorization === undefined) {
+    throw new MintmarkError(
+      "credentials_missing",
+      "Sign in with the owner's wallet, and send: Authorization: Bearer <token>.",
+    );
+  }
+  return owners.owner(bearer(authorization));
+}
+
+function bearer(authorization: string): string {
   const token = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];
   if (token === undefined) throw new MintmarkError("credentials_invalid", "Authorization must be: Bearer <token>.");
-  return tokens.verify(token);
+  return token;
 }
 
 /**

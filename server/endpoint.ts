@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import type { z } from "zod";
-import { type Issue, MintmarkError, type Principal, type Scope } from "../core/index.ts";
+import { type Address, type Issue, MintmarkError, type Principal, SCOPES, type Scope } from "../core/index.ts";
 import { type Code, ServerError, STATUS_OF } from "./errors.ts";
 import type { Service } from "./service.ts";
 
@@ -17,6 +17,11 @@ export interface Call<P, Q, B> {
 /** A call whose credentials have been checked. */
 export interface PrivateCall<P, Q, B> extends Call<P, Q, B> {
   readonly principal: Principal;
+}
+
+/** A call of an owner who has signed in with its wallet. */
+export interface OwnerCall<P, Q, B> extends Call<P, Q, B> {
+  readonly owner: Address;
 }
 
 /** What an endpoint answers with when it succeeds. */
@@ -71,8 +76,8 @@ type Given<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /** One route: what it takes, what it answers, and the function between. OpenAPI is generated from the same object that serves. */
 export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.ZodType> {
-  /** A scope, `any` for every valid credential, `public` for none. */
-  readonly access: Scope | "any" | "public";
+  /** A scope, `any` for every valid credential of an application, `owner` for an owner's session, `public` for none. */
+  readonly access: Scope | "any" | "owner" | "public";
   /** Parses the request and answers it. Rejects with `validation_failed` that lists every bad parameter and field. */
   readonly respond: (service: Service, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
@@ -100,6 +105,26 @@ export function endpoint<
   };
 }
 
+/** An endpoint for owners who have signed in with their wallets. */
+export function ownerEndpoint<
+  P extends z.ZodType = z.ZodUndefined,
+  Q extends z.ZodType = z.ZodUndefined,
+  B extends z.ZodType = z.ZodUnknown,
+>(
+  definition: Description & Inputs<P, Q, B> & { readonly handle: Handler<OwnerCall<Given<P>, Given<Q>, Given<B>>> },
+): Endpoint {
+  const { handle, ...rest } = definition;
+  return {
+    ...rest,
+    access: "owner",
+    async respond(service, request, reply) {
+      if (request.owner === null) throw new MintmarkError("credentials_missing");
+      const call = { service, owner: request.owner, ...inputs(definition, request), request, reply };
+      return handle(call as OwnerCall<Given<P>, Given<Q>, Given<B>>);
+    },
+  };
+}
+
 /** An endpoint for anyone. */
 export function publicEndpoint<
   P extends z.ZodType = z.ZodUndefined,
@@ -123,8 +148,8 @@ export function publicEndpoint<
 export function errorsOf({ access, body, coreBody, unmetered, errors = [] }: Endpoint): readonly Code[] {
   const codes = new Set<Code>(ANY_ROUTE);
   for (const code of errors) codes.add(code);
-  if (access !== "public") for (const code of CREDENTIALS) codes.add(code);
-  if (access !== "public" && access !== "any") codes.add("scope_missing");
+  if (access !== "public") for (const code of access === "owner" ? SESSION : CREDENTIALS) codes.add(code);
+  if (isScope(access)) codes.add("scope_missing");
   if (body !== undefined || coreBody !== undefined) for (const code of BODY) codes.add(code);
   if (!unmetered) codes.add("rate_limited");
   return (Object.keys(STATUS_OF) as Code[]).filter((code) => codes.has(code));
@@ -143,12 +168,18 @@ const ANY_ROUTE = [
   "shutting_down",
 ] as const satisfies readonly Code[];
 
-const CREDENTIALS = [
+/** Whether an access is one that a key's scopes grant. */
+export function isScope(access: Endpoint["access"]): access is Scope {
+  return SCOPES.some((scope) => scope === access);
+}
+
+const SESSION = [
   "credentials_missing",
   "credentials_invalid",
   "credentials_expired",
-  "application_suspended",
 ] as const satisfies readonly Code[];
+
+const CREDENTIALS = [...SESSION, "application_suspended"] as const satisfies readonly Code[];
 
 const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as const satisfies readonly Code[];
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Endpoint, errorsOf } from "./endpoint.ts";
+import { type Endpoint, errorsOf, isScope } from "./endpoint.ts";
 import { type Code, meaningOf, STATUS_OF } from "./errors.ts";
 import { requestComponents, responseComponents } from "./schemas/common.ts";
 import { problemDocument } from "./schemas/service.ts";
@@ -31,6 +31,12 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
       securitySchemes: {
         apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" },
         bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+        ownerSession: {
+          type: "http",
+          scheme: "bearer",
+          bearerFormat: "JWT",
+          description: "Of POST /owner/v1/session.",
+        },
       },
     },
     "x-limits": limits,
@@ -45,12 +51,17 @@ function operation(endpoint: Endpoint): Json {
     summary,
     ...(description && { description }),
     ...(deprecated && { deprecated }),
-    security: access === "public" ? [] : [{ apiKey: [] }, { bearer: [] }],
-    ...(access !== "public" && access !== "any" && { "x-scope": access }),
+    security: security(access),
+    ...(isScope(access) && { "x-scope": access }),
     parameters: parameters(endpoint),
     ...requestBody(endpoint),
     responses: { [endpoint.success.status]: success(endpoint), ...failures(endpoint) },
   };
+}
+
+function security(access: Endpoint["access"]): Json[] {
+  if (access === "public") return [];
+  return access === "owner" ? [{ ownerSession: [] }] : [{ apiKey: [] }, { bearer: [] }];
 }
 
 /** `GET /api/v1/users/{userId}/vaults` is `get_users_userId_vaults`; what lies outside /api/v1 keeps its prefix. */

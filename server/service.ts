@@ -2,6 +2,7 @@ import type { Engine } from "../core/index.ts";
 import type { AccessTokens } from "./access-token.ts";
 import type { StreamSlots } from "./event-stream.ts";
 import type { RateLimits } from "./rate-limit.ts";
+import type { OwnerSignIn } from "./sign-in.ts";
 
 /** One look at something that must work for the server to be ready: resolves with what it found, rejects with what is wrong. */
 export type ReadinessCheck = () => Promise<string>;
@@ -11,6 +12,11 @@ export interface Service {
   readonly engine: Engine;
   readonly version: string;
   readonly tokens: AccessTokens;
+  readonly owners: OwnerSignIn;
+  /** Where browsers reach this server, such as `https://mint.example`; without it owners sign in over the loopback interface only. */
+  readonly origin?: URL | undefined;
+  /** The Ethereum node that the explorer offers to visitors. */
+  readonly explorerRpc?: string | undefined;
   readonly rateLimits: RateLimits;
   readonly bodyBytes: number;
   readonly requestTimeoutSeconds: number;

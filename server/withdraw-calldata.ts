@@ -1,5 +1,5 @@
 import { encodeFunctionData, parseAbi } from "viem";
-import type { Hex, Vault, VaultProof } from "../core/index.ts";
+import type { Hex, VaultProof } from "../core/index.ts";
 
 const ABI = parseAbi([
   "struct Vault { uint64 vaultId; uint64 chainId; address owner; uint256 assetType; uint64 amount; bytes blob; }",
@@ -9,12 +9,12 @@ const ABI = parseAbi([
 ]);
 
 /**
- * Calldata with which the vault's owner can withdraw by itself, without a signature and without us, all that is available to itself;
- * null while L1 has not committed the batch, and when nothing is left.
+ * Calldata with which the vault's owner can withdraw by itself, without a signature and without us, `quantity` to itself; null while L1
+ * has not committed the batch, and when nothing is left.
  */
-export function withdrawCalldata({ availableBalance }: Vault, proof: VaultProof): Hex | null {
+export function withdrawCalldata(quantity: bigint, proof: VaultProof): Hex | null {
   const { vault, header, siblings } = proof;
-  if (header === null || availableBalance === 0n) return null;
+  if (header === null || quantity === 0n) return null;
   return encodeFunctionData({
     abi: ABI,
     functionName: "withdraw",
@@ -22,7 +22,7 @@ export function withdrawCalldata({ availableBalance }: Vault, proof: VaultProof)
       { ...vault, assetType: BigInt(vault.assetType) },
       header,
       siblings,
-      availableBalance,
+      quantity,
       vault.owner,
       { deadline: 0n, signature: "0x" },
     ],

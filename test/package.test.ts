@@ -107,6 +107,24 @@ describe("the package, installed in a foreign project", () => {
     );
   });
 
+  test("its server brings the explorer and the reference to browsers", () => {
+    const serve = `
+      import { openEngine } from "mintmark";
+      import { buildServer } from "mintmark/server";
+      const settlement = { chainId: 1n, contract: "0x${"5e".repeat(20)}", engineVersion: 5 };
+      const engine = await openEngine({ store: "store", settlement, environment: "sandbox" });
+      const app = await buildServer({ engine });
+      for (const url of ["/explorer", "/explorer/modules/core/protocol/proof.js", "/docs", "/docs/swagger-ui-bundle.js"]) {
+        const { statusCode } = await app.inject({ url });
+        console.log(statusCode, url);
+      }
+      await app.close();
+      await engine.close();`;
+    writeFileSync(join(project, "serve.mjs"), serve);
+    const output = execFileSync(process.execPath, ["serve.mjs"], { cwd: project, encoding: "utf8" });
+    expect(output.match(/^200 /gm), output).toHaveLength(4);
+  });
+
   test("its types hold in strict mode", () => {
     const options = {
       strict: true,

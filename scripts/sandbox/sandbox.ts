@@ -118,6 +118,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   onProgress("starting the HTTP server");
   const app = await buildServer({
     engine,
+    explorerRpc: chain.rpcUrl,
+    verifySignature: l1.verifySignature.bind(l1),
     checks: { settlement: async () => describeSettling(settler), committee: async () => describeCommittee(committee) },
   });
   const port = await freePort(options.port);

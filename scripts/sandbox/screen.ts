@@ -23,7 +23,7 @@ export function screen({ api, rpcUrl, contract, apiKey, users, assets }: Sandbox
     "",
     "Mintmark sandbox",
     "",
-    `  API        ${api}      reference: ${api}/openapi.json`,
+    `  API        ${api}      reference ${api}/docs      explorer ${api}/explorer`,
     `  key        ${apiKey}`,
     `  chain      ${rpcUrl}      StateCommitment ${contract}`,
     "",

@@ -334,6 +334,34 @@ export interface EventPage {
   hasMore: boolean;
 }
 
+export interface ExitKit {
+  vault: {
+    /** A whole number in decimal digits. */
+    vaultId: string;
+    /** A whole number in decimal digits. */
+    chainId: string;
+    owner: `0x${string}`;
+    assetType: `0x${string}`;
+    /** A whole number in decimal digits. */
+    amount: string;
+    /** 0x and lower-case hex. */
+    blob: `0x${string}`;
+  };
+  vaultCount: number;
+  batchRoot: `0x${string}`;
+  leaf: `0x${string}`;
+  /** From the leaf upwards. */
+  siblings: `0x${string}`[];
+  /** null until L1 has committed the batch. */
+  header: BatchHeader | null;
+  /** The settlement contract to send the calldata to. */
+  contract: `0x${string}`;
+  /** A whole number in decimal digits. */
+  contractChainId: string;
+  /** Calldata of `withdraw`: the vault's whole amount, to its owner. */
+  withdrawCalldata: `0x${string}`;
+}
+
 export interface Health {
   status: "Healthy";
   version: string;
@@ -436,6 +464,12 @@ export interface OwnVaultProof {
   withdrawCalldata: `0x${string}` | null;
 }
 
+export interface OwnerSession {
+  token: string;
+  address: `0x${string}`;
+  expiresAt: string;
+}
+
 export interface Problem {
   type: string;
   title: string;
@@ -458,6 +492,21 @@ export interface Readiness {
   checks: {
     [name: string]: string;
   };
+}
+
+export interface SignInChallenge {
+  /** EIP-4361. The owner's wallet signs it as it is (`personal_sign`). */
+  message: string;
+  expiresAt: string;
+}
+
+export interface SignInProof {
+  message: string;
+  signature: `0x${string}`;
+}
+
+export interface SignInRequest {
+  address: `0x${string}`;
 }
 
 export interface State {
@@ -1556,6 +1605,100 @@ export interface Paths {
         };
         400: Refusal<"validation_failed" | "malformed_request">;
         408: Refusal<"request_timeout">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+      };
+    };
+  };
+  "/owner/v1/challenge": {
+    /** A message (EIP-4361) for an owner's wallet to sign */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": SignInRequest;
+        };
+      };
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": SignInChallenge;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request" | "malformed_json">;
+        408: Refusal<"request_timeout">;
+        413: Refusal<"body_too_large">;
+        415: Refusal<"unsupported_media_type">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+      };
+    };
+  };
+  "/owner/v1/session": {
+    /** Exchange a signed challenge for an owner's session of 15 minutes */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": SignInProof;
+        };
+      };
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": OwnerSession;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request" | "malformed_json">;
+        401: Refusal<"credentials_invalid" | "credentials_expired">;
+        408: Refusal<"request_timeout">;
+        413: Refusal<"body_too_large">;
+        415: Refusal<"unsupported_media_type">;
+        422: Refusal<"signature_invalid">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "shutting_down">;
+      };
+    };
+  };
+  "/owner/v1/vaults/{vaultId}/exit-kit": {
+    /** All that the owner of a vault needs to withdraw it without us */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          vaultId: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": ExitKit;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        404: Refusal<"vault_not_found">;
+        408: Refusal<"request_timeout">;
+        409: Refusal<"proof_not_ready">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;

@@ -6,6 +6,7 @@ import { healthEndpoints } from "./health.ts";
 import { limitEndpoints } from "./limits.ts";
 import { mintEndpoints } from "./mint.ts";
 import { openApiEndpoints } from "./openapi.ts";
+import { ownerEndpoints } from "./owner.ts";
 import { publicVaultEndpoints } from "./public.ts";
 import { stateEndpoints } from "./state.ts";
 import { tokenEndpoints } from "./token.ts";
@@ -26,6 +27,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...batchEndpoints,
   ...publicVaultEndpoints,
   ...stateEndpoints,
+  ...ownerEndpoints,
   ...limitEndpoints,
   ...tokenEndpoints,
   ...healthEndpoints,

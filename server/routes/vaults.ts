@@ -42,7 +42,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
     async handle({ service: { engine }, principal, params: { vaultId } }) {
       const own = await engine.vault(principal.applicationId, vaultId);
       const proof = await engine.vaultProof(vaultId);
-      return { ...proofToWire(proof), withdrawCalldata: withdrawCalldata(own, proof) };
+      return { ...proofToWire(proof), withdrawCalldata: withdrawCalldata(own.availableBalance, proof) };
     },
   }),
 ];

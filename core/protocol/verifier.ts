@@ -1,0 +1,13 @@
+/**
+ * What a verifier needs to check vaults, proofs and whole batches against L1, and nothing more: it runs in a browser as it stands, with
+ * `@noble/hashes` as its only dependency. {@link "./index.ts"} has all of the protocol.
+ */
+export type { Hash, Hex, Mode, Standard } from "../model.ts";
+export type { BatchHeader, VaultContent } from "../ports.ts";
+export { decodeBatchData, placeVaults } from "./batch-decoder.ts";
+export { BatchTree } from "./batch-tree.ts";
+export { batchHeaderHash, stateCommitment } from "./commitment.ts";
+export { keccak256 } from "./hash.ts";
+export { bytesToHex, hexToBytes } from "./hex.ts";
+export { type VaultProof, verifyVaultProof } from "./proof.ts";
+export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

@@ -1,0 +1,102 @@
+import type { BatchHeader, Hash, Hex, Mode, VaultProof } from "../../../core/protocol/verifier.ts";
+
+/** What this page reads of the operator's public API (/openapi.json). None of it is believed without a check. */
+export interface Roots {
+  readonly countValidium: number;
+  readonly countRollup: number;
+  readonly rootValidium: Hash;
+  readonly rootRollup: Hash;
+  readonly commitment: Hash;
+}
+
+export interface State {
+  readonly chainId: string;
+  readonly contract: Hex;
+  readonly sealed: Roots;
+  readonly committed: Roots;
+}
+
+export interface Batch {
+  readonly batchId: string;
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  readonly vaultCount: number;
+  readonly status: string;
+  readonly batchRoot: Hash | null;
+  readonly dataHash: Hash | null;
+  readonly l1TxHash: Hash | null;
+  readonly l1BlockNumber: string | null;
+  readonly committedAt: string | null;
+  readonly l1Sequence: string | null;
+}
+
+export interface Proof extends VaultProof {
+  readonly batchRoot: Hash;
+  readonly leaf: Hash;
+  readonly header: BatchHeader | null;
+}
+
+export interface Settings {
+  readonly environment: string;
+  readonly rpc: string | null;
+}
+
+/** An answer that is a problem document. */
+export class Problem extends Error {
+  readonly code: string;
+
+  constructor(code: string, detail: string) {
+    super(detail);
+    this.code = code;
+  }
+}
+
+export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(path, init).catch(() => {
+    throw new Error("The operator's server cannot be reached. Owners can withdraw without it: see the exit kit.");
+  });
+  if (response.ok) return response;
+  const { code = "unknown", detail = response.statusText } = await response.json().catch(() => ({}));
+  throw new Problem(code, detail);
+}
+
+async function read<T>(path: string): Promise<T> {
+  return (await request(path)).json();
+}
+
+export const readSettings = (): Promise<Settings> => read("/explorer/settings.json");
+export const readState = (): Promise<State> => read("/public/v1/state");
+export const readBatch = (batchId: string): Promise<Batch> => read(`/public/v1/batches/${encodeURIComponent(batchId)}`);
+
+export async function readBatches(cursor: string | null): Promise<{ data: Batch[]; next: string | null }> {
+  const query = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+  const page = await read<{ data: Batch[]; pagination: { nextCursor: string | null } }>(
+    `/public/v1/batches?limit=20${query}`,
+  );
+  return { data: page.data, next: page.pagination.nextCursor };
+}
+
+export async function readBatchData(batchId: string): Promise<Uint8Array> {
+  const response = await request(`/public/v1/batches/${encodeURIComponent(batchId)}/data`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** A vault's proof, its numbers as the core takes them. */
+export async function readProof(vaultId: string): Promise<Proof> {
+  // biome-ignore lint/suspicious/noExplicitAny: as the OpenAPI document says; the core checks every value that it hashes.
+  const { vault, header, ...rest } = await read<any>(`/public/v1/vaults/${encodeURIComponent(vaultId)}/proof`);
+  return {
+    ...rest,
+    vault: {
+      ...vault,
+      vaultId: BigInt(vault.vaultId),
+      chainId: BigInt(vault.chainId),
+      amount: BigInt(vault.amount),
+    },
+    header: header && {
+      ...header,
+      committedAt: BigInt(header.committedAt),
+      sequence: BigInt(header.sequence),
+    },
+  };
+}

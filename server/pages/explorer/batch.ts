@@ -1,0 +1,106 @@
+import {
+  BatchTree,
+  batchHeaderHash,
+  bytesToHex,
+  decodeBatchData,
+  keccak256,
+  placeVaults,
+  type VaultContent,
+  vaultLeaves,
+} from "../../../core/protocol/verifier.ts";
+import { type Batch, readBatch, readBatchData } from "./api.ts";
+import { type Check, checkList } from "./checks.ts";
+import { button, code, el, facts, fill } from "./dom.ts";
+import { counted, moment } from "./format.ts";
+import { accordingToL1, l1, sourceName } from "./source.ts";
+import { vaultTable } from "./vaults.ts";
+
+/** Batches up to this many vaults are recomputed without being asked: some tens of milliseconds. */
+const AT_ONCE = 20_000;
+
+/** The vaults of a sealed batch, from its public data. Void slots are left out. */
+export async function vaultsOf({ batchId, mode, batchNumber }: Batch): Promise<readonly VaultContent[]> {
+  const slots = placeVaults(decodeBatchData(await readBatchData(batchId)), mode, batchNumber);
+  return slots.filter((vault) => vault !== null);
+}
+
+/** One batch, recomputed from its data. */
+export async function batchView(batchId: string): Promise<Node[]> {
+  const batch = await readBatch(batchId);
+  const place = el("div", {});
+  const recompute = () => fill(place, async () => recomputed(batch));
+  if (batch.batchRoot === null) {
+    place.append(
+      el("p", { class: "quiet" }, "The batch is still open. Its vaults can be read and checked once it is sealed."),
+    );
+  } else if (batch.vaultCount > AT_ONCE) {
+    place.append(button(`Download and recompute all ${batch.vaultCount.toLocaleString()} vaults`, recompute));
+  } else {
+    await recompute();
+  }
+  return [
+    el("h1", {}, `Batch ${batchId}`),
+    el("p", { class: "lead" }, `${counted(batch.vaultCount, "vault")}, ${batch.status}.`),
+    place,
+    el("h2", {}, "On L1"),
+    facts([
+      ["Batch root", batch.batchRoot === null ? "not sealed" : code(batch.batchRoot)],
+      ["Data hash", batch.dataHash === null ? "not sealed" : code(batch.dataHash)],
+      ["Transaction", batch.l1TxHash === null ? "not sent" : code(batch.l1TxHash)],
+      ["Block", batch.l1BlockNumber ?? "not mined"],
+      ["Committed", batch.committedAt === null ? "not yet" : moment(BigInt(batch.committedAt))],
+    ]),
+  ];
+}
+
+async function recomputed(batch: Batch): Promise<Node[]> {
+  const data = await readBatchData(batch.batchId);
+  const slots = placeVaults(decodeBatchData(data), batch.mode, batch.batchNumber);
+  return [
+    checkList(batchChecks(batch, data, slots), {
+      holds: accordingToL1("This batch is what L1 holds, down to each vault"),
+      fails: "This batch is not what it claims to be.",
+      open: "This batch has not been compared with L1.",
+    }),
+    el("h2", {}, "Vaults"),
+    vaultTable(slots.filter((vault) => vault !== null)),
+  ];
+}
+
+function batchChecks(batch: Batch, data: Uint8Array, slots: readonly (VaultContent | null)[]): Check[] {
+  const { batchRoot, dataHash, vaultCount, committedAt, l1Sequence, mode, batchNumber } = batch;
+  return [
+    {
+      claim: "The data hashes to the batch's data hash.",
+      test: async () => same(bytesToHex(keccak256(data)), dataHash),
+    },
+    {
+      claim: "The vaults in the data make a Merkle tree with the batch's root.",
+      async test() {
+        const started = performance.now();
+        const root = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
+        const time = Math.max(1, Math.round(performance.now() - started));
+        const [outcome] = same(root, batchRoot);
+        return [outcome, `${counted(slots.length, "leaf", "leaves")} hashed here in ${time} ms: ${root}`];
+      },
+    },
+    {
+      claim: "L1 keeps the hash of this root, count, time and sequence.",
+      async test() {
+        if (batchRoot === null || committedAt === null || l1Sequence === null) {
+          return ["open", "L1 has not committed the batch yet."];
+        }
+        const contract = await l1();
+        if (contract === null) return ["open", "Choose below where to read L1."];
+        const header = { batchRoot, vaultCount, committedAt: BigInt(committedAt), sequence: BigInt(l1Sequence) };
+        const kept = await contract.batchHeaderHash(mode, batchNumber);
+        const [outcome] = same(batchHeaderHash(header), kept);
+        return [outcome, `${kept}, says ${sourceName()}`];
+      },
+    },
+  ];
+}
+
+function same(computed: string, claimed: string | null): readonly ["holds" | "fails", string] {
+  return [computed === claimed ? "holds" : "fails", computed];
+}

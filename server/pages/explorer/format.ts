@@ -1,0 +1,23 @@
+import { type Hex, hexToBytes } from "../../../core/protocol/verifier.ts";
+
+/** The first and last digits of a hash or an address. */
+export function brief(hex: string): string {
+  return hex.length <= 14 ? hex : `${hex.slice(0, 8)}…${hex.slice(-6)}`;
+}
+
+/** The identifier text of a minting blob where it is printable, else its hex; of an ERC-20 nothing. */
+export function blobText(blob: Hex): string {
+  if (blob === "0x") return "none";
+  const text = new TextDecoder().decode(hexToBytes(blob));
+  return /^[\x20-\x7e]+$/.test(text) ? text : blob;
+}
+
+/** Seconds since 1970 as a time in the visitor's own words. */
+export function moment(seconds: bigint): string {
+  return new Date(Number(seconds) * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}
+
+/** A count with its noun: `1 vault`, `3 vaults`. */
+export function counted(count: number | bigint, noun: string, plural = `${noun}s`): string {
+  return `${count.toLocaleString()} ${count === 1 || count === 1n ? noun : plural}`;
+}

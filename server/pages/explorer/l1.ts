@@ -1,0 +1,126 @@
+import {
+  bytesToHex,
+  type Hash,
+  type Hex,
+  keccak256,
+  type Mode,
+  type Standard,
+} from "../../../core/protocol/verifier.ts";
+import type { Roots } from "./api.ts";
+
+/** An EIP-1193 provider: a wallet, or an Ethereum node behind `fetch`. */
+export interface Provider {
+  request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
+}
+
+/** The wallet that put itself into this page, if any. */
+export function wallet(): Provider | null {
+  return (globalThis as { readonly ethereum?: Provider }).ethereum ?? null;
+}
+
+/** An Ethereum node by its address. */
+export function node(address: string): Provider {
+  return {
+    async request({ method, params = [] }) {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+      const headers = { "content-type": "application/json" };
+      const response = await fetch(address, { method: "POST", headers, body }).catch(() => {
+        throw new Error(`The Ethereum node at ${address} cannot be reached from this page.`);
+      });
+      const { result, error } = await response.json();
+      if (error) throw new Error(`The Ethereum node refused ${method}: ${error.message ?? "no reason given"}`);
+      return result;
+    },
+  };
+}
+
+/** The contract's values of `Mode` and `Standard`. */
+const MODE: Readonly<Record<Mode, bigint>> = { validium: 0n, "zk-rollup": 1n };
+const STANDARDS: readonly (Standard | null)[] = [null, "erc20", "erc721", "erc1155"];
+
+export interface Registration {
+  readonly standard: Standard;
+  readonly token: Hex;
+  readonly quantum: bigint;
+}
+
+/** The settlement contract through a provider, by `eth_call` on the newest block. */
+export class SettlementContract {
+  readonly #provider: Provider;
+  readonly #address: Hex;
+  readonly #chainId: bigint;
+  #rightChain: Promise<void> | undefined;
+
+  constructor(provider: Provider, address: Hex, chainId: bigint) {
+    this.#provider = provider;
+    this.#address = address;
+    this.#chainId = chainId;
+  }
+
+  /** The hash of a committed batch's header; 32 zero bytes when L1 has no such batch. */
+  async batchHeaderHash(mode: Mode, batchNumber: number): Promise<Hash> {
+    const [hash] = await this.#call("batchHeaderHash(uint8,uint64)", 1, MODE[mode], BigInt(batchNumber));
+    return word(hash);
+  }
+
+  /** State roots and counts, in one block as far as the node answers from one. */
+  async roots(): Promise<Roots> {
+    const [[validium, rollup], [rootValidium], [rootRollup], [commitment]] = await Promise.all([
+      this.#call("batchCounts()", 2),
+      this.#call("stateRoot(uint8)", 1, MODE.validium),
+      this.#call("stateRoot(uint8)", 1, MODE["zk-rollup"]),
+      this.#call("stateCommitment()", 1),
+    ]);
+    return {
+      countValidium: Number(validium),
+      countRollup: Number(rollup),
+      rootValidium: word(rootValidium),
+      rootRollup: word(rootRollup),
+      commitment: word(commitment),
+    };
+  }
+
+  /** Which token an asset type stands for; null when nobody has registered it. */
+  async registration(chainId: bigint, assetType: Hash): Promise<Registration | null> {
+    const [kind = 0n, token = 0n, quantum = 0n] = await this.#call(
+      "asset(uint64,uint256)",
+      3,
+      chainId,
+      BigInt(assetType),
+    );
+    const standard = STANDARDS[Number(kind)] ?? null;
+    return standard && { standard, token: `0x${token.toString(16).padStart(40, "0")}`, quantum };
+  }
+
+  /** How much of a vault L1 has paid out. */
+  async withdrawn(vaultId: bigint, standard: Standard): Promise<bigint> {
+    const [amount = 0n] = await this.#call("withdrawn(uint64,uint8)", 1, vaultId, BigInt(STANDARDS.indexOf(standard)));
+    return amount;
+  }
+
+  /** Calls a view whose arguments and results are words, by the contract ABI: selector, then 32 bytes each. */
+  async #call(signature: string, results: number, ...args: readonly bigint[]): Promise<readonly bigint[]> {
+    this.#rightChain ??= this.#checkChain();
+    await this.#rightChain;
+    const selector = bytesToHex(keccak256(new TextEncoder().encode(signature))).slice(0, 10);
+    const data = selector + args.map((value) => value.toString(16).padStart(64, "0")).join("");
+    const answer = await this.#provider.request({
+      method: "eth_call",
+      params: [{ to: this.#address, data }, "latest"],
+    });
+    if (typeof answer !== "string" || !/^0x(?:[0-9a-f]{64})+$/i.test(answer) || answer.length !== 2 + 64 * results) {
+      throw new Error(`There is no settlement contract at ${this.#address} on this chain.`);
+    }
+    return Array.from({ length: results }, (_, i) => BigInt(`0x${answer.slice(2 + 64 * i, 66 + 64 * i)}`));
+  }
+
+  async #checkChain(): Promise<void> {
+    const chainId = BigInt(String(await this.#provider.request({ method: "eth_chainId" })));
+    if (chainId === this.#chainId) return;
+    throw new Error(`This Ethereum node serves chain ${chainId}; the vaults are settled on chain ${this.#chainId}.`);
+  }
+}
+
+function word(value: bigint | undefined): Hash {
+  return `0x${(value ?? 0n).toString(16).padStart(64, "0")}`;
+}

@@ -1,0 +1,116 @@
+import { readState, type Settings, type State } from "./api.ts";
+import { el, notice } from "./dom.ts";
+import { node, type Provider, SettlementContract, wallet } from "./l1.ts";
+
+/** Where L1 is read: the visitor's wallet, a node that the visitor names, or the one that the operator names. */
+type Choice = "wallet" | "own" | "operator";
+
+const REMEMBERED = "mintmark.rpc";
+const NODE_ADDRESS = /^https:\/\/|^http:\/\/(?:127\.0\.0\.1|localhost)(?::\d+)?(?:\/|$)/;
+
+let settings: Settings = { environment: "", rpc: null };
+let choice: Choice | null = null;
+let ownAddress = "";
+let operatorState: Promise<State> | undefined;
+
+/** What the operator says the settlement is; asked once. */
+export function settlement(): Promise<State> {
+  operatorState ??= readState();
+  return operatorState;
+}
+
+/** The settlement contract as the chosen source shows it; null when the visitor has chosen none yet. */
+export async function l1(): Promise<SettlementContract | null> {
+  const provider = chosenProvider();
+  if (provider === null) return null;
+  const { contract, chainId } = await settlement();
+  return new SettlementContract(provider, contract, BigInt(chainId));
+}
+
+function chosenProvider(): Provider | null {
+  if (choice === "wallet") return wallet();
+  if (choice === "own") return node(ownAddress);
+  return choice === "operator" && settings.rpc !== null ? node(settings.rpc) : null;
+}
+
+/** Who answers for L1, in a sentence that a visitor can judge by. */
+export function sourceName(): string {
+  if (choice === "wallet") return "your wallet's Ethereum node";
+  if (choice === "own") return `the Ethereum node that you named (${ownAddress})`;
+  return "the operator's own Ethereum node";
+}
+
+/** What was found on L1, with the doubt that is due when the operator's own node says it. */
+export function accordingToL1(finding: string): string {
+  return choice === "operator" ? `${finding}, as far as the operator's own node is to be believed.` : `${finding}.`;
+}
+
+/** Lets the visitor choose; `onChange` after each choice. */
+export function showSource(place: HTMLElement, given: Settings, onChange: () => void): void {
+  settings = given;
+  ownAddress = localStorage.getItem(REMEMBERED) ?? "";
+  choice ??= ownAddress !== "" ? "own" : wallet() !== null ? "wallet" : given.rpc !== null ? "operator" : null;
+  const choose = (next: Choice) => {
+    choice = next;
+    showSource(place, given, onChange);
+    onChange();
+  };
+  place.replaceChildren(
+    el("h2", { id: "source-title" }, "Where L1 is read"),
+    el(
+      "div",
+      { class: "choices", role: "group", "aria-labelledby": "source-title" },
+      ...(wallet() === null ? [] : [pick("wallet", "My wallet", choose)]),
+      ...(given.rpc === null ? [] : [pick("operator", "The operator's node", choose)]),
+    ),
+    addressForm(choose),
+    el("p", { class: "quiet" }, explain(given)),
+  );
+  void nameContract(place);
+}
+
+function pick(value: Choice, label: string, choose: (next: Choice) => void): HTMLElement {
+  const option = el("button", { type: "button", "aria-pressed": String(choice === value) }, label);
+  option.addEventListener("click", () => choose(value));
+  return option;
+}
+
+function addressForm(choose: (next: Choice) => void): HTMLElement {
+  const input = el("input", {
+    id: "rpc",
+    type: "url",
+    placeholder: "https://your.ethereum.node",
+    value: ownAddress,
+    spellcheck: "false",
+    autocomplete: "off",
+  }) as HTMLInputElement;
+  const submit = el("button", { type: "submit", "aria-pressed": String(choice === "own") }, "Use my node");
+  const form = el("form", { class: "address" }, el("label", { for: "rpc" }, "My Ethereum node"), input, submit);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const address = input.value.trim();
+    if (!NODE_ADDRESS.test(address)) {
+      form.querySelector(".notice")?.remove();
+      form.append(notice("Give an https:// address, or http://localhost with its port.", "problem"));
+      return;
+    }
+    ownAddress = address;
+    localStorage.setItem(REMEMBERED, address);
+    choose("own");
+  });
+  return form;
+}
+
+function explain({ rpc }: Settings): string {
+  if (choice === "operator") {
+    return `L1 is read through the operator's own node (${rpc}). That shows the page at work, but a dishonest operator could run a dishonest node: to check the operator, use your wallet or a node that you trust.`;
+  }
+  if (choice === null) return "Name an Ethereum node, or open this page with a wallet, to compare with L1.";
+  return `L1 is read through ${sourceName()}: what it says does not pass the operator's hands.`;
+}
+
+async function nameContract(place: HTMLElement): Promise<void> {
+  const { contract, chainId } = await settlement();
+  const text = `Settlement contract ${contract} on chain ${chainId}, as this server names it. Compare it with the address that you know.`;
+  if (place.querySelector(".contract") === null) place.append(el("p", { class: "quiet contract" }, text));
+}

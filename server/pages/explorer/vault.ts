@@ -1,0 +1,121 @@
+import {
+  batchHeaderHash,
+  bytesToHex,
+  unpackVaultId,
+  vaultLeaf,
+  verifyVaultProof,
+} from "../../../core/protocol/verifier.ts";
+import { Problem, type Proof, readProof } from "./api.ts";
+import { type Check, checkList } from "./checks.ts";
+import { code, el, facts, fill, link, notice } from "./dom.ts";
+import { blobText, counted } from "./format.ts";
+import { accordingToL1, l1, sourceName } from "./source.ts";
+
+/** One vault: its content, and its proof checked here. */
+export async function vaultView(vaultId: string): Promise<Node[]> {
+  const heading = el("h1", {}, "Vault ", el("span", { class: "id" }, vaultId));
+  const proof = await readProof(vaultId).catch((error: unknown) => {
+    if (error instanceof Problem && error.code === "proof_not_ready") return null;
+    throw error;
+  });
+  if (proof === null) {
+    return [
+      heading,
+      notice("This vault's batch is still open. Its proof exists once the batch is sealed; look again in a moment."),
+    ];
+  }
+  const { vault, header } = proof;
+  const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
+  const onL1 = el("div", {});
+  void fill(onL1, async () => payout(proof));
+  return [
+    heading,
+    el(
+      "p",
+      { class: "lead" },
+      "Slot ",
+      String(slot),
+      " of ",
+      link(`#/batches/${mode}-${batchNumber}`, `${mode}-${batchNumber}`),
+      ".",
+    ),
+    checkList(vaultChecks(proof), {
+      holds: accordingToL1("This vault is on L1"),
+      fails: "This proof is wrong: the vault is not what L1 holds.",
+      open:
+        header === null ? "This vault is sealed, and on its way to L1." : "This vault has not been compared with L1.",
+    }),
+    el("h2", {}, "Content"),
+    facts([
+      ["Owner", code(vault.owner)],
+      ["Amount", vault.amount.toLocaleString()],
+      ["Minting blob", blobText(vault.blob)],
+      ["Asset type", code(vault.assetType)],
+      ["Chain", String(vault.chainId)],
+    ]),
+    onL1,
+    path(proof),
+    el("p", {}, "Yours? ", link("#/owner", "Sign in with your wallet"), " to download its exit kit."),
+  ];
+}
+
+function vaultChecks(proof: Proof): Check[] {
+  const { vault, header, batchRoot, leaf, siblings } = proof;
+  const { mode, batchNumber } = unpackVaultId(vault.vaultId);
+  return [
+    {
+      claim: "The vault's content hashes to its leaf.",
+      async test() {
+        const computed = bytesToHex(vaultLeaf(vault));
+        return [computed === leaf ? "holds" : "fails", computed];
+      },
+    },
+    {
+      claim: "The leaf's path leads to the batch root.",
+      async test() {
+        const steps = siblings.length === 0 ? "the only leaf is the root" : counted(siblings.length, "sibling");
+        return [verifyVaultProof(batchRoot, proof) ? "holds" : "fails", `${steps}: ${batchRoot}`];
+      },
+    },
+    {
+      claim: "L1 keeps the hash of that root, with its count, time and sequence.",
+      async test() {
+        if (header === null) return ["open", "L1 has not committed the batch yet."];
+        if (header.batchRoot !== batchRoot || header.vaultCount !== proof.vaultCount)
+          return ["fails", "The header is another batch's."];
+        const contract = await l1();
+        if (contract === null) return ["open", "Choose below where to read L1."];
+        const kept = await contract.batchHeaderHash(mode, batchNumber);
+        return [batchHeaderHash(header) === kept ? "holds" : "fails", `${kept}, says ${sourceName()}`];
+      },
+    },
+  ];
+}
+
+/** What L1 says of the vault's token, and how much of the vault it has paid out. */
+async function payout({ vault, header }: Proof): Promise<Node[]> {
+  const contract = await l1();
+  const registered = header === null ? null : await contract?.registration(vault.chainId, vault.assetType);
+  if (!contract || !registered) return [];
+  const withdrawn = await contract.withdrawn(vault.vaultId, registered.standard);
+  return [
+    el("h2", {}, "On L1"),
+    facts([
+      ["Token", code(registered.token)],
+      ["Standard", registered.standard.replace("erc", "ERC-")],
+      ["Base units", (vault.amount * registered.quantum).toLocaleString()],
+      ["Withdrawn", `${withdrawn.toLocaleString()} of ${vault.amount.toLocaleString()}`],
+    ]),
+  ];
+}
+
+function path({ leaf, siblings, batchRoot }: Proof): HTMLElement {
+  const steps = [leaf, ...siblings, batchRoot];
+  const names = ["Leaf", ...siblings.map((_, i) => `Sibling ${i + 1}`), "Root"];
+  return el(
+    "details",
+    {},
+    el("summary", {}, "The whole path"),
+    facts(steps.map((hash, i) => [names[i] ?? "", code(hash)] as const)),
+  );
+}

@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { ServerError } from "../errors.ts";
+
+/** A file of a page, in memory: pages are small, and nothing is read from a path that a caller names. */
+export interface PageFile {
+  /** Below the page's address; empty for the page itself. */
+  readonly path: string;
+  readonly type: string;
+  readonly body: Buffer;
+}
+
+export interface Page {
+  /** Such as `/explorer`. */
+  readonly address: string;
+  /** Content-Security-Policy of every file of it. */
+  readonly policy: string;
+  /** Called once, when the page is first asked for. */
+  readonly load: () => Promise<readonly PageFile[]>;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  ts: "text/javascript; charset=utf-8",
+  svg: "image/svg+xml",
+  json: "application/json; charset=utf-8",
+};
+
+/** A file of the kind that its source's name says. */
+export function pageFile(path: string, body: string | Buffer, name: string = path): PageFile {
+  const type = TYPES[name.slice(name.lastIndexOf(".") + 1)];
+  if (type === undefined) throw new TypeError(`no media type is known for ${name}`);
+  return { path, type, body: Buffer.from(body) };
+}
+
+type Served = PageFile & { readonly tag: string };
+
+/** Serves a page's files, and nothing else below its address. Browsers keep them and ask whether they still hold. */
+export function mountPage(
+  app: FastifyInstance,
+  page: Page,
+  meter: (request: FastifyRequest, reply: FastifyReply) => void,
+): void {
+  let loading: Promise<ReadonlyMap<string, Served>> | undefined;
+  const answer = async (request: FastifyRequest, reply: FastifyReply, path: string) => {
+    loading ??= page.load().then(byPath);
+    const file = (await loading).get(path);
+    if (file === undefined) throw new ServerError("route_not_found");
+    reply.headers({
+      "content-security-policy": page.policy,
+      "cache-control": "no-cache",
+      etag: file.tag,
+      "referrer-policy": "no-referrer",
+      "cross-origin-opener-policy": "same-origin",
+    });
+    if (request.headers["if-none-match"] === file.tag) return reply.code(304).send();
+    return reply.type(file.type).send(file.body);
+  };
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply) => meter(request, reply);
+  app.get(page.address, { onRequest }, (request, reply) => answer(request, reply, ""));
+  app.get(`${page.address}/*`, { onRequest }, (request, reply) => {
+    return answer(request, reply, (request.params as { "*": string })["*"]);
+  });
+}
+
+function byPath(files: readonly PageFile[]): ReadonlyMap<string, Served> {
+  return new Map(files.map((file) => [file.path, { ...file, tag: tagOf(file.body) }]));
+}
+
+function tagOf(body: Buffer): string {
+  return `"${createHash("sha256").update(body).digest("base64url")}"`;
+}

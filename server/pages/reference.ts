@@ -1,0 +1,42 @@
+import { readFile } from "node:fs/promises";
+import { type Page, pageFile } from "./files.ts";
+import { browserModules } from "./modules.ts";
+
+const FOLDER = new URL("./reference/", import.meta.url);
+const EXTENSION = import.meta.url.slice(import.meta.url.lastIndexOf("."));
+/** Swagger UI as the package brings it: two files, served from here, so that the page works without any other host. */
+const SWAGGER = new URL("./static/", import.meta.resolve("@fastify/swagger-ui/package.json"));
+
+/** Nothing from other hosts, no inline script. Swagger UI sets styles by script, and draws its arrows from data addresses. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** The interactive reference: this server's own OpenAPI document, with requests that can be tried. */
+export const referencePage: Page = {
+  address: "/docs",
+  policy: POLICY,
+  async load() {
+    const [html, style, swaggerStyle, swagger, modules] = await Promise.all([
+      readFile(new URL("index.html", FOLDER), "utf8"),
+      readFile(new URL("style.css", FOLDER)),
+      readFile(new URL("swagger-ui.css", SWAGGER)),
+      readFile(new URL("swagger-ui-bundle.js", SWAGGER)),
+      browserModules(`server/pages/reference/main${EXTENSION}`),
+    ]);
+    return [
+      pageFile("", html.replaceAll("{{extension}}", EXTENSION), "index.html"),
+      pageFile("style.css", style),
+      pageFile("swagger-ui.css", swaggerStyle),
+      pageFile("swagger-ui-bundle.js", swagger),
+      ...modules.map(({ path, source }) => pageFile(`modules/${path}`, source)),
+    ];
+  },
+};

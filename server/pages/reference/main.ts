@@ -1,0 +1,18 @@
+interface SwaggerUi {
+  SwaggerUIBundle(options: Readonly<Record<string, unknown>>): unknown;
+}
+
+/** Swagger UI over this server's own document. Credentials that a visitor enters stay in memory, and end with the page. */
+(globalThis as unknown as SwaggerUi).SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#reference",
+  deepLinking: true,
+  filter: true,
+  docExpansion: "list",
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: true,
+  persistAuthorization: false,
+  tryItOutEnabled: true,
+  // The validator is another host's.
+  validatorUrl: null,
+});

@@ -1,0 +1,84 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { MintmarkError } from "../../core/index.ts";
+import { type Endpoint, ownerEndpoint, publicEndpoint } from "../endpoint.ts";
+import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
+import { vaultParams } from "../schemas/vaults.ts";
+import type { Service } from "../service.ts";
+import { proofToWire, time } from "../wire.ts";
+import { withdrawCalldata } from "../withdraw-calldata.ts";
+
+const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
+
+/**
+ * Where the caller's browser is. A name that the caller merely claims proves nothing: another site could have its visitors sign in
+ * there and hand the signature on. So it is the configured origin, or the loopback interface, where no other site is.
+ */
+function originOf(request: FastifyRequest, { origin }: Service): URL {
+  if (origin !== undefined) return origin;
+  const host = request.headers.host ?? "";
+  if (LOOPBACK.test(host)) return new URL(`http://${host}`);
+  const detail = "The operator has not configured this server's origin, so owners can sign in over localhost only.";
+  const issue = { pointer: "/headers/host", code: "validation_failed", detail } as const;
+  throw new MintmarkError("validation_failed", detail, { issues: [issue] });
+}
+
+function neverStore(reply: FastifyReply): void {
+  reply.header("cache-control", "no-store");
+}
+
+export const ownerEndpoints: readonly Endpoint[] = [
+  publicEndpoint({
+    method: "POST",
+    path: "/owner/v1/challenge",
+    tag: "Owners",
+    summary: "A message (EIP-4361) for an owner's wallet to sign",
+    body: challengeBody,
+    example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
+    success: {
+      status: 200,
+      description: "The message; it can be used once, within five minutes.",
+      schemas: [challenge],
+    },
+    async handle({ service, body, request, reply }) {
+      neverStore(reply);
+      const { message, expiresAt } = service.owners.challenge(body.address, originOf(request, service));
+      return { message, expiresAt: time(expiresAt) };
+    },
+  }),
+  publicEndpoint({
+    method: "POST",
+    path: "/owner/v1/session",
+    tag: "Owners",
+    summary: "Exchange a signed challenge for an owner's session of 15 minutes",
+    body: sessionBody,
+    example: {
+      message: "localhost wants you to sign in with your Ethereum account: …",
+      signature: `0x${"00".repeat(65)}`,
+    },
+    success: { status: 200, description: "The session.", schemas: [session] },
+    errors: ["credentials_invalid", "credentials_expired", "signature_invalid", "l1_failed"],
+    async handle({ service, body, request, reply }) {
+      neverStore(reply);
+      const opened = await service.owners.open(body.message, body.signature, originOf(request, service));
+      return { ...opened, expiresAt: time(opened.expiresAt) };
+    },
+  }),
+  ownerEndpoint({
+    method: "GET",
+    path: "/owner/v1/vaults/{vaultId}/exit-kit",
+    tag: "Owners",
+    summary: "All that the owner of a vault needs to withdraw it without us",
+    params: vaultParams,
+    success: { status: 200, description: "The kit.", schemas: [exitKit] },
+    errors: ["vault_not_found", "proof_not_ready"],
+    async handle({ service: { engine }, owner, params: { vaultId }, reply }) {
+      neverStore(reply);
+      const proof = await engine.vaultProof(vaultId);
+      if (proof.vault.owner !== owner) throw new MintmarkError("vault_not_found", "No such vault of this owner.");
+      const calldata = withdrawCalldata(proof.vault.amount, proof);
+      if (calldata === null) throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
+      const { contract, chainId } = engine.settlement;
+      return { contract, contractChainId: String(chainId), ...proofToWire(proof), withdrawCalldata: calldata };
+    },
+  }),
+];

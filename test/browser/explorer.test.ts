@@ -1,0 +1,166 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { createPublicClient, createWalletClient, http } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../scripts/demo/until.ts";
+import { USERS } from "../../scripts/sandbox/accounts.ts";
+import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
+import { addWallet, hasChromium, launchChromium, visit } from "./chromium.ts";
+
+interface Listed {
+  readonly data: readonly { readonly vaultId: string; readonly batchId: string; readonly status: string }[];
+}
+
+const PHONE = { viewport: { width: 390, height: 844 } };
+
+describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
+  let folder: string;
+  let sandbox: Sandbox;
+  let browser: Browser;
+  let page: string;
+  let vaults: Listed["data"];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "mintmark-explorer-"));
+    [sandbox, browser] = await Promise.all([startSandbox({ folder, port: 0, chainPort: 0 }), launchChromium()]);
+    const { api, apiKey, users, assets } = sandbox.description;
+    page = `${api}/explorer`;
+    const assetId = assets.find(({ standard }) => standard === "erc721")?.assetId;
+    const mintsOf = (first: number) =>
+      Array.from({ length: 3 }, (_, i) => {
+        const mintingBlob = Buffer.from(String(first + i)).toString("hex");
+        return { mintingBlob, assetId, amount: 1, dataAvailabilityMode: "zk-rollup" };
+      });
+    const body = { users: users.map(({ userId }, i) => ({ userId, mints: mintsOf(10 * i + 1) })) };
+    const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+    await fetch(`${api}/api/v1/mint`, { method: "POST", headers, body: JSON.stringify(body) });
+    const list = async () => (await fetch(`${api}/api/v1/vaults`, { headers })).json() as Promise<Listed>;
+    const settled = ({ data }: Listed) => data.every(({ status }) => status === "settled" || status === "finalized");
+    vaults = (await until("the mints on L1", list, settled)).data;
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await sandbox?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test("a vault's proof is checked in the browser against what L1 says", async () => {
+    const { page: tab, problems, origins } = await visit(await browser.newContext());
+    await tab.goto(`${page}#/vaults/${vaults[4]?.vaultId}`);
+    await tab.getByText("This vault is on L1").waitFor();
+    expect(await tab.locator(".checks li.holds").count()).toBe(3);
+    // Whose word this is must be plain, because here it is the operator's own.
+    expect(await tab.locator(".verdict").innerText()).toContain("as far as the operator's own node is to be believed");
+    expect(await tab.locator("#main").innerText()).toContain("0 of 1");
+    expect(problems).toEqual([]);
+    expect([...origins].toSorted()).toEqual([sandbox.description.api, sandbox.description.rpcUrl].toSorted());
+  });
+
+  test("a server that lies about a vault, a batch or the state is found out", async () => {
+    const context = await browser.newContext();
+    await context.route("**/public/v1/vaults/*/proof", async (route) => {
+      const answer = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...answer, vault: { ...answer.vault, owner: `0x${"66".repeat(20)}` } } });
+    });
+    await context.route("**/public/v1/state", async (route) => {
+      const answer = await (await route.fetch()).json();
+      await route.fulfill({
+        json: { ...answer, committed: { ...answer.committed, rootRollup: `0x${"66".repeat(32)}` } },
+      });
+    });
+    await context.route("**/public/v1/batches/zk-rollup-0", async (route) => {
+      const answer = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...answer, batchRoot: `0x${"66".repeat(32)}` } });
+    });
+    const { page: tab } = await visit(context);
+    await tab.goto(`${page}#/vaults/${vaults[0]?.vaultId}`);
+    await tab.getByText("This proof is wrong").waitFor();
+    await tab.goto(`${page}#/`);
+    await tab.getByText("L1 does not hold the state that this server shows.").waitFor();
+    await tab.goto(`${page}#/batches/zk-rollup-0`);
+    await tab.getByText("This batch is not what it claims to be.").waitFor();
+  });
+
+  test("state and batches are recomputed, and found by name from the keyboard", async () => {
+    const { page: tab, problems } = await visit(await browser.newContext());
+    await tab.goto(page);
+    await tab.getByText("L1 holds exactly the state that this server shows").waitFor();
+    await tab.getByLabel("Vault or batch").fill(vaults[0]?.batchId ?? "");
+    await tab.keyboard.press("Enter");
+    await tab.getByText("This batch is what L1 holds, down to each vault").waitFor();
+    expect(await tab.locator("tbody tr").count()).toBe(9);
+    expect(await tab.title()).toBe("Batch zk-rollup-0 · Mintmark explorer");
+    await tab.getByLabel("Vault or batch").fill("99999999");
+    await tab.keyboard.press("Enter");
+    await tab.getByRole("alert").waitFor();
+    // A browser names each refused request; what the page itself does stays quiet.
+    expect(problems.filter((text) => !text.includes("404"))).toEqual([]);
+  });
+
+  test("an owner signs in with its wallet, and withdraws by the downloaded kit alone", async () => {
+    const { owner, name } = USERS[1];
+    const context = await browser.newContext();
+    const { rpcUrl, contract } = sandbox.description;
+    await addWallet(context, owner, rpcUrl);
+    const { page: tab, problems } = await visit(context);
+    await tab.goto(`${page}#/owner`);
+    await tab.getByRole("button", { name: "Sign in with Ethereum" }).click();
+    await tab.getByText("3 vaults of yours").waitFor();
+    expect(await tab.locator("tbody tr").count(), `${name}'s vaults`).toBe(3);
+    const [download] = await Promise.all([
+      tab.waitForEvent("download"),
+      tab
+        .getByRole("button", { name: /Download the exit kit/ })
+        .first()
+        .click(),
+    ]);
+    expect(problems).toEqual([]);
+    const kit = JSON.parse(await readFile(await download.path(), "utf8"));
+    expect(kit.vault.owner).toBe(owner.address.toLowerCase());
+    const client = createPublicClient({ transport: http(rpcUrl), pollingInterval: 100 });
+    const chain = {
+      id: Number(kit.contractChainId),
+      name: "local",
+      nativeCurrency: { name: "E", symbol: "E", decimals: 18 },
+    };
+    const signer = createWalletClient({
+      account: owner,
+      chain: { ...chain, rpcUrls: { default: { http: [rpcUrl] } } },
+      transport: http(rpcUrl),
+    });
+    await until(
+      "maturity",
+      () =>
+        client.call({ account: owner.address, to: contract, data: kit.withdrawCalldata }).then(
+          () => true,
+          () => false,
+        ),
+      Boolean,
+    );
+    const receipt = await client.waitForTransactionReceipt({
+      hash: await signer.sendTransaction({ to: kit.contract, data: kit.withdrawCalldata }),
+    });
+    expect(receipt.status).toBe("success");
+    await tab.goto(`${page}#/vaults/${kit.vault.vaultId}`);
+    await tab.getByText("1 of 1").waitFor();
+    // With a wallet at hand, L1 is read through it.
+    expect(await tab.locator(".checks").innerText()).toContain("your wallet's Ethereum node");
+  });
+
+  test("is legible on a phone: nothing is wider than the screen, and text is large enough", async () => {
+    const { page: tab } = await visit(await browser.newContext({ ...PHONE, colorScheme: "dark" }));
+    for (const view of ["#/", `#/vaults/${vaults[0]?.vaultId}`, "#/batches/zk-rollup-0", "#/owner"]) {
+      await tab.goto(`${page}${view}`);
+      await tab.locator("#main h1").waitFor();
+      const [inside, smallest] = (await tab.evaluate(`[
+        document.documentElement.scrollWidth <= innerWidth,
+        Math.min(...[...document.querySelectorAll("p, td, th, dd, dt, a, code, button")].map((e) => parseFloat(getComputedStyle(e).fontSize))),
+      ]`)) as [boolean, number];
+      expect(inside, `${view} fits`).toBe(true);
+      expect(smallest, view).toBeGreaterThanOrEqual(12);
+    }
+  });
+});

@@ -1,0 +1,204 @@
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { createSiweMessage } from "viem/siwe";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createWorld, refusal, type World, type WorldOptions } from "./fixture.ts";
+
+const account = privateKeyToAccount(generatePrivateKey());
+const address = account.address.toLowerCase();
+const stranger = privateKeyToAccount(generatePrivateKey());
+
+let world: World;
+const open = async (options: WorldOptions = {}) => {
+  world = await createWorld(options);
+};
+beforeEach(() => open());
+afterEach(async () => {
+  vi.useRealTimers();
+  await world[Symbol.asyncDispose]();
+});
+
+const post = (path: string, body: unknown, host = "localhost:3000") =>
+  world.send("POST", path, { key: null, body, headers: { host } });
+const challenge = async (host?: string): Promise<string> => {
+  return (await post("/owner/v1/challenge", { address: account.address }, host)).body.message;
+};
+const signIn = async () => {
+  const message = await challenge();
+  return post("/owner/v1/session", { message, signature: await account.signMessage({ message }) });
+};
+
+describe("an owner's sign-in", () => {
+  test("names the origin, the chain and the address, and opens a session once", async () => {
+    const message = await challenge();
+    expect(message).toContain(`localhost:3000 wants you to sign in with your Ethereum account:\n${account.address}\n`);
+    expect(message).toContain("URI: http://localhost:3000\nVersion: 1\nChain ID: 31337\n");
+    const proof = { message, signature: await account.signMessage({ message }) };
+    expect((await post("/owner/v1/session", proof)).body).toMatchObject({ address });
+    expect(refusal(await post("/owner/v1/session", proof))).toMatchObject({ status: 401, code: "credentials_invalid" });
+  });
+
+  test("is refused to another's signature, and that challenge is spent", async () => {
+    const message = await challenge();
+    const foreign = { message, signature: await stranger.signMessage({ message }) };
+    expect(refusal(await post("/owner/v1/session", foreign))).toMatchObject({ status: 422, code: "signature_invalid" });
+    const own = { message, signature: await account.signMessage({ message }) };
+    expect(refusal(await post("/owner/v1/session", own)).code).toBe("credentials_invalid");
+  });
+
+  test("is refused for a message that is not ours word for word: other domain, chain, address or time", async () => {
+    const given = await challenge();
+    const nonce = /Nonce: (\w+)/.exec(given)?.[1] ?? "";
+    const changes = [
+      { domain: "evil.example" },
+      { chainId: 1 },
+      { address: stranger.address },
+      { expirationTime: new Date(Date.now() + 1e9) },
+      { uri: "https://evil.example" },
+    ];
+    for (const change of changes) {
+      const base = {
+        address: account.address,
+        chainId: 31_337,
+        domain: "localhost:3000",
+        nonce,
+        uri: "http://localhost:3000",
+      };
+      const message = createSiweMessage({ ...base, version: "1", ...change });
+      const signer = "address" in change ? stranger : account;
+      const answer = await post("/owner/v1/session", { message, signature: await signer.signMessage({ message }) });
+      expect(refusal(answer).code, JSON.stringify(change)).toBe("credentials_invalid");
+    }
+  });
+
+  test("is refused at another name of the server than the challenge was asked at", async () => {
+    const message = await challenge();
+    const proof = { message, signature: await account.signMessage({ message }) };
+    expect(refusal(await post("/owner/v1/session", proof, "127.0.0.1:3000")).code).toBe("credentials_invalid");
+  });
+
+  test("takes no name on the caller's word but those of the loopback interface", async () => {
+    const answer = await post("/owner/v1/challenge", { address }, "mint.example");
+    expect(refusal(answer)).toMatchObject({ status: 400, errors: ["/headers/host validation_failed"] });
+    await world[Symbol.asyncDispose]();
+    await open({ origin: new URL("https://mint.example") });
+    expect(await challenge("anything.example")).toMatch(/^mint\.example wants you/);
+  });
+
+  test("is refused when it is signed too late", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const message = await challenge();
+    const signature = await account.signMessage({ message });
+    vi.setSystemTime(Date.now() + 6 * 60_000);
+    expect(refusal(await post("/owner/v1/session", { message, signature })).code).toBe("credentials_expired");
+  });
+
+  test("lets a wallet contract sign when L1 says that it did", async () => {
+    await world[Symbol.asyncDispose]();
+    const asked: string[] = [];
+    await open({
+      verifySignature: async (signer, _digest, signature) => {
+        asked.push(signer);
+        return signature === "0x1271";
+      },
+    });
+    expect((await post("/owner/v1/session", { message: await challenge(), signature: "0x1271" })).body.address).toBe(
+      address,
+    );
+    expect(refusal(await post("/owner/v1/session", { message: await challenge(), signature: "0x1272" })).code).toBe(
+      "signature_invalid",
+    );
+    expect(asked).toEqual([address, address]);
+  });
+});
+
+describe("an owner's session", () => {
+  const kit = (vaultId: string, token: string | null) =>
+    world.send("GET", `/owner/v1/vaults/${vaultId}/exit-kit`, {
+      key: null,
+      ...(token !== null && { headers: { authorization: `Bearer ${token}` } }),
+    });
+
+  test("is no credential of an application, and none of an application's opens the owner's things", async () => {
+    const { token } = (await signIn()).body;
+    const bearer = { authorization: `Bearer ${token}` };
+    expect(refusal(await world.send("GET", "/api/v1/assets", { key: null, headers: bearer })).code).toBe(
+      "credentials_invalid",
+    );
+    expect(refusal(await kit("1", null)).code).toBe("credentials_missing");
+    expect(refusal(await kit("1", `${token.slice(0, -4)}AAAA`)).code).toBe("credentials_invalid");
+    const withKey = await world.send("GET", "/owner/v1/vaults/1/exit-kit");
+    expect(refusal(withKey).code).toBe("credentials_missing");
+  });
+
+  test("ends after a quarter of an hour", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { token } = (await signIn()).body;
+    expect(refusal(await kit("1", token)).code).toBe("vault_not_found");
+    vi.setSystemTime(Date.now() + 16 * 60_000);
+    expect(refusal(await kit("1", token)).code).toBe("credentials_expired");
+  });
+
+  test("shows the owner's own vaults only, and a kit only from L1's commit on", async () => {
+    const { engine, applicationId, erc20, users } = world;
+    const { userId } = await engine.createUser(applicationId, { ownerAddress: address as `0x${string}` });
+    const mint = { mintingBlob: "", assetId: erc20.assetId, amount: 5, dataAvailabilityMode: "validium" };
+    const body = { users: [userId, users[0]].map((id) => ({ userId: id, mints: [mint] })) };
+    const { vaults } = (await world.send("POST", "/api/v1/mint", { body })).body;
+    const { token } = (await signIn()).body;
+    const [own, foreign] = vaults.map(({ vaultId }: { vaultId: string }) => vaultId);
+    expect(refusal(await kit(own, token)).code).toBe("proof_not_ready");
+    await engine.seal("validium");
+    expect(refusal(await kit(own, token)).code).toBe("proof_not_ready");
+    expect(refusal(await kit(foreign, token))).toMatchObject({ status: 404, code: "vault_not_found" });
+    const { batchRoot, dataHash, vaultCount } = await engine.sealedBatch("validium", 0);
+    const seen = { txHash: `0x${"aa".repeat(32)}`, blockNumber: 7n, logIndex: 0 } as const;
+    const header = { batchRoot, vaultCount, committedAt: 1_700_000_000n, sequence: 0n };
+    await engine.recordCommitted({
+      type: "batchCommitted",
+      mode: "validium",
+      batchNumber: 0,
+      dataHash,
+      ...seen,
+      ...header,
+    });
+    expect((await kit(own, token)).body.vault).toMatchObject({ owner: address, amount: "5" });
+  });
+});
+
+describe("pages", () => {
+  test("come with a strict policy, are kept by browsers, and hold nothing that is not named", async () => {
+    const page = await world.app.inject({ url: "/explorer" });
+    const policy = String(page.headers["content-security-policy"]);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain("unsafe-inline");
+    expect(page.body).not.toMatch(/<script(?![^>]* src=)|<style|\son\w+=|\sstyle=/);
+    const { etag = "" } = page.headers;
+    expect((await world.app.inject({ url: "/explorer", headers: { "if-none-match": etag } })).statusCode).toBe(304);
+    for (const path of [
+      "/explorer/../package.json",
+      "/explorer/modules/server/main.ts",
+      "/explorer/%2e%2e/package.json",
+    ]) {
+      expect((await world.app.inject({ url: path })).statusCode, path).toBe(404);
+    }
+  });
+
+  test("bring the core's code to the browser, and of the packages noble's hashes only", async () => {
+    const served = new Set<string>();
+    const waiting = ["/explorer/modules/server/pages/explorer/main.ts"];
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      if (served.has(path)) continue;
+      served.add(path);
+      const { statusCode, body, headers } = await world.app.inject({ url: path });
+      expect(statusCode, path).toBe(200);
+      expect(headers["content-type"]).toContain("text/javascript");
+      for (const [, target = ""] of body.matchAll(/^(?:import|export)\s[^"';()=]*["']([^"']+)["']/gm)) {
+        expect(target, path).toMatch(/^\.\.?\//);
+        waiting.push(new URL(target, `http://x${path}`).pathname);
+      }
+    }
+    expect(served).toContain("/explorer/modules/core/protocol/proof.ts");
+    const packages = [...served].flatMap((path) => /node_modules\/(@?[^/]+(?:\/[^/]+)?)/.exec(path)?.[1] ?? []);
+    expect(new Set(packages)).toEqual(new Set(["@noble/hashes"]));
+  });
+});
