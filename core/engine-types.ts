@@ -202,10 +202,20 @@ export interface EngineState {
   readonly commitment: Hash;
 }
 
+/** Consecutive slots of a batch, and why L1 refuses them. */
+export interface VoidSlots {
+  readonly firstSlot: number;
+  readonly count: number;
+  /** 1 to 2000 characters; the application reads it. */
+  readonly failure: string;
+}
+
 /** What happened, told after it is durable and in the order of the journal. */
 export interface EngineEvents {
   readonly mint: { readonly applicationId: Uuid; readonly mintId: Uuid; readonly mints: number };
   readonly batchSealed: Batch;
+  /** Slots became void: L1 refuses them. */
+  readonly slotsVoided: { readonly batch: Batch; readonly slots: readonly VoidSlots[] };
   readonly batchSubmitted: Batch;
   readonly batchCommitted: Batch;
   readonly batchFinalized: Batch;
@@ -298,6 +308,12 @@ export interface Engine extends AsyncDisposable {
   // Batches and proofs: public, without tenants.
   /** Closes the mode's open batch; null when it is empty. */
   seal(mode: Mode): Promise<Batch | null>;
+  /**
+   * Makes slots of a sealed batch void that L1 refuses, so that the batch can be committed without them: their mints have failed, with
+   * these reasons. Rejects with `batch_committed` once L1 has the batch. The caller answers for it that nothing sent earlier can
+   * still commit the batch as it was; the settlement layer makes sure of that.
+   */
+  voidSlots(mode: Mode, batchNumber: number, slots: readonly VoidSlots[]): Promise<Batch>;
   openBatch(mode: Mode): Batch;
   batch(mode: Mode, batchNumber: number): Promise<Batch>;
   /** Newest first; of both modes when none is named. */

@@ -1,4 +1,12 @@
-import type { AssetFilter, Engine, EngineOptions, MintOptions, MintResult, PageOptions } from "./engine-types.ts";
+import type {
+  AssetFilter,
+  Engine,
+  EngineOptions,
+  MintOptions,
+  MintResult,
+  PageOptions,
+  VoidSlots,
+} from "./engine-types.ts";
 import { MintmarkError } from "./errors.ts";
 import type { EventOptions } from "./event-types.ts";
 import { authenticate, issueKey, keyView, revokeKey } from "./ledger/api-keys.ts";
@@ -47,6 +55,7 @@ import { listTransactions, listVaults, readBalances, readTransaction } from "./l
 import { createUser, listUsers, readUser } from "./ledger/users.ts";
 import { requireAddress } from "./ledger/validate.ts";
 import { batchAt, placeOf, readVault, vaultViews } from "./ledger/vaults.ts";
+import { voidSlots } from "./ledger/void-slots.ts";
 import {
   pendingWithdrawals,
   readWithdrawal,
@@ -321,6 +330,10 @@ class LedgerEngine implements Engine {
     }));
     const record = await sealed;
     return record === null ? null : batchView(record);
+  }
+
+  async voidSlots(mode: Mode, batchNumber: number, slots: readonly VoidSlots[]): Promise<Batch> {
+    return voidSlots(this.#usable, requireMode(mode), batchNumber, slots);
   }
 
   openBatch(mode: Mode): Batch {

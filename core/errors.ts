@@ -33,6 +33,8 @@ export const ERROR_CODES = {
   user_exists: "A user of this id exists with another owner address. An owner's address never changes.",
   idempotency_in_progress: "A request with this idempotency key is still being processed.",
   proof_not_ready: "The batch of this vault is not sealed yet, or not committed on L1 as this call needs.",
+  vault_void: "L1 refuses this vault, so its slot is void and its mint has failed; its transaction says why.",
+  batch_committed: "L1 has committed this batch; its vaults never change.",
   withdrawal_pending: "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
   // The request is well-formed but cannot be carried out.
   amount_out_of_range: "The amount must be a whole number from 1 to 2^63 - 1.",

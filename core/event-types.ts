@@ -29,6 +29,8 @@ export interface WithdrawalEventData {
 export interface EventData {
   /** A request was minted: one event however many mints it holds. */
   readonly "mint.accepted": { readonly mintId: Uuid; readonly users: number; readonly mints: number };
+  /** L1 refuses these vaults, so they are void and their mints have failed: consecutive vault ids of one batch. */
+  readonly "mint.failed": { readonly firstVaultId: VaultId; readonly vaults: number; readonly failure: string };
   readonly "asset.enabled": { readonly assetId: Uuid };
   readonly "asset.disabled": { readonly assetId: Uuid };
   readonly "batch.sealed": BatchEventData;

@@ -54,6 +54,8 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   user_exists: 409,
   idempotency_in_progress: 409,
   proof_not_ready: 409,
+  vault_void: 409,
+  batch_committed: 409,
   withdrawal_pending: 409,
   body_too_large: 413,
   unsupported_media_type: 415,

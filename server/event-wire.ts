@@ -14,6 +14,9 @@ export function eventToWire({ sequence, type, createdAt, data }: ApplicationEven
 function dataToWire(data: ApplicationEvent["data"]): Wire["data"] {
   if ("mintId" in data) return { mintId: data.mintId, users: data.users, mints: data.mints };
   if ("assetId" in data) return { assetId: data.assetId };
+  if ("firstVaultId" in data) {
+    return { firstVaultId: decimal(data.firstVaultId), vaults: data.vaults, failure: data.failure };
+  }
   const onL1 = { l1TxHash: data.l1TxHash, l1BlockNumber: decimalOrNull(data.l1BlockNumber) };
   if ("batchId" in data) {
     const { batchId, dataAvailabilityMode, vaultCount, batchRoot } = data;

@@ -12,11 +12,13 @@ import { type Cursors, pageLimit, scopeOf } from "./cursor.ts";
 import { type Ledger, openBatchRecord } from "./ledger.ts";
 import { contentOf, contentsOf } from "./seal.ts";
 import { batchAt, batchIdOf, placeOf, readSlots, readVault } from "./vaults.ts";
+import { requireNotVoid, runAt, slotCountOf } from "./void-runs.ts";
 
 export function batchView(record: BatchRecord): Batch {
   const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, ...facts } = record;
   return {
     ...facts,
+    vaultCount: slotCountOf(record),
     batchId: batchIdOf(record.mode, record.batchNumber),
     timestamps: {
       open: openedAt,
@@ -79,16 +81,18 @@ function positionOf({ mode, batchNumber }: BatchRecord): number {
 }
 
 export async function sealedBatch(ledger: Ledger, mode: Mode, batchNumber: number): Promise<SealedBatch> {
-  const { batchRoot, dataHash, vaultCount } = findBatch(ledger, mode, batchNumber);
+  const batch = findBatch(ledger, mode, batchNumber);
+  const { batchRoot, dataHash } = batch;
   if (batchRoot === null || dataHash === null) throw new MintmarkError("proof_not_ready", "The batch is still open.");
   const data = await ledger.store.get(batchDataKey(mode, batchNumber));
   if (data === undefined) throw corrupt(mode, batchNumber, "data");
-  return { mode, batchNumber, vaultCount, batchRoot, dataHash, data };
+  return { mode, batchNumber, vaultCount: slotCountOf(batch), batchRoot, dataHash, data };
 }
 
 export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<VaultContent> {
   const place = placeOf(vaultId);
   const vault = await readVault(ledger, place);
+  requireNotVoid(ledger.voids, place);
   return contentOf(place, vault, ledger.assetAt(vault.assetIndex));
 }
 
@@ -99,6 +103,7 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<Vaul
   const batch = batchAt(ledger, place);
   const { batchRoot, vaultCount } = batch;
   if (batchRoot === null) throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
+  const voids = requireNotVoid(ledger.voids, place);
   const pageRoots = await ledger.store.get(pageRootsKey(mode, batchNumber));
   if (pageRoots === undefined) throw corrupt(mode, batchNumber, "page roots");
   const tree = new PagedBatchTree(vaultCount, pageRoots);
@@ -106,7 +111,7 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<Vaul
   const { firstSlot, leafCount } = tree.pageOf(slot);
   const vaults = await readSlots(ledger, mode, batchNumber, firstSlot, leafCount);
   const contents = contentsOf(mode, batchNumber, vaults, (index) => ledger.assetAt(index), firstSlot);
-  const leaves = vaultLeaves(contents);
+  const leaves = vaultLeaves(contents.map((content, i) => (runAt(voids, firstSlot + i) === null ? content : null)));
   const vault = contents[slot - firstSlot];
   if (vault === undefined) throw corrupt(mode, batchNumber, "vaults");
   // The tree checks the path against its root before it hands it out.
@@ -116,15 +121,16 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<Vaul
 }
 
 /** What L1 keeps of a committed batch; null before. */
-export function headerOf({ batchRoot, vaultCount, committedAt, l1Sequence }: BatchRecord): BatchHeader | null {
+export function headerOf(batch: BatchRecord): BatchHeader | null {
+  const { batchRoot, committedAt, l1Sequence } = batch;
   if (batchRoot === null || committedAt === null || l1Sequence === null) return null;
-  return { batchRoot, vaultCount, committedAt, sequence: l1Sequence };
+  return { batchRoot, vaultCount: slotCountOf(batch), committedAt, sequence: l1Sequence };
 }
 
 /** The state over the first batches of each mode. */
 export function stateOver(ledger: Ledger, countValidium: number, countRollup: number): EngineState {
-  const rootValidium = bytesToHex(ledger.histories.validium.root(countValidium));
-  const rootRollup = bytesToHex(ledger.histories["zk-rollup"].root(countRollup));
+  const rootValidium = bytesToHex(ledger.history("validium").root(countValidium));
+  const rootRollup = bytesToHex(ledger.history("zk-rollup").root(countRollup));
   const roots = { countValidium, countRollup, rootValidium, rootRollup };
   return { ...roots, commitment: stateCommitment(ledger.settlement, roots) };
 }

@@ -1,11 +1,13 @@
 import type { Hash, Mode, Standard } from "../model.ts";
-import { encodeBatchColumns } from "../protocol/batch-encoder.ts";
+import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { keccak256 } from "../protocol/hash.ts";
-import { bytesToHex } from "../protocol/hex.ts";
+import { bytesToHex, HASH_BYTES } from "../protocol/hex.ts";
+import type { VoidRun } from "../store/records.ts";
 import { type BatchTokens, encodeBatchTokens } from "./batch-tokens.ts";
 import { ColumnRecords, columnLeaves, encoderColumns, type SealedAsset } from "./seal-columns.ts";
 import type { VaultColumns } from "./vault-columns.ts";
+import { SLOTS_OF_ONE_VOID, voidMask } from "./void-runs.ts";
 
 /** What a batch's data is encoded for. */
 export const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
@@ -26,27 +28,40 @@ export interface DerivedAsset extends SealedAsset {
   readonly standard: Standard;
 }
 
-/** Encodes a batch, hashes it into its tree and lists its tokens, straight from its columns. Pure, so it may run on any thread. */
+/**
+ * Encodes a batch, hashes it into its tree and lists its tokens, straight from its columns, all without its void slots. Pure, so it may
+ * run on any thread.
+ */
 export function deriveBatch(
   { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
   vaults: VaultColumns,
   assetAt: (assetIndex: number) => DerivedAsset,
+  voids: readonly VoidRun[] = [],
 ): DerivedBatch {
-  const data = encodeBatchColumns(encoderColumns(vaults, assetAt), new ColumnRecords(vaults), SAVED[mode]);
-  const tree = new BatchTree(columnLeaves(mode, batchNumber, vaults, assetAt));
+  const mask = voidMask(voids, vaults.count);
+  const alone = mask !== null && vaults.count === 1;
+  const data = alone
+    ? encodeBatchData(Array<null>(SLOTS_OF_ONE_VOID).fill(null))
+    : encodeBatchColumns(encoderColumns(vaults, assetAt, mask), new ColumnRecords(vaults), SAVED[mode]);
+  const leaves = alone
+    ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
+    : columnLeaves(mode, batchNumber, vaults, assetAt);
+  for (const { firstSlot, count } of voids) leaves.fill(0, firstSlot * HASH_BYTES, (firstSlot + count) * HASH_BYTES);
+  const tree = new BatchTree(leaves);
   return {
     data,
     pageRoots: tree.pageRoots(),
-    tokens: encodeBatchTokens(tokensOf(vaults, assetAt)),
+    tokens: encodeBatchTokens(tokensOf(vaults, assetAt, mask)),
     batchRoot: bytesToHex(tree.root),
     dataHash: bytesToHex(keccak256(data)),
   };
 }
 
-/** The ERC-721 tokens of a batch in slot order. */
+/** The ERC-721 tokens of a batch in slot order, without those of void slots. */
 function tokensOf(
   { count, assetIndex, tokenHash }: VaultColumns,
   assetAt: (assetIndex: number) => DerivedAsset,
+  voids: Uint8Array | null,
 ): BatchTokens {
   const hashes = new Uint32Array(count);
   const slots = new Uint32Array(count);
@@ -58,7 +73,7 @@ function tokensOf(
       asset = assetIndex[slot] as number;
       isUnique = assetAt(asset).standard === "erc721";
     }
-    if (!isUnique) continue;
+    if (!isUnique || voids?.[slot] === 1) continue;
     hashes[found] = tokenHash[slot] as number;
     slots[found++] = slot;
   }

@@ -24,6 +24,7 @@ import { tellBatch } from "./event-log.ts";
 import type { Ledger } from "./ledger.ts";
 import { requireHash } from "./validate.ts";
 import { batchIdOf, placeOf, readVault } from "./vaults.ts";
+import { slotCountOf } from "./void-runs.ts";
 import {
   attempted,
   clearPending,
@@ -110,7 +111,7 @@ function requireOurs(ledger: Ledger, event: Committed): void {
     batch !== undefined &&
     batch.batchRoot === event.batchRoot.toLowerCase() &&
     batch.dataHash === event.dataHash.toLowerCase() &&
-    batch.vaultCount === event.vaultCount;
+    slotCountOf(batch) === event.vaultCount;
   if (!ours) {
     const name = batchIdOf(event.mode, event.batchNumber);
     throw new MintmarkError("l1_failed", `L1 has committed another ${name} than this store's: stop and compare.`);
@@ -328,7 +329,8 @@ async function withdrawnBefore(ledger: Ledger, vaultId: bigint, blockNumber: big
   return 0n;
 }
 
-function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
+/** A sealed batch as the writer has it. Throws `batch_not_found`, `proof_not_ready`. */
+export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
   const batch = ledger.batches[mode].latest(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The batch is still open.");

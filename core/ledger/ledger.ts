@@ -20,9 +20,11 @@ import {
   headRecord,
   type KeyRecord,
   keyRecord,
+  type VoidedRun,
+  voidsRecord,
 } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
-import { apiKeyKey, applicationKey, assetKey, batchKey, HEAD_KEY, journalKey } from "../store/store-keys.ts";
+import { apiKeyKey, applicationKey, assetKey, batchKey, HEAD_KEY, journalKey, voidsKey } from "../store/store-keys.ts";
 import { Table } from "../store/table.ts";
 import { Writer } from "../store/writer.ts";
 import { Bindings } from "./bindings.ts";
@@ -68,8 +70,13 @@ export class Ledger {
     validium: new Table(),
     "zk-rollup": new Table(),
   };
-  /** State trees over all sealed batches. */
-  readonly histories: Readonly<Record<Mode, StateHistory>> = {
+  /** Void slots of the sealed batches that have some. */
+  readonly voids: Readonly<Record<Mode, Table<number, readonly VoidedRun[]>>> = {
+    validium: new Table(),
+    "zk-rollup": new Table(),
+  };
+  /** State trees over all sealed batches, as the writer has them. */
+  readonly #latestHistories: Record<Mode, StateHistory> = {
     validium: new StateHistory(),
     "zk-rollup": new StateHistory(),
   };
@@ -79,6 +86,8 @@ export class Ledger {
     validium: new Map(),
     "zk-rollup": new Map(),
   };
+  /** The same trees, or those before a batch was sealed anew, while that is not on disk. */
+  readonly #histories: Record<Mode, StateHistory> = { ...this.#latestHistories };
   readonly users = new UserCache();
   readonly bindings = new Bindings();
   readonly followers = new Followers();
@@ -139,6 +148,35 @@ export class Ledger {
   batchInMemory({ mode, batchNumber }: VaultPlace): OpenBatch | undefined {
     const open = this.open(mode);
     return open.batchNumber === batchNumber ? open : this.#closed[mode].get(batchNumber);
+  }
+
+  /** The state tree as the writer has it; batches are only added to it. */
+  latestHistory(mode: Mode): StateHistory {
+    return this.#latestHistories[mode];
+  }
+
+  /** The state tree as readers see it; what it holds beyond the batches that are on disk they do not ask for. */
+  history(mode: Mode): StateHistory {
+    return this.#histories[mode];
+  }
+
+  /** Puts another tree in the place of a mode's, for readers when the group is on disk. */
+  putHistory(group: Group, mode: Mode, history: StateHistory): void {
+    this.#latestHistories[mode] = history;
+    group.onDurable(() => {
+      this.#histories[mode] = history;
+    });
+  }
+
+  /** Puts in what was read from disk. */
+  loadHistory(mode: Mode, history: StateHistory): void {
+    this.#latestHistories[mode] = history;
+    this.#histories[mode] = history;
+  }
+
+  /** Vaults of all earlier batches of the mode. */
+  firstOrdinalOf(mode: Mode, batchNumber: number): number {
+    return this.#firstOrdinals[mode][batchNumber] ?? 0;
   }
 
   setFirstOrdinal(mode: Mode, batchNumber: number, firstOrdinal: number): void {
@@ -206,6 +244,11 @@ export class Ledger {
     this.standards[record.assetIndex] = record.standard;
     this.assets.put(group, record.assetIndex, record);
     this.#dirty.assets.add(record.assetIndex);
+  }
+
+  putVoids(group: Group, mode: Mode, batchNumber: number, runs: readonly VoidedRun[]): void {
+    this.voids[mode].put(group, batchNumber, runs);
+    group.put(voidsKey(mode, batchNumber), encodeRecord(voidsRecord, { mode, batchNumber, runs }));
   }
 
   putBatch(group: Group, record: BatchRecord): void {

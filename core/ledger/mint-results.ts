@@ -11,7 +11,7 @@ import type { MintColumns } from "./mint-columns.ts";
 import { fastTokenIdOf } from "./token-id.ts";
 import { readUsers } from "./users.ts";
 import { requireUuid } from "./validate.ts";
-import { batchIdOf, batchOfRecord, readVaults, statusOf, vaultViews } from "./vaults.ts";
+import { batchIdOf, readVaults, statusOf, vaultViews } from "./vaults.ts";
 
 /** Top bit of the vault ids of rollup batches. */
 const ROLLUP_BIT = 1n << 63n;
@@ -172,6 +172,6 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
   const { entry } = await findMint(ledger, applicationId, mintId);
   const places = new Map(entry.mints.map((mint) => [vaultIdOf(mint), mint]));
   const vaults = await vaultViews(ledger, entry.applicationIndex, await readVaults(ledger, [...places.values()]));
-  const transactions = transactionsOf(entry, (mint) => statusOf(batchOfRecord(ledger, mint)));
+  const transactions = transactionsOf(entry, (mint) => statusOf(ledger, mint));
   return { mintId: entry.mintId, vaults, transactions, replayed: false };
 }

@@ -1,6 +1,6 @@
 import type { Address, Hash, Mode } from "../model.ts";
 import { type BatchColumns, NOT_PACKABLE } from "../protocol/batch-columns.ts";
-import { MAX_PACKED_DIGITS } from "../protocol/batch-data.ts";
+import { MAX_PACKED_DIGITS, VOID_RUN } from "../protocol/batch-data.ts";
 import type { BatchRecords, Output } from "../protocol/batch-encoder.ts";
 import { hashMessages } from "../protocol/hash.ts";
 import { HASH_BYTES } from "../protocol/hex.ts";
@@ -91,8 +91,16 @@ function writeWord(word: number, into: Uint8Array, at: number): void {
   into[at + 3] = word;
 }
 
-/** What `readColumns` makes of the same vaults. */
-export function encoderColumns(vaults: VaultColumns, assetAt: (assetIndex: number) => SealedAsset): BatchColumns {
+/**
+ * What `readColumns` makes of the same vaults.
+ *
+ * @param voids - 1 for every void slot; null when there is none
+ */
+export function encoderColumns(
+  vaults: VaultColumns,
+  assetAt: (assetIndex: number) => SealedAsset,
+  voids: Uint8Array | null = null,
+): BatchColumns {
   const { count } = vaults;
   const columns = {
     asset: new Uint16Array(count),
@@ -108,6 +116,11 @@ export function encoderColumns(vaults: VaultColumns, assetAt: (assetIndex: numbe
   let start = 0;
   for (let slot = 0; slot < count; slot++) {
     const end = vaults.blobEnd[slot] as number;
+    if (voids?.[slot] === 1) {
+      columns.asset[slot] = VOID_RUN;
+      start = end;
+      continue;
+    }
     const digits = packableIn(vaults.blobs, start, end);
     columns.asset[slot] = indexIn(assets, vaults.assetIndex[slot] as number);
     columns.owner[slot] = owners.indexOf(vaults.userIndex[slot] as number);

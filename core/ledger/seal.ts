@@ -1,3 +1,4 @@
+import { MintmarkError } from "../errors.ts";
 import type { Mode } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { encodeBatchData } from "../protocol/batch-encoder.ts";
@@ -15,6 +16,7 @@ import { type DerivedBatch, deriveBatch, SAVED } from "./derive-batch.ts";
 import { tellSealed } from "./event-log.ts";
 import { type Ledger, openBatchRecord } from "./ledger.ts";
 import { OpenBatch } from "./open-batch.ts";
+import { SLOTS_OF_ONE_VOID, slotCountOf } from "./void-runs.ts";
 
 /** What a slot's leaf commits to. */
 export function contentOf(
@@ -45,10 +47,12 @@ export function contentsOf(
   );
 }
 
-/** Encoded data, tree and hashes of a closed batch of this mode. */
-export function sealContents(mode: Mode, contents: readonly VaultContent[]) {
-  const data = encodeBatchData(contents, SAVED[mode]);
-  const tree = new BatchTree(vaultLeaves(contents));
+/** Encoded data, tree and hashes of a closed batch of this mode; null for a void slot. */
+export function sealContents(mode: Mode, contents: readonly (VaultContent | null)[]) {
+  const alone = contents.length === 1 && contents[0] === null;
+  const slots = alone ? Array<null>(SLOTS_OF_ONE_VOID).fill(null) : contents;
+  const data = encodeBatchData(slots, SAVED[mode]);
+  const tree = new BatchTree(vaultLeaves(slots));
   return { data, tree, batchRoot: bytesToHex(tree.root), dataHash: bytesToHex(keccak256(data)) };
 }
 
@@ -107,8 +111,8 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
 function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: DerivedBatch): BatchRecord {
   const { mode, batchNumber, vaultCount, mintCount } = closed;
   const { batchRoot, dataHash } = derived;
-  const history = ledger.histories[mode];
-  history.append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
+  const history = ledger.latestHistory(mode);
+  history.append(stateLeafOf({ batchNumber, vaultCount, dataHash, batchRoot }));
   const stateRoot = bytesToHex(history.root());
   const roots = { batchRoot, dataHash, stateRoot };
   const { time } = ledger.record(group, { kind: "batchSealed", mode, batchNumber, vaultCount, mintCount, ...roots });
@@ -124,4 +128,13 @@ function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: Der
     ledger.emit("batchSealed", batchView(record));
   });
   return record;
+}
+
+/** The leaf of a sealed batch in its mode's state tree. */
+export function stateLeafOf(
+  batch: Pick<BatchRecord, "batchNumber" | "vaultCount" | "dataHash" | "batchRoot">,
+): Uint8Array {
+  const { batchNumber, dataHash, batchRoot } = batch;
+  if (dataHash === null || batchRoot === null) throw new MintmarkError("store_corrupt", "A sealed batch has no root.");
+  return hexToBytes(stateLeaf({ batchNumber, vaultCount: slotCountOf(batch), dataHash, batchRoot }));
 }

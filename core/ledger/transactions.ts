@@ -5,7 +5,7 @@ import type { VaultPlace } from "../protocol/vault.ts";
 import { type Journaled, readEntry } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type MintEntry, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
-import { type BatchRecord, type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
+import { type BatchRecord, type VoidedRun, type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
 import { endOf, type Range } from "../store/store.ts";
 import {
   transactionKey,
@@ -18,7 +18,7 @@ import { type Cursors, pageLimit, scopeOf } from "./cursor.ts";
 import type { Ledger } from "./ledger.ts";
 import { findMint, sequenceIn } from "./mint-results.ts";
 import { findUser, readUsers } from "./users.ts";
-import { batchIdOf, batchOfRecord, placeOf, readVault, readVaults, statusOf, vaultViews } from "./vaults.ts";
+import { batchIdOf, batchOfRecord, placeOf, readVault, readVaults, statusOf, vaultViews, voidAt } from "./vaults.ts";
 
 /** Most transactions that one page looks at. */
 const SCAN_BOUND = 50_000;
@@ -151,7 +151,8 @@ export async function readBalances(ledger: Ledger, applicationId: Uuid, userId: 
   const places: PlacedMint[] = [];
   const flush = async (): Promise<void> => {
     const vaults = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places.splice(0)));
-    for (const vault of vaults) addToBalance(balances, vault);
+    // A void vault holds nothing.
+    for (const vault of vaults) if (vault.status !== "failed") addToBalance(balances, vault);
   };
   for await (const found of scanTransactions(ledger, applicationIndex, userIndex, "asc", null)) {
     if (found.source.type === "mint" && makesVault(found)) places.push(found.source.mint);
@@ -289,7 +290,7 @@ function isVault(source: Found["source"], vaultId: bigint): boolean {
 
 function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
   const { source } = found;
-  return source.type === "mint" ? statusOf(batchOfRecord(ledger, source.mint)) : source.record.status;
+  return source.type === "mint" ? statusOf(ledger, source.mint) : source.record.status;
 }
 
 async function views(ledger: Ledger, applicationIndex: number, found: readonly Found[]): Promise<Transaction[]> {
@@ -313,6 +314,7 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
   if (source.type === "mint") {
     const { mint, mintId } = source;
     const batch = batchOfRecord(ledger, mint);
+    const voided = voidAt(ledger, mint);
     return {
       ...common,
       type: "mint",
@@ -321,10 +323,10 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
       vaultId: vaultIdOf(mint),
       mintingBlob: mint.blob,
       amount: mint.amount,
-      l1TxHash: batch.l1TxHash,
-      l1BlockNumber: batch.l1BlockNumber,
-      failure: null,
-      timestamps: mintTimes(source.time, batch),
+      l1TxHash: voided === null ? batch.l1TxHash : null,
+      l1BlockNumber: voided === null ? batch.l1BlockNumber : null,
+      failure: voided?.failure ?? null,
+      timestamps: mintTimes(source.time, batch, voided),
     };
   }
   const { record, blob } = source;
@@ -349,7 +351,8 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
   };
 }
 
-function mintTimes(accepted: number, batch: BatchRecord): Transaction["timestamps"] {
+function mintTimes(accepted: number, batch: BatchRecord, voided: VoidedRun | null): Transaction["timestamps"] {
+  if (voided !== null) return present({ accepted, batched: batch.sealedAt, failed: voided.voidedAt });
   const { sealedAt: batched, submittedAt: submitted, settledAt: settled, finalizedAt: finalized } = batch;
   return present({ accepted, batched, submitted, settled, finalized });
 }

@@ -2,12 +2,13 @@ import { MintmarkError } from "../errors.ts";
 import type { Mode, Status, Uuid, Vault, VaultId } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
-import { type ActivityRecord, activityRecord, type BatchRecord } from "../store/records.ts";
+import { type ActivityRecord, activityRecord, type BatchRecord, type VoidedRun } from "../store/records.ts";
 import { activityKey, chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../store/vault-chunk.ts";
 import type { Ledger } from "./ledger.ts";
 import { fastTokenIdOf } from "./token-id.ts";
 import { readUsers } from "./users.ts";
+import { runAt } from "./void-runs.ts";
 
 /** A vault with its place, as the store has it. */
 export interface LocatedVault {
@@ -20,8 +21,15 @@ export function batchIdOf(mode: Mode, batchNumber: number): string {
   return `${mode}-${batchNumber}`;
 }
 
-/** What a batch's progress means for the mints in it. */
-export function statusOf(batch: BatchRecord): Status {
+/** Why and since when the slot of a place is void; null when it is not. */
+export function voidAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): VoidedRun | null {
+  return runAt(ledger.voids[mode].get(batchNumber) ?? [], slot);
+}
+
+/** What the progress of a place's batch means for the mints in it. */
+export function statusOf(ledger: Ledger, place: VaultPlace): Status {
+  if (voidAt(ledger, place) !== null) return "failed";
+  const batch = batchOfRecord(ledger, place);
   if (batch.status === "open") return "accepted";
   return batch.status === "sealed" ? "batched" : batch.status;
 }
@@ -132,7 +140,15 @@ function vaultView(
 ): Vault {
   const asset = ledger.assetAt(vault.assetIndex);
   const batch = batchOfRecord(ledger, place);
-  const moved = Math.max(batch.sealedAt ?? 0, batch.submittedAt ?? 0, batch.settledAt ?? 0, batch.finalizedAt ?? 0);
+  const status = statusOf(ledger, place);
+  const voidedAt = voidAt(ledger, place)?.voidedAt ?? 0;
+  const moved = Math.max(
+    voidedAt,
+    batch.sealedAt ?? 0,
+    batch.submittedAt ?? 0,
+    batch.settledAt ?? 0,
+    batch.finalizedAt ?? 0,
+  );
   return {
     vaultId: packVaultId(place),
     userId,
@@ -143,10 +159,10 @@ function vaultView(
     tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, vault.blob),
     dataAvailabilityMode: place.mode,
     amount: vault.amount,
-    availableBalance: maxZero(vault.amount - activity.withdrawn - activity.reserved),
+    availableBalance: status === "failed" ? 0n : maxZero(vault.amount - activity.withdrawn - activity.reserved),
     withdrawnBalance: activity.withdrawn,
     batchId: batchIdOf(place.mode, place.batchNumber),
-    status: statusOf(batch),
+    status,
     createdAt: vault.createdAt,
     updatedAt: Math.max(vault.updatedAt, moved, activity.updatedAt),
   };

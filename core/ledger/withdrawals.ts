@@ -32,6 +32,7 @@ import type { Ledger } from "./ledger.ts";
 import { readUsers } from "./users.ts";
 import { requireAddress, requireHash, requireText, requireUuid } from "./validate.ts";
 import { batchAt, decodeActivity, placeOf, readVault } from "./vaults.ts";
+import { requireNotVoid } from "./void-runs.ts";
 
 /** Seconds that an authorization must still be good for when it is taken: less would not reach L1 in time. */
 const MIN_VALIDITY = 60n;
@@ -62,6 +63,8 @@ export async function requestWithdrawal(
     apply(group, [onDisk]) {
       const activity = decodeActivity(group.resolve(key, onDisk));
       requireBalance(vault, activity, withdrawnBefore, asked.quantity);
+      // It may have become so since the request was looked at.
+      requireNotVoid(ledger.voids, placeOf(asked.vaultId), "latest");
       return acceptWithdrawal(ledger, group, vault, activity, { ...asked, withdrawnBefore, digest });
     },
   });
@@ -85,6 +88,7 @@ async function requireRequest(ledger: Ledger, principal: Principal, request: Wit
   const vault = await readVault(ledger, place);
   if (vault.applicationIndex !== applicationIndex) throw new MintmarkError("vault_not_found");
   if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
+  requireNotVoid(ledger.voids, place);
   const recipient = request.recipient === undefined ? vault.owner : requireAddress("recipient", request.recipient);
   return { vaultId, quantity, deadline, signature, recipient, vault };
 }
@@ -266,13 +270,25 @@ export async function recordWithdrawalFailed(
       withdrawalId: known.withdrawalId,
       failure: reason,
     });
-    const failed: WithdrawalRecord = { ...known, status: "failed", failure: reason, failedAt: time, updatedAt: time };
-    clearPending(group, known);
-    putWithdrawal(ledger, group, failed, "withdrawal.failed");
-    putActivity(group, known.vaultId, release(activity, known, time));
-    return failed;
+    return putFailed(ledger, group, known, activity, reason, time);
   });
   return withdrawalView(ledger, record);
+}
+
+/** Ends a pending withdrawal and releases what it reserved. */
+export function putFailed(
+  ledger: Ledger,
+  group: Group,
+  known: WithdrawalRecord,
+  activity: ActivityRecord,
+  failure: string,
+  time: number,
+): WithdrawalRecord {
+  const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
+  clearPending(group, known);
+  putWithdrawal(ledger, group, failed, "withdrawal.failed");
+  putActivity(group, known.vaultId, release(activity, known, time));
+  return failed;
 }
 
 export function isPending({ status }: WithdrawalRecord): boolean {

@@ -122,6 +122,12 @@ export class StateHistory {
     return this.#node(0, batchNumber);
   }
 
+  /** A history of its own with the first `count` leaves. */
+  first(count: number): StateHistory {
+    requireInteger("count", count, 0, this.#count);
+    return new StateHistory(this.#completed[0]?.subarray(0, count * HASH_BYTES));
+  }
+
   /** The root when the tree held `count` leaves. */
   root(count: number = this.#count): Uint8Array {
     requireInteger("count", count, 0, this.#count);

@@ -15,6 +15,7 @@ import {
   uuid,
   varint,
 } from "./layout.ts";
+import { voidRun } from "./records.ts";
 
 /**
  * The kinds of journal entry but `mint`, which has its own module, by their number. The fields lie in this order, as core/store/layout.ts
@@ -134,6 +135,18 @@ const KINDS = {
   withdrawalSubmitted: [20, { withdrawalId: uuid, txHash: hash }],
   withdrawalAttempted: [21, { withdrawalId: uuid, failure: text }],
   withdrawalFailed: [22, { withdrawalId: uuid, failure: text }],
+  /** Slots of a sealed batch that L1 refuses are void from here on; the roots are those that the batch then has. */
+  slotsVoided: [
+    23,
+    {
+      mode: oneOf(MODES),
+      batchNumber: varint,
+      voids: listOf(voidRun),
+      batchRoot: hash,
+      dataHash: hash,
+      stateRoot: hash,
+    },
+  ],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

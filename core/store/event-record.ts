@@ -43,6 +43,7 @@ const TYPES = {
   "mint.accepted": [0, { mintId: uuid, users: varint, mints: varint }],
   "asset.enabled": [1, { assetId: uuid }],
   "asset.disabled": [2, { assetId: uuid }],
+  "mint.failed": [3, { firstVaultId: u64, vaults: varint, failure: text }],
   "batch.sealed": [10, BATCH],
   "batch.submitted": [11, BATCH],
   "batch.settled": [12, BATCH],

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { MintColumns } from "../ledger/mint-columns.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
-import { ENTRY_KINDS, type Entry, MINT_KIND } from "./entries.ts";
+import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
 import { decodeMint, encodeMint, type MintEntry, type MintHeader, type PlacedColumns } from "./mint-entry.ts";
 import { endOf, type Store } from "./store.ts";
@@ -15,6 +15,9 @@ export interface Journaled<E = Entry | MintEntry> {
   readonly time: number;
   readonly entry: E;
 }
+
+/** Where a record has its kind: behind version and time. */
+const KIND_AT = 7;
 
 const scratch = new ByteWriter(1 << 16);
 
@@ -75,6 +78,30 @@ export async function* readJournal(store: Pick<Store, "entries">): AsyncGenerato
     yield decodeEntry(sequence, record);
     sequence++;
   }
+}
+
+/** The intact entries of one kind, in order: the others are not decoded. */
+export async function* readJournalKind<K extends EntryKind>(
+  store: Pick<Store, "entries">,
+  kind: K,
+): AsyncGenerator<Extract<Entry, EntryOf<K>>> {
+  const prefix = Buffer.from([PREFIX.journal]);
+  const { number } = ENTRY_KINDS.named(kind);
+  for await (const [key, record] of store.entries({ gte: prefix, lt: endOf(prefix) })) {
+    if (record[KIND_AT] !== number || key.length !== 9) continue;
+    let entry: Entry | MintEntry;
+    try {
+      ({ entry } = decodeEntry(Number(key.readBigUInt64BE(1)), record));
+    } catch (error) {
+      if (!(error instanceof MintmarkError) || error.code !== "store_corrupt") throw error;
+      continue;
+    }
+    if (isOfKind(entry, kind)) yield entry;
+  }
+}
+
+function isOfKind<K extends EntryKind>(entry: Entry | MintEntry, kind: K): entry is Extract<Entry, EntryOf<K>> {
+  return entry.kind === kind;
 }
 
 /** The mint at this sequence number. Throws `store_corrupt` when there is none: an index record led here. */

@@ -2,28 +2,33 @@ import { randomBytes } from "node:crypto";
 import type { EngineEvents, EngineOptions, Limits } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type BatchTokens, decodeBatchTokens } from "../ledger/batch-tokens.ts";
+import { chunkRecords, readBatchVaults, requireCount, tokenHashOf } from "../ledger/batch-vaults.ts";
 import { deriveBatch } from "../ledger/derive-batch.ts";
 import { enablementId, Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
-import { sealLater } from "../ledger/seal.ts";
-import { shortDecimalIn } from "../ledger/short-decimal.ts";
+import { sealLater, stateLeafOf } from "../ledger/seal.ts";
 import { SHARDS, TokenIndex } from "../ledger/token-index.ts";
-import { hexOf, type NewVault, VaultColumns } from "../ledger/vault-columns.ts";
 import { batchIdOf } from "../ledger/vaults.ts";
 import { MODES, type Mode } from "../model.ts";
 import type { Settlement } from "../ports.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
-import { stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
+import { StateHistory } from "../protocol/state-tree.ts";
 import type { EntryOf } from "./entries.ts";
 import { encodeEntry, readEntry } from "./journal.ts";
 import { decodeRecord, encodeRecord, type Field, hash } from "./layout.ts";
-import { applicationRecord, assetRecord, type BatchRecord, batchRecord, headRecord, keyRecord } from "./records.ts";
+import {
+  applicationRecord,
+  assetRecord,
+  type BatchRecord,
+  batchRecord,
+  headRecord,
+  keyRecord,
+  voidsRecord,
+} from "./records.ts";
 import { endOf, Store } from "./store.ts";
 import {
   batchDataKey,
   batchTokensKey,
-  chunksOf,
   HEAD_KEY,
   journalKey,
   PREFIX,
@@ -31,7 +36,6 @@ import {
   SECRET_KEY,
   SEED_KEY,
 } from "./store-keys.ts";
-import { decodeIntoColumns } from "./vault-chunk.ts";
 
 /** Version of everything this store holds. */
 const FORMAT_VERSION = 2;
@@ -129,6 +133,9 @@ async function load(ledger: Ledger): Promise<void> {
   for await (const record of all(ledger.store, PREFIX.batch, batchRecord)) {
     ledger.batches[record.mode].load(record.batchNumber, record);
   }
+  for await (const { mode, batchNumber, runs } of all(ledger.store, PREFIX.voids, voidsRecord)) {
+    ledger.voids[mode].load(batchNumber, runs);
+  }
   await loadTokens(ledger);
   for (const mode of MODES) await loadBatches(ledger, mode);
 }
@@ -181,7 +188,8 @@ async function* all<T>(store: Store, prefix: number, field: Field<T>): AsyncGene
 }
 
 async function loadBatches(ledger: Ledger, mode: Mode): Promise<void> {
-  const { history, batches } = { history: ledger.histories[mode], batches: ledger.batches[mode] };
+  const batches = ledger.batches[mode];
+  const history = new StateHistory();
   let newest: BatchRecord | null = null;
   const unsealed: BatchRecord[] = [];
   for (let number = 0; number < batches.latestCount; number++) {
@@ -190,19 +198,18 @@ async function loadBatches(ledger: Ledger, mode: Mode): Promise<void> {
       throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
     if (batch.status === "open") unsealed.push(batch);
     else {
-      const { batchNumber, vaultCount, dataHash, batchRoot } = batch;
-      if (dataHash === null || batchRoot === null) throw new MintmarkError("store_corrupt");
-      history.append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
+      history.append(stateLeafOf(batch));
       newest = batch;
     }
   }
+  ledger.loadHistory(mode, history);
   if (newest !== null) await recheckBatch(ledger, newest);
   await loadUnsealed(ledger, mode, unsealed);
 }
 
 /** The newest batch without a seal takes mints; those before it were closed, and are sealed now. */
 async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly BatchRecord[]): Promise<void> {
-  const sealed = ledger.histories[mode].count;
+  const sealed = ledger.latestHistory(mode).count;
   let firstOrdinal = vaultsBefore(ledger, mode, sealed);
   if (unsealed.length === 0) {
     ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, firstOrdinal, ledger.limits));
@@ -221,7 +228,7 @@ async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdin
   const open = new OpenBatch(record.mode, record.batchNumber, record.openedAt, firstOrdinal, ledger.limits);
   for await (const chunk of chunkRecords(ledger, record)) {
     const first = open.vaultCount;
-    open.load(chunk, ledger.standards, (vault) => tokenHash(ledger, vault));
+    open.load(chunk, ledger.standards, (vault) => tokenHashOf(ledger, vault));
     for (let slot = first; slot < open.vaultCount; slot++) {
       if (ledger.standards[open.vaults.assetIndex[slot] as number] !== "erc721") continue;
       ledger.tokens.insert(open.vaults.tokenHash[slot] as number, ledger.refOf(open, slot));
@@ -232,39 +239,18 @@ async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdin
   return open;
 }
 
-async function* chunkRecords(ledger: Ledger, { mode, batchNumber }: BatchRecord): AsyncGenerator<Buffer> {
-  const prefix = chunksOf(mode, batchNumber);
-  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) })) yield record;
-}
-
-function requireCount({ mode, batchNumber, vaultCount }: BatchRecord, found: number): void {
-  if (found === vaultCount) return;
-  throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} has ${found} vaults, not ${vaultCount}.`);
-}
-
 function vaultsBefore(ledger: Ledger, mode: Mode, batchNumber: number): number {
   let vaults = 0;
   for (let number = 0; number < batchNumber; number++) vaults += ledger.batches[mode].get(number)?.vaultCount ?? 0;
   return vaults;
 }
 
-function tokenHash(ledger: Ledger, { assetIndex, blobs, start, end }: NewVault): number {
-  const { standard, blobScheme } = ledger.assetAt(assetIndex);
-  if (standard !== "erc721") return 0;
-  const short = blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
-  if (short >= 0) return ledger.hasher.ofShortId(assetIndex, short);
-  return ledger.hasher.ofId(assetIndex, tokenIdOf(standard, blobScheme, hexOf(blobs, start, end)) ?? 0n);
-}
-
 /** Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt` and names what differs. */
 export async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
-  const vaults = new VaultColumns();
-  for await (const chunk of chunkRecords(ledger, batch)) {
-    decodeIntoColumns(chunk, vaults, (vault) => tokenHash(ledger, vault));
-  }
-  requireCount(batch, vaults.count);
-  const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index));
+  const vaults = await readBatchVaults(ledger, batch);
+  const voids = ledger.voids[mode].latest(batchNumber);
+  const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), voids);
   const [data, pageRoots, tokens] = await ledger.store.getMany([
     batchDataKey(mode, batchNumber),
     pageRootsKey(mode, batchNumber),

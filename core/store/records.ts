@@ -101,6 +101,17 @@ export type BatchRecord = ValueOf<typeof batchRecord>;
 /** The applications that have vaults in a sealed batch, in ascending order. */
 export const batchApplicationsRecord = listOf(varint);
 
+/** Consecutive void slots of a sealed batch, and why L1 refuses them. */
+export const voidRun = layout({ firstSlot: varint, count: varint, failure: text });
+export type VoidRun = ValueOf<typeof voidRun>;
+
+const voidedRun = layout({ firstSlot: varint, count: varint, failure: text, voidedAt: time });
+/** A run that is void, since when. */
+export type VoidedRun = ValueOf<typeof voidedRun>;
+
+/** All void slots of a sealed batch, ascending. */
+export const voidsRecord = layout({ mode: oneOf(MODES), batchNumber: varint, runs: listOf(voidedRun) });
+
 export const headRecord = layout({
   /** Entries in the journal. */
   journalLength: varint,

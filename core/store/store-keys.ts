@@ -35,6 +35,8 @@ export const PREFIX = {
   batchTokens: 0x24,
   /** mode(1) ‖ batchNumber(4) → the applications that have vaults in a sealed batch. */
   batchApplications: 0x25,
+  /** mode(1) ‖ batchNumber(4) → the void slots of a sealed batch that has some. */
+  voids: 0x26,
   /** assetIndex(4) ‖ token id (8 or 32) → the blob that an ERC-1155 id is bound to. */
   binding: 0x30,
   /** applicationIndex(4) ‖ first sequence(8) → journal sequence: the application's transactions. */
@@ -110,6 +112,7 @@ export const batchTokensKey = (mode: Mode, batchNumber: number): Buffer =>
   ofBatch(PREFIX.batchTokens, mode, batchNumber);
 export const batchApplicationsKey = (mode: Mode, batchNumber: number): Buffer =>
   ofBatch(PREFIX.batchApplications, mode, batchNumber);
+export const voidsKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.voids, mode, batchNumber);
 export const chunksOf = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.chunk, mode, batchNumber);
 
 export function chunkKey(mode: Mode, batchNumber: number, chunk: number): Buffer {

@@ -1,4 +1,6 @@
 import type { Mode } from "../model.ts";
+import { packVaultId } from "../protocol/vault.ts";
+import type { EntryOf } from "../store/entries.ts";
 import { type BatchEventType, encodeEvent, type StoredEvent } from "../store/event-record.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { type BatchRecord, batchApplicationsRecord } from "../store/records.ts";
@@ -35,6 +37,28 @@ export class ReferenceEvents {
       encodeRecord(batchApplicationsRecord, distinct),
       name,
     );
+  }
+
+  /** Vaults became void: one event for each stretch of them that is one application's. */
+  failMints(
+    { mode, batchNumber, voids }: EntryOf<"slotsVoided">,
+    vaults: readonly StoredVault[],
+    time: number,
+  ): Expected[] {
+    return voids.flatMap(({ firstSlot, count, failure }) => {
+      const run = vaults.slice(firstSlot, firstSlot + count);
+      const starts = [...run.keys()].filter((i) => run[i]?.applicationIndex !== run[i - 1]?.applicationIndex);
+      return starts.map((start, i) => {
+        const firstVaultId = packVaultId({ mode, batchNumber, slot: firstSlot + start });
+        const event = {
+          type: "mint.failed",
+          firstVaultId,
+          vaults: (starts[i + 1] ?? run.length) - start,
+          failure,
+        } as const;
+        return this.tell(run[start]?.applicationIndex ?? 0, time, event);
+      });
+    });
   }
 
   /** What has become of a batch, to each of them. */

@@ -19,6 +19,7 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.asset,
   keys.PREFIX.enablement,
   keys.PREFIX.batch,
+  keys.PREFIX.voids,
   keys.PREFIX.activity,
   keys.PREFIX.withdrawal,
   keys.PREFIX.pendingWithdrawal,

@@ -40,6 +40,14 @@ export class ReferenceTokens {
     this.#index.insert(hash, this.#refOf(place));
   }
 
+  /** A vault became void, and its token free. */
+  remove(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
+    const hash = this.hash(assetIndex, tokenId);
+    const id = packVaultId(place);
+    const ref = this.#index.candidates(hash)?.find((known) => packVaultId(this.#placeOf(known)) === id);
+    if (ref !== undefined) this.#index.remove(hash, ref);
+  }
+
   /** Those found since the last time. */
   suspects(): Suspect[] {
     return this.#suspects.splice(0);

@@ -1,3 +1,5 @@
+import { runAt } from "../ledger/void-runs.ts";
+import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { WithdrawalEventType } from "../store/event-record.ts";
 import { encodeRecord } from "../store/layout.ts";
@@ -6,6 +8,7 @@ import {
   activityRecord,
   bigRecord,
   l1EventRecord,
+  type VoidRun,
   type WithdrawalRecord,
   withdrawalIdRecord,
   withdrawalRecord,
@@ -87,6 +90,23 @@ export class ReferenceWithdrawals {
       default:
         return [];
     }
+  }
+
+  /** The vaults of these slots became void: what is pending of them has failed, in the order of the vaults. */
+  failVoided(
+    { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
+    voids: readonly VoidRun[],
+    time: number,
+  ): Expected[] {
+    const told: Expected[] = [];
+    for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const place = unpackVaultId(vaultId);
+      const run = place.mode === mode && place.batchNumber === batchNumber ? runAt(voids, place.slot) : null;
+      if (run === null) continue;
+      const failure = `The vault of ${mode}-${batchNumber} is void: ${run.failure}`;
+      for (const withdrawalId of pending) told.push(...this.#fail(withdrawalId, failure, time));
+    }
+    return told;
   }
 
   /** In the order of the L1 events that settled them. */

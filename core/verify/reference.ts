@@ -1,13 +1,10 @@
 import { encodeBatchTokens } from "../ledger/batch-tokens.ts";
 import { idempotencyRecord } from "../ledger/idempotency.ts";
 import { enablementId } from "../ledger/ledger.ts";
-import { contentsOf, sealContents } from "../ledger/seal.ts";
 import { MODES, type Mode } from "../model.ts";
 import { assetType } from "../protocol/asset.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
-import { stateLeaf } from "../protocol/commitment.ts";
-import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
-import { StateTree } from "../protocol/state-tree.ts";
+import { hexToBytes } from "../protocol/hex.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { BatchEventType } from "../store/event-record.ts";
@@ -29,6 +26,7 @@ import {
 } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
+import { batchName, NO_ASSET, ReferenceBatches, type Roots } from "./reference-batches.ts";
 import { ReferenceEvents } from "./reference-events.ts";
 import { batchExpected, COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
 import { ReferenceTokens, type Suspect, tokenName } from "./reference-tokens.ts";
@@ -56,18 +54,26 @@ export class Reference {
   readonly #assets: AssetRecord[] = [];
   readonly #enabled = new Set<string>();
   readonly #owners: { readonly applicationIndex: number; readonly owner: StoredVault["owner"] }[] = [];
-  readonly #batches: Record<Mode, BatchRecord[]> = { validium: [], "zk-rollup": [] };
+  readonly #batches: ReferenceBatches;
   readonly #growing: Record<Mode, Map<number, Growing>> = { validium: new Map(), "zk-rollup": new Map() };
-  readonly #trees: Record<Mode, StateTree> = { validium: new StateTree(), "zk-rollup": new StateTree() };
   readonly #events = new ReferenceEvents();
   readonly #withdrawals = new ReferenceWithdrawals(this.#events);
   readonly #uniqueness: ReferenceTokens;
   readonly #counts = new Map<number, number>();
   #head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, l1Observed: null, l1Finalized: null };
 
-  /** @param seed - the store's own, for hashes of tokens */
-  constructor(report: (problem: string) => void, seed: Uint8Array) {
+  /**
+   * @param seed - the store's own, for hashes of tokens
+   * @param voidings - as {@link ReferenceBatches} asks for
+   */
+  constructor(report: (problem: string) => void, seed: Uint8Array, voidings: ReadonlyMap<string, number>) {
     this.#report = report;
+    this.#batches = new ReferenceBatches(
+      voidings,
+      this.#events,
+      (index) => this.#assets[index],
+      (vaults) => this.#tokensOf(vaults),
+    );
     this.#uniqueness = new ReferenceTokens(seed);
   }
 
@@ -130,7 +136,7 @@ export class Reference {
         expectedRecord(keys.assetKey(i), encodeRecord(assetRecord, record), `asset ${i}`),
       ),
       ...[...this.#enabled].map((id) => this.#enablement(id)),
-      ...MODES.flatMap((mode) => this.#batches[mode].map((record) => batchExpected(record))),
+      ...this.#batches.finish(),
       ...growing,
       ...this.#withdrawals.finish(),
     ];
@@ -194,6 +200,8 @@ export class Reference {
         return this.#user(entry, time);
       case "batchSealed":
         return this.#seal(entry, time);
+      case "slotsVoided":
+        return this.#void(entry, time);
       default:
         return this.#settlement(entry, sequence, time);
     }
@@ -315,45 +323,43 @@ export class Reference {
   }
 
   #seal(entry: EntryOf<"batchSealed">, time: number): Expected[] {
-    const { mode, batchNumber, vaultCount, mintCount, batchRoot, dataHash, stateRoot } = entry;
-    const name = `batch ${batchNumber} of ${mode}`;
+    const { mode, batchNumber, vaultCount, mintCount } = entry;
     const { vaults, mintCount: mints } = this.#growingBatch(mode, batchNumber);
     this.#growing[mode].delete(batchNumber);
-    const contents = contentsOf(mode, batchNumber, vaults, (index) => this.#assets[index] ?? NO_ASSET);
-    const { data, tree, ...derived } = sealContents(mode, contents);
-    this.#trees[mode].append(hexToBytes(stateLeaf({ batchNumber, vaultCount: vaults.length, ...derived })));
-    const root = bytesToHex(this.#trees[mode].root);
-    const same =
-      batchNumber === this.#batches[mode].length &&
-      vaultCount === vaults.length &&
-      mintCount === mints &&
-      batchRoot === derived.batchRoot &&
-      dataHash === derived.dataHash &&
-      stateRoot === root;
-    if (!same) this.#report(`${name} was sealed with other vaults or another root than follow from its mints`);
+    const { roots, expected } = this.#batches.seal(entry, vaults, time);
+    const same = batchNumber === this.sealed[mode] && vaultCount === vaults.length && mintCount === mints;
+    if (!same || !sameRoots(entry, roots)) {
+      this.#report(`${batchName(entry)} was sealed with other vaults or another root than follow from its mints`);
+    }
     this.sealed[mode]++;
-    const none = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
-    const notYet = { submittedAt: null, settledAt: null, finalizedAt: null };
-    const roots = { batchRoot, dataHash, stateRoot };
-    const openedAt = vaults[0]?.createdAt ?? time;
-    const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount };
-    const record: BatchRecord = { ...facts, ...roots, ...none, openedAt, sealedAt: time, ...notYet };
-    this.#batches[mode].push(record);
-    return [
-      this.#events.seal(record, vaults),
-      ...this.#events.batch("batch.sealed", record, time),
-      ...chunksExpected(mode, batchNumber, vaults),
-      expectedRecord(keys.batchDataKey(mode, batchNumber), Buffer.from(data), `the data of ${name}`),
-      expectedRecord(keys.pageRootsKey(mode, batchNumber), Buffer.from(tree.pageRoots()), `the page roots of ${name}`),
-      expectedRecord(keys.batchTokensKey(mode, batchNumber), this.#tokensOf(vaults), `the tokens of ${name}`),
-    ];
+    return [...chunksExpected(mode, batchNumber, vaults), ...expected];
   }
 
-  #tokensOf(vaults: readonly StoredVault[]): Buffer {
-    const found = vaults.flatMap(({ assetIndex, blob }, slot) => {
-      const asset = this.#assets[assetIndex];
-      const tokenId = asset?.standard === "erc721" ? tokenIdOf(asset.standard, asset.blobScheme, blob) : null;
-      return tokenId === null ? [] : [{ slot, hash: this.#uniqueness.hash(assetIndex, tokenId) }];
+  #void(entry: EntryOf<"slotsVoided">, time: number): Expected[] {
+    const { mode, batchNumber, voids } = entry;
+    const resealed = this.#batches.voidSlots(entry, time);
+    if (resealed === null || !sameRoots(entry, resealed.roots)) {
+      this.#report(`slots of ${batchName(entry)} became void that could not, or with another root than follows`);
+    }
+    if (resealed === null) return [];
+    for (const { vault, slot } of resealed.voided) {
+      const asset = this.#assets[vault.assetIndex];
+      if (asset === undefined) continue;
+      this.#assets[vault.assetIndex] = { ...asset, minted: asset.minted - vault.amount };
+      const tokenId = asset.standard === "erc721" ? tokenIdOf("erc721", asset.blobScheme, vault.blob) : null;
+      if (tokenId === null) continue;
+      this.tokens--;
+      this.#uniqueness.remove({ mode, batchNumber, slot }, vault.assetIndex, tokenId);
+    }
+    return [...resealed.expected, ...this.#withdrawals.failVoided(entry, voids, time)];
+  }
+
+  #tokensOf(vaults: readonly (StoredVault | null)[]): Buffer {
+    const found = vaults.flatMap((vault, slot) => {
+      const asset = vault === null ? undefined : this.#assets[vault.assetIndex];
+      if (vault === null || asset?.standard !== "erc721") return [];
+      const tokenId = tokenIdOf(asset.standard, asset.blobScheme, vault.blob);
+      return tokenId === null ? [] : [{ slot, hash: this.#uniqueness.hash(vault.assetIndex, tokenId) }];
     });
     const hashes = Uint32Array.from(found, ({ hash }) => hash);
     return encodeBatchTokens({ hashes, slots: Uint32Array.from(found, ({ slot }) => slot) });
@@ -377,13 +383,13 @@ export class Reference {
   #settlement(entry: Entry, sequence: number, time: number): Expected[] {
     switch (entry.kind) {
       case "batchSubmitted": {
-        const submittedAt = this.#batches[entry.mode][entry.batchNumber]?.submittedAt ?? time;
+        const submittedAt = this.#batches.at(entry)?.submittedAt ?? time;
         const submitted = { status: "submitted", l1TxHash: entry.txHash, submittedAt } as const;
         return this.#changeBatch(entry, submitted, "batch.submitted", time);
       }
       case "batchCommitted": {
         const { txHash: l1TxHash, blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
-        const submittedAt = this.#batches[entry.mode][entry.batchNumber]?.submittedAt ?? time;
+        const submittedAt = this.#batches.at(entry)?.submittedAt ?? time;
         const onL1 = { l1TxHash, l1BlockNumber, committedAt, l1Sequence, submittedAt };
         return this.#changeBatch(entry, { status: "settled", ...onL1, settledAt: time }, "batch.settled", time);
       }
@@ -394,7 +400,7 @@ export class Reference {
         this.#head = { ...this.#head, l1Finalized: entry.blockNumber };
         const final = { status: "finalized", finalizedAt: time } as const;
         return [
-          ...this.#eachSettled((block) => block <= entry.blockNumber, final, "batch.finalized", time),
+          ...this.#batches.changeSettled((block) => block <= entry.blockNumber, final, "batch.finalized", time),
           ...this.#withdrawals.finalize(entry.blockNumber, time),
         ];
       }
@@ -407,7 +413,7 @@ export class Reference {
         const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null };
         const reverted = { status: "submitted", ...gone } as const;
         return [
-          ...this.#eachSettled((block) => block >= blockNumber, reverted, "batch.reverted", time),
+          ...this.#batches.changeSettled((block) => block >= blockNumber, reverted, "batch.reverted", time),
           ...this.#withdrawals.revert(blockNumber, time),
         ];
       }
@@ -421,37 +427,23 @@ export class Reference {
   }
 
   #changeBatch(
-    { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
+    entry: EntryOf<"batchSubmitted" | "batchCommitted">,
     change: Partial<BatchRecord>,
     type: BatchEventType,
     time: number,
   ): Expected[] {
-    this.#change(this.#batches[mode], batchNumber, change);
-    const batch = this.#batches[mode][batchNumber];
-    return batch === undefined ? [] : this.#events.batch(type, batch, time);
-  }
-
-  #eachSettled(
-    within: (block: bigint) => boolean,
-    change: Partial<BatchRecord>,
-    type: BatchEventType,
-    time: number,
-  ): Expected[] {
-    return MODES.flatMap((mode) =>
-      this.#batches[mode].flatMap(({ status, batchNumber, l1BlockNumber }) =>
-        status === "settled" && l1BlockNumber !== null && within(l1BlockNumber)
-          ? this.#changeBatch({ mode, batchNumber }, change, type, time)
-          : [],
-      ),
-    );
+    if (this.#batches.at(entry) === undefined) {
+      this.#report(`the journal tells of ${batchName(entry)} before it is sealed`);
+      return [];
+    }
+    return this.#batches.change(entry, change, type, time);
   }
 }
 
-const NO_ASSET = {
-  assetId: "00000000-0000-0000-0000-000000000000",
-  chainId: 0n,
-  assetType: `0x${"00".repeat(32)}`,
-} as const;
+function sameRoots(entry: Roots, roots: Roots): boolean {
+  const { batchRoot, dataHash, stateRoot } = roots;
+  return entry.batchRoot === batchRoot && entry.dataHash === dataHash && entry.stateRoot === stateRoot;
+}
 
 function newAsset({ kind: _, ...facts }: EntryOf<"assetAdded">, time: number): AssetRecord {
   const type = assetType(facts.standard, facts.contractAddress, facts.quantum);

@@ -2,13 +2,14 @@ import type { VerifyReport } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { stateOver } from "../ledger/batches.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { readJournal } from "../store/journal.ts";
+import { readJournal, readJournalKind } from "../store/journal.ts";
 import { readSeed } from "../store/opening.ts";
 import type { Store } from "../store/store.ts";
 import { endOf } from "../store/store.ts";
 import { chunkKey, keyString, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
 import { Reference } from "./reference.ts";
+import { batchName } from "./reference-batches.ts";
 import type { Expected } from "./reference-records.ts";
 import type { Suspect } from "./reference-tokens.ts";
 
@@ -31,7 +32,7 @@ export async function verifyStore(ledger: Ledger, { signal, onProgress }: Verify
     const report = (problem: string): void => {
       if (problems.length < MAX_PROBLEMS) problems.push(problem);
     };
-    const reference = new Reference(report, await readSeed(store));
+    const reference = new Reference(report, await readSeed(store), await voidingsOf(store));
     try {
       for await (const journaled of readJournal(store)) {
         signal?.throwIfAborted();
@@ -57,6 +58,16 @@ export async function verifyStore(ledger: Ledger, { signal, onProgress }: Verify
       problems,
     };
   });
+}
+
+/** How often the journal makes slots of a batch void, by the batch's name. Damage is left for the reading that follows. */
+async function voidingsOf(store: Pick<Store, "entries">): Promise<Map<string, number>> {
+  const voidings = new Map<string, number>();
+  for await (const entry of readJournalKind(store, "slotsVoided")) {
+    const name = batchName(entry);
+    voidings.set(name, (voidings.get(name) ?? 0) + 1);
+  }
+  return voidings;
 }
 
 /** Compares records that an entry alone determines. */

@@ -11,7 +11,7 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
     summary: "A vault's content and its path to its batch root",
     params: vaultParams,
     success: { status: 200, description: "The proof, verified before it was sent.", schemas: [vaultProof] },
-    errors: ["vault_not_found", "proof_not_ready"],
+    errors: ["vault_not_found", "vault_void", "proof_not_ready"],
     async handle({ service: { engine }, params }) {
       return proofToWire(await engine.vaultProof(params.vaultId));
     },

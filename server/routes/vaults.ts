@@ -38,7 +38,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
     summary: "A vault's path to its batch root, and calldata for its owner to withdraw alone",
     params: vaultParams,
     success: { status: 200, description: "The proof, verified before it was sent.", schemas: [ownVaultProof] },
-    errors: ["vault_not_found", "proof_not_ready"],
+    errors: ["vault_not_found", "vault_void", "proof_not_ready"],
     async handle({ service: { engine }, principal, params: { vaultId } }) {
       const own = await engine.vault(principal.applicationId, vaultId);
       const proof = await engine.vaultProof(vaultId);

@@ -26,6 +26,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     },
     errors: [
       "vault_not_found",
+      "vault_void",
       "withdrawal_pending",
       "amount_out_of_range",
       "insufficient_balance",

@@ -23,10 +23,12 @@ const withdrawal = z.strictObject({
 });
 
 const mint = z.strictObject({ mintId: outUuid, users: z.int(), mints: z.int() });
+const failedMint = z.strictObject({ firstVaultId: outDecimal, vaults: z.int(), failure: z.string() });
 const asset = z.strictObject({ assetId: outUuid });
 
 const DATA = {
   "mint.accepted": mint,
+  "mint.failed": failedMint,
   "asset.enabled": asset,
   "asset.disabled": asset,
   "batch.sealed": batch,

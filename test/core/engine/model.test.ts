@@ -83,6 +83,28 @@ class SealStep implements Step {
   toString = (): string => `seal(${this.mode})`;
 }
 
+/** Makes a slot of a sealed batch void, perhaps one that is so already. */
+class VoidStep implements Step {
+  readonly mode: Mode;
+  readonly batch: number;
+  readonly slot: number;
+
+  constructor(mode: Mode, batch: number, slot: number) {
+    this.mode = mode;
+    this.batch = batch;
+    this.slot = slot;
+  }
+
+  check = ({ ledger }: Model): boolean => ledger.batches[this.mode].slice(0, -1)[this.batch]?.[this.slot] !== undefined;
+
+  async run(model: Model, { engine }: Real): Promise<void> {
+    model.ledger.voidSlot(this.mode, this.batch, this.slot);
+    await engine.voidSlots(this.mode, this.batch, [{ firstSlot: this.slot, count: 1, failure: "refused" }]);
+  }
+
+  toString = (): string => `void(${this.mode}, ${this.batch}, ${this.slot})`;
+}
+
 class EnableStep implements Step {
   readonly asset: number;
   readonly enabled: boolean;
@@ -124,6 +146,9 @@ class ReopenStep implements Step {
 const steps = [
   fc.array(entry, { minLength: 1, maxLength: 8 }).map((choices) => new MintStep(choices)),
   fc.constantFrom<Mode>(...MODES).map((mode) => new SealStep(mode)),
+  fc
+    .tuple(fc.constantFrom<Mode>(...MODES), fc.nat(3), fc.nat(4))
+    .map(([mode, batch, slot]) => new VoidStep(mode, batch, slot)),
   fc.tuple(fc.nat(3), fc.boolean()).map(([asset, enabled]) => new EnableStep(asset, enabled)),
   fc.constant(new ReopenStep()),
 ];

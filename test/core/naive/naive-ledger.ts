@@ -27,7 +27,9 @@ interface NaiveVault {
   readonly asset: NaiveAsset;
   readonly owner: Hex;
   readonly blob: Hex;
+  readonly tokenId: bigint;
   amount: bigint;
+  isVoid: boolean;
 }
 
 const MAX_AMOUNT = 2n ** 63n - 1n;
@@ -70,7 +72,7 @@ export class NaiveLedger {
     return asset.supplyCap !== null && total > asset.supplyCap ? "supply_cap_exceeded" : null;
   }
 
-  #place({ asset, owner, amount, blob, mode }: NaiveMint): bigint {
+  #place({ asset, owner, amount, blob, tokenId, mode }: NaiveMint): bigint {
     let open = this.#open(mode);
     const same = open.findLast((vault) => vault.asset === asset && vault.owner === owner && vault.blob === blob);
     if (asset.standard !== "erc721" && same !== undefined && same.amount + amount <= MAX_AMOUNT) {
@@ -78,13 +80,24 @@ export class NaiveLedger {
       return this.#idOf(mode, this.batches[mode].length - 1, open.indexOf(same));
     }
     if (open.length === this.#batchVaults) open = this.#next(mode);
-    open.push({ asset, owner, blob, amount });
+    open.push({ asset, owner, blob, tokenId, amount, isVoid: false });
     return this.#idOf(mode, this.batches[mode].length - 1, open.length - 1);
   }
 
   seal(mode: Mode): boolean {
     if (this.#open(mode).length === 0) return false;
     this.#next(mode);
+    return true;
+  }
+
+  /** Makes a slot of a sealed batch void; false when there is none, or it is void already. */
+  voidSlot(mode: Mode, batch: number, slot: number): boolean {
+    const vault = this.batches[mode].slice(0, -1)[batch]?.[slot];
+    if (vault === undefined || vault.isVoid) return false;
+    vault.isVoid = true;
+    const { asset, amount, tokenId } = vault;
+    this.#minted.set(asset, (this.#minted.get(asset) ?? 0n) - amount);
+    if (asset.standard === "erc721") this.#tokens.delete(`${asset.assetType}:${tokenId}`);
     return true;
   }
 
@@ -105,17 +118,25 @@ export class NaiveLedger {
   /** The root of the mode's state tree over all sealed batches. */
   root(mode: Mode): Hash {
     const leaves = this.batches[mode].slice(0, -1).map((vaults, number) => {
-      const contents = vaults.map((vault, slot) => ({
-        vaultId: this.#idOf(mode, number, slot),
-        chainId: this.#chainId,
-        owner: vault.owner,
-        assetType: vault.asset.assetType,
-        amount: vault.amount,
-        blob: vault.blob,
-      }));
+      const contents = vaults.map((vault, slot) =>
+        vault.isVoid
+          ? null
+          : {
+              vaultId: this.#idOf(mode, number, slot),
+              chainId: this.#chainId,
+              owner: vault.owner,
+              assetType: vault.asset.assetType,
+              amount: vault.amount,
+              blob: vault.blob,
+            },
+      );
+      // L1 takes no zero root, so one void slot alone is two.
+      if (contents.length === 1 && contents[0] === null) contents.push(null);
       // The encoding's choices are the encoder's own; that it says the same vaults is its own tests' matter.
       const dataHash: Hash = `0x${bytesToHex(keccak_256(encodeBatchData(contents, mode === "validium" ? "bytes" : "gas")))}`;
-      const root = naiveRoot(contents.map((content) => hexToBytes(naiveLeaf(content).slice(2))));
+      const root = naiveRoot(
+        contents.map((content) => (content === null ? new Uint8Array(32) : hexToBytes(naiveLeaf(content).slice(2)))),
+      );
       const leaf = naiveStateLeaf(BigInt(number), contents.length, dataHash, `0x${bytesToHex(root)}`);
       return hexToBytes(leaf.slice(2));
     });
@@ -124,7 +145,9 @@ export class NaiveLedger {
 
   balance(owner: Hex, asset: NaiveAsset): bigint {
     const vaults = [...this.batches.validium.flat(), ...this.batches["zk-rollup"].flat()];
-    return vaults.filter((v) => v.owner === owner && v.asset === asset).reduce((sum, { amount }) => sum + amount, 0n);
+    return vaults
+      .filter((v) => v.owner === owner && v.asset === asset && !v.isVoid)
+      .reduce((sum, { amount }) => sum + amount, 0n);
   }
 }
 

@@ -1,0 +1,201 @@
+import { describe, expect, it } from "vitest";
+import type { Hex, Mode } from "../../../core/index.ts";
+import { decodeBatchData, placeVaults } from "../../../core/protocol/batch-decoder.ts";
+import { BatchTree } from "../../../core/protocol/batch-tree.ts";
+import { bytesToHex } from "../../../core/protocol/hex.ts";
+import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { vaultLeaves } from "../../../core/protocol/vault.ts";
+import {
+  all,
+  type Fixture,
+  fixture,
+  hashOf,
+  knownAsset,
+  mintOf,
+  OWNERS,
+  openTest,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
+
+const REASON = "asset_not_registered: L1 does not know the asset";
+const [owner] = OWNERS;
+
+/** Two sealed batches and an open one; of the first, slot 1 will be void. */
+async function threeBatches(mode: Mode): Promise<Fixture> {
+  const made = await fixture();
+  const { engine, tenant, assets } = made;
+  const [user] = tenant.users;
+  const first = [
+    mintOf(assets.erc20, "", 5, mode),
+    mintOf(assets.erc721, "7", 1, mode),
+    mintOf(assets.erc1155, "3", 4, mode),
+  ];
+  await engine.mint(tenant.principal, requestOf(user, ...first));
+  await engine.seal(mode);
+  await engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc721, "8", 1, mode)));
+  await engine.seal(mode);
+  await engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc721, "9", 1, mode)));
+  return made;
+}
+
+function idOf(mode: Mode, batchNumber: number, slot: number): bigint {
+  return (mode === "validium" ? 0n : 1n << 63n) | (BigInt(batchNumber) << 20n) | BigInt(slot);
+}
+
+describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (mode) => {
+  it("become zero leaves; the batch, and the state roots from it on, are as if they had never held a vault", async () => {
+    const { engine, tenant, assets } = await threeBatches(mode);
+    await using _ = engine;
+    const before = engine.state();
+    const told: unknown[] = [];
+    engine.on("slotsVoided", ({ batch, slots }) => told.push([batch.batchId, slots]));
+    const batch = await engine.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: REASON }]);
+    expect(batch.status).toBe("sealed");
+    expect(told).toEqual([[`${mode}-0`, [{ firstSlot: 1, count: 1, failure: REASON }]]]);
+    const sealed = await engine.sealedBatch(mode, 0);
+    const slots = placeVaults(decodeBatchData(sealed.data), mode, 0);
+    expect(slots.map((slot) => slot?.vaultId ?? null)).toEqual([idOf(mode, 0, 0), null, idOf(mode, 0, 2)]);
+    expect(sealed.batchRoot).toBe(bytesToHex(new BatchTree(vaultLeaves(slots)).root));
+    expect(engine.state().commitment).not.toBe(before.commitment);
+    expect((await engine.batch(mode, 1)).stateRoot).toBe(
+      mode === "validium" ? engine.state().rootValidium : engine.state().rootRollup,
+    );
+    expect(await engine.vaultProof(idOf(mode, 0, 2))).toMatchObject({ batchRoot: sealed.batchRoot });
+    expect((await refusal(engine.vaultProof(idOf(mode, 0, 1)))).code).toBe("vault_void");
+    expect((await refusal(engine.vaultContent(idOf(mode, 0, 1)))).code).toBe("vault_void");
+
+    const events = (await all(engine.applicationEvents(tenant.applicationId))).filter(
+      ({ type }) => type === "mint.failed",
+    );
+    expect(events).toMatchObject([{ data: { firstVaultId: idOf(mode, 0, 1), vaults: 1, failure: REASON } }]);
+    const list = await engine.transactions(tenant.applicationId, { status: "failed" });
+    expect(list.data).toMatchObject([{ vaultId: idOf(mode, 0, 1), failure: REASON, l1TxHash: null }]);
+    expect(Object.keys(list.data[0]?.timestamps ?? {})).toEqual(["accepted", "batched", "failed"]);
+    expect(await engine.vault(tenant.applicationId, idOf(mode, 0, 1))).toMatchObject({
+      status: "failed",
+      availableBalance: 0n,
+    });
+    const balances = await engine.balances(tenant.applicationId, tenant.users[0]?.userId ?? "");
+    const swords = balances.filter(({ assetId }) => assetId === assets.erc721).map(({ tokenId }) => tokenId);
+    expect(swords).toEqual([8n, 9n]);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("free the token and the supply, once", async () => {
+    const { engine, tenant, assets, database } = await threeBatches(mode);
+    const again = requestOf(tenant.users[1], mintOf(assets.erc721, "7", 1, mode));
+    expect((await refusal(engine.mint(tenant.principal, again))).code).toBe("token_already_minted");
+    await engine.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: REASON }]);
+    await engine.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: "again" }]);
+    const mintedOf = async () => (await engine.asset(tenant.applicationId, assets.erc721)).minted;
+    expect(await mintedOf()).toBe(2n);
+    await engine.mint(tenant.principal, again);
+    expect(await mintedOf()).toBe(3n);
+    expect((await engine.verify()).problems).toEqual([]);
+    await engine.close();
+    const reopened = await openTest(database);
+    await using _ = reopened;
+    expect((await refusal(reopened.mint(tenant.principal, again))).code).toBe("token_already_minted");
+    const { data } = await reopened.transactions(tenant.applicationId, { status: "failed" });
+    expect(data).toMatchObject([{ failure: REASON }]);
+  });
+
+  it("stay free and void across a restart, and an undone seal does not bring them back", async () => {
+    const { engine, tenant, assets, database } = await threeBatches(mode);
+    await engine.voidSlots(mode, 0, [{ firstSlot: 0, count: 2, failure: REASON }]);
+    await engine.voidSlots(mode, 1, [{ firstSlot: 0, count: 1, failure: REASON }]);
+    const state = engine.state();
+    await engine.close();
+    const reopened = await openTest(database);
+    await using _ = reopened;
+    expect(reopened.state()).toEqual(state);
+    const both = [mintOf(assets.erc721, "7", 1, mode), mintOf(assets.erc721, "8", 1, mode)];
+    await reopened.mint(tenant.principal, requestOf(tenant.users[2], ...both));
+    expect((await reopened.verify()).problems).toEqual([]);
+  });
+
+  it("leave a batch of nothing but one void slot with a root that L1 takes", async () => {
+    const { engine } = await threeBatches(mode);
+    await using _ = engine;
+    const { vaultCount, batchRoot } = await engine.voidSlots(mode, 1, [{ firstSlot: 0, count: 1, failure: REASON }]);
+    expect(vaultCount).toBe(2);
+    expect(batchRoot).toBe(bytesToHex(new BatchTree(new Uint8Array(64)).root));
+    const { data } = await engine.sealedBatch(mode, 1);
+    expect(decodeBatchData(data)).toEqual([null, null]);
+    const place = { txHash: hashOf(1), blockNumber: 7n, logIndex: 0, committedAt: 1n, sequence: 0n };
+    const first = await engine.sealedBatch(mode, 0);
+    await engine.recordCommitted({ type: "batchCommitted", ...first, ...place });
+    const second = await engine.sealedBatch(mode, 1);
+    expect(await engine.recordCommitted({ type: "batchCommitted", ...second, ...place })).toMatchObject({
+      status: "settled",
+    });
+    expect((await refusal(engine.vaultProof(idOf(mode, 1, 1)))).code).toBe("vault_not_found");
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("cannot be made of a batch that L1 has, of an open one, or outside of it", async () => {
+    const { engine } = await threeBatches(mode);
+    await using _ = engine;
+    const place = { txHash: hashOf(1), blockNumber: 7n, logIndex: 0, committedAt: 1n, sequence: 0n };
+    await engine.recordCommitted({ type: "batchCommitted", ...(await engine.sealedBatch(mode, 0)), ...place });
+    const slot = { firstSlot: 0, count: 1, failure: REASON };
+    const codes = await Promise.all(
+      [
+        engine.voidSlots(mode, 0, [slot]),
+        engine.voidSlots(mode, 2, [slot]),
+        engine.voidSlots(mode, 9, [slot]),
+        engine.voidSlots(mode, 1, [{ ...slot, firstSlot: 1 }]),
+        engine.voidSlots(mode, 1, [{ ...slot, count: 0 }]),
+        engine.voidSlots(mode, 1, [{ ...slot, failure: "" }]),
+      ].map(async (attempt) => (await refusal(attempt)).code),
+    );
+    expect(codes).toEqual([
+      "batch_committed",
+      "proof_not_ready",
+      "batch_not_found",
+      "validation_failed",
+      "validation_failed",
+      "validation_failed",
+    ]);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("fail the withdrawals that wait for them, and take no new ones", async () => {
+    const { engine, tenant, clock } = await threeBatches(mode);
+    await using _ = engine;
+    const vaultId = idOf(mode, 0, 2);
+    const message = {
+      vaultId,
+      withdrawnBefore: 0n,
+      quantity: 2n,
+      recipient: owner.address.toLowerCase() as Hex,
+      deadline: BigInt(clock.now / 1000 + 3600),
+    };
+    const signature = await owner.signTypedData(withdrawalTypedData(engine.settlement, message));
+    const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, { ...message, signature });
+    await engine.voidSlots(mode, 0, [{ firstSlot: 2, count: 1, failure: REASON }]);
+    const failed = await engine.withdrawal(tenant.applicationId, withdrawalId);
+    expect(failed).toMatchObject({ status: "failed", failure: expect.stringContaining(REASON) });
+    const repeated = engine.requestWithdrawal(tenant.principal, { ...message, signature });
+    expect((await refusal(repeated)).code).toBe("vault_void");
+    expect(await all(engine.pendingWithdrawals())).toEqual([]);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+});
+
+describe("the supply cap", () => {
+  it("has room again for what became void", async () => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    const capped = await knownAsset(engine, "erc20", { supplyCap: 10n });
+    await engine.enableAsset(tenant.applicationId, capped);
+    const ten = requestOf(tenant.users[0], mintOf(capped, "", 10));
+    await engine.mint(tenant.principal, ten);
+    await engine.seal("validium");
+    expect((await refusal(engine.mint(tenant.principal, ten))).code).toBe("supply_cap_exceeded");
+    await engine.voidSlots("validium", 0, [{ firstSlot: 0, count: 1, failure: REASON }]);
+    await engine.mint(tenant.principal, ten);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+});
