@@ -81,7 +81,14 @@ describe("the OpenAPI document", () => {
 
   test("shows every error code of the core and the server on some route, but for those that no route can answer with", () => {
     // What operators meet: on opening a store, in library calls and on the command line; and what is said where there is no route.
-    const never: Code[] = ["key_not_found", "asset_exists", "store_locked", "store_mismatch", "application_not_found"];
+    const never: Code[] = [
+      "key_not_found",
+      "asset_exists",
+      "store_locked",
+      "batch_committed",
+      "store_mismatch",
+      "application_not_found",
+    ];
     const routeless: Code[] = ["route_not_found", "method_not_allowed"];
     const shown = new Set(ENDPOINTS.flatMap(errorsOf));
     const all = [...Object.keys(ERROR_CODES), ...Object.keys(SERVER_ERROR_CODES)] as Code[];
