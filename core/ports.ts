@@ -172,6 +172,11 @@ export interface L1Owner {
   withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt>;
 }
 
+/** Where withdrawals of one chain's tokens are paid: the settlement contract, or a mirror of it on another chain. */
+export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events"> &
+  Pick<L1Reader, "maturity" | "withdrawn"> &
+  Pick<L1Committer, "checkWithdrawal" | "withdraw">;
+
 /** The data availability committee: stores and re-derives the batch, and answers with an attestation (docs/protocol.md 5). */
 export interface Committee {
   attest(batch: SealedBatch, options?: { signal?: AbortSignal }): Promise<Hex>;

@@ -9,7 +9,10 @@ const ROOT = new URL("../", import.meta.url);
 const TARGET = new URL("core/l1/abi.ts", ROOT);
 
 /** Exported constant by contract, in the order of the file. */
-const CONTRACTS = { stateCommitmentAbi: "contracts/StateCommitment.sol/StateCommitment" } as const;
+const CONTRACTS = {
+  stateCommitmentAbi: "contracts/StateCommitment.sol/StateCommitment",
+  stateMirrorAbi: "contracts/StateMirror.sol/StateMirror",
+} as const;
 
 /** The whole text of core/l1/abi.ts for the artifacts as they are now. */
 export function generatedAbi(): string {

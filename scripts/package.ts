@@ -14,6 +14,7 @@ const EXPORTS = {
   "./l1": "core/l1/index",
   "./archive": "core/archive/index",
   "./committee": "core/committee/index",
+  "./mirror": "core/mirror/index",
   "./settlement": "core/settlement/index",
   "./server": "server/index",
   "./client": "server/client/index",

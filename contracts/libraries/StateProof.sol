@@ -57,6 +57,11 @@ library StateProof {
         );
     }
 
+    /// @notice Root of a tree of this height without a leaf.
+    function emptyRoot(uint256 levels) internal pure returns (bytes32 root) {
+        for (uint256 i; i < levels; ++i) root = node(root, root);
+    }
+
     /// @notice Height of a batch of `count` slots: ceil(log2 count).
     function height(uint256 count) internal pure returns (uint256) {
         return Math.log2(count, Math.Rounding.Ceil);

@@ -5,7 +5,7 @@ import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {Attestation} from "../libraries/Attestation.sol";
 import {Messages} from "../libraries/Messages.sol";
 
-/// @title The digests of both messages in the settlement contract's domain, and the check of attestations, to be called from outside.
+/// @title The digests of all messages in the settlement contract's domain, and the check of attestations, to be called from outside.
 contract SignatureHarness is EIP712("Mintmark", "1") {
     function withdrawalDigest(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline)
         external
@@ -21,6 +21,14 @@ contract SignatureHarness is EIP712("Mintmark", "1") {
         returns (bytes32)
     {
         return _hashTypedDataV4(Messages.validiumBatch(batchNumber, batchRoot, vaultCount, dataHash, epoch));
+    }
+
+    function mirroredStateDigest(
+        uint64 sourceChainId, address sourceContract, uint64 countValidium, uint64 countRollup, bytes32 commitment, uint64 epoch
+    ) external view returns (bytes32) {
+        return _hashTypedDataV4(
+            Messages.mirroredState(sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch)
+        );
     }
 
     function hashCommittee(uint64 epoch, bytes calldata thresholdAndMembers) external pure returns (bytes32) {

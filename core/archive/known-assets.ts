@@ -5,7 +5,7 @@ import { assetKey } from "./keys.ts";
 /** What L1 says of a registered asset. */
 export interface KnownAsset extends L1Registration {
   readonly blobScheme: BlobScheme;
-  /** Most quantized units that can ever be withdrawn; null for no bound, and for a token of another chain. */
+  /** Most quantized units that can ever be withdrawn; null for no bound, and for a token of a chain that cannot be read. */
   readonly cap: bigint | null;
 }
 
@@ -26,9 +26,10 @@ export class KnownAssets {
     const registration = await this.#l1.registration(chainId, assetType);
     if (registration === null) return null;
     const { token, standard, quantum } = registration;
-    const isHere = chainId === this.#l1.settlement.chainId;
-    const cap = isHere && standard === "erc20" ? await this.#l1.supplyCap(token) : null;
-    const { blobScheme } = await this.#l1.token(token, standard);
+    const chain = chainId === this.#l1.settlement.chainId ? this.#l1 : (this.#l1.elsewhere?.(chainId) ?? null);
+    const cap = standard === "erc20" && chain !== null ? await chain.supplyCap(token) : null;
+    // Of a chain that cannot be read, every blob is taken as it is: the strictest reading that refuses no valid one.
+    const blobScheme = chain === null ? "mintmark" : (await chain.token(token, standard)).blobScheme;
     const asset = { ...registration, blobScheme, cap: cap === null ? null : cap / quantum };
     this.#known.set(key, asset);
     return asset;
@@ -41,4 +42,7 @@ export class KnownAssets {
 }
 
 /** The part of L1 that tells of assets. */
-export type AssetReader = Pick<L1Reader, "settlement" | "registration" | "token" | "supplyCap">;
+export type AssetReader = Pick<L1Reader, "settlement" | "registration" | "token" | "supplyCap"> & {
+  /** The chain of that id, for its tokens; null when it cannot be read. Default: no other chain can. */
+  readonly elsewhere?: (chainId: bigint) => Pick<L1Reader, "token" | "supplyCap"> | null;
+};

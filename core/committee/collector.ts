@@ -131,7 +131,7 @@ async function askMember(
 }
 
 /** The first `threshold` that succeed, by member; as soon as too few can, an error that says why. */
-function enough(
+export function enough(
   asked: readonly Promise<MemberSignature>[],
   threshold: number,
   members: readonly Address[],

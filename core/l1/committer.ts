@@ -25,6 +25,8 @@ const TRANSACTION_GAS = 16_777_216n;
 
 type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "withdrawBatch" | "voidDuplicate";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
+/** A function of any interface of the contract, with its arguments. */
+type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functionName: string };
 
 /** Everything that one account sends to the settlement contract, over a viem client. */
 export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L1Voider {
@@ -92,15 +94,19 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
   }
 
   #transact<F extends Writes>(functionName: F, args: Arguments<F>, options?: L1SendOptions) {
-    return askL1(functionName, () => this.#sender.send(() => this.#prepare(functionName, args), options));
+    // viem's types cannot follow a union of functions; the signature above has already tied the arguments to the function.
+    return this.send({ abi, functionName, args } as ContractCall, options);
+  }
+
+  /** Sends a call to the contract, in turn with the account's other ones. */
+  protected send(call: ContractCall, options?: L1SendOptions): Promise<TransactionReceipt> {
+    return askL1(call.functionName, () => this.#sender.send(() => this.#prepare(call), options));
   }
 
   /** Estimating shows a refusal with the contract's own error, before anything is sent. */
-  async #prepare<F extends Writes>(functionName: F, args: Arguments<F>): Promise<Call> {
+  async #prepare(call: ContractCall): Promise<Call> {
     const { client } = this.connection;
     const to = this.settlement.contract;
-    // viem's types cannot follow a union of functions; the signature above has already tied the arguments to the function.
-    const call = { abi, functionName, args } as Parameters<typeof encodeFunctionData>[0];
     // On what is mined: pending transactions of this account may be about to be replaced.
     const estimate = await client.estimateContractGas({
       ...call,
@@ -117,6 +123,6 @@ function requireMode(batch: SealedBatch, mode: Mode): void {
   if (batch.mode !== mode) throw new RangeError(`a ${batch.mode} batch cannot be committed as ${mode}`);
 }
 
-function toReceipt({ transactionHash, blockNumber, gasUsed }: TransactionReceipt): L1Receipt {
+export function toReceipt({ transactionHash, blockNumber, gasUsed }: TransactionReceipt): L1Receipt {
   return { txHash: transactionHash, blockNumber, gasUsed };
 }

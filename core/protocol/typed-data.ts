@@ -13,6 +13,19 @@ export interface ValidiumBatchMessage {
   readonly epoch: bigint;
 }
 
+/** What a committee member signs for a mirror: its source, by its own finality, has had this state. */
+export interface MirroredStateMessage {
+  /** The settlement contract's chain. */
+  readonly sourceChainId: bigint;
+  readonly sourceContract: Address;
+  readonly countValidium: number;
+  readonly countRollup: number;
+  /** The source's state commitment at these counts. */
+  readonly commitment: Hash;
+  /** Of the mirror's committee. */
+  readonly epoch: bigint;
+}
+
 /** What an owner signs so that somebody else may submit its withdrawal. */
 export interface WithdrawalMessage {
   readonly vaultId: VaultId;
@@ -33,6 +46,14 @@ export const TYPED_DATA_TYPES = {
     { name: "dataHash", type: "bytes32" },
     { name: "epoch", type: "uint64" },
   ],
+  MirroredState: [
+    { name: "sourceChainId", type: "uint64" },
+    { name: "sourceContract", type: "address" },
+    { name: "countValidium", type: "uint64" },
+    { name: "countRollup", type: "uint64" },
+    { name: "commitment", type: "bytes32" },
+    { name: "epoch", type: "uint64" },
+  ],
   Withdrawal: [
     { name: "vaultId", type: "uint64" },
     { name: "withdrawnBefore", type: "uint64" },
@@ -42,7 +63,7 @@ export const TYPED_DATA_TYPES = {
   ],
 } as const;
 
-/** EIP-712 domain of a settlement contract. */
+/** EIP-712 domain of a settlement contract, or of a mirror. */
 export function typedDataDomain(settlement: Pick<Settlement, "chainId" | "contract">) {
   return {
     name: "Mintmark",
@@ -74,6 +95,36 @@ export function validiumBatchDigest(
   message: ValidiumBatchMessage,
 ): Hash {
   return hashTypedData(validiumBatchTypedData(settlement, message));
+}
+
+/**
+ * The whole `MirroredState` typed data. Throws `validation_failed` when out of bounds.
+ *
+ * @param mirror - the contract that is to accept the state, on its own chain: the domain
+ */
+export function mirroredStateTypedData(
+  mirror: Pick<Settlement, "chainId" | "contract">,
+  message: MirroredStateMessage,
+) {
+  requireBigint("sourceChainId", message.sourceChainId, 0n, MAX_UINT64);
+  requireInteger("countValidium", message.countValidium, 0, MAX_BATCH_NUMBER);
+  requireInteger("countRollup", message.countRollup, 0, MAX_BATCH_NUMBER);
+  requireBigint("epoch", message.epoch, 0n, MAX_UINT64);
+  const counts = { countValidium: BigInt(message.countValidium), countRollup: BigInt(message.countRollup) };
+  return {
+    domain: typedDataDomain(mirror),
+    types: { MirroredState: TYPED_DATA_TYPES.MirroredState },
+    primaryType: "MirroredState",
+    message: { ...message, ...counts },
+  } as const;
+}
+
+/** The digest that a committee member signs for a mirror. */
+export function mirroredStateDigest(
+  mirror: Pick<Settlement, "chainId" | "contract">,
+  message: MirroredStateMessage,
+): Hash {
+  return hashTypedData(mirroredStateTypedData(mirror, message));
 }
 
 /** The whole `Withdrawal` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */

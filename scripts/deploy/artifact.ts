@@ -14,6 +14,7 @@ export interface Artifact {
 
 const PATHS = {
   StateCommitment: "contracts/StateCommitment.sol/StateCommitment",
+  StateMirror: "contracts/StateMirror.sol/StateMirror",
   AdminTimeLock: "contracts/AdminTimeLock.sol/AdminTimeLock",
   MintableERC20: "contracts/tokens/MintableERC20.sol/MintableERC20",
   MintableERC721: "contracts/tokens/MintableERC721.sol/MintableERC721",

@@ -86,6 +86,13 @@ describe("Solidity and the vectors agree on what is signed:", () => {
     expect(await signatures.read.validiumBatchDigest(batchArgs(message))).toBe(digest);
   });
 
+  it.each(vectors("typed-data").mirroredStates)("mirrored state of $countRollup rollup batches", async (vector) => {
+    const { sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch, digest } = vector;
+    const counts = [BigInt(countValidium), BigInt(countRollup)] as const;
+    const args = [BigInt(sourceChainId), sourceContract, ...counts, commitment, BigInt(epoch)] as const;
+    expect(await signatures.read.mirroredStateDigest(args)).toBe(digest);
+  });
+
   it("the settlement of both vector files is one", () => {
     expect(vectors("typed-data").domain.verifyingContract).toBe(attested.settlement.contract);
   });

@@ -8,7 +8,7 @@ import {
   decodeAttestation,
   encodeAttestation,
 } from "../../../core/protocol/attestation.ts";
-import { validiumBatchDigest, withdrawalDigest } from "../../../core/protocol/typed-data.ts";
+import { mirroredStateDigest, validiumBatchDigest, withdrawalDigest } from "../../../core/protocol/typed-data.ts";
 import { type AsJson, readVectors } from "./vector-file.ts";
 import { SETTLEMENT } from "./vectors/derive.ts";
 import type { attestationVectors, typedDataVectors } from "./vectors/signatures.ts";
@@ -42,6 +42,12 @@ describe("EIP-712 digests", () => {
     const message = withdrawalMessage(vector);
     expect(withdrawalDigest(SETTLEMENT, message)).toBe(vector.digest);
     expect(withdrawalDigest(SETTLEMENT, message)).toBe(digestByHand(message));
+  });
+
+  it.each(digests.mirroredStates)("MirroredState of $countRollup rollup batches", ({ digest, ...vector }) => {
+    const counts = { countValidium: Number(vector.countValidium), countRollup: Number(vector.countRollup) };
+    const numbers = { sourceChainId: BigInt(vector.sourceChainId), epoch: BigInt(vector.epoch), ...counts };
+    expect(mirroredStateDigest(SETTLEMENT, { ...vector, ...numbers })).toBe(digest);
   });
 
   it("differ by chain and contract", () => {

@@ -7,6 +7,7 @@ import {
   encodeAttestation,
 } from "../../../../core/protocol/attestation.ts";
 import {
+  mirroredStateDigest,
   typedDataDomain,
   validiumBatchDigest,
   validiumBatchTypedData,
@@ -47,10 +48,20 @@ export function typedDataVectors() {
       deadline: (1n << 64n) - 1n,
     },
   ];
+  const states = [
+    { countValidium: 12, countRollup: 77, epoch: EPOCH },
+    { countValidium: 0, countRollup: 2 ** 32 - 1, epoch: (1n << 64n) - 1n },
+  ].map((state) => ({
+    sourceChainId: 1n,
+    sourceContract: derivedAddress("source"),
+    ...state,
+    commitment: derivedHash("mirrored commitment"),
+  }));
   return {
-    description: "EIP-712 digests of both messages (docs/protocol.md 5, 6) for one settlement contract.",
+    description: "EIP-712 digests of all messages (docs/protocol.md 5, 6, 8) for one settlement contract, or mirror.",
     domain: typedDataDomain(SETTLEMENT),
     validiumBatches: batches.map((message) => ({ ...message, digest: validiumBatchDigest(SETTLEMENT, message) })),
+    mirroredStates: states.map((message) => ({ ...message, digest: mirroredStateDigest(SETTLEMENT, message) })),
     withdrawals: withdrawals.map((message) => ({ ...message, digest: withdrawalDigest(SETTLEMENT, message) })),
   };
 }

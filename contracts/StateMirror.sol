@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {ICommittee} from "./interfaces/ICommittee.sol";
+import {Growth, IStateMirror, MirrorBatch, MirrorStep, StateRoots} from "./interfaces/IStateMirror.sol";
+import {IStateCommitment} from "./interfaces/IStateCommitment.sol";
+import {BatchHeader, Mode} from "./interfaces/Model.sol";
+import {Attestation} from "./libraries/Attestation.sol";
+import {Messages} from "./libraries/Messages.sol";
+import {StateProof} from "./libraries/StateProof.sol";
+import {Committee} from "./state/Committee.sol";
+import {Withdrawals} from "./state/Withdrawals.sol";
+
+/// @title The exit for tokens of this chain whose state is committed on another one.
+/// @notice No proxy, no upgrade, no operator, and nobody can pause it. Its administrator can name another committee after the delay, and nothing else.
+contract StateMirror is IStateMirror, Committee, Withdrawals {
+    struct Config {
+        /// @dev Schedules committees. A time lock or multisig.
+        address admin;
+        uint64 sourceChainId;
+        /// @dev The settlement contract on that chain.
+        address sourceContract;
+        /// @dev Strictly ascending.
+        address[] committee;
+        uint8 threshold;
+        /// @dev Seconds that a new committee is announced before it is in force.
+        uint64 changeDelay;
+        /// @dev Seconds that an ERC-721 vault waits after this chain has learned of its batch; see {voidDuplicate}.
+        uint64 maturity;
+    }
+
+    uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
+
+    /// @inheritdoc IStateMirror
+    uint64 public immutable sourceChainId;
+    /// @inheritdoc IStateMirror
+    address public immutable sourceContract;
+    /// @inheritdoc IStateMirror
+    bytes32 public commitment;
+    /// @inheritdoc IStateMirror
+    uint64 public stepCount;
+    uint64 private _epoch;
+    mapping(uint64 sequence => MirrorStep) private _steps;
+
+    constructor(Config memory config)
+        EIP712("Mintmark", "1")
+        Committee(config.admin, config.changeDelay)
+        Withdrawals(config.maturity)
+    {
+        if (config.sourceChainId == block.chainid) revert SourceOnThisChain();
+        sourceChainId = config.sourceChainId;
+        sourceContract = config.sourceContract;
+        _setCommittee(config.committee, config.threshold, 0);
+        bytes32 empty = StateProof.emptyRoot(StateProof.STATE_HEIGHT);
+        commitment = StateProof.stateCommitment(config.sourceChainId, config.sourceContract, empty, empty, 0, 0);
+    }
+
+    /// @inheritdoc IStateMirror
+    function advance(StateRoots calldata from, Growth calldata growth, bytes calldata attestation) external returns (uint64 sequence) {
+        bytes32 given = _commitmentOf(from);
+        if (given != commitment) revert CommitmentMismatch(commitment, given);
+        bool isRollup = growth.mode == Mode.ZkRollup;
+        StateRoots memory to = from;
+        (bytes32 root, uint64 first) = isRollup ? (from.rootRollup, from.countRollup) : (from.rootValidium, from.countValidium);
+        if (isRollup) (to.rootRollup, to.countRollup) = (growth.root, growth.count);
+        else (to.rootValidium, to.countValidium) = (growth.root, growth.count);
+        if (growth.count <= first) revert StateNotNewer(first, growth.count);
+        bytes32 reached = _commitmentOf(to);
+        _checkSigned(to, reached, attestation);
+        if (!StateProof.verifyConsistency(root, first, growth.root, growth.count, growth.leaf, growth.atOld, growth.atNew)) {
+            revert StateNotConsistent();
+        }
+        sequence = stepCount++;
+        commitment = reached;
+        uint64 acceptedAt = uint64(block.timestamp);
+        _steps[sequence] = MirrorStep(growth.root, growth.mode, first, growth.count, acceptedAt);
+        emit StateAdvanced(sequence, growth.mode, first, growth.count, growth.root, reached, acceptedAt);
+    }
+
+    /// @inheritdoc IStateMirror
+    function importBatch(uint64 sequence, uint64 batchNumber, MirrorBatch calldata batch, bytes32[] calldata siblings) external {
+        if (sequence >= stepCount) revert StepUnknown(sequence);
+        MirrorStep memory at = _steps[sequence];
+        if (batchNumber < at.first || batchNumber >= at.count) revert BatchNotInStep(at.first, at.count, batchNumber);
+        // The source would not have taken it, but only the committee says that the source took anything.
+        if (batch.vaultCount == 0 || batch.vaultCount > MAX_BATCH_VAULTS) {
+            revert IStateCommitment.VaultCountInvalid(batch.vaultCount);
+        }
+        bytes32 leaf = StateProof.stateLeaf(batchNumber, batch.vaultCount, batch.dataHash, batch.batchRoot);
+        if (siblings.length != StateProof.STATE_HEIGHT || StateProof.fold(leaf, batchNumber, siblings) != at.root) {
+            revert BatchProofInvalid(batchNumber);
+        }
+        _headers[at.mode][batchNumber] =
+            StateProof.headerHash(BatchHeader(batch.batchRoot, batch.vaultCount, at.acceptedAt, sequence));
+        emit BatchImported(at.mode, batchNumber, batch.batchRoot, batch.vaultCount, batch.dataHash, at.acceptedAt, sequence);
+    }
+
+    /// @inheritdoc IStateMirror
+    function step(uint64 sequence) external view returns (MirrorStep memory) {
+        return _steps[sequence];
+    }
+
+    /// @inheritdoc ICommittee
+    function committee() external view returns (bytes32 committeeHash, uint64 epoch) {
+        return (_committeeHash, _epoch);
+    }
+
+    function _nextEpoch() internal override returns (uint64) {
+        return ++_epoch;
+    }
+
+    function _commitmentOf(StateRoots memory state) private view returns (bytes32) {
+        return StateProof.stateCommitment(
+            sourceChainId, sourceContract, state.rootValidium, state.rootRollup, state.countValidium, state.countRollup
+        );
+    }
+
+    /// @dev The domain names this chain and this contract, the message the source's.
+    function _checkSigned(StateRoots memory state, bytes32 reached, bytes calldata attestation) private view {
+        uint64 epoch = _epoch;
+        bytes32 message = Messages.mirroredState(
+            sourceChainId, sourceContract, state.countValidium, state.countRollup, reached, epoch
+        );
+        Attestation.check(attestation, _committeeHash, epoch, _hashTypedDataV4(message));
+    }
+}

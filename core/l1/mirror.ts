@@ -1,0 +1,110 @@
+import type { LocalAccount } from "viem";
+import { MintmarkError } from "../errors.ts";
+import type { MirrorIdentity } from "../mirror/attester.ts";
+import type { MirrorCommittee, MirrorContract, MirrorStep } from "../mirror/contract.ts";
+import type { Growth } from "../mirror/history.ts";
+import { type Address, type Hash, type Hex, MODES, type Mode } from "../model.ts";
+import type { L1Receipt, L1SendOptions } from "../ports.ts";
+import type { StateLeafContent, StateRoots } from "../protocol/commitment.ts";
+import { stateMirrorAbi as abi } from "./abi.ts";
+import { toReceipt, ViemCommitter } from "./committer.ts";
+import { type L1Connection, type L1WriteOptions, l1Client } from "./connect.ts";
+import { askL1 } from "./failure.ts";
+import { MODE_VALUE } from "./reader.ts";
+
+/** Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects with `l1_failed`. */
+export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror> {
+  const { rpc, contract, finality = "finalized", pollingMs = 1_000 } = options;
+  const client = l1Client(rpc, pollingMs);
+  const chainId = BigInt(await askL1("asking for the chain id", () => client.getChainId()));
+  if (options.chainId !== undefined && options.chainId !== chainId) {
+    throw new MintmarkError("l1_failed", `the RPC serves chain ${chainId}, not ${options.chainId}`);
+  }
+  const read = { abi, address: contract } as const;
+  const [sourceChainId, sourceContract] = await askL1(`reading the source of mirror ${contract}`, () =>
+    Promise.all([
+      client.readContract({ ...read, functionName: "sourceChainId" }),
+      client.readContract({ ...read, functionName: "sourceContract" }),
+    ]),
+  );
+  const settlement = { chainId, contract: contract.toLowerCase() as Address, engineVersion: 5 };
+  const source = { chainId: sourceChainId, contract: sourceContract.toLowerCase() as Address };
+  return new ViemMirror({ client, settlement, finality, pollingMs }, source, options);
+}
+
+/**
+ * {@link MirrorContract} over a viem client and one account. The exit of a mirror is the settlement contract's own, function by function, so
+ * what sends withdrawals there sends them here.
+ */
+export class ViemMirror extends ViemCommitter implements MirrorContract {
+  readonly source: MirrorIdentity;
+
+  constructor(connection: L1Connection, source: MirrorIdentity, options: L1WriteOptions & { account: LocalAccount }) {
+    super(connection, options.account, options);
+    this.source = source;
+  }
+
+  commitment(): Promise<Hash> {
+    return askL1("reading the mirrored commitment", () =>
+      this.connection.client.readContract({ ...this.#read, functionName: "commitment" }),
+    );
+  }
+
+  override async committee(): Promise<MirrorCommittee> {
+    const [committeeHash, epoch] = await askL1("reading the mirror's committee", () =>
+      this.connection.client.readContract({ ...this.#read, functionName: "committee" }),
+    );
+    return { committeeHash, epoch };
+  }
+
+  async steps(): Promise<readonly MirrorStep[]> {
+    const { client } = this.connection;
+    return askL1("reading the mirror's steps", async () => {
+      const count = await client.readContract({ ...this.#read, functionName: "stepCount" });
+      const steps: MirrorStep[] = [];
+      for (let sequence = 0n; sequence < count; sequence++) {
+        const step = await client.readContract({ ...this.#read, functionName: "step", args: [sequence] });
+        const mode = MODES[step.mode];
+        if (mode === undefined)
+          throw new MintmarkError("l1_failed", `the mirror reported the unknown mode ${step.mode}`);
+        const counts = { first: Number(step.first), count: Number(step.count) };
+        steps.push({ ...step, ...counts, sequence: Number(sequence), mode });
+      }
+      return steps;
+    });
+  }
+
+  async isImported(mode: Mode, batchNumber: number): Promise<boolean> {
+    const args = [MODE_VALUE[mode], BigInt(batchNumber)] as const;
+    const header = await askL1(`asking the mirror for ${mode} batch ${batchNumber}`, () =>
+      this.connection.client.readContract({ ...this.#read, functionName: "batchHeaderHash", args }),
+    );
+    return BigInt(header) !== 0n;
+  }
+
+  async advance(from: StateRoots, growth: Growth, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt> {
+    const counts = { countValidium: BigInt(from.countValidium), countRollup: BigInt(from.countRollup) };
+    const grown = { ...growth, mode: MODE_VALUE[growth.mode], count: BigInt(growth.count) };
+    const args = [{ ...from, ...counts }, grown, attestation] as const;
+    return toReceipt(await this.send({ abi, functionName: "advance", args }, options));
+  }
+
+  async importBatch(
+    sequence: number,
+    {
+      batchNumber,
+      vaultCount,
+      dataHash,
+      batchRoot,
+      siblings,
+    }: StateLeafContent & { readonly siblings: readonly Hash[] },
+    options?: L1SendOptions,
+  ): Promise<L1Receipt> {
+    const args = [BigInt(sequence), BigInt(batchNumber), { vaultCount, dataHash, batchRoot }, siblings] as const;
+    return toReceipt(await this.send({ abi, functionName: "importBatch", args }, options));
+  }
+
+  get #read() {
+    return { abi, address: this.settlement.contract } as const;
+  }
+}

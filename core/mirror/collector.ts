@@ -1,0 +1,55 @@
+import { recoverTypedDataAddress } from "viem";
+import { enough } from "../committee/collector.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Hex } from "../model.ts";
+import { committeeHash, compactSignature, encodeAttestation, type MemberSignature } from "../protocol/attestation.ts";
+import { type MirroredStateMessage, mirroredStateTypedData } from "../protocol/typed-data.ts";
+import type { AttesterClient, MirrorIdentity } from "./attester.ts";
+import type { MirrorCommittee } from "./contract.ts";
+
+/** Those that are asked to vouch for a source's states. */
+export interface AttesterCommittee {
+  readonly members: readonly AttesterClient[];
+  readonly threshold: number;
+  /** Milliseconds that one member may take; default 10 000. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Gathers the committee's signatures over a state, for one mirror: asks every member at once and takes the first `threshold` valid ones.
+ *
+ * @returns an attestation, docs/protocol.md 5
+ * @throws MintmarkError `l1_failed` when too few sign, or when the mirror has another committee in force
+ */
+export async function collectState(
+  mirror: MirrorIdentity,
+  inForce: MirrorCommittee,
+  state: Omit<MirroredStateMessage, "epoch">,
+  { threshold, timeoutMs = 10_000, ...committee }: AttesterCommittee,
+  signal?: AbortSignal,
+): Promise<Hex> {
+  const members = committee.members.toSorted((a, b) => (a.address < b.address ? -1 : 1));
+  const addresses = members.map(({ address }) => address);
+  const { epoch } = inForce;
+  if (committeeHash(epoch, { threshold, members: addresses }) !== inForce.committeeHash) {
+    throw new MintmarkError("l1_failed", `mirror ${mirror.contract} has another committee in force (epoch ${epoch})`);
+  }
+  const late = AbortSignal.timeout(timeoutMs);
+  const limit = signal ? AbortSignal.any([late, signal]) : late;
+  const expired = new Promise<never>((_, reject) => {
+    const expire = () => reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
+    limit.addEventListener("abort", expire, { once: true });
+  });
+  const typedData = mirroredStateTypedData(mirror, { ...state, epoch });
+  const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
+    const signature = await Promise.race([member.attest(mirror, state, epoch, limit), expired]);
+    const signer = await recoverTypedDataAddress({ ...typedData, signature });
+    if (signer.toLowerCase() !== member.address) throw new Error("the signature is not the member's over this state");
+    return { memberIndex, ...compactSignature(signature) };
+  });
+  return encodeAttestation({
+    threshold,
+    members: addresses,
+    signatures: await enough(asked, threshold, addresses, signal),
+  });
+}

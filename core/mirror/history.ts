@@ -1,0 +1,146 @@
+import { MintmarkError } from "../errors.ts";
+import type { Hash, Mode } from "../model.ts";
+import type { L1Event, L1Reader } from "../ports.ts";
+import { type StateLeafContent, type StateRoots, stateCommitment, stateLeaf } from "../protocol/commitment.ts";
+import { bytesToHex, hexToBytes, unpackHashes } from "../protocol/hex.ts";
+import { StateHistory } from "../protocol/state-tree.ts";
+
+/** Most blocks of one question for logs; nodes refuse longer ranges. */
+const RANGE = 2_000n;
+const ZERO_HASH: Hash = `0x${"00".repeat(32)}`;
+
+/** The part of the source chain that a history is made from. */
+export type SourceChain = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "events">;
+
+/** Batches of both modes. */
+export type StateCounts = Pick<StateRoots, "countValidium" | "countRollup">;
+
+/** A state that the source has had, with what stands for it. */
+export type SourceState = StateRoots & { readonly commitment: Hash };
+
+/** How one mode's tree grew, with the proof of consistency of docs/protocol.md 7. */
+export interface Growth {
+  readonly mode: Mode;
+  /** Batches of the mode afterwards. */
+  readonly count: number;
+  readonly root: Hash;
+  /** The new tree's leaf at the old count. */
+  readonly leaf: Hash;
+  /** The new tree's 32 siblings at the old count. */
+  readonly atOld: readonly Hash[];
+  /** The new tree's 32 siblings at its own count. */
+  readonly atNew: readonly Hash[];
+}
+
+type Committed = L1Event & { readonly type: "batchCommitted" };
+
+/**
+ * Every state that a settlement contract has had by its chain's own finality, from its events alone: what a committee member compares with
+ * before it vouches for one, and where the proofs for a mirror come from. In memory, about 250 bytes a batch; read anew from the
+ * contract's deployment on by each process.
+ */
+export class SourceHistory {
+  readonly settlement: SourceChain["settlement"];
+  readonly #chain: SourceChain;
+  readonly #trees: Readonly<Record<Mode, StateHistory>> = {
+    validium: new StateHistory(),
+    "zk-rollup": new StateHistory(),
+  };
+  readonly #leaves: Readonly<Record<Mode, StateLeafContent[]>> = { validium: [], "zk-rollup": [] };
+  /** By sequence: the mode of each commit, and how many of the commits before it were validium. */
+  readonly #order: { readonly mode: Mode; readonly validiumBefore: number }[] = [];
+  #nextBlock: bigint;
+  #following: Promise<void> = Promise.resolve();
+
+  /** @param fromBlock - of the contract's deployment */
+  constructor(chain: SourceChain, fromBlock: bigint) {
+    this.settlement = chain.settlement;
+    this.#chain = chain;
+    this.#nextBlock = fromBlock;
+  }
+
+  /** The newest state that is known here. */
+  get newest(): StateCounts {
+    return { countValidium: this.#trees.validium.count, countRollup: this.#trees["zk-rollup"].count };
+  }
+
+  /** Reads what has become final since the last time. Rejects with `l1_failed`. */
+  follow(): Promise<void> {
+    const turn = this.#following.catch(() => {}).then(() => this.#follow());
+    this.#following = turn;
+    return turn;
+  }
+
+  async #follow(): Promise<void> {
+    const final = await this.#chain.finalizedBlockNumber();
+    while (this.#nextBlock <= final) {
+      const last = this.#nextBlock + RANGE - 1n < final ? this.#nextBlock + RANGE - 1n : final;
+      for (const event of await this.#chain.events(this.#nextBlock, last)) {
+        if (event.type === "batchCommitted") this.#append(event);
+      }
+      this.#nextBlock = last + 1n;
+    }
+  }
+
+  /**
+   * The state at these counts.
+   *
+   * @throws MintmarkError `l1_failed` when the source has not had it: the counts never stood together, or are not final yet
+   */
+  stateAt({ countValidium, countRollup }: StateCounts): SourceState {
+    const next = this.#order[countValidium + countRollup];
+    const validium = next === undefined ? this.newest.countValidium : next.validiumBefore;
+    if (validium !== countValidium || countRollup > this.newest.countRollup) {
+      throw new MintmarkError(
+        "l1_failed",
+        `the source has not had ${countValidium} validium and ${countRollup} rollup batches by its finality`,
+      );
+    }
+    const rootValidium = bytesToHex(this.#trees.validium.root(countValidium));
+    const rootRollup = bytesToHex(this.#trees["zk-rollup"].root(countRollup));
+    const state = { rootValidium, rootRollup, countValidium, countRollup };
+    return { ...state, commitment: stateCommitment(this.settlement, state) };
+  }
+
+  /** How far a mirror at these counts can grow in one step: until the source went on in the other mode. null when it is up to date. */
+  nextGrowth(from: StateCounts): Growth | null {
+    const first = this.#order[from.countValidium + from.countRollup];
+    if (first === undefined) return null;
+    const { mode } = first;
+    const old = mode === "validium" ? from.countValidium : from.countRollup;
+    let count = old;
+    for (let at = from.countValidium + from.countRollup; this.#order[at]?.mode === mode; at++) count++;
+    const tree = this.#trees[mode];
+    return {
+      mode,
+      count,
+      root: bytesToHex(tree.root(count)),
+      leaf: old === count ? ZERO_HASH : bytesToHex(tree.leaf(old)),
+      atOld: unpackHashes(tree.siblings(old, count)),
+      atNew: unpackHashes(tree.siblings(count, count)),
+    };
+  }
+
+  /**
+   * A committed batch and its 32 siblings in its mode's tree when that held `count` batches.
+   *
+   * @throws MintmarkError `proof_not_ready` when the batch's commit is not final yet
+   */
+  batch(mode: Mode, batchNumber: number, count: number): StateLeafContent & { readonly siblings: readonly Hash[] } {
+    const leaf = this.#leaves[mode][batchNumber];
+    if (leaf === undefined) {
+      throw new MintmarkError("proof_not_ready", `${mode} batch ${batchNumber} is not final on its chain yet`);
+    }
+    return { ...leaf, siblings: unpackHashes(this.#trees[mode].siblings(batchNumber, count)) };
+  }
+
+  #append({ mode, batchNumber, vaultCount, dataHash, batchRoot, sequence }: Committed): void {
+    if (sequence !== BigInt(this.#order.length) || batchNumber !== this.#trees[mode].count) {
+      throw new MintmarkError("l1_failed", `the node left out commits before ${mode} batch ${batchNumber}`);
+    }
+    const leaf = { batchNumber, vaultCount, dataHash, batchRoot };
+    this.#order.push({ mode, validiumBefore: this.#trees.validium.count });
+    this.#leaves[mode].push(leaf);
+    this.#trees[mode].append(hexToBytes(stateLeaf(leaf)));
+  }
+}

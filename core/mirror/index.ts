@@ -1,0 +1,7 @@
+/** The state on another chain: what vouches for it there, what brings it there, and the proofs that withdrawals there begin with. */
+
+export { type AttesterClient, MirrorAttester, type MirrorIdentity } from "./attester.ts";
+export type { AttesterCommittee } from "./collector.ts";
+export { countsOf, type MirrorContract, type MirrorStep } from "./contract.ts";
+export { type Growth, SourceHistory, type StateCounts } from "./history.ts";
+export { advanceMirror, importBatch, type RelayOptions } from "./relay.ts";

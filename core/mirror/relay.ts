@@ -1,0 +1,82 @@
+import { MintmarkError } from "../errors.ts";
+import type { Mode } from "../model.ts";
+import type { BatchHeader } from "../ports.ts";
+import type { StateLeafContent } from "../protocol/commitment.ts";
+import { type AttesterCommittee, collectState } from "./collector.ts";
+import { countsOf, type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
+import type { SourceHistory } from "./history.ts";
+
+export interface RelayOptions {
+  readonly source: SourceHistory;
+  readonly mirror: MirrorContract;
+  readonly committee: AttesterCommittee;
+  /** Told of every step once it is mined. */
+  readonly onStep?: (step: { readonly mode: Mode; readonly first: number; readonly count: number }) => void;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Brings a mirror to the newest final state of its source, and returns how many steps that took: one for each run of commits of one mode.
+ * Where to go on is asked of the mirror each time, so anyone may relay, and a relayer that was killed repeats nothing.
+ */
+export async function advanceMirror({ source, mirror, committee, onStep, signal }: RelayOptions): Promise<number> {
+  requireMirrorOf(mirror, source);
+  await source.follow();
+  let counts = countsOf(await mirror.steps());
+  let steps = 0;
+  for (let growth = source.nextGrowth(counts); growth !== null; growth = source.nextGrowth(counts)) {
+    signal?.throwIfAborted();
+    const { mode, count } = growth;
+    const first = mode === "validium" ? counts.countValidium : counts.countRollup;
+    const to = mode === "validium" ? { ...counts, countValidium: count } : { ...counts, countRollup: count };
+    const { countValidium, countRollup, commitment } = source.stateAt(to);
+    const { chainId: sourceChainId, contract: sourceContract } = source.settlement;
+    const state = { sourceChainId, sourceContract, countValidium, countRollup, commitment };
+    const attestation = await collectState(mirror.settlement, await mirror.committee(), state, committee, signal);
+    await mirror.advance(source.stateAt(counts), growth, attestation, signal ? { signal } : {});
+    onStep?.({ mode, first, count });
+    counts = to;
+    steps++;
+  }
+  return steps;
+}
+
+/**
+ * Makes a batch's header known on the mirror, if it is not yet; its vaults are withdrawn there with the header that this returns.
+ *
+ * @throws MintmarkError `proof_not_ready` while the mirror has not been advanced to the batch
+ */
+export async function importBatch(
+  { source, mirror }: Pick<RelayOptions, "source" | "mirror">,
+  mode: Mode,
+  batchNumber: number,
+  signal?: AbortSignal,
+): Promise<BatchHeader> {
+  requireMirrorOf(mirror, source);
+  const step = stepOf(await mirror.steps(), mode, batchNumber);
+  if (step === undefined) {
+    throw new MintmarkError("proof_not_ready", `${mode} batch ${batchNumber} has not come to the mirror yet`);
+  }
+  await source.follow();
+  const batch = source.batch(mode, batchNumber, step.count);
+  if (!(await mirror.isImported(mode, batchNumber))) {
+    await mirror.importBatch(step.sequence, batch, signal ? { signal } : {});
+  }
+  return mirrorHeader(step, batch);
+}
+
+/** A batch's header as its mirror keeps it: maturity and order count from when the mirror learned of it. */
+export function mirrorHeader(
+  { acceptedAt, sequence }: MirrorStep,
+  { batchRoot, vaultCount }: Pick<StateLeafContent, "batchRoot" | "vaultCount">,
+): BatchHeader {
+  return { batchRoot, vaultCount, committedAt: acceptedAt, sequence: BigInt(sequence) };
+}
+
+function requireMirrorOf(mirror: MirrorContract, { settlement }: SourceHistory): void {
+  const { chainId, contract } = mirror.source;
+  if (chainId !== settlement.chainId || contract !== settlement.contract) {
+    const is = `mirror ${mirror.settlement.contract} is of ${contract} on chain ${chainId}`;
+    throw new MintmarkError("l1_failed", `${is}, not of ${settlement.contract} on chain ${settlement.chainId}`);
+  }
+}

@@ -1,0 +1,92 @@
+import { network } from "hardhat";
+import { createPublicClient, custom, type LocalAccount } from "viem";
+import type { Standard, Uuid } from "../../core/index.ts";
+import { readL1 } from "../../core/l1/connect.ts";
+import { connectMirror } from "../../core/l1/mirror.ts";
+import { MirrorAttester } from "../../core/mirror/attester.ts";
+import { SourceHistory } from "../../core/mirror/history.ts";
+import { send } from "../../scripts/deploy/deployer.ts";
+import { deployMirror } from "../../scripts/deploy/mirror.ts";
+import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
+import { ADMIN, COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import { type Chain, createWorld, MATURITY, type Request, rpc } from "../settlement/fixture.ts";
+
+/** Blocks above one that make it final on the source here, as for the settlement fixture's operator. */
+export const CONFIRMATIONS = 20n;
+const REGISTRY_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
+
+const TOKENS: readonly TokenConfig[] = [
+  { standard: "erc20", name: "Far points", symbol: "FPTS", quantum: 10n, admin: ADMIN.address },
+  { standard: "erc721", name: "Far swords", symbol: "FSWRD", admin: ADMIN.address },
+];
+
+export type MirrorWorld = Awaited<ReturnType<typeof createMirrorWorld>>;
+
+/**
+ * Two chains of different ids in this process: the state, its engine and its committee on one; a mirror, an ERC-20 and an ERC-721 on
+ * the other, both registered on both and enabled at the engine in place of the near ones.
+ */
+export async function createMirrorWorld() {
+  const near = await createWorld();
+  const { chain, engine, principal } = near;
+  const connection = await network.create({ network: "other" });
+  const request = connection.provider.request.bind(connection.provider) as Request;
+  // A refusal comes as an error that viem takes for a busy node: it need not wait before it asks again.
+  const transport = custom({ request }, { retryCount: 3, retryDelay: 1 });
+  const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+  const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
+  const config = {
+    admin: ADMIN.address,
+    sourceChainId: BigInt(chain.by.chainId),
+    sourceContract: chain.settlement.address,
+    committee: COMMITTEE.map(({ address }) => address),
+    threshold: THRESHOLD,
+    changeDelay: 60n,
+    maturity: MATURITY,
+  };
+  const deployed = await deployMirror(by, config);
+  const assets = new Map<Standard, Uuid>();
+  const tokens = new Map<Standard, `0x${string}`>();
+  for (const token of TOKENS) {
+    const { standard, address, quantum, name, symbol } = await deployToken(by, deployed.address, token);
+    const registration = [REGISTRY_VALUE[standard], BigInt(by.chainId), address, quantum] as const;
+    await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
+    const far = { standard, chainId: BigInt(by.chainId), contractAddress: address, quantum, name, symbol };
+    const { assetId } = await engine.addAsset(far);
+    await engine.whitelistAsset(assetId, true);
+    await engine.markAssetRegistered(assetId);
+    await engine.enableAsset(principal.applicationId, assetId);
+    assets.set(standard, assetId);
+    tokens.set(standard, address);
+  }
+  const mirrorBy = (account: LocalAccount, contract = deployed.address) =>
+    connectMirror({ rpc: transport, contract, account, finality: { confirmations: 0n }, pollingMs: 5 });
+  return {
+    near,
+    far: { request, client, by, config, assets, tokens, mirrorBy },
+    mirror: await mirrorBy(OPERATOR),
+    source: await newHistory(chain),
+    attesters: await Promise.all(COMMITTEE.map(async (member) => new MirrorAttester(member, await newHistory(chain)))),
+    async close() {
+      await near.close();
+      await connection.close();
+    },
+  };
+}
+
+/** The source as one more reader sees it. */
+export async function newHistory(chain: Chain): Promise<SourceHistory> {
+  const l1 = await readL1({
+    rpc: chain.transport,
+    contract: chain.settlement.address,
+    finality: { confirmations: CONFIRMATIONS },
+  });
+  return new SourceHistory(l1, chain.settlement.deployedAtBlock);
+}
+
+/** Moves the far chain's clock. */
+export async function passFarSeconds({ far }: MirrorWorld, seconds: bigint): Promise<void> {
+  const chain = far as unknown as Chain;
+  await rpc(chain, "evm_increaseTime", [`0x${seconds.toString(16)}`]);
+  await rpc(chain, "hardhat_mine", ["0x1"]);
+}
