@@ -9,6 +9,15 @@ const count = (least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `Give a number from ${least} to ${most}.`);
 
+/** `0x…=http://…`: a committee member's address and its service. */
+const member = z
+  .string()
+  .regex(
+    /^0x[0-9a-fA-F]{40}=https?:\/\/\S+$/,
+    "Give each member as <address>=<url of its service>, with commas between.",
+  )
+  .transform((text) => ({ address: text.slice(0, 42).toLowerCase() as Hex, url: text.slice(43) }));
+
 const variables = z.object({
   MINTMARK_STORE: z.string().min(1, "Give the folder of the store."),
   MINTMARK_ENVIRONMENT: z.enum(["sandbox", "live"], "Give sandbox or live."),
@@ -20,6 +29,31 @@ const variables = z.object({
     .string()
     .regex(/^0x[0-9a-fA-F]{40}$/, "Give the address of the StateCommitment contract.")
     .transform((text) => text.toLowerCase() as Hex),
+  MINTMARK_RPC_URL: z.url({ protocol: /^https?$/, error: "Give the address of the chain's RPC." }).optional(),
+  MINTMARK_OPERATOR_KEY: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{64}$/, "Give the operator's private key: 0x and 64 hex digits.")
+    .transform((text) => text as Hex)
+    .optional(),
+  MINTMARK_FROM_BLOCK: z
+    .string()
+    .regex(/^\d{1,18}$/, "Give the block of the contract's deployment.")
+    .transform(BigInt)
+    .default(0n),
+  MINTMARK_CONFIRMATIONS: count(0, 100_000).optional(),
+  MINTMARK_MEMBERS: z
+    .string()
+    .transform((text) => text.split(",").map((part) => part.trim()))
+    .pipe(z.array(member).max(255))
+    .default([]),
+  MINTMARK_THRESHOLD: count(0, 255).default(0),
+  MINTMARK_SEAL_SECONDS: count(1, 86_400).default(60),
+  MINTMARK_SETTLE_SECONDS: count(1, 3_600).default(2),
+  MINTMARK_LEAST_BALANCE: z
+    .string()
+    .regex(/^\d{1,30}$/, "Give an amount of wei.")
+    .transform(BigInt)
+    .default(10n ** 16n),
   MINTMARK_ENGINE_VERSION: count(1, 1000).default(5),
   MINTMARK_HOST: z.string().min(1).default("127.0.0.1"),
   MINTMARK_PORT: count(0, 65_535).default(3000),
@@ -41,7 +75,16 @@ const variables = z.object({
   MINTMARK_SHUTDOWN_SECONDS: count(1, 600).default(10),
 });
 
-export type Config = z.output<typeof variables>;
+const settings = variables.refine(
+  ({ MINTMARK_OPERATOR_KEY: key, MINTMARK_RPC_URL: rpc }) => key === undefined || rpc !== undefined,
+  {
+    path: ["MINTMARK_RPC_URL"],
+    error: "Give the address of the chain's RPC: the operator's key is of no use without.",
+    when: () => true,
+  },
+);
+
+export type Config = z.output<typeof settings>;
 
 /** Every variable that is missing or wrong, by name. Values are not shown: one of them is a secret. */
 export class ConfigError extends Error {
@@ -52,7 +95,7 @@ export class ConfigError extends Error {
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const names = Object.keys(environment).filter((name) => name.startsWith("MINTMARK_"));
   const unknown = names.filter((name) => !(name in variables.shape)).map((name) => `${name}: no such setting`);
-  const result = variables.safeParse(environment);
+  const result = settings.safeParse(environment);
   const wrong = result.success
     ? []
     : result.error.issues.map(({ path: [name], message }) => {

@@ -1,22 +1,46 @@
+import type { FastifyInstance } from "fastify";
+import { privateKeyToAccount } from "viem/accounts";
 import { openEngine } from "../core/index.ts";
+import { connectL1, readL1 } from "../core/l1/index.ts";
 import { buildServer } from "./app.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
+import { type Settling, startSettling } from "./settling.ts";
 import { shutDown } from "./shutdown.ts";
 import { stopSignal } from "./stop-signal.ts";
 
-// The process: settings from the environment, one engine, one server, and an orderly end on SIGINT or SIGTERM.
+// The process: settings from the environment, one engine, its way to L1 if it is given a chain and a key, one server, and an orderly end
+// on SIGINT or SIGTERM.
 
 async function serve(config: Config): Promise<void> {
+  const { l1, operator, committer } = await connect(config);
   await using engine = await openEngine({
     store: config.MINTMARK_STORE,
     environment: config.MINTMARK_ENVIRONMENT,
-    settlement: {
+    settlement: l1?.settlement ?? {
       chainId: config.MINTMARK_CHAIN_ID,
       contract: config.MINTMARK_CONTRACT,
       engineVersion: config.MINTMARK_ENGINE_VERSION,
     },
+    ...(l1 && { verifySignature: l1.verifySignature.bind(l1) }),
   });
-  const app = await buildServer({
+  let app: FastifyInstance | undefined;
+  await using settling: Settling | null =
+    operator && committer
+      ? await startSettling({
+          engine,
+          l1: committer,
+          operator,
+          members: config.MINTMARK_MEMBERS,
+          threshold: config.MINTMARK_THRESHOLD,
+          fromBlock: config.MINTMARK_FROM_BLOCK,
+          checkpoints: `${config.MINTMARK_STORE}-checkpoints`,
+          sealAfterMs: config.MINTMARK_SEAL_SECONDS * 1000,
+          intervalMs: config.MINTMARK_SETTLE_SECONDS * 1000,
+          leastBalance: config.MINTMARK_LEAST_BALANCE,
+          onError: (error) => app?.log.error({ err: error }, "settling failed; trying again"),
+        })
+      : null;
+  app = await buildServer({
     engine,
     log: { level: config.MINTMARK_LOG_LEVEL },
     rateLimits: {
@@ -24,6 +48,7 @@ async function serve(config: Config): Promise<void> {
     },
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
     trustedProxies: config.MINTMARK_TRUSTED_PROXIES,
+    ...(settling && { checks: settling.checks }),
     ...(config.MINTMARK_TOKEN_SECRET && { tokenSecret: config.MINTMARK_TOKEN_SECRET }),
   });
   await app.listen({ host: config.MINTMARK_HOST, port: config.MINTMARK_PORT });
@@ -33,6 +58,23 @@ async function serve(config: Config): Promise<void> {
     drainMs: config.MINTMARK_DRAIN_SECONDS * 1000,
     deadlineMs: config.MINTMARK_SHUTDOWN_SECONDS * 1000,
   });
+}
+
+/** The chain, if one is configured; checked to be the one that the store is for. With a key it can also be committed to. */
+async function connect(config: Config) {
+  if (config.MINTMARK_RPC_URL === undefined) return {};
+  const options = {
+    rpc: config.MINTMARK_RPC_URL,
+    contract: config.MINTMARK_CONTRACT,
+    chainId: config.MINTMARK_CHAIN_ID,
+    ...(config.MINTMARK_CONFIRMATIONS !== undefined && {
+      finality: { confirmations: BigInt(config.MINTMARK_CONFIRMATIONS) },
+    }),
+  };
+  if (config.MINTMARK_OPERATOR_KEY === undefined) return { l1: await readL1(options) };
+  const operator = privateKeyToAccount(config.MINTMARK_OPERATOR_KEY);
+  const committer = await connectL1({ ...options, account: operator });
+  return { l1: committer, operator, committer };
 }
 
 try {

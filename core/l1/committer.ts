@@ -39,6 +39,12 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     this.#sender = new TransactionSender(connection, account, fees);
   }
 
+  /** Wei that the sending account has. */
+  operatorBalance(): Promise<bigint> {
+    const { address } = this.#account;
+    return askL1(`asking for the balance of ${address}`, () => this.connection.client.getBalance({ address }));
+  }
+
   async commitRollup(batch: SealedBatch, options?: L1SendOptions): Promise<L1Receipt> {
     requireMode(batch, "zk-rollup");
     const args = [BigInt(batch.batchNumber), toHex(batch.data)] as const;

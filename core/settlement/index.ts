@@ -1,2 +1,3 @@
 /** Brings an engine's batches and withdrawals to L1, and L1's events to the engine. */
+export { Checkpoints } from "./checkpoints.ts";
 export { type Round, Settler, type SettlerOptions } from "./settler.ts";

@@ -1,0 +1,77 @@
+import { Level } from "level";
+import type { LocalAccount } from "viem";
+import { collectAttestations, RemoteMember } from "../core/committee/index.ts";
+import type { Address, Engine } from "../core/index.ts";
+import type { connectL1 } from "../core/l1/index.ts";
+import { Checkpoints, Settler } from "../core/settlement/index.ts";
+import type { ReadinessCheck } from "./service.ts";
+
+export interface SettlingOptions {
+  readonly engine: Engine;
+  readonly l1: Awaited<ReturnType<typeof connectL1>>;
+  /** Holds the contract's operator role. */
+  readonly operator: LocalAccount;
+  readonly members: readonly { readonly address: Address; readonly url: string }[];
+  readonly threshold: number;
+  /** Block of the settlement contract's deployment. */
+  readonly fromBlock: bigint;
+  /** Folder of what the watcher has read of L1; made when missing. */
+  readonly checkpoints: string;
+  /** Milliseconds after its first mint at which an open batch is sealed. */
+  readonly sealAfterMs: number;
+  readonly intervalMs: number;
+  /** Wei below which the operator's account makes the server unready. */
+  readonly leastBalance: bigint;
+  readonly onError: (error: unknown) => void;
+}
+
+/** The engine's way to L1 beside its server: seals, commits, watches and withdraws until it is disposed. */
+export interface Settling extends AsyncDisposable {
+  /** For `/readyz`: what the last round said, how far behind L1 the engine is, who of the committee signed, what the operator can still pay. */
+  readonly checks: Readonly<Record<string, ReadinessCheck>>;
+}
+
+/** Rejects with `validation_failed` when the contract has another committee in force. */
+export async function startSettling(options: SettlingOptions): Promise<Settling> {
+  const { engine, l1, operator, threshold, fromBlock, sealAfterMs, intervalMs, onError } = options;
+  await using stack = new AsyncDisposableStack();
+  const committee = collectAttestations({
+    members: options.members.map((member) => new RemoteMember({ ...member, operator, settlement: engine.settlement })),
+    threshold,
+    l1,
+    earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+  });
+  await committee.requireInForce();
+  const store = new Level<Uint8Array, Uint8Array>(options.checkpoints);
+  await store.open();
+  stack.defer(() => store.close());
+  const checkpoints = await Checkpoints.open(store);
+  const sealing = { maxAgeMs: sealAfterMs };
+  const settler = new Settler({ engine, l1, committee, fromBlock, checkpoints, sealing, intervalMs, onError });
+  const stopping = new AbortController();
+  const settling = settler.run(stopping.signal);
+  stack.defer(async () => {
+    stopping.abort();
+    await settling;
+  });
+  const running = stack.move();
+  return {
+    checks: {
+      settlement: async () => {
+        if (settler.lastError !== null) throw settler.lastError;
+        return "in step with L1";
+      },
+      l1Lag: async () => `${(await l1.blockNumber()) - (engine.settlementCursor() ?? fromBlock)} blocks`,
+      committee: async () => {
+        const failed = committee.standings().filter(({ state }) => state === "failed");
+        return failed.length === 0 ? "no member failed" : `${failed.map(({ address }) => address).join(", ")} failed`;
+      },
+      operatorBalance: async () => {
+        const balance = await l1.operatorBalance();
+        if (balance < options.leastBalance) throw new Error(`${operator.address} has ${balance} wei: send it more`);
+        return `${balance} wei`;
+      },
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
