@@ -6,6 +6,7 @@ import { CommitteeMember } from "../core/committee/index.ts";
 import { connectL1 } from "../core/l1/index.ts";
 import { buildMemberServer } from "../server/member/app.ts";
 import { stopSignal } from "../server/stop-signal.ts";
+import { runCommand } from "./command.ts";
 import { addressVariable, integerVariable, readEnvironment, readPrivateKey, urlsVariable } from "./environment.ts";
 import { finalityOf } from "./finality.ts";
 import { openLevel } from "./store.ts";
@@ -72,10 +73,7 @@ async function serve(): Promise<void> {
   await stopSignal();
 }
 
-if (process.argv.includes("--help")) process.stdout.write(`usage: npm run member\n${ENVIRONMENT}\n`);
-else {
-  await serve().catch((error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = 1;
-  });
-}
+await runCommand(async () => {
+  if (process.argv.includes("--help")) return void process.stdout.write(`usage: npm run member\n${ENVIRONMENT}\n`);
+  await serve();
+});

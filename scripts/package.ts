@@ -11,6 +11,7 @@ const EXPORTS = {
   ".": "core/index",
   "./protocol": "core/protocol/index",
   "./verifier": "core/protocol/verifier",
+  "./exit": "core/exit/index",
   "./l1": "core/l1/index",
   "./archive": "core/archive/index",
   "./committee": "core/committee/index",

@@ -5,10 +5,9 @@ import type { BatchHeader, L1Block, L1Event, Settlement, VaultContent } from "..
 import { BatchDataError } from "../protocol/batch-data.ts";
 import { stateCommitment, stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
-import { proveVault } from "../protocol/proof.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
-import { type DerivedBatch, deriveBatch, vaultsOf } from "./derive.ts";
+import { committedProof, type DerivedBatch, deriveBatch, isBatch, vaultIn, vaultsOf } from "./derive.ts";
 import {
   BYTES,
   batchKey,
@@ -189,18 +188,7 @@ export class Archive {
   /** Verified before it is returned. Throws as {@link Archive.vaultContent}. */
   async vaultProof(vaultId: VaultId): Promise<VaultProof & { readonly header: BatchHeader }> {
     const commit = await this.#commitOf(vaultId);
-    const batch = await this.#derivedBatch(commit);
-    const { siblings, vaultCount } = proveVault(batch.tree, vaultIn(batch, vaultId));
-    const { batchRoot, committedAt, sequence } = commit;
-    const { slot } = unpackVaultId(vaultId);
-    return {
-      vault: vaultIn(batch, vaultId),
-      vaultCount,
-      batchRoot,
-      leaf: bytesToHex(batch.tree.leaf(slot)),
-      siblings,
-      header: { batchRoot, vaultCount, committedAt, sequence },
-    };
+    return committedProof(await this.#derivedBatch(commit), vaultId, commit);
   }
 
   /** Units that L1 has let out of a vault, or voided. */
@@ -283,9 +271,9 @@ export class Archive {
 
   /** What the data adds, after it was checked to be the batch's own. */
   async #dataEntries(commit: Commit, data: Uint8Array): Promise<ReadonlyMap<string, string>> {
-    const { mode, batchNumber, dataHash, batchRoot, vaultCount } = commit;
+    const { mode, batchNumber } = commit;
     const batch = deriveBatch(mode, batchNumber, data);
-    if (batch.dataHash !== dataHash || batch.batchRoot !== batchRoot || batch.vaultCount !== vaultCount) {
+    if (!isBatch(batch, commit)) {
       throw new MintmarkError("validation_failed", `the data is not that of batch ${mode}-${batchNumber} on L1`);
     }
     return (await this.indexing(mode, batchNumber, batch)).puts;
@@ -368,10 +356,4 @@ function nullWhenWithheld(mode: Mode): (error: unknown) => null {
     if (mode === "validium" && isOtherData) return null;
     throw error;
   };
-}
-
-function vaultIn({ slots }: DerivedBatch, vaultId: VaultId): VaultContent {
-  const vault = slots[unpackVaultId(vaultId).slot] ?? null;
-  if (vault === null) throw new MintmarkError("vault_not_found", `The batch holds no vault ${vaultId}.`);
-  return vault;
 }

@@ -1,10 +1,13 @@
-import type { Hash, Mode } from "../model.ts";
-import type { VaultContent } from "../ports.ts";
+import type { VaultProof } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Hash, Mode, VaultId } from "../model.ts";
+import type { BatchHeader, VaultContent } from "../ports.ts";
 import { type DecodeOptions, decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex } from "../protocol/hex.ts";
-import { vaultLeaves } from "../protocol/vault.ts";
+import { proveVault } from "../protocol/proof.ts";
+import { unpackVaultId, vaultLeaves } from "../protocol/vault.ts";
 
 /** Everything that follows from a batch's data and its place. */
 export interface DerivedBatch {
@@ -40,4 +43,32 @@ export function deriveBatch(
 /** The vaults of a batch, without its void slots. */
 export function vaultsOf({ slots }: DerivedBatch): VaultContent[] {
   return slots.filter((vault) => vault !== null);
+}
+
+/** The vault at its slot of the batch. Throws `vault_not_found` for a void slot and for one that the batch does not have. */
+export function vaultIn({ slots }: DerivedBatch, vaultId: VaultId): VaultContent {
+  const vault = slots[unpackVaultId(vaultId).slot] ?? null;
+  if (vault === null) throw new MintmarkError("vault_not_found", `The batch holds no vault ${vaultId}.`);
+  return vault;
+}
+
+/** A vault's proof in a batch that L1 has committed; verified before it is returned. Throws as {@link vaultIn}. */
+export function committedProof(
+  batch: DerivedBatch,
+  vaultId: VaultId,
+  { batchRoot, vaultCount, committedAt, sequence }: BatchHeader,
+): VaultProof & { readonly header: BatchHeader } {
+  const vault = vaultIn(batch, vaultId);
+  const { siblings } = proveVault(batch.tree, vault);
+  const leaf = bytesToHex(batch.tree.leaf(unpackVaultId(vaultId).slot));
+  return { vault, vaultCount, batchRoot, leaf, siblings, header: { batchRoot, vaultCount, committedAt, sequence } };
+}
+
+/** Whether a batch is the one that a claim, or L1, names. */
+export function isBatch(
+  batch: DerivedBatch,
+  claim: Pick<DerivedBatch, "dataHash" | "batchRoot" | "vaultCount">,
+): boolean {
+  const { dataHash, batchRoot, vaultCount } = claim;
+  return batch.dataHash === dataHash && batch.batchRoot === batchRoot && batch.vaultCount === vaultCount;
 }

@@ -1,6 +1,7 @@
 /** The public state of a settlement contract, made from L1 and from whoever serves the data of validium batches. */
 export { Archive, type ArchiveOptions } from "./archive.ts";
 export { type BatchSource, HttpBatchSource } from "./batch-source.ts";
+export { committedProof, type DerivedBatch, deriveBatch, isBatch } from "./derive.ts";
 export { type VoidedDuplicate, type VoidOptions, voidDuplicates } from "./duplicates.ts";
 export { type FollowOptions, follow, type Progress } from "./follow.ts";
 export { type RebuildOptions, type RebuildReport, rebuild } from "./rebuild.ts";

@@ -17,8 +17,8 @@ import { MemberProcess } from "./member-process.ts";
 /** Seconds; long enough that the members see a duplicate first, short enough to wait for. */
 const MATURITY = 3n;
 
-/** A chain reachable over HTTP, the contracts, an engine, and a committee of five processes. */
-export async function startMembersWorld() {
+/** A chain reachable over HTTP, the contracts, an engine, and a committee of processes: five, of which three must sign. */
+export async function startMembersWorld({ members = COMMITTEE, threshold = THRESHOLD } = {}) {
   const stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "mintmark-members-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
@@ -34,8 +34,8 @@ export async function startMembersWorld() {
       admin: ADMIN.address,
       guardian: GUARDIAN.address,
       operator: OPERATOR.address,
-      committee: COMMITTEE.map(({ address }) => address),
-      threshold: THRESHOLD,
+      committee: members.map(({ address }) => address),
+      threshold,
       changeDelay: 60n,
       maturity: MATURITY,
     },
@@ -56,7 +56,7 @@ export async function startMembersWorld() {
   });
   const startMember = (index: number, peers: readonly string[]) => {
     return MemberProcess.start({
-      key: toHex(at(COMMITTEE, index).getHdKey().privateKey ?? new Uint8Array()),
+      key: toHex(at(members, index).getHdKey().privateKey ?? new Uint8Array()),
       store: join(folder, `member-${index}`),
       rpcUrl: chain.rpcUrl,
       contract: settlement.address,
@@ -68,15 +68,15 @@ export async function startMembersWorld() {
   // The first one is the others' peer; it never fails here.
   const first = await startMember(0, []);
   processes.push(first);
-  processes.push(...(await Promise.all([1, 2, 3, 4].map((index) => startMember(index, [first.url])))));
+  processes.push(...(await Promise.all(members.slice(1).map((_, i) => startMember(i + 1, [first.url])))));
 
   /** A settler over members at these addresses; by default the five processes. */
   function settlerOver(urls: readonly string[] = processes.map(({ url }) => url), timeoutMs = 5_000) {
     const committee = collectAttestations({
-      members: COMMITTEE.map(({ address }, index) => {
+      members: members.map(({ address }, index) => {
         return new RemoteMember({ address, url: at(urls, index), operator: OPERATOR, settlement: l1.settlement });
       }),
-      threshold: THRESHOLD,
+      threshold,
       l1,
       timeoutMs,
       earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),

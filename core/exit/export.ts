@@ -1,0 +1,96 @@
+import { type BatchSource, committedProof, deriveBatch, isBatch } from "../archive/index.ts";
+import type { VaultProof } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import type { VaultId } from "../model.ts";
+import type { L1Event, L1Reader } from "../ports.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
+import { type ExitKit, requireWholeKit } from "./kit.ts";
+
+/** What an exit kit is checked against when it is made. */
+export type KitChain = Pick<L1Reader, "settlement" | "registration" | "token" | "maturity" | "verifyVault">;
+
+/**
+ * The exit kit of a proven vault, after the contract itself has verified the proof. The proof may come from an engine, from an archive, or
+ * from {@link proveFromL1}.
+ *
+ * @throws MintmarkError `proof_not_ready` while L1 has not committed the batch; `asset_not_registered`; `l1_failed` with the contract's reason
+ */
+export async function exportExitKit({ vault, header, siblings }: VaultProof, l1: KitChain): Promise<ExitKit> {
+  if (header === null) throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
+  const registration = await l1.registration(vault.chainId, vault.assetType);
+  if (registration === null) throw new MintmarkError("asset_not_registered");
+  const { standard, token: address, quantum } = registration;
+  const { blobScheme } = await l1.token(address, standard);
+  const { chainId, contract } = l1.settlement;
+  const kit: ExitKit = {
+    settlement: { chainId, contract },
+    token: { address, standard, quantum, blobScheme, tokenId: tokenIdOf(standard, blobScheme, vault.blob) },
+    vault,
+    header,
+    siblings,
+    maturesAt: standard === "erc721" ? header.committedAt + (await l1.maturity()) : null,
+  };
+  requireWholeKit(kit);
+  await l1.verifyVault(kit);
+  return kit;
+}
+
+/** Most blocks of one question for logs; nodes refuse longer ranges. */
+const RANGE = 2_000n;
+
+export interface ProveFromL1Options {
+  readonly l1: Pick<L1Reader, "blockNumber" | "events" | "rollupData">;
+  /** Block of the settlement contract's deployment, or any before the batch's commit. */
+  readonly fromBlock: bigint;
+  /** Asked in this order for a validium batch's data. */
+  readonly sources?: readonly BatchSource[];
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * A vault's proof with nothing but L1, and for validium anyone who serves the batch's data; without a store.
+ *
+ * @throws MintmarkError `batch_not_found` when L1 has no such batch; `vault_not_found`; `proof_not_ready` when nobody has the data
+ */
+export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options): Promise<VaultProof> {
+  const commit = await findCommit(vaultId, options);
+  const { mode, batchNumber } = commit;
+  const faults: string[] = [];
+  for (const [name, read] of readersOf(commit, options)) {
+    try {
+      const data = await read();
+      const batch = data === null ? null : deriveBatch(mode, batchNumber, data);
+      if (batch !== null && isBatch(batch, commit)) return committedProof(batch, vaultId, commit);
+      faults.push(`${name}: ${batch === null ? "does not have it" : "gave other data"}`);
+    } catch (error) {
+      if (options.signal?.aborted) throw error;
+      if (error instanceof MintmarkError && error.code === "vault_not_found") throw error;
+      faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  const asked = faults.length === 0 ? "name a member or the engine's server to ask" : faults.join("; ");
+  throw new MintmarkError("proof_not_ready", `Nobody gave the data of ${mode}-${batchNumber}: ${asked}.`);
+}
+
+type CommitEvent = L1Event & { readonly type: "batchCommitted" };
+
+/** Whoever can give the data of a batch, by name, in the order to ask. */
+function readersOf(commit: CommitEvent, { l1, sources = [], signal }: ProveFromL1Options) {
+  const { mode, batchNumber, txHash } = commit;
+  if (mode === "zk-rollup") return [["L1", () => l1.rollupData(txHash)] as const];
+  return sources.map((source) => [source.name, () => source.batchData(mode, batchNumber, signal)] as const);
+}
+
+async function findCommit(vaultId: VaultId, { l1, fromBlock, signal }: ProveFromL1Options): Promise<CommitEvent> {
+  const { mode, batchNumber } = unpackVaultId(vaultId);
+  const newest = await l1.blockNumber();
+  for (let from = fromBlock; from <= newest; from += RANGE) {
+    signal?.throwIfAborted();
+    const to = from + RANGE - 1n < newest ? from + RANGE - 1n : newest;
+    for (const event of await l1.events(from, to)) {
+      if (event.type === "batchCommitted" && event.mode === mode && event.batchNumber === batchNumber) return event;
+    }
+  }
+  throw new MintmarkError("batch_not_found", `L1 has not committed ${mode}-${batchNumber}.`);
+}

@@ -1,0 +1,11 @@
+/** The owner's exit without engine, server and operator: the kit, where it comes from, and what withdraws with it. */
+export { exportExitKit, type KitChain, type ProveFromL1Options, proveFromL1 } from "./export.ts";
+export {
+  EXIT_KIT_FORMAT,
+  EXIT_KIT_VERSION,
+  type ExitKit,
+  type ExitKitJson,
+  exitKitToJson,
+  requireWholeKit,
+} from "./kit.ts";
+export { type ExitOptions, type ExitPlan, type ExitResult, exitWithKit, planExit } from "./withdraw.ts";

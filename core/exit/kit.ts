@@ -1,0 +1,80 @@
+import { MintmarkError } from "../errors.ts";
+import type { Address, BlobScheme, Standard } from "../model.ts";
+import type { ProvenVault, Settlement } from "../ports.ts";
+import { assetType } from "../protocol/asset.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { verifyVaultProof } from "../protocol/proof.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
+
+/**
+ * Everything that a vault's owner needs to withdraw it without engine, server and operator: with it, an RPC of the chain and the owner's key
+ * the token can be had for as long as the contract stands. Holds no secret: only the owner's own transaction can use it. Good from
+ * the batch's commit on, and never stale.
+ */
+export interface ExitKit extends ProvenVault {
+  readonly settlement: Pick<Settlement, "chainId" | "contract">;
+  readonly token: {
+    readonly address: Address;
+    readonly standard: Standard;
+    /** Base units of one unit of the vault's amount. */
+    readonly quantum: bigint;
+    readonly blobScheme: BlobScheme;
+    /** null for ERC-20. */
+    readonly tokenId: bigint | null;
+  };
+  /** ERC-721: seconds since 1970 from which on L1 lets it out; null for the others, which need not wait. */
+  readonly maturesAt: bigint | null;
+}
+
+/** The file format's name and version; docs/exit-kit.md. */
+export const EXIT_KIT_FORMAT = "mintmark-exit-kit";
+export const EXIT_KIT_VERSION = 1;
+
+/** The kit as the JSON of its file: integers that a double cannot hold are decimal strings. */
+export function exitKitToJson({ settlement, token, vault, header, siblings, maturesAt }: ExitKit) {
+  const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
+  return {
+    format: EXIT_KIT_FORMAT,
+    version: EXIT_KIT_VERSION,
+    chainId: settlement.chainId.toString(),
+    contract: settlement.contract,
+    token: { ...token, quantum: token.quantum.toString(), tokenId: token.tokenId?.toString() ?? null },
+    vault: {
+      vaultId: vault.vaultId.toString(),
+      batchId: `${mode}-${batchNumber}`,
+      slot,
+      chainId: vault.chainId.toString(),
+      owner: vault.owner,
+      assetType: vault.assetType,
+      amount: vault.amount.toString(),
+      blob: vault.blob,
+    },
+    header: {
+      batchRoot: header.batchRoot,
+      vaultCount: header.vaultCount,
+      committedAt: header.committedAt.toString(),
+      sequence: header.sequence.toString(),
+    },
+    siblings: [...siblings],
+    maturesAt: maturesAt?.toString() ?? null,
+  };
+}
+
+export type ExitKitJson = ReturnType<typeof exitKitToJson>;
+
+/** Throws `validation_failed` that names the first part of a kit that does not fit the others. What only L1 knows, it cannot tell. */
+export function requireWholeKit({ settlement, token, vault, header, siblings }: ExitKit): void {
+  const { address, standard, quantum, blobScheme, tokenId } = token;
+  if (vault.chainId !== settlement.chainId) {
+    throw unfit(`its token lives on chain ${vault.chainId}, where this contract cannot mint`);
+  }
+  if (assetType(standard, address, quantum) !== vault.assetType) throw unfit("its token is not the vault's asset");
+  if (tokenIdOf(standard, blobScheme, vault.blob) !== tokenId) throw unfit("its token id is not the vault's");
+  if (!verifyVaultProof(header.batchRoot, { vault, vaultCount: header.vaultCount, siblings })) {
+    throw unfit("its siblings do not lead from the vault to the batch root");
+  }
+}
+
+function unfit(what: string): MintmarkError {
+  return new MintmarkError("validation_failed", `The exit kit is damaged: ${what}.`);
+}

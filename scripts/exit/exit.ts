@@ -1,0 +1,49 @@
+import type { LocalAccount } from "viem";
+import { type ExitOptions, type ExitPlan, type ExitResult, exitWithKit, planExit } from "../../core/exit/index.ts";
+import { connectL1 } from "../../core/l1/index.ts";
+import { readExitKit } from "./kit-file.ts";
+
+export interface ExitFromFileOptions
+  extends Pick<ExitOptions, "quantity" | "recipient" | "immature" | "onWait" | "onSent" | "pollingMs" | "signal"> {
+  /** The kit's file. */
+  readonly kit: string;
+  readonly rpcUrl: string;
+  /** The vault's owner. */
+  readonly account: LocalAccount;
+  readonly onPlan?: (plan: DescribedPlan) => void;
+}
+
+/** A plan with what it is about, for people. */
+export interface DescribedPlan extends ExitPlan {
+  readonly vaultId: bigint;
+  readonly token: { readonly address: `0x${string}`; readonly standard: string; readonly tokenId: bigint | null };
+  readonly contract: `0x${string}`;
+  readonly chainId: bigint;
+}
+
+/** Checks a kit's file against the chain and says what withdrawing would do. Sends nothing. */
+export async function describeExit(options: ExitFromFileOptions): Promise<DescribedPlan> {
+  const { kit, ...rest } = await connect(options);
+  return describe(kit, await planExit({ kit, ...rest }));
+}
+
+/** The exit with a kit's file, an RPC and the owner's account, and nothing else. Throws as `exitWithKit` does. */
+export async function exitFromFile(options: ExitFromFileOptions): Promise<DescribedPlan & ExitResult> {
+  const { onPlan, ...rest } = options;
+  const exit = await connect(rest);
+  const result = await exitWithKit({ ...exit, onPlan: (plan) => onPlan?.(describe(exit.kit, plan)) });
+  return { ...describe(exit.kit, result), ...result };
+}
+
+async function connect({ kit: path, rpcUrl, account, ...rest }: Omit<ExitFromFileOptions, "onPlan">) {
+  const kit = await readExitKit(path);
+  const { chainId, contract } = kit.settlement;
+  const polling = rest.pollingMs === undefined ? {} : { pollingMs: rest.pollingMs };
+  const l1 = await connectL1({ rpc: rpcUrl, contract, chainId, account, ...polling });
+  return { ...rest, kit, l1, account: account.address };
+}
+
+function describe({ vault, token, settlement }: ExitOptions["kit"], plan: ExitPlan): DescribedPlan {
+  const { address, standard, tokenId } = token;
+  return { vaultId: vault.vaultId, token: { address, standard, tokenId }, ...settlement, ...plan };
+}

@@ -1,0 +1,145 @@
+import { spawn } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseAbi, toHex } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { exportExitKit } from "../../core/exit/index.ts";
+import type { VaultId } from "../../core/index.ts";
+import { exitKitText } from "../../scripts/exit/kit-file.ts";
+import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
+import { at, mint } from "../settlement/fixture.ts";
+import { type MembersWorld, startMembersWorld } from "./member-world.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const ABI = parseAbi([
+  "function balanceOf(address) view returns (uint256)",
+  "function ownerOf(uint256) view returns (address)",
+]);
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a script as its user does; `input` is its standard input. */
+function run(script: string, args: readonly string[], env: Record<string, string>, input = ""): Promise<Ran> {
+  const child = spawn(process.execPath, [`scripts/${script}.ts`, ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    stderr += chunk;
+  });
+  child.stdin.end(input);
+  return new Promise((resolve) => child.once("close", (code) => resolve({ code, stdout, stderr })));
+}
+
+describe("owners' exits with everything gone but the chain", () => {
+  let world: MembersWorld;
+  let key: `0x${string}`;
+  let owner: `0x${string}`;
+  const vaults: Record<"sword" | "points" | "shield", VaultId> = { sword: 0n, points: 0n, shield: 0n };
+
+  beforeAll(async () => {
+    world = await startMembersWorld({ members: COMMITTEE.slice(0, 1), threshold: 1 });
+    const { owner: account } = at(world.users, 0);
+    key = toHex(account.getHdKey().privateKey ?? new Uint8Array());
+    owner = account.address;
+    vaults.sword = await mint(world, "erc721", "validium", "7");
+    vaults.points = await mint(world, "erc20", "zk-rollup", "", 5);
+    vaults.shield = await mint(world, "erc721", "validium", "8");
+    expect((await world.settlerOver().settler.round()).committed).toBe(2);
+    // The kit of one vault is kept from when the engine was there.
+    const kit = await exportExitKit(await world.engine.vaultProof(vaults.sword), world.l1);
+    await writeFile(join(world.folder, "sword.json"), exitKitText(kit));
+    await world.engine.close();
+  });
+  afterAll(() => world.close());
+
+  const file = (name: string) => join(world.folder, name);
+  const chain = () => ({ MINTMARK_RPC_URL: world.rpcUrl, MINTMARK_CONTRACT: world.settlement.address });
+  const tokenOf = (standard: string) =>
+    at(
+      world.tokens.filter((token) => token.standard === standard),
+      0,
+    ).address;
+  const ownerOf = (id: bigint) =>
+    world.client.readContract({ abi: ABI, address: tokenOf("erc721"), functionName: "ownerOf", args: [id] });
+
+  test("the public state is rebuilt from the chain and one member's store", async () => {
+    const env = { ...chain(), MINTMARK_STORE: file("rebuilt"), MINTMARK_CONFIRMATIONS: "0" };
+    const alone = await run("rebuild", [], env);
+    expect(alone).toMatchObject({ code: 0, stderr: "" });
+    expect(alone.stdout).toContain("1 batches without data, name members by MINTMARK_PEERS: validium-0");
+    const member = at(world.processes, 0).url;
+    const { stdout, code } = await run("rebuild", ["--json"], { ...env, MINTMARK_PEERS: member });
+    expect(code).toBe(0);
+    const { rootValidium, rootRollup, commitment } = await world.l1.state();
+    expect(JSON.parse(stdout)).toMatchObject({
+      batches: { validium: 1, "zk-rollup": 1 },
+      vaults: { validium: 2, "zk-rollup": 1 },
+      missing: [],
+      state: { rootValidium, rootRollup, commitment },
+    });
+  });
+
+  test("a kit is made from the rebuilt store, from a member, and from L1 alone", async () => {
+    const fromStore = ["--store", file("rebuilt"), "--out"];
+    const out = (name: string) => run("exit-kit", [`${vaults.shield}`, ...fromStore, file(name)], chain());
+    expect(await out("shield.json")).toMatchObject({ code: 0, stdout: "" });
+    // It may be the only copy of another kit.
+    expect(await out("shield.json")).toMatchObject({ code: 1 });
+    const member = { ...chain(), MINTMARK_PEERS: at(world.processes, 0).url };
+    const fromMember = await run("exit-kit", [`${vaults.shield}`], member);
+    expect(fromMember.stdout).toBe(await readFile(file("shield.json"), "utf8"));
+    const fromL1 = await run("exit-kit", [`${vaults.points}`, "--out", file("points.json")], chain());
+    expect(fromL1.code).toBe(0);
+    const nobody = await run("exit-kit", [`${vaults.shield}`], chain());
+    expect(nobody).toMatchObject({ code: 1, stdout: "" });
+    expect(nobody.stderr).toContain("name a member");
+  });
+
+  test("the command withdraws with kit, RPC and key: waits for maturity, says what it does, and the token is there", async () => {
+    await at(world.processes, 0).stop();
+    const env = { MINTMARK_RPC_URL: world.rpcUrl };
+    const checked = await run("exit", [file("points.json"), "--dry-run"], env, key);
+    expect(checked).toMatchObject({ code: 0, stderr: "" });
+    expect(checked.stdout).toContain("the kit is good: withdrawing 5 unit(s)");
+
+    const swords = await run("exit", [file("sword.json"), "--wait"], env, `${key}\n`);
+    expect(swords).toMatchObject({ code: 0 });
+    expect(swords.stdout).toContain(`${owner.toLowerCase()} holds 1 of the token on L1 now, 0 before`);
+    expect(await ownerOf(7n)).toBe(owner);
+
+    const json = await run("exit", [file("shield.json"), "--wait", "--json"], { ...env, MINTMARK_OWNER_KEY: key });
+    expect(JSON.parse(json.stdout)).toMatchObject({ held: "1", heldBefore: "0", vaultId: `${vaults.shield}` });
+    expect(await ownerOf(8n)).toBe(owner);
+
+    const points = await run("exit", [file("points.json")], env, key);
+    expect(points.stdout).toContain("holds 5000 of the token on L1 now, 0 before");
+    const balance = { abi: ABI, address: tokenOf("erc20"), functionName: "balanceOf", args: [owner] } as const;
+    expect(await world.client.readContract(balance)).toBe(5_000n);
+    for (const { stdout, stderr } of [checked, swords, json, points])
+      expect(stdout + stderr).not.toContain(key.slice(2));
+  });
+
+  test("the command says what is wrong, sends nothing, and ends with 1", async () => {
+    const env = { MINTMARK_RPC_URL: world.rpcUrl };
+    const refused = async (args: readonly string[], input: string, reason: string, over = env) => {
+      const { code, stdout, stderr } = await run("exit", args, over, input);
+      expect({ code, stdout }, reason).toEqual({ code: 1, stdout: "" });
+      expect(stderr).toContain(reason);
+    };
+    await Promise.all([
+      refused([file("sword.json")], key, "All of this vault has been withdrawn"),
+      refused([file("sword.json")], "", "set MINTMARK_OWNER_KEY"),
+      refused([file("sword.json")], key, "MINTMARK_RPC_URL", {} as typeof env),
+    ]);
+  });
+});
