@@ -37,11 +37,26 @@ export interface Success {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Groups of the documentation. */
+export type Tag =
+  | "Mint"
+  | "Transactions"
+  | "Assets"
+  | "Users"
+  | "Vaults"
+  | "Withdrawals"
+  | "Batches"
+  | "State"
+  | "Events"
+  | "Owners"
+  | "Service"
+  | "Tokens";
+
 interface Description {
   readonly method: HTTPMethods & ("GET" | "POST" | "PUT" | "DELETE");
   /** With parameters in braces, as OpenAPI writes them. */
   readonly path: string;
-  readonly tag: string;
+  readonly tag: Tag;
   readonly summary: string;
   readonly description?: string;
   readonly deprecated?: true;

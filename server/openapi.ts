@@ -1,8 +1,24 @@
 import { z } from "zod";
-import { type Endpoint, errorsOf, isScope } from "./endpoint.ts";
+import { type Endpoint, errorsOf, isScope, type Tag } from "./endpoint.ts";
 import { type Code, meaningOf, STATUS_OF } from "./errors.ts";
 import { requestComponents, responseComponents } from "./schemas/common.ts";
 import { problemDocument } from "./schemas/service.ts";
+
+/** What the groups of operations are about. */
+const TAGS: Readonly<Record<Tag, string>> = {
+  Mint: "Ask for tokens: many users, assets and modes in one request.",
+  Transactions: "What became of mints and withdrawals.",
+  Assets: "The token contracts that can be minted.",
+  Users: "The application's users and the L1 addresses that own their tokens.",
+  Vaults: "What was minted, and the proofs of it.",
+  Withdrawals: "Bring vaults to L1 with their owner's signature.",
+  Batches: "The sealed batches that L1 commits to; their data is public.",
+  State: "Roots and commitment over all batches.",
+  Events: "What happens to the application, in order.",
+  Owners: "Sign in with a wallet, and take the exit kits of one's own vaults.",
+  Service: "The server itself.",
+  Tokens: "Short-lived credentials for a key.",
+};
 
 type Json = Record<string, unknown>;
 
@@ -24,7 +40,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
-    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name, description: TAGS[name] })),
     paths,
     components: {
       schemas: components(),

@@ -4,7 +4,7 @@ import { ERROR_CODES } from "../../core/index.ts";
 import { errorsOf } from "../../server/endpoint.ts";
 import { type Code, meaningOf, SERVER_ERROR_CODES, STATUS_OF } from "../../server/errors.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
-import { createWorld, type World } from "./fixture.ts";
+import { createWorld, OWNER, type World } from "./fixture.ts";
 
 interface Operation {
   readonly operationId: string;
@@ -13,6 +13,13 @@ interface Operation {
   readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: object }[];
   readonly requestBody?: { readonly content: Record<string, { readonly schema: object; readonly example?: unknown }> };
   readonly responses: Record<string, { readonly content: Record<string, { readonly schema: object }> }>;
+}
+
+interface MintExample {
+  readonly users: readonly {
+    readonly userId: string;
+    readonly mints: readonly { readonly assetId: string; readonly mintingBlob: string }[];
+  }[];
 }
 
 interface Document {
@@ -121,13 +128,35 @@ describe("the OpenAPI document", () => {
     expect(document["x-limits"]).toEqual((await world.send("GET", "/api/v1/limits")).body);
   });
 
-  test("has an example for every JSON body that its server understands", async () => {
+  test("has an example for every JSON body, which a server that knows its ids answers as documented", async () => {
+    await using fresh = await createWorld();
+    const { engine, applicationId } = fresh;
+    const mint = operations().find(({ name }) => name === "POST /api/v1/mint");
+    const example = mint?.operation.requestBody?.content["application/json"]?.example;
+    const { users } = example as MintExample;
+    for (const { userId, mints } of users) {
+      await engine.createUser(applicationId, { userId, ownerAddress: OWNER });
+      for (const [i, { assetId, mintingBlob }] of mints.entries()) {
+        const contractAddress = `0x${"e".repeat(39)}${i}` as const;
+        const standard = mintingBlob === "" ? "erc20" : "erc721";
+        await engine.addAsset({ assetId, standard, contractAddress, name: "Example", symbol: "EX" });
+        await engine.whitelistAsset(assetId, true);
+        await engine.markAssetRegistered(assetId);
+        await engine.enableAsset(applicationId, assetId);
+      }
+    }
+    // The others carry times and signatures, which no document can give for a vault or a challenge that is not there yet.
+    const codes: Record<string, string> = {
+      "POST /api/mint": "token_already_minted",
+      "POST /api/v1/withdrawals": "deadline_invalid",
+      "POST /owner/v1/session": "credentials_invalid",
+    };
     for (const { name, operation } of operations()) {
       const json = operation.requestBody?.content["application/json"];
       if (json === undefined) continue;
       const [method, path = ""] = name.split(" ");
-      const { body } = await world.send(method as "POST", path, { body: json.example });
-      expect(["validation_failed", "malformed_json"], name).not.toContain(body.code);
+      const { body } = await fresh.send(method as "POST", path, { body: json.example });
+      expect(body.code, name).toBe(codes[name]);
     }
   });
 });
