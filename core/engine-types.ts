@@ -271,6 +271,11 @@ export interface Engine extends AsyncDisposable {
   /** Every known asset, `enabled` false. */
   allAssets(): AsyncIterable<Asset>;
   whitelistAsset(assetId: Uuid, whitelisted: boolean): Promise<Asset>;
+  /**
+   * What the settlement layer found: why L1 would refuse to mint of the asset, or null when it would not. With a fault nothing of it is
+   * minted (`mint_unwithdrawable`), and `unavailableReason` tells it.
+   */
+  setMintingFault(assetId: Uuid, fault: string | null): Promise<Asset>;
   /** The settlement layer read the asset in L1's registry. */
   markAssetRegistered(assetId: Uuid, facts?: { readonly minterLocked?: boolean | null }): Promise<Asset>;
 

@@ -18,6 +18,7 @@ import {
   listAssets,
   markAssetRegistered,
   setEnabled,
+  setMintingFault,
   whitelistAsset,
 } from "./ledger/assets.ts";
 import {
@@ -194,6 +195,10 @@ class LedgerEngine implements Engine {
 
   async markAssetRegistered(assetId: Uuid, facts: { readonly minterLocked?: boolean | null } = {}): Promise<Asset> {
     return markAssetRegistered(this.#usable, assetId, facts.minterLocked ?? null);
+  }
+
+  async setMintingFault(assetId: Uuid, fault: string | null): Promise<Asset> {
+    return setMintingFault(this.#usable, assetId, fault);
   }
 
   async authenticate(token: string): Promise<Principal> {

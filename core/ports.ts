@@ -151,6 +151,8 @@ export interface L1SendOptions {
 export interface L1Committer {
   commitRollup(batch: SealedBatch, options?: L1SendOptions): Promise<L1Receipt>;
   commitValidium(batch: SealedBatch, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
+  /** Sends nothing to nobody, so that once its block is final nothing that the account sent before can be mined any more. */
+  useUpNonce(options?: L1SendOptions): Promise<L1Receipt>;
   /** Why this withdrawal would fail if it were sent now; null when it would succeed. Sends nothing. */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
   /** One or many; `succeeded` in order. One that fails on L1 does not undo the others. */

@@ -23,6 +23,9 @@ const MAX_ITEMS = 20;
 /** No transaction may use more gas (EIP-7825). */
 const TRANSACTION_GAS = 16_777_216n;
 
+/** What a transaction without data to a plain account takes. */
+const TRANSFER_GAS = 21_000n;
+
 type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "withdrawBatch" | "voidDuplicate";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 /** A function of any interface of the contract, with its arguments. */
@@ -56,6 +59,11 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     const { batchNumber, batchRoot, vaultCount, dataHash } = batch;
     const args = [BigInt(batchNumber), batchRoot, vaultCount, dataHash, attestation] as const;
     return toReceipt(await this.#transact("commitValidiumBatch", args, options));
+  }
+
+  async useUpNonce(options?: L1SendOptions): Promise<L1Receipt> {
+    const call: Call = { to: this.#account.address, data: "0x", gas: TRANSFER_GAS };
+    return askL1("using up a nonce", async () => toReceipt(await this.#sender.send(async () => call, options)));
   }
 
   async checkWithdrawal(call: WithdrawalCall): Promise<string | null> {

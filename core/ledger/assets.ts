@@ -31,6 +31,7 @@ export function availability(
   if (!asset.whitelisted)
     return { code: "asset_not_whitelisted", detail: "the operator has not whitelisted the asset" };
   if (!asset.registered) return { code: "asset_not_registered", detail: "the asset is not registered on L1" };
+  if (asset.fault !== null) return { code: "mint_unwithdrawable", detail: asset.fault };
   if (!enabled) return { code: "asset_not_enabled", detail: "the asset is not enabled for this application" };
   return null;
 }
@@ -90,7 +91,7 @@ export async function addAsset(ledger: Ledger, asset: NewAsset): Promise<Asset> 
     const assetIndex = ledger.assets.latestCount;
     const { time } = ledger.record(group, { ...entry, assetIndex });
     const { kind: _, ...facts } = entry;
-    const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null };
+    const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null };
     const record: AssetRecord = { ...facts, ...fresh, assetIndex, assetType: type, createdAt: time };
     ledger.putAsset(group, record);
     return assetView(ledger, record, null);
@@ -149,6 +150,17 @@ export async function markAssetRegistered(ledger: Ledger, assetId: Uuid, minterL
     if (asset.registered && asset.minterLocked === minterLocked) return assetView(ledger, asset, null);
     ledger.record(group, { kind: "assetRegistered", assetIndex: asset.assetIndex, minterLocked });
     return changeAsset(ledger, group, { ...asset, registered: true, minterLocked });
+  });
+}
+
+/** Records why L1 would refuse to mint of an asset, or that it would not any more. */
+export async function setMintingFault(ledger: Ledger, assetId: Uuid, fault: string | null): Promise<Asset> {
+  const reason = fault === null ? null : requireText("fault", fault, 2000);
+  return ledger.writer.alone(async (group) => {
+    const asset = latestAsset(ledger, assetId);
+    if (asset.fault === reason) return assetView(ledger, asset, null);
+    ledger.record(group, { kind: "assetFault", assetIndex: asset.assetIndex, fault: reason });
+    return changeAsset(ledger, group, { ...asset, fault: reason });
   });
 }
 

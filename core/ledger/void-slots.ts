@@ -59,12 +59,7 @@ function reseal(
   added: readonly VoidRun[],
 ): BatchRecord {
   const { mode, batchNumber } = batch;
-  const time = ledger.now();
-  const runs = mergedRuns(
-    known,
-    added.map((run) => ({ ...run, voidedAt: time })),
-  );
-  const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), runs);
+  const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), mergedRuns<VoidRun>(known, added));
   const { batchRoot, dataHash } = derived;
   const history = ledger.latestHistory(mode).first(batchNumber);
   // What may have been sent was the batch as it was.
@@ -73,9 +68,10 @@ function reseal(
   history.append(stateLeafOf(changed));
   const resealed = { ...changed, stateRoot: bytesToHex(history.root()) };
   const roots = { batchRoot, dataHash, stateRoot: resealed.stateRoot };
-  ledger.record(group, { kind: "slotsVoided", mode, batchNumber, voids: added, ...roots });
+  const { time } = ledger.record(group, { kind: "slotsVoided", mode, batchNumber, voids: added, ...roots });
+  const since = added.map((run) => ({ ...run, voidedAt: time }));
   ledger.putBatch(group, resealed);
-  ledger.putVoids(group, mode, batchNumber, runs);
+  ledger.putVoids(group, mode, batchNumber, mergedRuns(known, since));
   group.put(batchDataKey(mode, batchNumber), derived.data);
   group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
   group.put(batchTokensKey(mode, batchNumber), derived.tokens);

@@ -1,12 +1,15 @@
 import type { Engine } from "../engine.ts";
 import type { Mode } from "../model.ts";
 import type { Committee, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
+import type { RefusedSlots } from "./refused-slots.ts";
 
 /** Sealed batches that have not been committed, brought to L1 in their order. */
 export interface CommitOptions {
   readonly engine: Engine;
   readonly l1: L1Reader & L1Committer;
   readonly committee: Committee;
+  /** Makes slots void that L1 refuses. */
+  readonly refused: RefusedSlots;
   readonly signal?: AbortSignal;
 }
 
@@ -16,17 +19,20 @@ export interface CommitOptions {
  * recorded by {@link import("./watch.ts").applyL1Events}, from the contract's own events.
  */
 export async function commitSealed(mode: Mode, options: CommitOptions): Promise<number> {
-  const { engine, l1, signal } = options;
+  const { engine, l1, refused, signal } = options;
   const countOnL1 = async () => countOf(mode, await l1.state());
   const [here, there] = [countOf(mode, engine.state()), await countOnL1()];
   for (let batchNumber = there; batchNumber < here; batchNumber++) {
     signal?.throwIfAborted();
+    const batch = await engine.sealedBatch(mode, batchNumber);
     try {
-      await commitBatch(await engine.sealedBatch(mode, batchNumber), options);
+      await commitBatch(batch, options);
     } catch (error) {
       signal?.throwIfAborted();
       // It may be there all the same: by what a killed process had sent, or by a transaction whose receipt was lost.
-      if ((await countOnL1()) <= batchNumber) throw error;
+      if ((await countOnL1()) > batchNumber) continue;
+      if (!(await refused.voidOf(batch, signal))) throw error;
+      await commitBatch(await engine.sealedBatch(mode, batchNumber), options);
     }
   }
   return Math.max(0, here - there);

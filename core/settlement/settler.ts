@@ -4,6 +4,7 @@ import { MODES } from "../model.ts";
 import type { Clock, Committee, L1Committer, L1Reader } from "../ports.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { commitSealed } from "./commit.ts";
+import { RefusedSlots } from "./refused-slots.ts";
 import { type SealingPolicy, sealDue } from "./seal.ts";
 import { applyL1Events } from "./watch.ts";
 import { WithdrawalSender } from "./withdraw.ts";
@@ -36,12 +37,14 @@ const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 export class Settler {
   readonly #options: SettlerOptions;
   readonly #checkpoints: Checkpoints;
+  readonly #refused: RefusedSlots;
   readonly #withdrawals: WithdrawalSender;
   #lastError: unknown = null;
 
   constructor(options: SettlerOptions) {
     this.#options = options;
     this.#checkpoints = options.checkpoints ?? new Checkpoints();
+    this.#refused = new RefusedSlots(options.engine, options.l1);
     this.#withdrawals = new WithdrawalSender(options.engine, options.l1, options.clock ?? Date.now);
   }
 
@@ -71,7 +74,9 @@ export class Settler {
     await applyL1Events(watching);
     let committed = 0;
     for (const mode of MODES) {
-      committed += await attempt(() => commitSealed(mode, { engine, l1, committee, ...(signal && { signal }) }));
+      committed += await attempt(() =>
+        commitSealed(mode, { engine, l1, committee, refused: this.#refused, ...(signal && { signal }) }),
+      );
     }
     if (committed > 0) await applyL1Events(watching);
     const withdrawn = await attempt(() => this.#withdrawals.sendReady(signal));

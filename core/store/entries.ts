@@ -135,6 +135,8 @@ const KINDS = {
   withdrawalSubmitted: [20, { withdrawalId: uuid, txHash: hash }],
   withdrawalAttempted: [21, { withdrawalId: uuid, failure: text }],
   withdrawalFailed: [22, { withdrawalId: uuid, failure: text }],
+  /** Why L1 would refuse to mint of the asset; null when it would not, or no longer. */
+  assetFault: [24, { assetIndex: varint, fault: nullable(text) }],
   /** Slots of a sealed batch that L1 refuses are void from here on; the roots are those that the batch then has. */
   slotsVoided: [
     23,

@@ -66,6 +66,8 @@ export const assetRecord = layout({
   whitelisted: flag,
   registered: flag,
   minterLocked: nullable(flag),
+  /** Why L1 would refuse to mint of it. */
+  fault: nullable(text),
   createdAt: time,
 });
 export type AssetRecord = ValueOf<typeof assetRecord>;

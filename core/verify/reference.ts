@@ -188,6 +188,9 @@ export class Reference {
       case "assetRegistered":
         this.#change(this.#assets, entry.assetIndex, { registered: true, minterLocked: entry.minterLocked });
         return [];
+      case "assetFault":
+        this.#change(this.#assets, entry.assetIndex, { fault: entry.fault });
+        return [];
       case "assetEnabled": {
         const id = enablementId(entry.applicationIndex, entry.assetIndex);
         if (entry.enabled) this.#enabled.add(id);
@@ -447,6 +450,6 @@ function sameRoots(entry: Roots, roots: Roots): boolean {
 
 function newAsset({ kind: _, ...facts }: EntryOf<"assetAdded">, time: number): AssetRecord {
   const type = assetType(facts.standard, facts.contractAddress, facts.quantum);
-  const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null };
+  const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null };
   return { ...facts, ...fresh, assetType: type, createdAt: time };
 }

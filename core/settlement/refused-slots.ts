@@ -1,0 +1,86 @@
+import type { Engine } from "../engine.ts";
+import type { VoidSlots } from "../engine-types.ts";
+import type { Hash, Standard } from "../model.ts";
+import type { L1Committer, L1Reader, SealedBatch } from "../ports.ts";
+import type { VaultEntry } from "../protocol/batch-data.ts";
+import { decodeBatchData } from "../protocol/batch-decoder.ts";
+
+/** Slots that L1 refuses now, and the assets that it does not know. */
+interface Refused {
+  readonly slots: readonly VoidSlots[];
+  readonly unregistered: readonly Pick<VaultEntry, "chainId" | "assetType">[];
+}
+
+/**
+ * Looks after batches that L1 or the committee refuses for what is in some of their slots, and makes these void, so that nothing blocks the
+ * batches behind. A slot that is void stays so; therefore a refusal must have stood until a block after it is final, and nothing that was
+ * sent earlier may still commit the batch as it was: when something was, the account's next nonce is used up first, and the block that
+ * did so must be final. One per engine.
+ */
+export class RefusedSlots {
+  readonly #engine: Engine;
+  readonly #l1: L1Reader & L1Committer;
+  /** By batch and last transaction: the block that must be final. Lost with the process; then the wait begins anew. */
+  readonly #waiting = new Map<string, bigint>();
+
+  constructor(engine: Engine, l1: L1Reader & L1Committer) {
+    this.#engine = engine;
+    this.#l1 = l1;
+  }
+
+  /** A batch could not be committed. Whether slots of it became void, so that it can be tried again. */
+  async voidOf(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
+    const { mode, batchNumber } = batch;
+    const { slots, unregistered } = await this.#refused(batch);
+    if (slots.length === 0) return false;
+    const { status, l1TxHash } = await this.#engine.batch(mode, batchNumber);
+    const name = `${batch.batchRoot} ${l1TxHash}`;
+    const since = this.#waiting.get(name);
+    if (since === undefined) {
+      const wasSent = status === "submitted";
+      const { blockNumber } = wasSent
+        ? await this.#l1.useUpNonce(signal && { signal })
+        : { blockNumber: await this.#l1.blockNumber() };
+      this.#waiting.set(name, blockNumber);
+      return false;
+    }
+    if ((await this.#l1.finalizedBlockNumber()) < since) return false;
+    for await (const { assetId, chainId, assetType } of this.#engine.allAssets()) {
+      if (unregistered.some((asset) => asset.chainId === chainId && asset.assetType === assetType)) {
+        await this.#engine.setMintingFault(assetId, "the asset is no longer registered on L1");
+      }
+    }
+    await this.#engine.voidSlots(mode, batchNumber, slots);
+    this.#waiting.delete(name);
+    return true;
+  }
+
+  /** By the rules of docs/protocol.md 4 that look at L1: the others the engine itself has checked. */
+  async #refused({ data }: SealedBatch): Promise<Refused> {
+    const standards = new Map<string, Standard | null>();
+    const unregistered = new Map<string, Pick<VaultEntry, "chainId" | "assetType">>();
+    const slots: VoidSlots[] = [];
+    for (const [firstSlot, entry] of decodeBatchData(data).entries()) {
+      if (entry === null) continue;
+      const asset = `${entry.chainId} ${entry.assetType}`;
+      if (!standards.has(asset)) standards.set(asset, await this.#standard(entry.chainId, entry.assetType));
+      const standard = standards.get(asset) ?? null;
+      if (standard === null) unregistered.set(asset, entry);
+      const failure = standard === null ? "L1 has no registration of the asset" : unlike(standard, entry);
+      if (failure !== null) slots.push({ firstSlot, count: 1, failure });
+    }
+    return { slots, unregistered: [...unregistered.values()] };
+  }
+
+  async #standard(chainId: bigint, assetType: Hash): Promise<Standard | null> {
+    return (await this.#l1.registration(chainId, assetType))?.standard ?? null;
+  }
+}
+
+/** Why a vault cannot be of this standard, as which L1 has the asset registered. */
+function unlike(standard: Standard, { amount, blob }: VaultEntry): string | null {
+  const isEmpty = blob === "0x";
+  if (isEmpty !== (standard === "erc20"))
+    return `L1 has the asset registered as ${standard}, which this blob does not fit`;
+  return standard === "erc721" && amount !== 1n ? "L1 has the asset registered as erc721, whose amount is 1" : null;
+}

@@ -1,0 +1,124 @@
+import { createWalletClient } from "viem";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Mode } from "../../core/index.ts";
+import { stateCommitmentAbi } from "../../core/l1/abi.ts";
+import { GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { at, createWorld, mine, mint, type World } from "./fixture.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+/** A token that the engine takes for registered and L1 does not know: what is left when its registration is reorganised away. */
+async function unregisteredAsset({ engine, principal }: World): Promise<string> {
+  const contractAddress = `0x${"99".repeat(20)}` as const;
+  const asset = { standard: "erc1155", contractAddress, name: "Gone", symbol: "GONE" } as const;
+  const { assetId } = await engine.addAsset(asset);
+  await engine.whitelistAsset(assetId, true);
+  await engine.markAssetRegistered(assetId);
+  await engine.enableAsset(principal.applicationId, assetId);
+  return assetId;
+}
+
+async function pauseCommits({ chain, l1 }: World, paused: boolean): Promise<void> {
+  await createWalletClient({ transport: chain.transport, account: GUARDIAN }).writeContract({
+    abi: stateCommitmentAbi,
+    address: l1.settlement.contract,
+    functionName: "pauseCommits",
+    args: [paused],
+    chain: null,
+  });
+}
+
+/** One request: a good mint before the bad one and one behind it. */
+async function mintAround({ engine, principal, users, assets }: World, bad: string, mode: Mode): Promise<bigint[]> {
+  const entry = { amount: 2, dataAvailabilityMode: mode };
+  const mints = [
+    { ...entry, assetId: assets.get("erc1155"), mintingBlob: "0x31" },
+    { ...entry, assetId: bad, mintingBlob: "0x35" },
+    { ...entry, assetId: assets.get("erc20"), mintingBlob: "" },
+  ];
+  const { vaults } = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
+  return vaults.map(({ vaultId }) => vaultId);
+}
+
+describe.each(["zk-rollup", "validium"] as const)("a %s batch of which L1 refuses a slot", (mode) => {
+  test("is committed without it once the refusal is final, and those behind it follow", async () => {
+    world = await createWorld();
+    const { engine, settler, chain, l1, principal } = world;
+    const bad = await unregisteredAsset(world);
+    const [first = 0n, second = 0n, third = 0n] = await mintAround(world, bad, mode);
+    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    const behind = await mint(world, "erc721", mode, "8");
+    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+
+    await mine(chain, 25);
+    expect((await settler.round()).committed).toBe(2);
+    const { applicationId } = principal;
+    const status = async (vaultId: bigint) => (await engine.vault(applicationId, vaultId)).status;
+    expect(await Promise.all([first, second, third, behind].map(status))).toEqual([
+      "settled",
+      "failed",
+      "settled",
+      "settled",
+    ]);
+    expect(await l1.state()).toEqual(engine.state());
+    expect(await engine.vaultProof(third)).toMatchObject({ header: expect.anything() });
+    const { data } = await engine.transactions(applicationId, { status: "failed" });
+    expect(data).toMatchObject([{ vaultId: second, failure: "L1 has no registration of the asset" }]);
+    // Nothing more of the asset is taken, so that no later batch meets the same.
+    expect(await engine.asset(applicationId, bad)).toMatchObject({ mintingAvailable: false });
+    await expect(mintAround(world, bad, mode)).rejects.toMatchObject({ code: "mint_unwithdrawable" });
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  test("is committed even if nothing of it is left", async () => {
+    world = await createWorld();
+    const { engine, settler, chain, l1, principal, users } = world;
+    const bad = await unregisteredAsset(world);
+    const entry = { assetId: bad, mintingBlob: "0x35", amount: 1, dataAvailabilityMode: mode };
+    await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints: [entry] }] });
+    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    await mine(chain, 25);
+    expect((await settler.round()).committed).toBe(1);
+    expect(await l1.state()).toEqual(engine.state());
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+});
+
+describe("a batch that was on its way", () => {
+  test("loses a slot only when what was sent can no longer be mined", async () => {
+    world = await createWorld();
+    const { engine, settler, chain, l1 } = world;
+    const bad = await unregisteredAsset(world);
+    await mintAround(world, bad, "zk-rollup");
+    await engine.seal("zk-rollup");
+    await engine.recordSubmitted("zk-rollup", 0, `0x${"77".repeat(32)}`);
+    const sent = async () => chain.client.getTransactionCount({ address: OPERATOR.address });
+    const before = await sent();
+    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    expect(await sent()).toBe(before + 1);
+    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    expect(await sent()).toBe(before + 1);
+    expect((await engine.batch("zk-rollup", 0)).status).toBe("submitted");
+    await mine(chain, 25);
+    await settler.round();
+    expect(await l1.state()).toEqual(engine.state());
+  });
+});
+
+describe("a batch that L1 refuses for other reasons", () => {
+  test("keeps all its slots", async () => {
+    world = await createWorld();
+    const { engine, settler, chain, l1 } = world;
+    const vaultId = await mint(world, "erc721", "zk-rollup", "8");
+    await pauseCommits(world, true);
+    for (let i = 0; i < 2; i++) {
+      await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+      await mine(chain, 25);
+    }
+    await pauseCommits(world, false);
+    expect((await settler.round()).committed).toBe(1);
+    expect(await engine.vaultProof(vaultId)).toMatchObject({ header: expect.anything() });
+    expect(await l1.state()).toEqual(engine.state());
+  });
+});
