@@ -58,7 +58,7 @@ function round(subject: Subject): { operations: number; ns: number } {
   return { operations, ns: microseconds * 1000 };
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   const upper = sorted[middle] ?? Number.NaN;

@@ -1,0 +1,170 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Engine } from "../../core/index.ts";
+import {
+  CALLERS,
+  type EngineFigures,
+  open,
+  REQUEST,
+  SINGLE_CALLERS,
+  settle,
+  Workload,
+  type World,
+} from "./engine-workload.ts";
+import { median } from "./measure.ts";
+
+/**
+ * One row of the `engine` section, in processes of its own, so that its memory is no other row's: `fill <folder> <mints>` makes a store,
+ * `measure <folder> <mints>` opens it, measures, and writes `EngineFigures` as JSON to standard output. Progress goes to standard error.
+ */
+
+/** Requests that are made ready before the clock starts. */
+const ROUND = 100;
+const ROUNDS = 5;
+const SINGLES = 20_000;
+const SINGLE_ROUNDS = 3;
+const PROOFS = 500;
+/** Vaults of which some are proven: the oldest. */
+const PROVEN = 4_096;
+/** Where a filled folder keeps what the measuring process must know of it. */
+const WORLD_FILE = "world.json";
+
+/** Sends all requests from so many callers at once, each the next one when its last was answered. */
+async function send(engine: Engine, { principal }: World, requests: readonly unknown[], callers: number) {
+  let next = 0;
+  const caller = async () => {
+    while (next < requests.length) {
+      const { transactions } = await engine.mint(principal, requests[next++]);
+      if (transactions[0] === undefined) throw new Error("a mint without transactions");
+    }
+  };
+  const start = performance.now();
+  const all = process.cpuUsage();
+  const loop = process.threadCpuUsage();
+  await Promise.all(Array.from({ length: callers }, caller));
+  const ofLoop = process.threadCpuUsage(loop);
+  const ofAll = process.cpuUsage(all);
+  return {
+    ms: performance.now() - start,
+    loopUs: ofLoop.user + ofLoop.system,
+    allUs: ofAll.user + ofAll.system,
+  };
+}
+
+async function bulkRound(engine: Engine, world: World, workload: Workload) {
+  const requests = Array.from({ length: ROUND }, () => workload.bulk());
+  const mints = ROUND * REQUEST;
+  const { ms, loopUs, allUs } = await send(engine, world, requests, CALLERS);
+  return { rate: mints / ms, loop: loopUs / mints, all: allUs / mints };
+}
+
+async function singleRound(engine: Engine, world: World, workload: Workload) {
+  const requests = Array.from({ length: SINGLES }, () => workload.single());
+  const { ms, loopUs } = await send(engine, world, requests, SINGLE_CALLERS);
+  return { rate: SINGLES / ms, loop: loopUs / SINGLES };
+}
+
+/** Compiles the hot code, on a store that is then forgotten. */
+async function warmUp(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-warm-"));
+  try {
+    const engine = await open(folder);
+    const world = await settle(engine);
+    const workload = new Workload(world);
+    for (let i = 0; i < 3; i++) await bulkRound(engine, world, workload);
+    await singleRound(engine, world, workload);
+    await proofs(engine);
+    await engine.close();
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** ms a proof, the oldest vaults' all over. */
+async function proofs(engine: Engine): Promise<number> {
+  const samples: number[] = [];
+  for (let i = 0; i < PROOFS; i++) {
+    const start = performance.now();
+    await engine.vaultProof(BigInt((i * 7919) % PROVEN));
+    samples.push(performance.now() - start);
+  }
+  return median(samples);
+}
+
+async function bytesOf(folder: string): Promise<number> {
+  const sizes = (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size);
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+async function fill(folder: string, mints: number): Promise<void> {
+  const engine = await open(join(folder, "store"));
+  const world = await settle(engine);
+  const workload = new Workload(world);
+  for (let done = 0; done < mints; done += ROUND * REQUEST) {
+    process.stderr.write(`filling, ${done} of ${mints}\n`);
+    const count = Math.min(ROUND, (mints - done) / REQUEST);
+    const requests = Array.from({ length: count }, () => workload.bulk());
+    await send(engine, world, requests, CALLERS);
+  }
+  // A store of a few mints would have nothing sealed to prove.
+  if (mints > 0) await engine.seal("validium");
+  await engine.close();
+  await writeFile(join(folder, WORLD_FILE), JSON.stringify(world));
+}
+
+function megabytes(): number {
+  return process.memoryUsage.rss() / 1e6;
+}
+
+async function measured(folder: string, mints: number): Promise<EngineFigures> {
+  const store = join(folder, "store");
+  const world: World = JSON.parse(await readFile(join(folder, WORLD_FILE), "utf8"));
+  process.stderr.write("opening\n");
+  const opening = performance.now();
+  let engine = await open(store);
+  const openMs = performance.now() - opening;
+  globalThis.gc?.();
+  const memory = megabytes();
+  await engine.close();
+  process.stderr.write("warming up\n");
+  await warmUp();
+  engine = await open(store);
+  const workload = new Workload(world, mints);
+  const bulk: Awaited<ReturnType<typeof bulkRound>>[] = [];
+  for (let i = 0; i < ROUNDS; i++) {
+    process.stderr.write(`requests of ${REQUEST}, round ${i + 1} of ${ROUNDS}\n`);
+    bulk.push(await bulkRound(engine, world, workload));
+  }
+  const single: Awaited<ReturnType<typeof singleRound>>[] = [];
+  for (let i = 0; i < SINGLE_ROUNDS; i++) {
+    process.stderr.write(`requests of 1, round ${i + 1} of ${SINGLE_ROUNDS}\n`);
+    single.push(await singleRound(engine, world, workload));
+  }
+  const proof = await proofs(engine);
+  // What the garbage collector gives back it gives back a little later.
+  globalThis.gc?.();
+  await sleep(500);
+  globalThis.gc?.();
+  const steady = megabytes();
+  await engine.close();
+  const vaults = mints + ROUNDS * ROUND * REQUEST + SINGLE_ROUNDS * SINGLES;
+  return {
+    bulk: median(bulk.map(({ rate }) => rate)),
+    bulkLoop: median(bulk.map(({ loop }) => loop)),
+    bulkCpu: median(bulk.map(({ all }) => all)),
+    singles: median(single.map(({ rate }) => rate)),
+    singlesLoop: median(single.map(({ loop }) => loop)),
+    proof,
+    open: openMs,
+    memory,
+    steady,
+    peak: (process.resourceUsage().maxRSS * 1024) / 1e6,
+    disk: (await bytesOf(store)) / vaults,
+  };
+}
+
+const [action, folder = "", mints = "0"] = process.argv.slice(2);
+if (action === "fill") await fill(folder, Number(mints));
+else if (action === "measure") process.stdout.write(JSON.stringify(await measured(folder, Number(mints))));
