@@ -2,17 +2,17 @@ import type { BatchFilter, EngineState, VaultProof } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Batch, MODES, type Mode, type Page, type VaultId } from "../model.ts";
 import type { BatchHeader, SealedBatch, VaultContent } from "../ports.ts";
-import { PagedBatchTree } from "../protocol/batch-tree.ts";
+import { PagedBatchTree, pageOf } from "../protocol/batch-tree.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
 import { bytesToHex, hashAt, unpackHashes } from "../protocol/hex.ts";
-import { vaultLeaves } from "../protocol/vault.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
 import { type Cursors, pageLimit, scopeOf } from "./cursor.ts";
 import { type Ledger, openBatchRecord } from "./ledger.ts";
-import { contentOf, contentsOf } from "./seal.ts";
-import { batchAt, batchIdOf, placeOf, readSlots, readVault } from "./vaults.ts";
-import { requireNotVoid, runAt, slotCountOf } from "./void-runs.ts";
+import { contentOf } from "./seal.ts";
+import { columnLeaves } from "./seal-columns.ts";
+import { batchAt, batchIdOf, placeOf, readPage, readVault } from "./vaults.ts";
+import { clearVoidLeaves, requireNotVoid, slotCountOf } from "./void-runs.ts";
 
 export function batchView(record: BatchRecord): Batch {
   const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, ...facts } = record;
@@ -104,16 +104,18 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<Vaul
   const { batchRoot, vaultCount } = batch;
   if (batchRoot === null) throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
   const voids = requireNotVoid(ledger.voids, place);
-  const pageRoots = await ledger.store.get(pageRootsKey(mode, batchNumber));
+  const { firstSlot, leafCount } = pageOf(vaultCount, slot);
+  const [pageRoots, page] = await Promise.all([
+    ledger.store.get(pageRootsKey(mode, batchNumber)),
+    readPage(ledger, mode, batchNumber, firstSlot, leafCount),
+  ]);
   if (pageRoots === undefined) throw corrupt(mode, batchNumber, "page roots");
   const tree = new PagedBatchTree(vaultCount, pageRoots);
   if (bytesToHex(tree.root) !== batchRoot) throw corrupt(mode, batchNumber, "page roots");
-  const { firstSlot, leafCount } = tree.pageOf(slot);
-  const vaults = await readSlots(ledger, mode, batchNumber, firstSlot, leafCount);
-  const contents = contentsOf(mode, batchNumber, vaults, (index) => ledger.assetAt(index), firstSlot);
-  const leaves = vaultLeaves(contents.map((content, i) => (runAt(voids, firstSlot + i) === null ? content : null)));
-  const vault = contents[slot - firstSlot];
-  if (vault === undefined) throw corrupt(mode, batchNumber, "vaults");
+  const leaves = columnLeaves(mode, batchNumber, page, (index) => ledger.assetAt(index), firstSlot);
+  clearVoidLeaves(leaves, voids, firstSlot);
+  const stored = page.at(slot - firstSlot);
+  const vault = contentOf(place, stored, ledger.assetAt(stored.assetIndex));
   // The tree checks the path against its root before it hands it out.
   const siblings = unpackHashes(tree.siblings(slot, leaves));
   const leaf = bytesToHex(hashAt(leaves, slot - firstSlot));

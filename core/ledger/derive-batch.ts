@@ -7,7 +7,7 @@ import type { VoidRun } from "../store/records.ts";
 import { type BatchTokens, encodeBatchTokens } from "./batch-tokens.ts";
 import { ColumnRecords, columnLeaves, encoderColumns, type SealedAsset } from "./seal-columns.ts";
 import type { VaultColumns } from "./vault-columns.ts";
-import { SLOTS_OF_ONE_VOID, voidMask } from "./void-runs.ts";
+import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask } from "./void-runs.ts";
 
 /** What a batch's data is encoded for. */
 export const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
@@ -46,7 +46,7 @@ export function deriveBatch(
   const leaves = alone
     ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
     : columnLeaves(mode, batchNumber, vaults, assetAt);
-  for (const { firstSlot, count } of voids) leaves.fill(0, firstSlot * HASH_BYTES, (firstSlot + count) * HASH_BYTES);
+  clearVoidLeaves(leaves, voids);
   const tree = new BatchTree(leaves);
   return {
     data,

@@ -26,12 +26,17 @@ const ZERO = 0x30;
 const NINE = 0x39;
 const NO_OWNER = `0x${"00".repeat(20)}` as const;
 
-/** What `vaultLeaves` makes of the same vaults, straight from their columns: 32 bytes a slot. */
+/**
+ * What `vaultLeaves` makes of the same vaults, straight from their columns: 32 bytes a slot.
+ *
+ * @param firstSlot - the slot of the batch that the columns begin with
+ */
 export function columnLeaves(
   mode: Mode,
   batchNumber: number,
   vaults: VaultColumns,
   assetAt: (assetIndex: number) => SealedAsset,
+  firstSlot = 0,
 ): Uint8Array {
   const leaves = new Uint8Array(vaults.count * HASH_BYTES);
   const preimages = new Uint8Array(LEAVES_PER_CHUNK * MAX_LEAF_BYTES);
@@ -49,7 +54,7 @@ export function columnLeaves(
         header = headerOf(vaultId, assetAt(assetIndex));
         headers.set(assetIndex, header);
       }
-      end = writeLeaf(vaults, start + i, header, preimages, end);
+      end = writeLeaf(vaults, start + i, firstSlot, header, preimages, end);
       ends[i] = end;
     }
     const digests = leaves.subarray(start * HASH_BYTES, (start + count) * HASH_BYTES);
@@ -65,12 +70,20 @@ function headerOf(vaultId: bigint, { chainId, assetType }: SealedAsset): Uint8Ar
   return header.subarray(0, LEAF_HEADER_BYTES);
 }
 
-function writeLeaf(vaults: VaultColumns, slot: number, header: Uint8Array, into: Uint8Array, offset: number): number {
+function writeLeaf(
+  vaults: VaultColumns,
+  slot: number,
+  firstSlot: number,
+  header: Uint8Array,
+  into: Uint8Array,
+  offset: number,
+): number {
   for (let i = 0; i < OWNER_AT; i++) into[offset + i] = header[i] as number;
   // The slot is the last 20 bits of the vault id, which are zero in the header.
-  into[offset + SLOT_AT] = (header[SLOT_AT] as number) | (slot >>> 16);
-  into[offset + SLOT_AT + 1] = slot >>> 8;
-  into[offset + SLOT_AT + 2] = slot;
+  const slotInBatch = firstSlot + slot;
+  into[offset + SLOT_AT] = (header[SLOT_AT] as number) | (slotInBatch >>> 16);
+  into[offset + SLOT_AT + 1] = slotInBatch >>> 8;
+  into[offset + SLOT_AT + 2] = slotInBatch;
   const { owner } = vaults.holderOf(slot);
   for (let i = 0; i < owner.length; i++) into[offset + OWNER_AT + i] = owner[i] as number;
   for (let i = OWNER_AT + 20; i < AMOUNT_AT; i++) into[offset + i] = header[i] as number;

@@ -4,10 +4,11 @@ import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.t
 import { decodeRecord } from "../store/layout.ts";
 import { type ActivityRecord, activityRecord, type BatchRecord, type VoidedRun } from "../store/records.ts";
 import { activityKey, chunkKey } from "../store/store-keys.ts";
-import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../store/vault-chunk.ts";
+import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns, type StoredVault } from "../store/vault-chunk.ts";
 import type { Ledger } from "./ledger.ts";
 import { fastTokenIdOf } from "./token-id.ts";
 import { readUsers } from "./users.ts";
+import { VaultColumns } from "./vault-columns.ts";
 import { runAt } from "./void-runs.ts";
 
 /** A vault with its place, as the store has it. */
@@ -86,24 +87,20 @@ export async function readVaults(ledger: Ledger, places: readonly VaultPlace[]):
   });
 }
 
-/** The vaults of consecutive slots. */
-export async function readSlots(
+/** The vaults of the slots of a page, which begins where a record begins. */
+export async function readPage(
   ledger: Ledger,
   mode: Mode,
   batchNumber: number,
-  first: number,
+  firstSlot: number,
   count: number,
-): Promise<StoredVault[]> {
-  const chunks = Math.ceil((first + count) / CHUNK_VAULTS);
-  const keys: Buffer[] = [];
-  for (let chunk = Math.floor(first / CHUNK_VAULTS); chunk < chunks; chunk++) {
-    keys.push(chunkKey(mode, batchNumber, chunk));
+): Promise<VaultColumns> {
+  const chunks = Array.from({ length: Math.ceil(count / CHUNK_VAULTS) }, (_, i) => firstSlot / CHUNK_VAULTS + i);
+  const vaults = new VaultColumns();
+  for (const record of await ledger.store.getMany(chunks.map((chunk) => chunkKey(mode, batchNumber, chunk)))) {
+    if (record !== undefined) decodeIntoColumns(record, vaults, () => 0);
   }
-  const skipped = first % CHUNK_VAULTS;
-  const vaults = (await ledger.store.getMany(keys))
-    .flatMap((record) => (record === undefined ? [] : decodeChunk(record)))
-    .slice(skipped, skipped + count);
-  if (vaults.length === count) return vaults;
+  if (vaults.count === count) return vaults;
   throw new MintmarkError("store_corrupt", `Vaults of ${batchIdOf(mode, batchNumber)} are missing.`);
 }
 

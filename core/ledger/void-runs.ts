@@ -72,6 +72,14 @@ export function voidMask(runs: readonly VoidRun[], vaultCount: number): Uint8Arr
   return mask;
 }
 
+/** Makes the leaves of void slots zero, in leaves of 32 bytes a slot that begin with `leafSlot`. */
+export function clearVoidLeaves(leaves: Uint8Array, runs: readonly VoidRun[], leafSlot = 0): void {
+  for (const { firstSlot, count } of runs) {
+    const start = Math.max(0, firstSlot - leafSlot);
+    leaves.fill(0, start * HASH_BYTES, Math.max(start, firstSlot - leafSlot + count) * HASH_BYTES);
+  }
+}
+
 /** Slots of a batch whose only vault is void: a tree of one zero leaf has a zero root, which L1 takes for none at all. */
 export const SLOTS_OF_ONE_VOID = 2;
 

@@ -57,6 +57,19 @@ export class BatchTree {
   }
 }
 
+/** The page of a slot in a batch of so many slots, and the first slot and the number of leaves of that page. */
+export function pageOf(
+  count: number,
+  slot: number,
+  pageHeight: number = PAGE_HEIGHT,
+): { readonly page: number; readonly firstSlot: number; readonly leafCount: number } {
+  requireInteger("slot", slot, 0, count - 1);
+  const height = Math.min(pageHeight, treeHeight(count));
+  const page = slot >>> height;
+  const firstSlot = page * 2 ** height;
+  return { page, firstSlot, leafCount: Math.min(2 ** height, count - firstSlot) };
+}
+
 /**
  * The same tree, of which only the levels above the pages are in memory. A proof needs the leaves of one page, which a store can
  * keep in one record:
@@ -93,14 +106,6 @@ export class PagedBatchTree {
     this.root = topOf(this.#levels);
   }
 
-  /** The page of a slot, and the first slot and the number of leaves of that page. */
-  pageOf(slot: number): { readonly page: number; readonly firstSlot: number; readonly leafCount: number } {
-    requireInteger("slot", slot, 0, this.count - 1);
-    const page = slot >>> this.pageHeight;
-    const firstSlot = page * 2 ** this.pageHeight;
-    return { page, firstSlot, leafCount: Math.min(2 ** this.pageHeight, this.count - firstSlot) };
-  }
-
   /**
    * The siblings of a slot, as {@link BatchTree.siblings} gives them.
    *
@@ -108,7 +113,7 @@ export class PagedBatchTree {
    * @throws MintmarkError `store_corrupt` when these leaves do not hash to the page's root
    */
   siblings(slot: number, pageLeaves: Uint8Array): Uint8Array {
-    const { page, firstSlot, leafCount } = this.pageOf(slot);
+    const { page, firstSlot, leafCount } = pageOf(this.count, slot, this.pageHeight);
     requireInteger("number of page leaves", pageLeaves.length / HASH_BYTES, leafCount, leafCount);
     const pageLevels = buildLevels(pageLeaves, 0, this.pageHeight);
     const pageRoot = hashAt(topOf(this.#levels.slice(0, 1)), page);

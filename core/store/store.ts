@@ -87,9 +87,18 @@ export class Store {
 
   /** All operations or none, on disk when it resolves. */
   async write(operations: Operation[]): Promise<void> {
+    await guarded(this.#write(operations));
+  }
+
+  /** A chained batch: given as an array, an operation costs the event loop four times as much. */
+  async #write(operations: Operation[]): Promise<void> {
+    const batch = this.#db.batch();
+    for (const operation of operations) {
+      if (operation.type === "put") batch.put<Buffer, Uint8Array>(operation.key, operation.value, BINARY);
+      else batch.del(operation.key, BINARY);
+    }
     // LevelDB takes `sync`, which abstract-level's own types do not know: without it a write survives the process, not the machine.
-    const options = { ...BINARY, sync: true };
-    await guarded(this.#db.batch<Buffer, Buffer>(operations as never, options));
+    await batch.write({ sync: true } as object);
   }
 
   async close(): Promise<void> {

@@ -23,11 +23,11 @@ export function ourTrees(): TreeSubject {
         check(state.root.length === 32, "state root");
       };
     },
-    singles: () => {
+    growing: () => {
       const history = new StateHistory(flat.subarray(0, PREFILLED * 32));
-      return (leaf) => {
-        history.append(leafBytes(leaf));
-        check(history.root().length === 32, "state root");
+      return {
+        add: (leaf) => history.append(leafBytes(leaf)),
+        checkRoot: () => check(history.root().length === 32, "state root"),
       };
     },
     proofs: () => {

@@ -80,11 +80,11 @@ function leanImt(hash: PeerHash): TreeSubject {
         check(tree.root.length === 32, "lean-imt root");
       };
     },
-    singles: () => {
+    growing: () => {
       const tree = new LeanIMT<Uint8Array>(hash.node, leaves.slice(0, PREFILLED));
-      return (leaf) => {
-        tree.insert(leafBytes(leaf));
-        check(tree.root.length === 32, "lean-imt root");
+      return {
+        add: (leaf) => tree.insert(leafBytes(leaf)),
+        checkRoot: () => check(tree.root.length === 32, "lean-imt root"),
       };
     },
     proofs: () => {
@@ -122,9 +122,12 @@ function imt(hash: PeerHash): TreeSubject {
       const tree = new IMT(node, FIXED_HEIGHT, zero, 2, leaves.slice(batch * BATCH, (batch + 1) * BATCH));
       check(String(tree.root).length === 32, "imt root");
     },
-    singles: () => {
+    growing: () => {
       const tree = filled(PREFILLED);
-      return (leaf) => tree.insert(text(leafBytes(leaf)));
+      return {
+        add: (leaf) => tree.insert(text(leafBytes(leaf))),
+        checkRoot: () => check(String(tree.root).length === 32, "imt root"),
+      };
     },
     proofs: () => {
       const tree = filled(LEAVES);
@@ -158,11 +161,11 @@ function fixedMerkleTree(hash: PeerHash): TreeSubject {
         check(bytes(tree.root).length === 32, "fixed-merkle-tree root");
       };
     },
-    singles: () => {
+    growing: () => {
       const tree = filled(PREFILLED);
-      return (leaf) => {
-        tree.insert(element(leafBytes(leaf)));
-        check(bytes(tree.root).length === 32, "fixed-merkle-tree root");
+      return {
+        add: (leaf) => tree.insert(element(leafBytes(leaf))),
+        checkRoot: () => check(bytes(tree.root).length === 32, "fixed-merkle-tree root"),
       };
     },
     proofs: () => {
@@ -259,11 +262,13 @@ function persistentMerkleTree(): TreeSubject {
         check(root.root.length === 32, "persistent-merkle-tree root");
       };
     },
-    singles: () => {
+    growing: () => {
       let root = added(zeroNode(FIXED_HEIGHT), 0, PREFILLED);
-      return (leaf) => {
-        root = setNodeAtDepth(root, FIXED_HEIGHT, leaf, LeafNode.fromRoot(leafBytes(leaf)));
-        check(root.root.length === 32, "persistent-merkle-tree root");
+      return {
+        add: (leaf) => {
+          root = setNodeAtDepth(root, FIXED_HEIGHT, leaf, LeafNode.fromRoot(leafBytes(leaf)));
+        },
+        checkRoot: () => check(root.root.length === 32, "persistent-merkle-tree root"),
       };
     },
     proofs: () => {

@@ -1,3 +1,9 @@
+/** A tree that is asked for its root when somebody wants it; some know it by then. */
+export interface GrowingTree {
+  add(leaf: number): void;
+  checkRoot(): void;
+}
+
 /** A library as the `trees` section uses it. Leaves are ready in the form that the library wants, so no conversion is measured. */
 export interface TreeSubject {
   readonly label: string;
@@ -5,8 +11,8 @@ export interface TreeSubject {
   readonly ours: boolean;
   /** An empty tree to which a thousand leaves are added at a time; each call ends with the new root. */
   readonly batches?: () => (batch: number) => void;
-  /** A tree that holds {@link PREFILLED} leaves, to which one is added at a time; each call ends with the new root. */
-  readonly singles?: () => (leaf: number) => void;
+  /** A tree that holds {@link PREFILLED} leaves, to which one is added at a time. */
+  readonly growing?: () => GrowingTree;
   /** A tree of {@link LEAVES} leaves that tells the siblings of one. */
   readonly proofs?: () => (leaf: number) => void;
   /** The same, and the proof is verified. */

@@ -83,5 +83,9 @@ describe("a batch in columns", () => {
     for (const one of plain) columns.pushStored(one, 0);
     const contents = contentsOf("zk-rollup", 7, plain, assetAt);
     expect(Buffer.from(columnLeaves("zk-rollup", 7, columns, assetAt)).equals(vaultLeaves(contents))).toBe(true);
+    const page = new VaultColumns();
+    for (const one of plain.slice(66_560, 66_816)) page.pushStored(one, 0);
+    const leaves = Buffer.from(columnLeaves("zk-rollup", 7, page, assetAt, 66_560));
+    expect(leaves.equals(vaultLeaves(contents.slice(66_560, 66_816)))).toBe(true);
   });
 });

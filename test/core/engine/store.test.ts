@@ -92,7 +92,7 @@ describe("a store", () => {
 /** Makes the next writes of a database fail. */
 function failWrites(database: Database): void {
   Object.assign(database, {
-    batch: async () => {
+    batch: () => {
       throw Object.assign(new Error("No space left on device"), { code: "LEVEL_IO_ERROR" });
     },
   });

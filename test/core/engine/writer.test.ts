@@ -8,14 +8,19 @@ const OWNER = `0x${"70".repeat(20)}` as const;
 /** A store whose writes wait until they are let through. */
 function gated() {
   const store = new MemoryLevel<Buffer, Buffer>();
-  const batch = store.batch.bind(store) as (...all: unknown[]) => Promise<void>;
+  const batch = store.batch.bind(store) as () => { write: (...all: unknown[]) => Promise<void> };
   const gate = { waiting: [] as (() => void)[], closed: false, started: () => {} };
-  const write = async (...all: unknown[]) => {
-    gate.started();
-    if (gate.closed) await new Promise<void>((resolve) => gate.waiting.push(resolve));
-    return batch(...all);
+  const gatedBatch = () => {
+    const own = batch();
+    const write = own.write.bind(own);
+    own.write = async (...all) => {
+      gate.started();
+      if (gate.closed) await new Promise<void>((resolve) => gate.waiting.push(resolve));
+      return write(...all);
+    };
+    return own;
   };
-  Object.defineProperty(store, "batch", { value: write });
+  Object.defineProperty(store, "batch", { value: gatedBatch });
   return { store, gate };
 }
 

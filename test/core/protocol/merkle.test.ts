@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../../core/model.ts";
-import { BatchTree, PagedBatchTree } from "../../../core/protocol/batch-tree.ts";
+import { BatchTree, PagedBatchTree, pageOf } from "../../../core/protocol/batch-tree.ts";
 import { bytesToHex, hashAt, hexToBytes, packHashes, unpackHashes } from "../../../core/protocol/hex.ts";
 import { pathHolds, treeHeight, zeroRoot } from "../../../core/protocol/merkle.ts";
 import { multiproofHolds, multiproofSiblings } from "../../../core/protocol/multiproof.ts";
@@ -102,7 +102,7 @@ describe("a paged batch tree", () => {
           const tree = new BatchTree(leaves);
           const paged = new PagedBatchTree(count, tree.pageRoots(pageHeight), pageHeight);
           const slot = at % count;
-          const { firstSlot, leafCount } = paged.pageOf(slot);
+          const { firstSlot, leafCount } = pageOf(count, slot, pageHeight);
           const page = leaves.subarray(firstSlot * 32, (firstSlot + leafCount) * 32);
           expect(bytesToHex(paged.root)).toBe(bytesToHex(tree.root));
           expect(unpackHashes(paged.siblings(slot, page))).toEqual(unpackHashes(tree.siblings(slot)));
