@@ -18,10 +18,13 @@ interface IAssetRegistry {
     error QuantumInvalid(uint256 quantum);
     /// @notice The token says by ERC-165 that it is of another standard.
     error StandardMismatch(address token, Standard standard);
+    /// @notice The token says by `quantum()` that it is quantized by another number.
+    error QuantumMismatch(address token, uint256 quantum);
     error TokenWithoutCode(address token);
 
     /// @notice Registers a token for ever. Anyone may; it grants nothing, since a withdrawal still needs the token's own minter role.
-    /// @dev A token of this chain must have code. What its `blobScheme()` answers now is kept; without an answer it is `Imx`.
+    /// @dev A token of this chain must have code. What its `blobScheme()` answers now is kept; without an answer it is `Imx`. One that states
+    /// its standard by ERC-165 or its `quantum()` is registered only by that, so a stranger can do no more than its owner would have done.
     /// @param quantum Base units of one quantized unit.
     /// @return assetType StarkEx's asset type, 250 bits.
     function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum) external returns (uint256 assetType);

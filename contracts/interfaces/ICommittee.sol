@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 /// @title k of n plain accounts whose signatures count, and how they are replaced.
 interface ICommittee {
+    /// @param activeFrom Seconds since 1970; 0, without members, when the announcement is withdrawn.
     event CommitteeScheduled(uint64 activeFrom, uint8 threshold, address[] members);
     event CommitteeChanged(uint64 indexed epoch, uint8 threshold, address[] members);
 
@@ -31,4 +32,6 @@ interface ICommittee {
     function scheduleCommittee(address[] calldata members, uint8 threshold) external;
     /// @notice Puts the announced committee in office under the next epoch once the delay has passed. Anyone may.
     function activateCommittee(address[] calldata members, uint8 threshold) external;
+    /// @notice Withdraws the announcement; administrator or guardian.
+    function cancelCommittee() external;
 }

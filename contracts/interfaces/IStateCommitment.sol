@@ -5,10 +5,7 @@ import {IAssetRegistry} from "./IAssetRegistry.sol";
 import {ICommittee} from "./ICommittee.sol";
 import {IOperatorRoles} from "./IOperatorRoles.sol";
 import {IWithdrawals} from "./IWithdrawals.sol";
-// What a reader of this interface needs, by one import.
-import {
-    Authorization, BatchHeader, BlobScheme, Mode, Standard, Vault, WithdrawalRequest
-} from "./Model.sol";
+import {Mode} from "./Model.sol";
 
 /// @title The L1 side of Mintmark: append-only state, and withdrawals that need nobody's help.
 /// @notice Everything off-chain can be rebuilt from this contract's events and the commits' calldata.

@@ -58,12 +58,12 @@ interface IWithdrawals {
     ) external;
 
     /// @notice Many withdrawals, each on its own: one that fails is reported by {WithdrawalFailed} and undoes no other.
-    /// @dev Reverts with {GasTooLow} rather than fail an item for want of gas.
+    /// @dev Reverts with {GasTooLow} rather than fail an item for want of gas. Items lie in calldata one behind the other, as every encoder
+    /// writes them: where the next one starts, an item has ended.
     function withdrawBatch(WithdrawalRequest[] calldata requests) external returns (bool[] memory succeeded);
 
-    /// @notice Makes an authorization that the caller signed, or might have, unusable for ever.
-    /// @param digest EIP-712 digest of the `Withdrawal` message.
-    function cancelAuthorization(bytes32 digest) external;
+    /// @notice Makes an authorization that the caller signed, or might have, unusable for ever: the `Withdrawal` message of these values.
+    function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external;
 
     /// @notice Exhausts the later of two vaults of one ERC-721 token. Anyone may, until it has been withdrawn.
     /// @dev Later by sequence, then by slot. The same token by its id, as the blob scheme in the registry derives it.

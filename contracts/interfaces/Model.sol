@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+/// @dev Longest change delay and maturity, in seconds: a contract deployed with more by mistake would lock out its operators, or owners.
+uint64 constant MAX_DELAY = 30 days;
+
+/// @notice A change delay or maturity above 30 days.
+error DelayTooLong(uint64 delay);
+
 /// @dev Which data-availability mode a batch belongs to; the value is the top bit of its vault ids.
 enum Mode {
     Validium,

@@ -59,10 +59,10 @@ library BatchData {
     /// @return assetTypes The StarkEx asset type of each.
     function assets(bytes calldata data) internal pure returns (uint64[] memory chainIds, uint256[] memory assetTypes) {
         unchecked {
-            if (data.length < 5) revert BatchDataInvalid(Fault.Truncated, data.length);
-            if (_word(data, 0) >> 248 != 1) revert BatchDataInvalid(Fault.Version, 0);
+            if (data.length < 5) _fail(Fault.Truncated, data.length);
+            if (_word(data, 0) >> 248 != 1) _fail(Fault.Version, 0);
             uint256 count = _word(data, 1) >> 240;
-            if (data.length < 5 + count * DICTIONARY_ASSET) revert BatchDataInvalid(Fault.Truncated, data.length);
+            if (data.length < 5 + count * DICTIONARY_ASSET) _fail(Fault.Truncated, data.length);
             chainIds = new uint64[](count);
             assetTypes = new uint256[](count);
             for (uint256 i; i < count; ++i) {
@@ -94,10 +94,10 @@ library BatchData {
             while (cursor < data.length) {
                 uint256 asset;
                 (asset, cursor) = _readRun(data, cursor, run);
-                if (vaultCount + run.length > maxVaults) revert BatchDataInvalid(Fault.TooManyVaults, cursor);
+                if (vaultCount + run.length > maxVaults) _fail(Fault.TooManyVaults, cursor);
                 uint256 target = leaves + 32 * vaultCount;
                 if (asset != VOID_RUN) {
-                    if (asset >= chainIds.length) revert BatchDataInvalid(Fault.AssetIndex, cursor);
+                    if (asset >= chainIds.length) _fail(Fault.AssetIndex, cursor);
                     _checkForms(standards[asset], run, cursor);
                     _startTemplate(run, chainIds[asset], assetTypes[asset]);
                     cursor = _hashRun(data, cursor, run, firstVaultId + vaultCount, target);
@@ -107,9 +107,14 @@ library BatchData {
                 vaultCount += run.length;
             }
             // The last run's records may have been read past the end, as zeros.
-            if (cursor != data.length) revert BatchDataInvalid(Fault.Truncated, data.length);
+            if (cursor != data.length) _fail(Fault.Truncated, data.length);
             batchRoot = _fold(leaves, vaultCount);
         }
+    }
+
+    /// @dev One place to revert from, because two dozen would take a twentieth of the contract's size.
+    function _fail(Fault fault, uint256 offset) private pure {
+        revert BatchDataInvalid(fault, offset);
     }
 
     /// @dev 32 bytes from `cursor` on. Past the end of calldata they are zeros, past the end of `data` anything: whoever reads there is
@@ -125,7 +130,7 @@ library BatchData {
             uint256 count = _word(data, cursor) >> 240;
             cursor += 2;
             uint256 end = cursor + count * DICTIONARY_OWNER;
-            if (end >= data.length) revert BatchDataInvalid(end == data.length ? Fault.Empty : Fault.Truncated, data.length);
+            if (end >= data.length) _fail(end == data.length ? Fault.Empty : Fault.Truncated, data.length);
             run.ownerCount = count;
             assembly ("memory-safe") {
                 let to := mload(0x40)
@@ -165,8 +170,8 @@ library BatchData {
                 run.amountBytes = (head >> 28) & 0xf;
                 next = _readRunOptions(data, cursor + 6, run);
             }
-            if (next > data.length) revert BatchDataInvalid(Fault.Truncated, cursor);
-            if (run.length == 0) revert BatchDataInvalid(Fault.Empty, cursor);
+            if (next > data.length) _fail(Fault.Truncated, cursor);
+            if (run.length == 0) _fail(Fault.Empty, cursor);
         }
     }
 
@@ -174,7 +179,7 @@ library BatchData {
         unchecked {
             if (run.ownerForm == 3) {
                 uint256 index = _word(data, cursor) >> 240;
-                if (index >= run.ownerCount) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
+                if (index >= run.ownerCount) _fail(Fault.OwnerIndex, cursor);
                 uint256 owners = run.owners;
                 uint256 owner;
                 assembly ("memory-safe") {
@@ -190,11 +195,11 @@ library BatchData {
             run.blobLength = digits;
             cursor += 1;
             if (run.blobForm == 1) return cursor;
-            if (digits == 0 || digits > 32) revert BatchDataInvalid(Fault.Digits, cursor);
+            if (digits == 0 || digits > 32) _fail(Fault.Digits, cursor);
             if (run.blobForm == 2) return cursor;
             uint256 bytes_ = (digits + 1) / 2;
             uint256 packed = _word(data, cursor) >> (256 - 8 * bytes_);
-            if (!_isDecimal(packed, digits)) revert BatchDataInvalid(Fault.Digits, cursor);
+            if (!_isDecimal(packed, digits)) _fail(Fault.Digits, cursor);
             run.text = _expand(packed, digits);
             return cursor + bytes_;
         }
@@ -202,9 +207,9 @@ library BatchData {
 
     function _checkForms(Standard standard, Run memory run, uint256 cursor) private pure {
         if (run.amountBytes > 8 || (standard == Standard.ERC721 && run.amountBytes != 0)) {
-            revert BatchDataInvalid(Fault.AmountForm, cursor);
+            _fail(Fault.AmountForm, cursor);
         }
-        if ((standard == Standard.ERC20) != (run.blobForm == 0)) revert BatchDataInvalid(Fault.BlobForm, cursor);
+        if ((standard == Standard.ERC20) != (run.blobForm == 0)) _fail(Fault.BlobForm, cursor);
     }
 
     /// @dev Template: 0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob. Fields are written from the last to the
@@ -263,21 +268,17 @@ library BatchData {
         return _hashAny(data, cursor, run, vaultId, target);
     }
 
-    /// @dev Single tokens whose blob is read by one word: up to 32 raw bytes, or up to eight packed digits. What most batches hold, so
-    /// nothing here branches that need not: faults are gathered and looked at behind the run, since a bad record only makes a leaf that
+    /// @dev Single tokens of owners in the dictionary, whose blob is read by one word: up to 32 raw bytes, or up to eight packed digits.
+    /// Nothing here branches that need not: faults are gathered and looked at behind the run, since a bad record only makes a leaf that
     /// is thrown away with the transaction.
     function _hashSingles(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
         unchecked {
-            // The owner of a record: the word at the cursor shifted to its address, or to its index in a table.
-            uint256 ownerForm = run.ownerForm;
-            uint256 ownerBytes = ownerForm == 0 ? 20 : ownerForm == 3 ? 0 : ownerForm;
-            uint256 table = ownerForm == 0 ? 0 : run.owners;
-            uint256 last = run.ownerCount - (ownerForm == 0 ? 0 : 1);
-            if (ownerForm != 0 && run.ownerCount == 0) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
-            if (ownerForm == 3) {
-                table += 32 * run.ownerIndex;
-                last = 0;
-            }
+            if (run.ownerCount == 0) _fail(Fault.OwnerIndex, cursor);
+            // A record's owner: the index at the cursor, none of whose bytes are there when the run has one owner, in a table.
+            bool isOne = run.ownerForm == 3;
+            uint256 ownerBytes = isOne ? 0 : run.ownerForm;
+            uint256 table = run.owners + (isOne ? 32 * run.ownerIndex : 0);
+            uint256 last = isOne ? 0 : run.ownerCount - 1;
             // Packed digits: 256 less 8 for an odd number, whose front nibble is none. 0 for raw blobs.
             uint256 packed = run.blobForm == 2 ? 256 - 8 * (run.blobLength & 1) : 0;
             uint256 stride = ownerBytes + (packed == 0 ? run.blobLength : (run.blobLength + 1) / 2);
@@ -291,12 +292,9 @@ library BatchData {
                 // vaultId(8) ‖ chainId(8)
                 let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
                 for {} lt(target, limit) {} {
-                    let owner := shr(ownerShift, calldataload(from))
-                    if table {
-                        bad := or(bad, gt(owner, last))
-                        owner := mload(add(table, shl(5, owner)))
-                    }
-                    mstore(add(template, 5), owner)
+                    let index := shr(ownerShift, calldataload(from))
+                    bad := or(bad, gt(index, last))
+                    mstore(add(template, 5), mload(add(table, shl(5, index))))
                     let text := calldataload(add(from, ownerBytes))
                     if packed {
                         text := shr(224, text)
@@ -315,14 +313,14 @@ library BatchData {
                 }
                 cursor := sub(from, data.offset)
             }
-            if (bad != 0) revert BatchDataInvalid(Fault.Record, cursor);
+            if (bad != 0) _fail(Fault.Record, cursor);
             return cursor;
         }
     }
 
     /// @dev {_hashSingles} for one-byte owner indices and raw blobs: what is cheapest for few owners.
     function _hashIndexedRaw(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
-        if (run.ownerCount == 0) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
+        if (run.ownerCount == 0) _fail(Fault.OwnerIndex, cursor);
         uint256 bad;
         assembly ("memory-safe") {
             let template := mload(add(run, 0x160))
@@ -344,7 +342,7 @@ library BatchData {
             }
             cursor := sub(from, data.offset)
         }
-        if (bad != 0) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
+        if (bad != 0) _fail(Fault.OwnerIndex, cursor);
         return cursor;
     }
 
@@ -399,7 +397,7 @@ library BatchData {
             // What is left are the nibbles in front of odd numbers.
             bad := shr(sub(256, odd), bad)
         }
-        if (bad != 0) revert BatchDataInvalid(Fault.Record, cursor);
+        if (bad != 0) _fail(Fault.Record, cursor);
         return cursor;
     }
 
@@ -431,7 +429,7 @@ library BatchData {
                 cursor += 20;
             } else {
                 index = word >> (256 - 8 * form);
-                if (index >= run.ownerCount) revert BatchDataInvalid(Fault.OwnerIndex, cursor);
+                if (index >= run.ownerCount) _fail(Fault.OwnerIndex, cursor);
                 uint256 owners = run.owners;
                 assembly ("memory-safe") {
                     word := mload(add(owners, shl(5, index)))
@@ -457,7 +455,7 @@ library BatchData {
                 amount := shr(sub(256, shl(3, width)), calldataload(add(data.offset, cursor)))
                 mstore(add(template, 69), shl(192, amount))
             }
-            if (amount == 0 || amount > uint64(type(int64).max)) revert BatchDataInvalid(Fault.Amount, cursor);
+            if (amount == 0 || amount > uint64(type(int64).max)) _fail(Fault.Amount, cursor);
             return cursor + width;
         }
     }
@@ -471,7 +469,7 @@ library BatchData {
             if (form == 1) {
                 if (length == 0) {
                     length = _word(data, cursor) >> 248;
-                    if (length == 0) revert BatchDataInvalid(Fault.BlobLength, cursor);
+                    if (length == 0) _fail(Fault.BlobLength, cursor);
                     ++cursor;
                 }
                 assembly ("memory-safe") {
@@ -483,12 +481,12 @@ library BatchData {
             if (form == 2) {
                 uint256 width = (length + 1) / 2;
                 uint256 packed = _word(data, cursor) >> (256 - 8 * width);
-                if (packed >> (4 * length) != 0) revert BatchDataInvalid(Fault.Digits, cursor);
+                if (packed >> (4 * length) != 0) _fail(Fault.Digits, cursor);
                 text = _expand(packed, length);
                 next = cursor + width;
             } else {
                 text = run.text;
-                if (text == 0) revert BatchDataInvalid(Fault.Range, cursor);
+                if (text == 0) _fail(Fault.Range, cursor);
                 run.text = _successor(text, length);
                 next = cursor;
             }
@@ -502,7 +500,7 @@ library BatchData {
     function _successor(uint256 text, uint256 digits) private pure returns (uint256) {
         unchecked {
             uint256 place = 256 - 8 * digits;
-            while (true) {
+            for (;;) {
                 text += 1 << place;
                 if ((text >> place) & 0xff != 0x3a) return text;
                 text -= 10 << place;
@@ -573,7 +571,7 @@ library BatchData {
                 if overflow { break }
             }
         }
-        if (overflow) revert BatchDataInvalid(Fault.Range, cursor);
+        if (overflow) _fail(Fault.Range, cursor);
     }
 
     function _zero(uint256 target, uint256 length) private pure {

@@ -35,18 +35,40 @@ library StateProof {
     }
 
     /// @notice The leaf of a vault; it binds the vault's own place.
-    function vaultLeaf(Vault calldata vault) internal pure returns (bytes32) {
-        return keccak256(
-            abi.encodePacked(uint8(0), vault.vaultId, vault.chainId, vault.owner, vault.assetType, vault.amount, vault.blob)
-        );
+    /// @dev keccak256(0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob), written from the back so that each
+    /// word's leading zeros are overwritten.
+    function vaultLeaf(Vault calldata vault) internal pure returns (bytes32 hash) {
+        (uint256 vaultId, uint256 chainId, address owner, uint256 assetType, uint256 amount) =
+            (vault.vaultId, vault.chainId, vault.owner, vault.assetType, vault.amount);
+        bytes calldata blob = vault.blob;
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            calldatacopy(add(free, 77), blob.offset, blob.length)
+            mstore(add(free, 45), amount)
+            mstore(add(free, 37), assetType)
+            mstore(add(free, 5), owner)
+            mstore(free, or(or(shl(184, vaultId), shl(120, chainId)), shr(40, owner)))
+            hash := keccak256(free, add(77, blob.length))
+        }
     }
 
     function stateLeaf(uint64 batchNumber, uint32 vaultCount, bytes32 dataHash, bytes32 batchRoot) internal pure returns (bytes32) {
         return keccak256(abi.encodePacked(uint8(2), batchNumber, vaultCount, dataHash, batchRoot));
     }
 
-    function headerHash(BatchHeader memory header) internal pure returns (bytes32) {
-        return keccak256(abi.encodePacked(uint8(4), header.batchRoot, header.vaultCount, header.committedAt, header.sequence));
+    function headerHash(BatchHeader calldata header) internal pure returns (bytes32) {
+        return headerHash(header.batchRoot, header.vaultCount, header.committedAt, header.sequence);
+    }
+
+    /// @notice keccak256(0x04 ‖ batchRoot(32) ‖ vaultCount(4) ‖ committedAt(8) ‖ sequence(8)).
+    function headerHash(bytes32 batchRoot, uint32 vaultCount, uint64 committedAt, uint64 sequence) internal pure returns (bytes32 hash) {
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            mstore8(free, 4)
+            mstore(add(free, 1), batchRoot)
+            mstore(add(free, 33), shl(96, or(or(shl(128, vaultCount), shl(64, committedAt)), sequence)))
+            hash := keccak256(free, 53)
+        }
     }
 
     function stateCommitment(

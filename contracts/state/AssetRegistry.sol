@@ -7,9 +7,11 @@ import {IMintable} from "../interfaces/IMintable.sol";
 import {BlobScheme, Standard} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 
-/// @dev What a token says of its minting blobs.
-interface IBlobScheme {
+/// @dev What a token may say of itself; this project's tokens do.
+interface IMintingTerms {
     function blobScheme() external view returns (BlobScheme);
+    /// @dev ERC-20: base units of one quantized unit; 0 leaves it to whoever registers the token.
+    function quantum() external view returns (uint256);
 }
 
 /// @title Which token contract an asset type stands for.
@@ -36,7 +38,7 @@ abstract contract AssetRegistry is IAssetRegistry {
         uint256 known = _assetTypeOf[chainId][token];
         assetType = AssetEncoding.assetType(standard, token, quantum);
         if (known != 0) revert AssetAlreadyRegistered(chainId, token, known);
-        if (chainId == block.chainid) _requireConforming(standard, token);
+        if (chainId == block.chainid) _requireConforming(standard, token, quantum);
         _assetTypeOf[chainId][token] = assetType;
         _assets[chainId][assetType] = Asset(token, standard, _schemeOf(token), uint128(quantum));
         emit AssetRegistered(assetType, chainId, token, standard, quantum);
@@ -48,8 +50,8 @@ abstract contract AssetRegistry is IAssetRegistry {
         return (found.standard, found.token, found.quantum);
     }
 
-    /// @dev A token that answers ERC-165 can be registered only as what it says it is, so that nobody can squat it under another standard.
-    function _requireConforming(Standard standard, address token) private view {
+    /// @dev A token that states its standard or quantum can be registered only by that, so that nobody can squat it under another one.
+    function _requireConforming(Standard standard, address token, uint256 quantum) private view {
         if (token.code.length == 0) revert TokenWithoutCode(token);
         bool is721 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC721_INTERFACE);
         bool is1155 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC1155_INTERFACE);
@@ -59,11 +61,23 @@ abstract contract AssetRegistry is IAssetRegistry {
             differs = ERC165Checker.supportsERC165InterfaceUnchecked(token, type(IMintable).interfaceId);
         }
         if (differs) revert StandardMismatch(token, standard);
+        if (standard == Standard.ERC20) {
+            uint256 own = _ask(token, IMintingTerms.quantum.selector);
+            if (own != 0 && own != quantum) revert QuantumMismatch(token, own);
+        }
     }
 
     /// @dev This project's tokens name their scheme; existing tokens, which do not, follow Immutable X's.
     function _schemeOf(address token) private view returns (BlobScheme) {
-        (bool answered, bytes memory answer) = token.staticcall{gas: 30_000}(abi.encodeCall(IBlobScheme.blobScheme, ()));
-        return answered && answer.length == 32 && abi.decode(answer, (uint256)) == 1 ? BlobScheme.Mintmark : BlobScheme.Imx;
+        return _ask(token, IMintingTerms.blobScheme.selector) == uint8(BlobScheme.Mintmark) ? BlobScheme.Mintmark : BlobScheme.Imx;
+    }
+
+    /// @dev A token's one-word answer; 0 without one. A longer answer costs only the token's gas.
+    function _ask(address token, bytes4 question) private view returns (uint256 answer) {
+        assembly ("memory-safe") {
+            mstore(0, question)
+            let answered := staticcall(30000, token, 0, 4, 0, 32)
+            if and(answered, eq(returndatasize(), 32)) { answer := mload(0) }
+        }
     }
 }

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ICommittee} from "../interfaces/ICommittee.sol";
 import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
-import {BatchHeader, Mode, Standard} from "../interfaces/Model.sol";
+import {Mode, Standard} from "../interfaces/Model.sol";
 import {BatchData} from "../libraries/BatchData.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {TimeLockedRoles} from "./TimeLockedRoles.sol";
@@ -109,7 +109,7 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
     function _append(uint256 head, Mode mode, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash) private {
         uint64 committedAt = uint64(block.timestamp);
         uint64 sequence = uint64(head >> SEQUENCE);
-        _headers[mode][batchNumber] = StateProof.headerHash(BatchHeader(batchRoot, vaultCount, committedAt, sequence));
+        _headers[mode][batchNumber] = StateProof.headerHash(batchRoot, vaultCount, committedAt, sequence);
         bytes32 root = StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
         // The new leaf completes one subtree for each trailing 1 bit of its position; the root of the largest one is all that is kept.
         bytes32[32] storage frontier = _frontier[uint8(mode)];

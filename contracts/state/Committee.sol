@@ -4,11 +4,14 @@ pragma solidity 0.8.37;
 import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ICommittee} from "../interfaces/ICommittee.sol";
+import {DelayTooLong, MAX_DELAY} from "../interfaces/Model.sol";
 import {Attestation} from "../libraries/Attestation.sol";
 import {Messages} from "../libraries/Messages.sol";
 
 /// @title The data availability committee: k of n plain accounts, kept as one hash.
 abstract contract Committee is ICommittee, AccessControl, EIP712 {
+    bytes32 public constant GUARDIAN_ROLE = keccak256("GUARDIAN");
+
     /// @inheritdoc ICommittee
     uint64 public immutable changeDelay;
 
@@ -17,6 +20,7 @@ abstract contract Committee is ICommittee, AccessControl, EIP712 {
     uint64 private _committeeActiveFrom;
 
     constructor(address admin, uint64 changeDelay_) {
+        if (changeDelay_ > MAX_DELAY) revert DelayTooLong(changeDelay_);
         changeDelay = changeDelay_;
         _grantRole(DEFAULT_ADMIN_ROLE, admin);
     }
@@ -37,6 +41,13 @@ abstract contract Committee is ICommittee, AccessControl, EIP712 {
         delete _scheduledCommittee;
         delete _committeeActiveFrom;
         _setCommittee(members, threshold, _nextEpoch());
+    }
+
+    /// @inheritdoc ICommittee
+    function cancelCommittee() external onlyAdminOrGuardian {
+        delete _scheduledCommittee;
+        delete _committeeActiveFrom;
+        emit CommitteeScheduled(0, 0, new address[](0));
     }
 
     /// @dev Raises the epoch, which is kept beside the counts that each commit reads anyway.
@@ -67,5 +78,10 @@ abstract contract Committee is ICommittee, AccessControl, EIP712 {
             if (members[i] <= previous) revert CommitteeNotAscending(i);
             previous = members[i];
         }
+    }
+
+    modifier onlyAdminOrGuardian() {
+        if (!hasRole(DEFAULT_ADMIN_ROLE, msg.sender)) _checkRole(GUARDIAN_ROLE);
+        _;
     }
 }

@@ -9,7 +9,6 @@ import {Committee} from "./Committee.sol";
 /// a past root or a withdrawal.
 abstract contract TimeLockedRoles is IOperatorRoles, Committee {
     bytes32 public constant OPERATOR_ROLE = keccak256("OPERATOR");
-    bytes32 public constant GUARDIAN_ROLE = keccak256("GUARDIAN");
 
     mapping(address operator => uint64 activeFrom) private _scheduledOperator;
 
@@ -54,10 +53,5 @@ abstract contract TimeLockedRoles is IOperatorRoles, Committee {
     function _revokeRole(bytes32 role, address account) internal override returns (bool) {
         if (role == OPERATOR_ROLE) delete _scheduledOperator[account];
         return super._revokeRole(role, account);
-    }
-
-    modifier onlyAdminOrGuardian() {
-        if (!hasRole(DEFAULT_ADMIN_ROLE, msg.sender)) _checkRole(GUARDIAN_ROLE);
-        _;
     }
 }

@@ -8,7 +8,7 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 import {IMintable} from "../interfaces/IMintable.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
-    Authorization, BatchHeader, BlobScheme, Mode, Standard, Vault, WithdrawalRequest
+    Authorization, BatchHeader, BlobScheme, DelayTooLong, MAX_DELAY, Mode, Standard, Vault, WithdrawalRequest
 } from "../interfaces/Model.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
@@ -36,8 +36,11 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
     /// @dev ERC-20, ERC-1155: 64 bits a vault.
     mapping(uint256 word => uint256 amounts) private _withdrawn;
     mapping(address signer => mapping(bytes32 digest => bool)) private _cancelled;
+    /// @dev One bit a vault: whether anyone has cancelled any authorization of it, so that others need not look.
+    mapping(uint256 word => uint256 bits) private _hasCancelled;
 
     constructor(uint64 maturity_) {
+        if (maturity_ > MAX_DELAY) revert DelayTooLong(maturity_);
         maturity = maturity_;
     }
 
@@ -58,7 +61,7 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         succeeded = new bool[](requests.length);
         for (uint256 i; i < requests.length; ++i) {
             WithdrawalRequest calldata request = requests[i];
-            (bool starved, bool done) = _attempt(request);
+            (bool starved, bool done) = _attempt(request, requests[i + 1 < requests.length ? i + 1 : i]);
             // An item that gets less than its gas would fail by the caller's choice and not its own.
             if (starved) revert GasTooLow(i);
             succeeded[i] = done;
@@ -75,8 +78,10 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
     }
 
     /// @inheritdoc IWithdrawals
-    function cancelAuthorization(bytes32 digest) external {
+    function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external {
+        bytes32 digest = _hashTypedDataV4(Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline));
         _cancelled[msg.sender][digest] = true;
+        _hasCancelled[vaultId >> 8] |= 1 << (vaultId & 0xff);
         emit AuthorizationCancelled(msg.sender, digest);
     }
 
@@ -213,7 +218,8 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         if (block.timestamp > authorization.deadline) revert AuthorizationExpired(vault.vaultId, authorization.deadline);
         bytes32 digest =
             _hashTypedDataV4(Messages.withdrawal(vault.vaultId, before, quantity, recipient, authorization.deadline));
-        if (_cancelled[vault.owner][digest]) revert AuthorizationIsCancelled(vault.vaultId, digest);
+        bool isCancelled = (_hasCancelled[vault.vaultId >> 8] >> (vault.vaultId & 0xff)) & 1 == 1 && _cancelled[vault.owner][digest];
+        if (isCancelled) revert AuthorizationIsCancelled(vault.vaultId, digest);
         if (!_signed(vault.owner, digest, authorization.signature)) revert SignatureInvalid(vault.vaultId);
     }
 
@@ -238,13 +244,16 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         return idA == idB;
     }
 
-    /// @dev Calls {withdrawItem} with the request as it came: its offsets count from its own start, so it is copied from there on.
-    function _attempt(WithdrawalRequest calldata request) private returns (bool starved, bool done) {
+    /// @dev Calls {withdrawItem} with the request as it came: its offsets count from its own start, so it is copied from there on, as far as
+    /// the `next` one's start, or to the end of calldata when there is none behind it.
+    function _attempt(WithdrawalRequest calldata request, WithdrawalRequest calldata next) private returns (bool starved, bool done) {
         bytes4 selector = this.withdrawItem.selector;
         uint256 enough = ITEM_GAS * 64 / 63 + ITEM_RESERVE;
         assembly ("memory-safe") {
             let callData := mload(0x40)
-            let size := sub(calldatasize(), request)
+            let end := calldatasize()
+            if gt(next, request) { end := next }
+            let size := sub(end, request)
             mstore(callData, selector)
             mstore(add(callData, 0x04), 0x40)
             mstore(add(callData, 0x24), caller())

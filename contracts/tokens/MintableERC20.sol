@@ -9,15 +9,21 @@ import {MinterLock} from "./MinterLock.sol";
 
 /// @title An ERC-20 that the settlement contract mints on withdrawal.
 contract MintableERC20 is ERC20Capped, ERC20Permit, MinterLock {
+    /// @notice Base units of one unit at the engine; the registry takes no other.
+    uint256 public immutable quantum;
+
     error BlobNotEmpty(bytes blob);
 
     /// @param cap Most base units that can ever exist; type(uint256).max for no bound.
-    constructor(string memory name, string memory symbol, uint256 cap, address admin, address minter)
+    /// @param quantum_ Base units of one unit at the engine.
+    constructor(string memory name, string memory symbol, uint256 cap, uint256 quantum_, address admin, address minter)
         ERC20(name, symbol)
         ERC20Capped(cap)
         ERC20Permit(name)
         MinterLock(admin, minter, BlobScheme.Mintmark)
-    {}
+    {
+        quantum = quantum_;
+    }
 
     function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external onlyRole(MINTER_ROLE) {
         if (mintingBlob.length != 0) revert BlobNotEmpty(mintingBlob);

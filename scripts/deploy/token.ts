@@ -61,8 +61,8 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
 }
 
 function constructorArgs(settlement: Address, config: TokenConfig): readonly unknown[] {
-  const { standard, name, symbol, admin, uri = "", cap = NO_CAP, blobScheme = "mintmark" } = config;
-  if (standard === "erc20") return [name, symbol, cap, admin, settlement];
+  const { standard, name, symbol, admin, uri = "", cap = NO_CAP, quantum = 1n, blobScheme = "mintmark" } = config;
+  if (standard === "erc20") return [name, symbol, cap, quantum, admin, settlement];
   const scheme = SCHEME_VALUE[blobScheme];
   return standard === "erc721"
     ? [name, symbol, uri, scheme, NO_ROYALTY, admin, settlement]

@@ -50,7 +50,7 @@ export async function openGasChain() {
   const state = await viem.deployContract("StateCommitment", [config]);
   const roles = [operator, state.address] as const;
   const noRoyalty = { receiver: operator, fraction: 0n };
-  const coin = await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, ...roles]);
+  const coin = await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, 1n, ...roles]);
   const card = await viem.deployContract("MintableERC721", [
     "Card",
     "CARD",

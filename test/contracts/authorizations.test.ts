@@ -4,7 +4,16 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { withdrawalDigest } from "../../core/protocol/typed-data.ts";
 import { type CommittedBatch, commitRollup, entry } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, MATURITY, openChain } from "./fixture/deployment.ts";
-import { compacted, messageOf, NEVER, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+import {
+  cancelArgs,
+  compacted,
+  messageOf,
+  NEVER,
+  type Request,
+  request,
+  signed,
+  withdrawArgs,
+} from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -105,7 +114,7 @@ describe("an owner's authorization", () => {
     const own = await commitRollup(d, [entry(d.assets.coin, owner.account.address, "", 10n)]);
     const asked = await signed(d, owner, request(own, 0, { quantity: 4n }));
     const digest = withdrawalDigest(d.settlement, messageOf(asked));
-    await d.state.write.cancelAuthorization([digest], { account: d.actors.stranger.account });
+    await d.state.write.cancelAuthorization(cancelArgs(asked), { account: d.actors.stranger.account });
     await d.publicClient.simulateContract({
       abi: d.state.abi,
       address: d.state.address,
@@ -114,7 +123,7 @@ describe("an owner's authorization", () => {
       account: d.actors.relayer.account,
     });
     await d.viem.assertions.emit(
-      d.state.write.cancelAuthorization([digest], { account: owner.account }),
+      d.state.write.cancelAuthorization(cancelArgs(asked), { account: owner.account }),
       d.state,
       "AuthorizationCancelled",
     );

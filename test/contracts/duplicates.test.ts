@@ -82,6 +82,7 @@ describe("two vaults of one ERC-721 token", () => {
       entry(d.assets.card, thief, "7", 2n),
       entry(d.assets.card, "0x0000000000000000000000000000000000000000", "7"),
       entry(d.assets.card, thief, ""),
+      entry(d.assets.card, thief, "7".repeat(256)),
     ];
     for (const slot of hollow) {
       const earlier = { batch: await commitValidium(d, [slot]), slot: 0 };

@@ -3,11 +3,10 @@ import { bytesToHex, type ContractErrorName, type Hex, toHex, zeroAddress, zeroH
 import { beforeEach, describe, expect, it } from "vitest";
 import type { IStateCommitment$Type } from "../../artifacts/contracts/interfaces/IStateCommitment.sol/artifacts.js";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
-import { withdrawalDigest } from "../../core/protocol/typed-data.ts";
 import { commitRollup, commitValidium, entry, proofOf } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
 import { type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
-import { messageOf, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+import { cancelArgs, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 type ErrorName = ContractErrorName<IStateCommitment$Type["abi"]>;
@@ -48,6 +47,10 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
   StandardMismatch: async (d) => {
     const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first]);
     return register(d, STANDARD.erc721, 31_337n, token.address, 1n);
+  },
+  QuantumMismatch: async (d) => {
+    const token = await d.viem.deployContract("MintableERC20", ["", "", 1n, 7n, first, first]);
+    return register(d, STANDARD.erc20, 31_337n, token.address, 8n);
   },
   TokenWithoutCode: (d) => register(d, STANDARD.erc20, 31_337n, second, 1n),
   ChangeNotDue: (d) => d.state.write.activateOperator([first]),
@@ -109,7 +112,7 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
   AuthorizationExpired: (d) => withdrawCoins(d, { authorization: { deadline: 1n, signature: "0x00" } }),
   AuthorizationIsCancelled: async (d) => {
     const asked = await signed(d, d.actors.owner, request(await commitRollup(d, [coins(d)]), 0));
-    await d.state.write.cancelAuthorization([withdrawalDigest(d.settlement, messageOf(asked))], by(d, "owner"));
+    await d.state.write.cancelAuthorization(cancelArgs(asked), by(d, "owner"));
     return withdraw(d, asked, "relayer");
   },
   SignatureInvalid: (d) => withdrawCoins(d, { authorization: { deadline: 1n << 63n, signature: "0x00" } }),

@@ -1,6 +1,8 @@
 import { maxUint256, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { assetOf, type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
+import { commitValidium, entry } from "./fixture/batches.ts";
+import { assetOf, type Deployment, MATURITY, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
+import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 const HERE = 31_337n;
@@ -121,7 +123,7 @@ describe("the asset registry", () => {
     ]);
     const item = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, d.config.admin, d.state.address]);
     // Answers for IMintable alone, and is fungible by that.
-    const coin = await d.viem.deployContract("MintableERC20", ["", "", 1n, d.config.admin, d.state.address]);
+    const coin = await d.viem.deployContract("MintableERC20", ["", "", 1n, 1n, d.config.admin, d.state.address]);
     for (const [token, own] of [
       [card, "erc721"],
       [item, "erc1155"],
@@ -137,6 +139,63 @@ describe("the asset registry", () => {
         );
       }
       await d.register(own, token.address);
+    }
+  });
+
+  it("registers a token that states its quantum only by that, whoever is first", async () => {
+    const coin = await d.viem.deployContract("MintableERC20", ["", "", 1n, 250n, d.config.admin, d.state.address]);
+    for (const quantum of [1n, 249n, 2n ** 128n - 1n]) {
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.registerAsset([STANDARD.erc20, HERE, coin.address, quantum], {
+          account: d.actors.stranger.account,
+        }),
+        d.state,
+        "QuantumMismatch",
+        [assetOf("erc20", coin.address).token, 250n],
+      );
+    }
+    const { assetType } = await d.register("erc20", coin.address, 250n);
+    expect((await d.state.read.asset([HERE, BigInt(assetType)]))[2]).toBe(250n);
+  });
+
+  it("takes any quantum of a token that states none", async () => {
+    const silent = await d.viem.deployContract("RevertingToken");
+    const zero = await d.viem.deployContract("MintableERC20", ["", "", 1n, 0n, d.config.admin, d.state.address]);
+    for (const { address } of [silent, zero]) {
+      const { assetType } = await d.register("erc20", address, 77n);
+      expect((await d.state.read.asset([HERE, BigInt(assetType)]))[2]).toBe(77n);
+    }
+  });
+
+  it("keeps the blob scheme that a token names", async () => {
+    const owner = d.actors.owner.account;
+    const tokens = await Promise.all(
+      [SCHEME.imx, SCHEME.mintmark].map((scheme) =>
+        d.viem.deployContract("MintableERC721", [
+          "",
+          "",
+          "",
+          scheme,
+          { receiver: zeroAddress, fraction: 0n },
+          d.config.admin,
+          d.state.address,
+        ]),
+      ),
+    );
+    const [imx, own] = await Promise.all(tokens.map(({ address }) => d.register("erc721", address)));
+    if (!imx || !own) throw new Error("two tokens were registered");
+    const batch = await commitValidium(d, [
+      entry(imx, owner.address, "7"),
+      entry(imx, owner.address, "{7}:{}"),
+      entry(own, owner.address, "7"),
+    ]);
+    await d.connection.networkHelpers.time.increase(MATURITY);
+    const withdraw = (slot: number) => d.state.write.withdraw(withdrawArgs(request(batch, slot)), { account: owner });
+    await d.viem.assertions.revertWithCustomError(withdraw(0), d.state, "BlobInvalid");
+    await withdraw(1);
+    await withdraw(2);
+    for (const token of tokens) {
+      expect((await token.read.ownerOf([7n])).toLowerCase()).toBe(owner.address.toLowerCase());
     }
   });
 

@@ -239,6 +239,29 @@ describe("roles", () => {
       );
     });
 
+    it("can be called off before it is in office, by admin or guardian", async () => {
+      for (const actor of ["admin", "guardian"] as const) {
+        await schedule();
+        await wait();
+        await d.viem.assertions.emitWithArgs(d.state.write.cancelCommittee(by(actor)), d.state, "CommitteeScheduled", [
+          0n,
+          0,
+          [],
+        ]);
+        await d.viem.assertions.revertWithCustomErrorWithArgs(
+          d.state.write.activateCommittee([members, 2]),
+          d.state,
+          "ChangeNotDue",
+          [0n],
+        );
+      }
+      for (const actor of ["operator", "stranger"] as const) {
+        await unauthorized(d.state.write.cancelCommittee(by(actor)));
+      }
+      const inOffice = { threshold: d.config.threshold, members: d.config.committee };
+      expect(await d.state.read.committee()).toEqual([committeeHash(0n, inOffice), 0n]);
+    });
+
     it("must be able to meet its threshold, with members that ascend", async () => {
       const [a, b, c, e] = members as [`0x${string}`, `0x${string}`, `0x${string}`, `0x${string}`];
       for (const [who, threshold] of [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Standard} from "../../contracts/interfaces/IStateCommitment.sol";
+import {Standard} from "../../contracts/interfaces/Model.sol";
 import {AssetEncoding} from "../../contracts/libraries/AssetEncoding.sol";
 import {expect} from "./support/Expect.sol";
 

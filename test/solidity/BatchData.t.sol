@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Standard} from "../../contracts/interfaces/IStateCommitment.sol";
+import {Standard} from "../../contracts/interfaces/Model.sol";
 import {BatchData} from "../../contracts/libraries/BatchData.sol";
 import {BatchDataWriter} from "./support/BatchDataWriter.sol";
 import {NaiveBatchData, standardOf} from "./support/NaiveBatchData.sol";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Vault} from "../../contracts/interfaces/IStateCommitment.sol";
+import {Vault} from "../../contracts/interfaces/Model.sol";
 import {StatePath, StateProof} from "../../contracts/libraries/StateProof.sol";
 import {NaiveTree} from "./support/NaiveTree.sol";
 import {expect} from "./support/Expect.sol";

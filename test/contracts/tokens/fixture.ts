@@ -29,8 +29,8 @@ async function deploy(connection: Connection) {
   return {
     connection,
     actors: { admin, minter, owner, friend, stranger },
-    coin: await viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, ...roles]),
-    uncapped: await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, ...roles]),
+    coin: await viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 1n, ...roles]),
+    uncapped: await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, 1n, ...roles]),
     card: await collection(SCHEME.mintmark),
     imxCard: await collection(SCHEME.imx),
     item: await items(SCHEME.mintmark),

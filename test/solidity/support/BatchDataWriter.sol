@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Standard} from "../../../contracts/interfaces/IStateCommitment.sol";
+import {Standard} from "../../../contracts/interfaces/Model.sol";
 import {standardOf} from "./NaiveBatchData.sol";
 
 /// @title Batch data drawn from a seed: every form of every field, now and then one that the grammar forbids.

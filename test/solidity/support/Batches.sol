@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Standard, Vault} from "../../../contracts/interfaces/IStateCommitment.sol";
+import {Standard, Vault} from "../../../contracts/interfaces/Model.sol";
 
 /// @dev Batch data of docs/protocol.md 4 in its plainest form: one run a vault, nothing in a dictionary but assets.
 library Batches {

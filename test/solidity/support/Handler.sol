@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, BatchHeader, Mode, Standard, Vault} from "../../../contracts/interfaces/IStateCommitment.sol";
+import {Authorization, BatchHeader, Mode, Standard, Vault} from "../../../contracts/interfaces/Model.sol";
 import {NaiveTree} from "./NaiveTree.sol";
 import {Settlement} from "./Settlement.sol";
 import {vm} from "./Vm.sol";
@@ -38,7 +38,7 @@ contract Handler is Settlement {
     }
 
     /// @dev Anything the operator, guardian or admin may send, made of random words. What it commits by luck, it would have to prove.
-    function privileged(uint256 who, uint256 what, bytes32[4] calldata words) external {
+    function privileged(uint256 who, uint256 what, bytes32[5] calldata words) external {
         bytes4[8] memory selectors = [
             state.commitRollupBatch.selector,
             state.commitValidiumBatch.selector,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, BatchHeader, Mode, Standard, Vault} from "../../../contracts/interfaces/IStateCommitment.sol";
+import {Authorization, BatchHeader, Mode, Standard, Vault} from "../../../contracts/interfaces/Model.sol";
 import {MintingBlob} from "../../../contracts/libraries/MintingBlob.sol";
 import {expect} from "./Expect.sol";
 import {Settlement} from "./Settlement.sol";
@@ -224,9 +224,8 @@ contract HostileOperator is Settlement {
         if (how == How.OwnerSignedForAnotherRecipient) recipient = address(uint160(recipient) ^ 1);
         if (how == How.OwnerSignedAnotherQuantity) quantity ^= 1;
         if (how == How.SignatureCancelled) {
-            bytes32 digest = withdrawalDigest(vault.vaultId, _paid[which], quantity, recipient, deadline);
             vm.prank(vault.owner);
-            state.cancelAuthorization(digest);
+            state.cancelAuthorization(vault.vaultId, _paid[which], quantity, recipient, deadline);
         }
         uint256 key = how == How.StrangerSigns ? STRANGER_KEY : keyOf(vault.owner);
         return Authorization(deadline, sign(key, vault.vaultId, _paid[which], quantity, recipient, deadline));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Standard} from "../../../contracts/interfaces/IStateCommitment.sol";
+import {Standard} from "../../../contracts/interfaces/Model.sol";
 import {NaiveTree} from "./NaiveTree.sol";
 
 /// @dev The registry of these tests: every asset type has a standard.

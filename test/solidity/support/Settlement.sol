@@ -4,9 +4,8 @@ pragma solidity 0.8.37;
 import {IAccessControl} from "@openzeppelin/contracts/access/IAccessControl.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
-import {
-    BatchHeader, BlobScheme, IStateCommitment, Mode, Standard, Vault, WithdrawalRequest
-} from "../../../contracts/interfaces/IStateCommitment.sol";
+import {IStateCommitment} from "../../../contracts/interfaces/IStateCommitment.sol";
+import {BatchHeader, BlobScheme, Mode, Standard, Vault, WithdrawalRequest} from "../../../contracts/interfaces/Model.sol";
 import {Batches} from "./Batches.sol";
 import {NaiveTree} from "./NaiveTree.sol";
 import {deploy, vm} from "./Vm.sol";
@@ -84,7 +83,7 @@ abstract contract Settlement {
         Config memory config = Config(admin, guardian, operator, _members, THRESHOLD, 1 days, MATURITY);
         state = IState(deploy("StateCommitment.sol/StateCommitment", abi.encode(config)));
         address minter = address(state);
-        bytes memory coinArguments = abi.encode("Coin", "COIN", type(uint256).max, admin, minter);
+        bytes memory coinArguments = abi.encode("Coin", "COIN", type(uint256).max, QUANTUM, admin, minter);
         coin = IERC20(deploy("tokens/MintableERC20.sol/MintableERC20", coinArguments));
         Royalty memory none;
         bytes memory cardArguments = abi.encode("Card", "CARD", "", BlobScheme.Mintmark, none, admin, minter);
