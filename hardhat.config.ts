@@ -21,6 +21,9 @@ export default defineConfig({
       },
     ],
   },
+  // The fuzz and invariant tests deploy the compiler's own artifacts, read from there: `npx hardhat test solidity` at Hardhat's depth,
+  // `npm test` and `npm run test:heavy` at theirs.
+  test: { solidity: { fsPermissions: { readDirectory: ["./artifacts"] } } },
   networks: {
     local: { type: "edr-simulated", chainType: "l1", chainId: 31_337 },
     // A second chain, for tokens that live elsewhere than the state.

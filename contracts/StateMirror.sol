@@ -5,7 +5,7 @@ import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ICommittee} from "./interfaces/ICommittee.sol";
 import {Growth, IStateMirror, MirrorBatch, MirrorStep, StateRoots} from "./interfaces/IStateMirror.sol";
 import {IStateCommitment} from "./interfaces/IStateCommitment.sol";
-import {BatchHeader, Mode} from "./interfaces/Model.sol";
+import {Mode} from "./interfaces/Model.sol";
 import {Attestation} from "./libraries/Attestation.sol";
 import {Messages} from "./libraries/Messages.sol";
 import {StateProof} from "./libraries/StateProof.sol";
@@ -92,7 +92,7 @@ contract StateMirror is IStateMirror, Committee, Withdrawals {
             revert BatchProofInvalid(batchNumber);
         }
         _headers[at.mode][batchNumber] =
-            StateProof.headerHash(BatchHeader(batch.batchRoot, batch.vaultCount, at.acceptedAt, sequence));
+            StateProof.headerHash(batch.batchRoot, batch.vaultCount, at.acceptedAt, sequence);
         emit BatchImported(at.mode, batchNumber, batch.batchRoot, batch.vaultCount, batch.dataHash, at.acceptedAt, sequence);
     }
 

@@ -1,0 +1,54 @@
+/**
+ * Coverage of the contracts by test/contracts: `node scripts/coverage.ts`. Hardhat counts lines and statements (coverage/html,
+ * coverage/lcov.info). Branches are counted here: every condition of an `if`, a loop or a `?:`, and every operand of `&&` and `||`, must
+ * have been both true and false. Yul in assembly blocks is counted by neither; the differential and fuzz tests hold it. Exits with 1 below
+ * the least that is accepted.
+ */
+import { spawnSync } from "node:child_process";
+import { readdir, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { readConditions } from "./coverage/conditions.ts";
+import { RUNNER } from "./coverage/run.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const LEAST_PERCENT = 99;
+
+const { status } = spawnSync("npx", ["vitest", "run", "--config", "scripts/coverage/vitest.config.ts", "--root", "."], {
+  cwd: ROOT,
+  stdio: "inherit",
+  env: { ...process.env, HARDHAT_COVERAGE: "true", HARDHAT_CONFIG: "scripts/coverage/hardhat.config.ts" },
+});
+if (status !== 0) process.exit(status ?? 1);
+
+const lcov = await readFile(`${ROOT}/coverage/lcov.info`, "utf8");
+judge("lines", sumOf("LH"), sumOf("LF"));
+
+const hit = await hitTags();
+const branches = (await readConditions()).flatMap(({ tags, ...condition }) =>
+  (["true", "false"] as const).map((value) => ({ ...condition, value, isHit: hit.has(tags[value]) })),
+);
+for (const { source, line, text, value, isHit } of branches) {
+  if (!isHit) process.stdout.write(`never ${value}: ${source}:${line} ${text}\n`);
+}
+judge("branches", branches.filter(({ isHit }) => isHit).length, branches.length);
+
+function judge(what: string, covered: number, found: number): void {
+  const percent = (100 * covered) / found;
+  process.stdout.write(`${covered} of ${found} ${what} of the contracts are covered: ${percent.toFixed(2)} %\n`);
+  if (percent >= LEAST_PERCENT) return;
+  process.stderr.write(`at least ${LEAST_PERCENT} % of the ${what} are asked for\n`);
+  process.exitCode = 1;
+}
+
+/** Sum of a record over all files: LF are lines found, LH lines hit. */
+function sumOf(record: "LF" | "LH"): number {
+  const values = [...lcov.matchAll(new RegExp(`^${record}:(\\d+)$`, "gm"))];
+  return values.reduce((sum, [, value]) => sum + Number(value), 0);
+}
+
+/** The tags of everything that ran, as Hardhat keeps them. */
+async function hitTags(): Promise<Set<string>> {
+  const folder = `${ROOT}/coverage/data/${RUNNER}`;
+  const texts = await Promise.all((await readdir(folder)).map((name) => readFile(`${folder}/${name}`, "utf8")));
+  return new Set(texts.flatMap((text) => Object.keys(JSON.parse(text) as object)));
+}

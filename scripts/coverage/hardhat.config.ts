@@ -1,0 +1,28 @@
+import { readFile } from "node:fs/promises";
+import { defineConfig } from "hardhat/config";
+import base from "../../hardhat.config.ts";
+import { instrumentConditions } from "./conditions.ts";
+
+/** Hardhat counts statements; this adds branches. Instrumented code stays apart from what is deployed. */
+export default defineConfig({
+  ...base,
+  plugins: [
+    ...(base.plugins ?? []),
+    {
+      id: "condition-coverage",
+      hookHandlers: {
+        solidity: async () => ({
+          default: async () => ({
+            preprocessProjectFileBeforeBuilding: async (context, name, path, content, version, next) => {
+              const instrumented = await next(context, name, path, content, version);
+              if (name.includes("contracts/test/")) return instrumented;
+              return instrumentConditions(name, instrumented, await readFile(path, "utf8"));
+            },
+          }),
+        }),
+      },
+    },
+  ],
+  paths: { ...base.paths, artifacts: "./coverage/artifacts", cache: "./coverage/cache" },
+  coverage: { skipFiles: ["contracts/test/**"] },
+});
