@@ -124,6 +124,17 @@ export type Event = {
 } | {
   /** 1, 2, 3 … within the application, without a gap. */
   sequence: number;
+  type: "mint.failed";
+  createdAt: string;
+  data: {
+    /** A whole number in decimal digits. */
+    firstVaultId: string;
+    vaults: number;
+    failure: string;
+  };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
   type: "asset.enabled";
   createdAt: string;
   data: {
@@ -1239,7 +1250,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"vault_not_found">;
         408: Refusal<"request_timeout">;
-        409: Refusal<"proof_not_ready">;
+        409: Refusal<"proof_not_ready" | "vault_void">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1272,7 +1283,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"vault_not_found">;
         408: Refusal<"request_timeout">;
-        409: Refusal<"proof_not_ready" | "withdrawal_pending">;
+        409: Refusal<"proof_not_ready" | "vault_void" | "withdrawal_pending">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
         422: Refusal<"amount_out_of_range" | "insufficient_balance" | "signature_invalid" | "deadline_invalid">;
@@ -1552,7 +1563,7 @@ export interface Paths {
         400: Refusal<"validation_failed" | "malformed_request">;
         404: Refusal<"vault_not_found">;
         408: Refusal<"request_timeout">;
-        409: Refusal<"proof_not_ready">;
+        409: Refusal<"proof_not_ready" | "vault_void">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
