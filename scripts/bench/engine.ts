@@ -49,7 +49,8 @@ async function row(mints: number, progress: (line: string) => void): Promise<Row
     const figures: EngineFigures = JSON.parse(await step("measure", folder, mints, progress));
     // An empty store has no old vault, and its few records are no measure of a vault's bytes.
     const values = mints === 0 ? { ...figures, proof: null } : figures;
-    return { label: `${mints.toLocaleString("en-US")} mints before`, ours: true, values: { ...values } };
+    const tick = mints.toLocaleString("en-US", { notation: "compact" });
+    return { label: `${mints.toLocaleString("en-US")} mints before`, tick, ours: true, values: { ...values } };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

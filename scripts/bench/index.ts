@@ -37,15 +37,14 @@ async function main(): Promise<void> {
     return;
   }
   if (values.write && values.only !== undefined) throw new Error("--write needs all sections; leave out --only");
-  const results: SectionResult[] = [];
+  const report = { machine: machine(), sections: [] as SectionResult[] } satisfies Report;
   const sections = chosen(values.only);
   for (const section of sections) {
     const result = sections.length === 1 ? await section.run(progress) : await inOwnProcess(section);
     progress("");
-    results.push(result);
+    report.sections.push(result);
     if (!values.json) process.stdout.write(`\n## ${result.title}\n\n${sectionText(result)}\n`);
   }
-  const report: Report = { machine: machine(), sections: results };
   if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
   if (values.write) await write(report);
 }

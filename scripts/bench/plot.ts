@@ -1,3 +1,4 @@
+import { curves } from "./plot-curve.ts";
 import { type Column, ratio, type SectionResult } from "./section.ts";
 import { figure } from "./table.ts";
 
@@ -14,16 +15,28 @@ const STYLE = `
   svg { font: 13px system-ui, sans-serif; }
   text { fill: #24292f; } .title { font-weight: 600; font-size: 15px; } .strong { font-weight: 600; }
   .background { fill: #ffffff; } .ours { fill: #0f766e; } .peer { fill: #a3b3c2; }
+  .curve { fill: none; stroke: #0f766e; stroke-width: 2; } .axis { stroke: #a3b3c2; }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3; } .background { fill: #0d1117; } .ours { fill: #2dd4bf; } .peer { fill: #566573; }
+    .curve { stroke: #2dd4bf; }
   }
 `;
 
-/** One panel a column: a bar a row, on a logarithmic scale; the best first where rows compete, that is, where there is a reference. */
+/**
+ * One panel a column: a bar a row, on a logarithmic scale; the best first where rows compete, that is, where there is a reference. A
+ * section whose rows are points of a curve is drawn as such.
+ */
 export function plot(results: readonly SectionResult[]): string {
   let top = 34;
   const panels: string[] = [];
   for (const result of results) {
+    if (result.rows.every(({ tick }) => tick !== undefined)) {
+      panels.push(`<text x="12" y="${top}" class="title">${escaped(result.title)}, by mints before</text>`);
+      const { svg, height } = curves(result, top + 24);
+      panels.push(svg);
+      top += 24 + height + PANEL_GAP;
+      continue;
+    }
     for (const column of result.columns) {
       const { svg, height } = panel(result, column, top);
       panels.push(svg);

@@ -1,4 +1,4 @@
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 import type { SectionResult } from "./section.ts";
 import { markdownTable, notes } from "./table.ts";
 
@@ -8,6 +8,8 @@ export interface Machine {
   readonly cores: number;
   readonly node: string;
   readonly platform: string;
+  /** Threads of other programs that wanted a core in the minute before: above 0, wall-clock figures are worse than the machine's best. */
+  readonly load: number;
 }
 
 /** All that a run found; what `--json` prints. */
@@ -24,6 +26,7 @@ export function machine(): Machine {
     cores: cores.length,
     node: process.version,
     platform: `${process.platform} ${process.arch}`,
+    load: loadavg()[0] ?? 0,
   };
 }
 
@@ -34,13 +37,13 @@ export function sectionText(result: SectionResult): string {
 }
 
 /** The page `docs/bench.md`. */
-export function page({ machine: { cpu, cores, node, platform }, sections }: Report): string {
+export function page({ machine: { cpu, cores, node, platform, load }, sections }: Report): string {
   return [
     "# Benchmarks",
     "",
     `Written by \`npm run bench -- --write\` on ${cpu}, ${cores} cores, ${platform}, Node ${node}. In brackets: how many times as good`,
     "the reference row is, in the same run; below 1 the row is better. Compare within a table only, where all rows were measured in",
-    "turns. Figures are medians.",
+    `turns. Figures are medians. The load average when the run began was ${load.toFixed(1)}: CPU times bear other programs on the same cores, wall-clock figures do not.`,
     "",
     "![The figures of this page as bars](bench.svg)",
     ...sections.flatMap((result) => ["", `## ${result.title}`, "", sectionText(result)]),

@@ -10,6 +10,8 @@ export interface Column {
 
 export interface Row {
   readonly label: string;
+  /** Short form of the label, in a section whose rows are points of a curve: the plot then draws one a column. */
+  readonly tick?: string;
   /** What a reader must know to compare this row. */
   readonly note?: string;
   /** Whether the subject is part of this project. */

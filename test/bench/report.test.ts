@@ -50,3 +50,12 @@ it("draws a bar for every figure, the best of each panel first", () => {
   expect(svg).toContain("peer &lt;1>");
   expect(svg).not.toContain("NaN");
 });
+
+it("draws a curve a column where rows are its points, without those that were not measured", () => {
+  const rows = result.rows.map((row, i) => ({ ...row, tick: `${i}K` }));
+  const svg = plot([{ ...result, rows, reference: null }]);
+  expect(svg.match(/<polyline/g)).toHaveLength(2);
+  expect(svg.match(/<circle/g)).toHaveLength(5);
+  expect(svg).toContain(">2K</text>");
+  expect(svg).not.toContain("NaN");
+});
