@@ -1,8 +1,9 @@
 import type { LocalAccount } from "viem";
 import type { Address, Hex } from "../model.ts";
 import type { Settlement } from "../ports.ts";
+import type { StateCounts } from "../protocol/commitment.ts";
 import { mirroredStateTypedData } from "../protocol/typed-data.ts";
-import type { SourceHistory, StateCounts } from "./history.ts";
+import type { SourceHistory } from "./history.ts";
 
 /** The contract that mirrors a settlement contract on another chain. */
 export type MirrorIdentity = Pick<Settlement, "chainId" | "contract">;

@@ -1,19 +1,22 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Mode } from "../model.ts";
 import type { L1Event, L1Reader } from "../ports.ts";
-import { type StateLeafContent, type StateRoots, stateCommitment, stateLeaf } from "../protocol/commitment.ts";
+import {
+  countOf,
+  type StateCounts,
+  type StateLeafContent,
+  type StateRoots,
+  stateCommitment,
+  stateLeaf,
+} from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes, unpackHashes } from "../protocol/hex.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 
 /** Most blocks of one question for logs; nodes refuse longer ranges. */
 const RANGE = 2_000n;
-const ZERO_HASH: Hash = `0x${"00".repeat(32)}`;
 
 /** The part of the source chain that a history is made from. */
 export type SourceChain = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "events">;
-
-/** Batches of both modes. */
-export type StateCounts = Pick<StateRoots, "countValidium" | "countRollup">;
 
 /** A state that the source has had, with what stands for it. */
 export type SourceState = StateRoots & { readonly commitment: Hash };
@@ -104,18 +107,23 @@ export class SourceHistory {
 
   /** How far a mirror at these counts can grow in one step: until the source went on in the other mode. null when it is up to date. */
   nextGrowth(from: StateCounts): Growth | null {
-    const first = this.#order[from.countValidium + from.countRollup];
-    if (first === undefined) return null;
-    const { mode } = first;
-    const old = mode === "validium" ? from.countValidium : from.countRollup;
-    let count = old;
-    for (let at = from.countValidium + from.countRollup; this.#order[at]?.mode === mode; at++) count++;
+    const first = from.countValidium + from.countRollup;
+    const mode = this.#order[first]?.mode;
+    if (mode === undefined) return null;
+    let run = 0;
+    while (this.#order[first + run]?.mode === mode) run++;
+    return this.growth(from, mode, countOf(mode, from) + run);
+  }
+
+  /** How one mode's tree grows to `count` batches, more than it has at `from`. */
+  growth(from: StateCounts, mode: Mode, count: number): Growth {
+    const old = countOf(mode, from);
     const tree = this.#trees[mode];
     return {
       mode,
       count,
       root: bytesToHex(tree.root(count)),
-      leaf: old === count ? ZERO_HASH : bytesToHex(tree.leaf(old)),
+      leaf: bytesToHex(tree.leaf(old)),
       atOld: unpackHashes(tree.siblings(old, count)),
       atNew: unpackHashes(tree.siblings(count, count)),
     };

@@ -3,5 +3,5 @@
 export { type AttesterClient, MirrorAttester, type MirrorIdentity } from "./attester.ts";
 export type { AttesterCommittee } from "./collector.ts";
 export { countsOf, type MirrorContract, type MirrorStep } from "./contract.ts";
-export { type Growth, SourceHistory, type StateCounts } from "./history.ts";
+export { type Growth, SourceHistory } from "./history.ts";
 export { advanceMirror, importBatch, type RelayOptions } from "./relay.ts";

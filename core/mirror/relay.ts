@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Mode } from "../model.ts";
 import type { BatchHeader } from "../ports.ts";
-import type { StateLeafContent } from "../protocol/commitment.ts";
+import { countOf, type StateLeafContent } from "../protocol/commitment.ts";
 import { type AttesterCommittee, collectState } from "./collector.ts";
 import { countsOf, type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
@@ -27,7 +27,7 @@ export async function advanceMirror({ source, mirror, committee, onStep, signal 
   for (let growth = source.nextGrowth(counts); growth !== null; growth = source.nextGrowth(counts)) {
     signal?.throwIfAborted();
     const { mode, count } = growth;
-    const first = mode === "validium" ? counts.countValidium : counts.countRollup;
+    const first = countOf(mode, counts);
     const to = mode === "validium" ? { ...counts, countValidium: count } : { ...counts, countRollup: count };
     const { countValidium, countRollup, commitment } = source.stateAt(to);
     const { chainId: sourceChainId, contract: sourceContract } = source.settlement;

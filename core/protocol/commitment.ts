@@ -1,4 +1,4 @@
-import { type Hash, MAX_BATCH_VAULTS } from "../model.ts";
+import { type Hash, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
 import type { BatchHeader, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { keccak256 } from "./hash.ts";
@@ -19,13 +19,21 @@ export interface StateLeafContent {
   readonly batchRoot: Hash;
 }
 
-/** Roots and counts of both state trees. */
-export interface StateRoots {
-  readonly rootValidium: Hash;
-  readonly rootRollup: Hash;
-  /** Batches committed, 0 to 2^32 - 1. */
+/** Batches of each mode. */
+export interface StateCounts {
+  /** 0 to 2^32 - 1. */
   readonly countValidium: number;
   readonly countRollup: number;
+}
+
+export function countOf(mode: Mode, { countValidium, countRollup }: StateCounts): number {
+  return mode === "validium" ? countValidium : countRollup;
+}
+
+/** Roots and counts of both state trees. */
+export interface StateRoots extends StateCounts {
+  readonly rootValidium: Hash;
+  readonly rootRollup: Hash;
 }
 
 /** `keccak256(0x02 ‖ batchNumber(8) ‖ vaultCount(4) ‖ dataHash(32) ‖ batchRoot(32))`. Throws `validation_failed`. */

@@ -1,6 +1,7 @@
 import type { Engine } from "../engine.ts";
 import type { Mode } from "../model.ts";
 import type { Committee, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
+import { countOf } from "../protocol/commitment.ts";
 import type { RefusedSlots } from "./refused-slots.ts";
 
 /** Sealed batches that have not been committed, brought to L1 in their order. */
@@ -45,8 +46,4 @@ async function commitBatch(batch: SealedBatch, { engine, l1, committee, signal }
   };
   if (batch.mode === "zk-rollup") await l1.commitRollup(batch, { ...abort, onSent });
   else await l1.commitValidium(batch, await committee.attest(batch, abort), { ...abort, onSent });
-}
-
-function countOf(mode: Mode, state: { readonly countValidium: number; readonly countRollup: number }): number {
-  return mode === "validium" ? state.countValidium : state.countRollup;
 }

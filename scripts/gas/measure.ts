@@ -1,5 +1,6 @@
 import { deploymentSection } from "./deployments.ts";
 import type { Section } from "./measurement.ts";
+import { mirrorSection } from "./mirror.ts";
 import { plainSection } from "./plain.ts";
 import { rollupSection } from "./rollup.ts";
 import { validiumSection } from "./validium.ts";
@@ -12,6 +13,7 @@ export async function measureGas(): Promise<Section[]> {
     await rollupSection(),
     await validiumSection(),
     await withdrawalSection(plain),
+    await mirrorSection(),
     plain.section,
     await deploymentSection(),
   ];

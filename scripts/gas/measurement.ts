@@ -17,7 +17,7 @@ export interface Section {
   /** What was done, in full sentences: batches, their numbers, which storage slots were new. */
   readonly method: string;
   /** What the figures are counted in. */
-  readonly unit: "mint" | "withdrawal" | "batch" | "deployment";
+  readonly unit: "mint" | "withdrawal" | "batch" | "transaction" | "deployment";
   readonly measurements: readonly Measurement[];
 }
 

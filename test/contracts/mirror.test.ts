@@ -1,0 +1,229 @@
+import fc from "fast-check";
+import { type Address, type ContractErrorName, zeroHash } from "viem";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { stateMirrorAbi } from "../../core/l1/abi.ts";
+import type { Growth } from "../../core/mirror/history.ts";
+import { MODES, type Mode } from "../../core/model.ts";
+import { type StateCounts, stateCommitment } from "../../core/protocol/commitment.ts";
+import { bytesToHex, unpackHashes } from "../../core/protocol/hex.ts";
+import { StateHistory } from "../../core/protocol/state-tree.ts";
+import { toStruct } from "./fixture/batches.ts";
+import { CHANGE_DELAY, MATURITY, MODE } from "./fixture/deployment.ts";
+import {
+  advanceArgs,
+  attestState,
+  cardOf,
+  countsAfter,
+  importArgs,
+  MIRROR_CHAIN,
+  type MirrorDeployment,
+  openMirrorChain,
+  SOURCE,
+  step,
+} from "./fixture/mirror.ts";
+
+const EMPTY: StateCounts = { countValidium: 0, countRollup: 0 };
+const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
+const { fresh } = await openMirrorChain();
+
+let d: MirrorDeployment;
+let owner: Address;
+beforeEach(async () => {
+  d = await fresh();
+  owner = d.actors.owner.account.address;
+});
+
+const commitCard = (mode: Mode, text: string, to = owner) => d.source.commit(mode, [cardOf(d, to, text)]);
+const grown = (from: StateCounts): Growth => {
+  const growth = d.source.history.nextGrowth(from);
+  if (growth === null) throw new Error("the source has not gone on");
+  return growth;
+};
+const refusal = (call: Promise<unknown>, error: ContractErrorName<typeof stateMirrorAbi>, args: readonly unknown[]) =>
+  d.viem.assertions.revertWithCustomErrorWithArgs(call, d.mirror, error, args as never);
+
+describe("advancing a mirror", () => {
+  it("begins with the source's empty state, and cannot be of its own chain", async () => {
+    expect(await d.mirror.read.commitment()).toBe(d.source.history.stateAt(EMPTY).commitment);
+    const here = d.viem.deployContract("StateMirror", [{ ...d.config, sourceChainId: MIRROR_CHAIN }]);
+    await refusal(here, "SourceOnThisChain", []);
+  });
+
+  it("takes a step at a time, each the source's own state", async () => {
+    for (const mode of ["validium", "validium", "zk-rollup", "validium"] as const) await commitCard(mode, mode);
+    let counts = EMPTY;
+    for (const [validium, rollup] of [
+      [2, 0],
+      [2, 1],
+      [3, 1],
+    ] as const) {
+      counts = (await step(d, counts)) ?? EMPTY;
+      expect(counts).toEqual({ countValidium: validium, countRollup: rollup });
+      expect(await d.mirror.read.commitment()).toBe(d.source.history.stateAt(counts).commitment);
+    }
+    expect(await step(d, counts)).toBeNull();
+    expect(await d.mirror.read.stepCount()).toBe(3n);
+    // Two validium batches and one rollup batch, but not in this order.
+    expect(() => d.source.history.stateAt({ countValidium: 1, countRollup: 1 })).toThrow("has not had");
+  });
+
+  it("refuses what does not start where it is, and what is not newer", async () => {
+    await commitCard("validium", "1");
+    const first = advanceArgs(d, EMPTY, grown(EMPTY), await attestState(d, { countValidium: 1, countRollup: 0 }));
+    await d.mirror.write.advance(first);
+    const [now, old] = [{ countValidium: 1, countRollup: 0 }, d.source.history.stateAt(EMPTY).commitment];
+    const expected = d.source.history.stateAt(now).commitment;
+    await refusal(d.mirror.write.advance(first), "CommitmentMismatch", [expected, old]);
+    const again = advanceArgs(d, now, grown(EMPTY), first[2]);
+    await refusal(d.mirror.write.advance(again), "StateNotNewer", [1n, 1n]);
+  });
+
+  it("refuses signatures over another count, commitment, epoch or source, and too few of them", async () => {
+    await commitCard("validium", "1");
+    await commitCard("validium", "2");
+    const growth = grown(EMPTY);
+    const to = countsAfter(EMPTY, growth);
+    for (const change of [
+      { countValidium: 1 },
+      { countRollup: 1 },
+      { commitment: zeroHash },
+      { epoch: 1n },
+      { sourceChainId: 1n },
+      { sourceContract: d.mirror.address },
+    ]) {
+      const args = advanceArgs(d, EMPTY, growth, await attestState(d, to, change));
+      await refusal(d.mirror.write.advance(args), "SignatureNotMembers", [d.members[0]?.address]);
+    }
+    const two = advanceArgs(d, EMPTY, growth, await attestState(d, to, {}, [0, 1]));
+    await refusal(d.mirror.write.advance(two), "CommitteeMismatch", [0n]);
+    await refusal(d.mirror.write.advance([two[0], two[1], "0x"]), "AttestationMalformed", [0n]);
+  });
+
+  it("refuses the signatures of a committee that is no longer in force", async () => {
+    await commitCard("validium", "1");
+    const args = advanceArgs(d, EMPTY, grown(EMPTY), await attestState(d, { countValidium: 1, countRollup: 0 }));
+    const others = d.config.committee.slice(1);
+    await d.mirror.write.scheduleCommittee([others, 3], { account: d.actors.admin.account });
+    await expect(d.mirror.write.activateCommittee([others, 3])).rejects.toThrow("ChangeNotDue");
+    await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
+    await d.mirror.write.activateCommittee([others, 3]);
+    await refusal(d.mirror.write.advance(args), "CommitteeMismatch", [1n]);
+  });
+
+  it("refuses a state that all members signed, but that drops or changes what was accepted", async () => {
+    const { batchNumber } = await commitCard("zk-rollup", "1");
+    await step(d, EMPTY);
+    const now = { countValidium: 0, countRollup: batchNumber + 1 };
+    // Another history of two rollup batches, in which the first is not the accepted one.
+    const rival = new StateHistory(new Uint8Array(64).fill(7));
+    const rollup = bytesToHex(rival.root());
+    const { rootValidium } = d.source.history.stateAt(now);
+    const to = { countValidium: 0, countRollup: 2 };
+    const commitment = stateCommitment(SOURCE, { rootValidium, rootRollup: rollup, ...to });
+    const growth: Growth = {
+      mode: "zk-rollup",
+      count: 2,
+      root: rollup,
+      leaf: bytesToHex(rival.leaf(1)),
+      atOld: unpackHashes(rival.siblings(1)),
+      atNew: unpackHashes(rival.siblings(2)),
+    };
+    const args = advanceArgs(d, now, growth, await attestState(d, to, { commitment }));
+    await refusal(d.mirror.write.advance(args), "StateNotConsistent", []);
+  });
+});
+
+describe("importing a batch", () => {
+  it("is open to anyone, keeps the header, and can be repeated", async () => {
+    const { batchNumber } = await commitCard("validium", "1");
+    await step(d, EMPTY);
+    const args = importArgs(d, 0n, "validium", batchNumber, 1);
+    for (const account of [d.actors.stranger.account, d.actors.owner.account]) {
+      await d.mirror.write.importBatch(args, { account });
+    }
+    expect(await d.mirror.read.batchHeaderHash([MODE.validium, 0n])).not.toBe(zeroHash);
+  });
+
+  it("refuses an unknown step, another step's batch, and any other content", async () => {
+    await commitCard("validium", "1");
+    await commitCard("zk-rollup", "2");
+    const after = (await step(d, EMPTY)) ?? EMPTY;
+    await step(d, after);
+    const [, number, batch, siblings] = importArgs(d, 0n, "validium", 0, 1);
+    const call = (sequence: bigint, n: bigint, content = batch, path = siblings) =>
+      d.mirror.write.importBatch([sequence, n, content, path]);
+    await refusal(call(2n, number), "StepUnknown", [2n]);
+    await refusal(call(0n, 1n), "BatchNotInStep", [0n, 1n, 1n]);
+    // The other mode's step has a batch of this number, which is not this one.
+    await refusal(call(1n, 0n), "BatchProofInvalid", [0n]);
+    await refusal(call(0n, number, { ...batch, vaultCount: 2 }), "BatchProofInvalid", [0n]);
+    await refusal(call(0n, number, { ...batch, dataHash: zeroHash }), "BatchProofInvalid", [0n]);
+    await refusal(call(0n, number, { ...batch, vaultCount: 0 }), "VaultCountInvalid", [0]);
+    await refusal(call(0n, number, { ...batch, vaultCount: 2 ** 20 + 1 }), "VaultCountInvalid", [2 ** 20 + 1]);
+    await refusal(call(0n, number, batch, siblings.slice(1)), "BatchProofInvalid", [0n]);
+  });
+
+  it("works for every batch of random histories, from its own step and no other", { timeout: 60_000 }, async () => {
+    const histories = fc.array(fc.constantFrom(...MODES), { minLength: 1, maxLength: 9 });
+    await fc.assert(
+      fc.asyncProperty(histories, async (modes) => {
+        d = await fresh();
+        for (const [i, mode] of modes.entries()) await commitCard(mode, `${i}`);
+        const steps: { mode: Mode; first: number; count: number }[] = [];
+        for (let at: StateCounts | null = EMPTY; at !== null; ) {
+          const from: StateCounts = at;
+          at = await step(d, from);
+          if (at === null) break;
+          const { mode, count } = grown(from);
+          steps.push({ mode, count, first: mode === "validium" ? from.countValidium : from.countRollup });
+        }
+        // As many steps as the source has runs of one mode.
+        expect(steps.length).toBe(modes.filter((mode, i) => mode !== modes[i - 1]).length);
+        for (const [sequence, { mode, first, count }] of steps.entries()) {
+          for (let n = 0; n < count; n++) {
+            const imported = d.mirror.write.importBatch(importArgs(d, BigInt(sequence), mode, n, count));
+            if (n < first) await expect(imported).rejects.toThrow("BatchNotInStep");
+            else await imported;
+          }
+        }
+      }),
+      { numRuns: 8 },
+    );
+  });
+});
+
+describe("an ERC-721 that a hostile operator minted twice", () => {
+  /** Proof of the one card of a batch, with its header on the mirror. */
+  async function proven(batch: Awaited<ReturnType<typeof commitCard>>, sequence: bigint) {
+    const [vault] = batch.vaults;
+    if (vault === undefined) throw new Error("an empty batch");
+    const { acceptedAt, count } = await d.mirror.read.step([sequence]);
+    await d.mirror.write.importBatch(importArgs(d, sequence, batch.mode, batch.batchNumber, Number(count)));
+    const header = { batchRoot: bytesToHex(batch.tree.root), vaultCount: 1, committedAt: acceptedAt, sequence };
+    return [toStruct(vault), header, []] as const;
+  }
+
+  it.each([
+    ["zk-rollup", "validium"],
+    ["validium", "zk-rollup"],
+    ["validium", "validium"],
+    ["zk-rollup", "zk-rollup"],
+  ] as const)("first in %s, then in %s, stays its first owner's", async (firstMode, laterMode) => {
+    const thief = d.actors.stranger;
+    const mine = await commitCard(firstMode, "7");
+    const stolen = await commitCard(laterMode, "7", thief.account.address);
+    let counts: StateCounts | null = EMPTY;
+    while (counts !== null) counts = await step(d, counts);
+    const last = (await d.mirror.read.stepCount()) - 1n;
+    const earlier = await proven(mine, 0n);
+    const later = await proven(stolen, last);
+    await d.connection.networkHelpers.time.increase(MATURITY);
+    const back = d.mirror.write.voidDuplicate([...later, ...earlier]);
+    await refusal(back, "NotDuplicates", [later[0].vaultId, earlier[0].vaultId]);
+    await d.mirror.write.voidDuplicate([...earlier, ...later]);
+    const theft = d.mirror.write.withdraw([...later, 1n, thief.account.address, BY_CALLER], { account: thief.account });
+    await refusal(theft, "VaultExhausted", [later[0].vaultId]);
+    await d.mirror.write.withdraw([...earlier, 1n, owner, BY_CALLER], { account: d.actors.owner.account });
+    expect((await d.card.read.ownerOf([7n])).toLowerCase()).toBe(owner.toLowerCase());
+  });
+});
