@@ -6,7 +6,7 @@ import { CommitteeMember } from "../core/committee/index.ts";
 import { connectL1 } from "../core/l1/index.ts";
 import { buildMemberServer } from "../server/member/app.ts";
 import { stopSignal } from "../server/stop-signal.ts";
-import { runCommand } from "./command.ts";
+import { messageOf, runCommand } from "./command.ts";
 import { addressVariable, integerVariable, readEnvironment, readPrivateKey, urlsVariable } from "./environment.ts";
 import { finalityOf } from "./finality.ts";
 import { openLevel } from "./store.ts";
@@ -55,10 +55,10 @@ async function serve(): Promise<void> {
     fromBlock: env.MINTMARK_FROM_BLOCK,
     sources: env.MINTMARK_PEERS.map((url) => new HttpBatchSource(url)),
     intervalMs: env.MINTMARK_POLL_MS,
-    onFault: ({ name }, batchId, error) => app.log.warn({ peer: name, batchId, err: error }, "no data"),
+    onFault: ({ name }, batchId, error) => app.log.warn({ peer: name, batchId, reason: messageOf(error) }, "no data"),
     onVoided: ({ earlier, later, txHash }) =>
       app.log.warn({ earlier: `${earlier}`, later: `${later}`, txHash }, "duplicate voided on L1"),
-    onError: (error) => app.log.error({ err: error }, "watching L1 failed; trying again"),
+    onError: (error) => app.log.error({ reason: messageOf(error) }, "watching L1 failed; trying again"),
   });
   const app = buildMemberServer({ member, l1, watcher, log: { level: env.MINTMARK_LOG_LEVEL } });
   const url = await app.listen({ host: env.MINTMARK_HOST, port: env.MINTMARK_PORT });

@@ -1,6 +1,6 @@
 /** Rebuilds the public state from L1 and committee members: `npm run rebuild`. Run it again to go on, or to follow L1. */
 import { z } from "zod";
-import { progressLine, runCommand } from "./command.ts";
+import { messageOf, progressLine, runCommand } from "./command.ts";
 import { addressVariable, integerVariable, readEnvironment, urlsVariable } from "./environment.ts";
 import { jsonText } from "./json.ts";
 import { rebuildStore } from "./rebuild/rebuild.ts";
@@ -37,7 +37,7 @@ await runCommand(async () => {
     peers: env.MINTMARK_PEERS,
     onProgress: ({ block, toBlock, batches }) => progress.show(`block ${block} of ${toBlock}, ${batches} batches`),
     onFault: ({ name }, batchId, error) => {
-      process.stderr.write(`${name} did not give ${batchId}: ${error instanceof Error ? error.message : error}\n`);
+      process.stderr.write(`${name} did not give ${batchId}: ${messageOf(error)}\n`);
     },
   });
   progress.end();

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { Archive, HttpBatchSource, Watcher } from "../core/archive/index.ts";
 import { connectL1 } from "../core/l1/index.ts";
 import { stopSignal } from "../server/stop-signal.ts";
-import { runCommand } from "./command.ts";
+import { messageOf, runCommand } from "./command.ts";
 import { addressVariable, integerVariable, readEnvironment, readPrivateKey, urlsVariable } from "./environment.ts";
 import { finalityOf } from "./finality.ts";
 import { openLevel } from "./store.ts";
@@ -57,7 +57,3 @@ await runCommand(async () => {
   await watching;
   await archive.close();
 });
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

@@ -178,9 +178,8 @@ export class Archive {
     return vaultIn(await this.#derivedBatch(await this.#commitOf(vaultId)), vaultId);
   }
 
-  /** Whether L1 has committed the vault's batch and its data is here. */
-  async isProvable(vaultId: VaultId): Promise<boolean> {
-    const { mode, batchNumber } = unpackVaultId(vaultId);
+  /** Whether L1 has committed the batch and its data is here. */
+  async holds(mode: Mode, batchNumber: number): Promise<boolean> {
     const isCommitted = batchNumber < this.#trees[mode].count;
     return isCommitted && !(await this.store.has(batchKey("missing", mode, batchNumber), TEXT));
   }

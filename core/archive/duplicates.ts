@@ -1,5 +1,6 @@
 import type { VaultId } from "../model.ts";
 import type { L1Reader, L1Voider, ProvenVault } from "../ports.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
 import type { Archive } from "./archive.ts";
 
 /** Two vaults of one ERC-721 token, the later of which L1 has voided on our word. */
@@ -50,7 +51,8 @@ async function inL1Order(
 ): Promise<[ProvenVault, ProvenVault] | null> {
   const proven: ProvenVault[] = [];
   for (const vaultId of pair) {
-    if (!(await archive.isProvable(vaultId))) return null;
+    const { mode, batchNumber } = unpackVaultId(vaultId);
+    if (!(await archive.holds(mode, batchNumber))) return null;
     const { vault, header, siblings } = await archive.vaultProof(vaultId);
     proven.push({ vault, header, siblings });
   }

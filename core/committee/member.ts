@@ -86,7 +86,7 @@ export class CommitteeMember {
       this.#next = Math.max(this.#next, batchNumberOf(key) + 1);
     }
     // Batches that others have signed, and that came with their data from L1's history.
-    while ((await this.archive.data("validium", this.#next)) !== null) this.#next++;
+    while (await this.archive.holds("validium", this.#next)) this.#next++;
     return this.#next;
   }
 

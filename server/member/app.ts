@@ -84,7 +84,6 @@ export function buildMemberServer(options: MemberServerOptions): FastifyInstance
 
   app.get("/v1/status", async () => {
     const { settlement, position } = member.archive;
-    const { lastError } = watcher;
     return {
       address: member.address,
       chainId: settlement.chainId.toString(),
@@ -92,7 +91,8 @@ export function buildMemberServer(options: MemberServerOptions): FastifyInstance
       nextBatch: await member.nextBatch(),
       l1Block: position === null ? null : position.block.toString(),
       missingBatches: (await member.archive.missing()).map(({ mode, batchNumber }) => `${mode}-${batchNumber}`),
-      watchingFailure: lastError === null ? null : messageOf(lastError),
+      // What is wrong, the log says: it may name the RPC.
+      inStepWithL1: position !== null && watcher.lastError === null,
     };
   });
 
@@ -143,8 +143,4 @@ function batchOf(batchId: string) {
   const known = MODES.find((name) => name === mode);
   if (known === undefined || Number(number) >= 2 ** 32) throw new MintmarkError("batch_not_found");
   return { mode: known, batchNumber: Number(number) };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

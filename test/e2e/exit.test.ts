@@ -1,11 +1,15 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseAbi, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { deriveBatch } from "../../core/archive/index.ts";
 import { exportExitKit } from "../../core/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
-import { exitKitText } from "../../scripts/exit/kit-file.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { packVaultId } from "../../core/protocol/vault.ts";
+import { exitKitText, readExitKit } from "../../scripts/exit/kit-file.ts";
 import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
 import { at, mint } from "../settlement/fixture.ts";
 import { type MembersWorld, startMembersWorld } from "./member-world.ts";
@@ -127,6 +131,32 @@ describe("owners' exits with everything gone but the chain", () => {
     expect(await world.client.readContract(balance)).toBe(5_000n);
     for (const { stdout, stderr } of [checked, swords, json, points])
       expect(stdout + stderr).not.toContain(key.slice(2));
+  });
+
+  test("anyone's watch command voids a token that the operator mints again", async () => {
+    const { vault } = await readExitKit(file("shield.json"));
+    const data = encodeBatchData([{ ...vault, owner: at(COMMITTEE, 1).address.toLowerCase() as `0x${string}` }]);
+    const { batchRoot, dataHash } = deriveBatch("zk-rollup", 1, data);
+    await world.l1.commitRollup({ mode: "zk-rollup", batchNumber: 1, vaultCount: 1, batchRoot, dataHash, data });
+    const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
+    const child = spawn(process.execPath, ["scripts/watch.ts"], {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, ...chain(), MINTMARK_STORE: file("rebuilt"), MINTMARK_CONFIRMATIONS: "0" },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    child.stdin.end(key);
+    let output = "";
+    child.stdout.on("data", (chunk) => {
+      output += chunk;
+    });
+    await expect
+      .poll(() => output, { timeout: 30_000 })
+      .toContain(`voided vault ${later}, a duplicate of ${vaults.shield}`);
+    expect(await world.l1.withdrawn(later, "erc721")).toBe(1n);
+    const closed = once(child, "close");
+    child.kill("SIGINT");
+    expect((await closed)[0]).toBe(0);
+    expect(output).not.toContain(key.slice(2));
   });
 
   test("the command says what is wrong, sends nothing, and ends with 1", async () => {

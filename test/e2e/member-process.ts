@@ -70,7 +70,7 @@ export class MemberProcess {
     address: string;
     nextBatch: number;
     missingBatches: string[];
-    watchingFailure: string | null;
+    inStepWithL1: boolean;
   }> {
     return (await fetch(`${this.url}/v1/status`)).json() as never;
   }

@@ -1,0 +1,151 @@
+import { toHex } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Archive } from "../../core/archive/archive.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import { type VoidedDuplicate, Watcher, type WatcherOptions } from "../../core/archive/index.ts";
+import { collectAttestations } from "../../core/committee/collector.ts";
+import type { CommitteeMember } from "../../core/committee/member.ts";
+import type { Mode, VaultId } from "../../core/index.ts";
+import { connectL1 } from "../../core/l1/connect.ts";
+import { assetType } from "../../core/protocol/asset.ts";
+import type { VaultEntry } from "../../core/protocol/batch-data.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { packVaultId } from "../../core/protocol/vault.ts";
+import { lower } from "../../scripts/deploy/deployer.ts";
+import { GUARDIAN, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
+import {
+  at,
+  type Chain,
+  connectOperator,
+  createChain,
+  MATURITY,
+  openMembers,
+  passSeconds,
+} from "../settlement/fixture.ts";
+import { openArchive, sourceOf } from "./fixture.ts";
+
+type L1 = Awaited<ReturnType<typeof connectL1>>;
+
+describe("ERC-721 tokens that a hostile operator mints twice", () => {
+  let chain: Chain;
+  let operator: L1;
+  let members: CommitteeMember[];
+  /** Anyone's account, without a role. */
+  let anyone: L1;
+  const counts: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
+
+  beforeAll(async () => {
+    chain = await createChain();
+    operator = await connectOperator(chain);
+    members = await openMembers(operator);
+    anyone = await connectAs(GUARDIAN);
+  });
+  afterAll(async () => {
+    for (const member of members) await member.close();
+    await chain.close();
+  });
+
+  function connectAs(account: typeof GUARDIAN) {
+    const { transport, settlement } = chain;
+    const finality = { confirmations: 0n };
+    return connectL1({ rpc: transport, contract: settlement.address, account, finality, pollingMs: 5 });
+  }
+
+  /** Commits a batch of these tokens, whoever has them, and returns their vaults. */
+  async function commit(mode: Mode, tokens: readonly string[]): Promise<VaultId[]> {
+    const token = at(
+      chain.tokens.filter(({ standard }) => standard === "erc721"),
+      0,
+    ).address;
+    const entries = tokens.map((text, i): VaultEntry => {
+      const owner = lower(at(USERS, i % USERS.length).owner.address);
+      return { chainId: 31_337n, owner, assetType: assetType("erc721", token, 1n), amount: 1n, blob: toHex(text) };
+    });
+    const batchNumber = counts[mode]++;
+    const data = encodeBatchData(entries);
+    const { batchRoot, dataHash, vaultCount } = deriveBatch(mode, batchNumber, data);
+    const batch = { mode, batchNumber, vaultCount, batchRoot, dataHash, data };
+    if (mode === "zk-rollup") await operator.commitRollup(batch);
+    else {
+      // These members do not watch L1, so they know of no rollup batch.
+      const committee = collectAttestations({ members, threshold: THRESHOLD, l1: operator });
+      await operator.commitValidium(batch, await committee.attest(batch));
+    }
+    return tokens.map((_, slot) => packVaultId({ mode, batchNumber, slot }));
+  }
+
+  async function watch(archive: Archive, more: Partial<WatcherOptions> = {}) {
+    const voided: VoidedDuplicate[] = [];
+    const onVoided = (each: VoidedDuplicate) => voided.push(each);
+    const { deployedAtBlock: fromBlock } = chain.settlement;
+    await new Watcher({ archive, l1: anyone, fromBlock, onVoided, ...more }).round();
+    return voided.map(({ earlier, later }) => [earlier, later]);
+  }
+
+  const isVoid = async (vaultId: VaultId) => (await operator.withdrawn(vaultId, "erc721")) === 1n;
+
+  test("are voided by anyone who watches, the later one of each pair, once", async () => {
+    const archive = await openArchive({ l1: anyone });
+    const [first = 0n, other = 0n] = await commit("zk-rollup", ["1", "2"]);
+    expect(await watch(archive)).toEqual([]);
+    const [second = 0n] = await commit("zk-rollup", ["1"]);
+    expect(await watch(archive)).toEqual([[first, second]]);
+    expect([await isVoid(first), await isVoid(other), await isVoid(second)]).toEqual([false, false, true]);
+    expect(await watch(archive)).toEqual([]);
+    await expect(archive.withdrawn(second)).resolves.toBe(1n);
+  });
+
+  test("within one batch too, as often as they are there", async () => {
+    const [first = 0n, second = 0n, third = 0n] = await commit("zk-rollup", ["3", "3", "3"]);
+    const voided = await watch(await openArchive({ l1: anyone }));
+    expect(voided).toEqual([
+      [first, second],
+      [first, third],
+    ]);
+  });
+
+  test("in L1's order, whenever the data of a validium batch turns up", async () => {
+    const [validium = 0n] = await commit("validium", ["4"]);
+    const [rollup = 0n] = await commit("zk-rollup", ["4"]);
+    const archive = await openArchive({ l1: anyone });
+    // The rollup vault is read first, and yet the other one is the earlier.
+    expect(await watch(archive)).toEqual([]);
+    expect(await watch(archive, { sources: [sourceOf(at(members, 0))] })).toEqual([[validium, rollup]]);
+    expect([await isVoid(validium), await isVoid(rollup)]).toEqual([false, true]);
+  });
+
+  test("by whichever of many watchers comes first, without an error for the others", async () => {
+    const [, second = 0n] = [...(await commit("zk-rollup", ["5"])), ...(await commit("zk-rollup", ["5"]))];
+    const watchers = [GUARDIAN, ...USERS.map(({ owner }) => owner)];
+    const rounds = watchers.map(async (account) => {
+      const l1 = await connectAs(account);
+      return watch(await openArchive({ l1 }), { l1 });
+    });
+    const voided = (await Promise.all(rounds)).flat();
+    expect(voided.length).toBeGreaterThan(0);
+    expect(await isVoid(second)).toBe(true);
+  });
+
+  test("are past help once the later one is withdrawn: nothing is sent, and the watcher goes on", async () => {
+    await commit("zk-rollup", ["6"]);
+    const [taken = 0n] = await commit("zk-rollup", ["6"]);
+    await passSeconds(chain, MATURITY + 1n);
+    const archive = await openArchive({ l1: anyone });
+    const { deployedAtBlock: fromBlock } = chain.settlement;
+    const thief = await connectAs(at(USERS, 0).owner);
+    const reader = new Watcher({
+      archive,
+      l1: Object.assign(Object.create(anyone), { voidDuplicate: refuse }),
+      fromBlock,
+    });
+    await expect(reader.round()).rejects.toThrow("not now");
+    const { vault, header, siblings } = await archive.vaultProof(taken);
+    const authorization = { deadline: 0n, signature: "0x" } as const;
+    await thief.withdrawOwn({ vault, header, siblings, quantity: 1n, recipient: vault.owner, authorization });
+    expect(await watch(archive)).toEqual([]);
+  });
+});
+
+function refuse(): Promise<never> {
+  return Promise.reject(new Error("not now"));
+}
