@@ -33,6 +33,7 @@ import type {
   VaultContent,
   WithdrawalCall,
 } from "./ports.ts";
+import type { Webhooks } from "./webhook-types.ts";
 
 /** Bounds of one request and of one batch. A batch is sealed by itself before it passes one of its bounds. */
 export interface Limits {
@@ -223,6 +224,8 @@ export interface EngineEvents {
   readonly batchReverted: Batch;
   /** A key of the application was revoked, or the application was suspended or let in again. */
   readonly access: { readonly applicationId: Uuid };
+  /** A webhook was made, deleted, disabled, enabled again, or got a new secret. */
+  readonly webhook: { readonly webhookId: Uuid };
   /** A withdrawal was accepted or changed its status. */
   readonly withdrawal: { readonly applicationId: Uuid; readonly withdrawal: Withdrawal };
 }
@@ -360,6 +363,7 @@ export interface Engine extends AsyncDisposable {
   pendingWithdrawals(): AsyncIterable<PendingWithdrawal>;
 
   // Events and integrity.
+  readonly webhooks: Webhooks;
   /**
    * What an application is told, in order, without gap or duplicate, however often the engine was closed or killed since. Throws
    * `application_not_found`, and `validation_failed` for an `after` beyond the newest event. One who waits with `follow` is ended by

@@ -57,6 +57,7 @@ import { createUser, listUsers, readUser } from "./ledger/users.ts";
 import { requireAddress } from "./ledger/validate.ts";
 import { batchAt, placeOf, readVault, vaultViews } from "./ledger/vaults.ts";
 import { voidSlots } from "./ledger/void-slots.ts";
+import { LedgerWebhooks } from "./ledger/webhooks.ts";
 import {
   pendingWithdrawals,
   readWithdrawal,
@@ -82,9 +83,11 @@ import type {
 import { MODES } from "./model.ts";
 import { canonicalSettlement, openLedger } from "./store/opening.ts";
 import { type VerifyOptions, verifyStore } from "./verify/verify.ts";
+import type { Webhooks } from "./webhook-types.ts";
 
 export type * from "./engine-types.ts";
 export type * from "./event-types.ts";
+export type * from "./webhook-types.ts";
 
 /**
  * Opens the engine over a store, and makes the store when it is new.
@@ -100,21 +103,23 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const events = new EventHub();
   const emit: EventHub["emit"] = (type, event) => events.emit(type, event);
   const { ledger, secret } = await openLedger({ ...options, settlement }, limits, emit);
-  return new LedgerEngine(ledger, new Cursors(secret), events);
+  return new LedgerEngine(ledger, new Cursors(secret), events, new LedgerWebhooks(ledger, secret));
 }
 
 /** Every method looks whether the engine can still be used, and hands on to the module that knows. */
 class LedgerEngine implements Engine {
+  readonly webhooks: Webhooks;
   readonly #ledger: Ledger;
   readonly #cursors: Cursors;
   readonly #events: EventHub;
   readonly #minting = new Set<string>();
   #closing: Promise<void> | null = null;
 
-  constructor(ledger: Ledger, cursors: Cursors, events: EventHub) {
+  constructor(ledger: Ledger, cursors: Cursors, events: EventHub, webhooks: Webhooks) {
     this.#ledger = ledger;
     this.#cursors = cursors;
     this.#events = events;
+    this.webhooks = webhooks;
   }
 
   get settlement() {

@@ -23,6 +23,7 @@ export const ERROR_CODES = {
   mint_not_found: "No such mint in this application.",
   batch_not_found: "No such batch.",
   withdrawal_not_found: "No such withdrawal in this application.",
+  webhook_not_found: "No such webhook in this application.",
   // The state of things forbids it.
   token_already_minted: "This ERC-721 token has been minted before; a token exists once.",
   token_id_conflict: "Another minting blob is already bound to this ERC-1155 token id.",
@@ -36,6 +37,7 @@ export const ERROR_CODES = {
   vault_void: "L1 refuses this vault, so its slot is void and its mint has failed; its transaction says why.",
   batch_committed: "L1 has committed this batch; its vaults never change.",
   withdrawal_pending: "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
+  too_many_webhooks: "The application has as many webhooks as it may; delete one.",
   // The request is well-formed but cannot be carried out.
   amount_out_of_range: "The amount must be a whole number from 1 to 2^63 - 1.",
   erc721_amount_not_one: "The amount of an ERC-721 mint must be 1.",

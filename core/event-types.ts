@@ -49,6 +49,8 @@ export interface EventData {
   readonly "withdrawal.failed": WithdrawalEventData;
   /** A reorganisation of L1 made the withdrawal pending again. */
   readonly "withdrawal.reverted": WithdrawalEventData;
+  /** A webhook has failed for so long that nothing is delivered to it until it is enabled again. */
+  readonly "webhook.disabled": { readonly webhookId: Uuid; readonly failure: string };
 }
 
 export type EventType = keyof EventData;

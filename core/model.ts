@@ -37,7 +37,7 @@ export interface Application {
   readonly createdAt: number;
 }
 
-export const SCOPES = ["mint", "read", "users", "assets", "withdraw"] as const;
+export const SCOPES = ["mint", "read", "users", "assets", "withdraw", "webhooks"] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** What is known of an API key after it was issued; never its secret. */

@@ -21,6 +21,7 @@ import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
 import type { ReadinessCheck, Service } from "./service.ts";
 import { OwnerSignIn } from "./sign-in.ts";
+import { type DispatcherOptions, WebhookDispatcher } from "./webhooks/dispatcher.ts";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -49,6 +50,8 @@ export interface ServerOptions {
   readonly requestTimeoutSeconds?: number;
   /** Streams of events that one key may have open. Default 10. */
   readonly streamsPerKey?: number;
+  /** How events are delivered to webhooks, which this server does from when it listens until it closes. */
+  readonly webhooks?: DispatcherOptions;
   /** Milliseconds between two signs of life on a stream of events. Default 15,000. */
   readonly heartbeatMs?: number;
   /** Addresses of the proxies whose X-Forwarded-For is believed. Default: none. */
@@ -118,6 +121,11 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     if (stopping.signal.aborted) reply.header("connection", "close");
   });
   app.addHook("preClose", async () => app.drain());
+  const onError = (error: unknown): void => app.log.error({ err: error }, "webhooks failed");
+  const dispatcher = new WebhookDispatcher(engine, { onError, ...options.webhooks });
+  // Deliveries begin with the listening: a server that only answers in memory delivers nothing.
+  app.addHook("onListen", async () => dispatcher.start());
+  app.addHook("preClose", async () => dispatcher.stop());
   await mountAll(app, service, now);
   return app;
 }

@@ -13,6 +13,7 @@ export function eventToWire({ sequence, type, createdAt, data }: ApplicationEven
 /** Every field is named here, as in server/wire.ts. */
 function dataToWire(data: ApplicationEvent["data"]): Wire["data"] {
   if ("mintId" in data) return { mintId: data.mintId, users: data.users, mints: data.mints };
+  if ("webhookId" in data) return { webhookId: data.webhookId, failure: data.failure };
   if ("assetId" in data) return { assetId: data.assetId };
   if ("firstVaultId" in data) {
     return { firstVaultId: decimal(data.firstVaultId), vaults: data.vaults, failure: data.failure };

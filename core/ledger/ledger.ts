@@ -22,9 +22,20 @@ import {
   keyRecord,
   type VoidedRun,
   voidsRecord,
+  type WebhookRecord,
+  webhookRecord,
 } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
-import { apiKeyKey, applicationKey, assetKey, batchKey, HEAD_KEY, journalKey, voidsKey } from "../store/store-keys.ts";
+import {
+  apiKeyKey,
+  applicationKey,
+  assetKey,
+  batchKey,
+  HEAD_KEY,
+  journalKey,
+  voidsKey,
+  webhookKey,
+} from "../store/store-keys.ts";
 import { Table } from "../store/table.ts";
 import { Writer } from "../store/writer.ts";
 import { Bindings } from "./bindings.ts";
@@ -63,6 +74,7 @@ export class Ledger {
 
   readonly applications = new Table<number, ApplicationRecord>();
   readonly keys = new Table<number, KeyRecord>();
+  readonly webhooks = new Table<number, WebhookRecord>();
   readonly assets = new Table<number, AssetRecord>();
   /** By {@link enablementId}. */
   readonly enablements = new Table<string, boolean>();
@@ -99,6 +111,7 @@ export class Ledger {
   /** Indices never change, so these need no two views; whether a record is on disk its table says. */
   readonly applicationIndices = new Map<Uuid, number>();
   readonly keyIndices = new Map<string, number>();
+  readonly webhookIndices = new Map<Uuid, number>();
   readonly assetIndices = new Map<Uuid, number>();
   readonly #open = new Map<Mode, OpenBatch>();
   /** Batches that are closed but perhaps not on disk yet, by number. */
@@ -249,6 +262,12 @@ export class Ledger {
   putVoids(group: Group, mode: Mode, batchNumber: number, runs: readonly VoidedRun[]): void {
     this.voids[mode].put(group, batchNumber, runs);
     group.put(voidsKey(mode, batchNumber), encodeRecord(voidsRecord, { mode, batchNumber, runs }));
+  }
+
+  putWebhook(group: Group, record: WebhookRecord): void {
+    this.webhookIndices.set(record.webhookId, record.webhookIndex);
+    this.webhooks.put(group, record.webhookIndex, record);
+    group.put(webhookKey(record.webhookIndex), encodeRecord(webhookRecord, record));
   }
 
   putBatch(group: Group, record: BatchRecord): void {

@@ -149,6 +149,25 @@ const KINDS = {
       stateRoot: hash,
     },
   ],
+  webhookCreated: [
+    30,
+    {
+      webhookIndex: varint,
+      webhookId: uuid,
+      applicationIndex: varint,
+      url: text,
+      /** Types of event; none for all. */
+      types: listOf(text),
+      /** Events up to this one are not delivered. */
+      delivered: varint,
+    },
+  ],
+  webhookDeleted: [31, { webhookIndex: varint }],
+  webhookSecretRotated: [32, { webhookIndex: varint }],
+  webhookEnabled: [33, { webhookIndex: varint }],
+  webhookDelivered: [34, { webhookIndex: varint, sequence: varint }],
+  webhookFailing: [35, { webhookIndex: varint, failure: text }],
+  webhookDisabled: [36, { webhookIndex: varint, failure: text }],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

@@ -56,6 +56,7 @@ const TYPES = {
   "withdrawal.finalized": [24, WITHDRAWAL],
   "withdrawal.failed": [25, WITHDRAWAL],
   "withdrawal.reverted": [26, WITHDRAWAL],
+  "webhook.disabled": [30, { webhookId: uuid, failure: text }],
 } as const satisfies KindFields & Record<EventType, unknown>;
 
 type Types = typeof TYPES;
@@ -65,12 +66,14 @@ export type StoredEvent = { [T in EventType]: StoredEventOf<T> }[EventType];
 export type BatchEventType = Extract<EventType, `batch.${string}`>;
 export type WithdrawalEventType = Extract<EventType, `withdrawal.${string}`>;
 
-const EVENT_TYPES = new Kinds(TYPES);
+const LAYOUTS = new Kinds(TYPES);
+/** Every type of event. */
+export const EVENT_TYPES: ReadonlySet<string> = new Set(Object.keys(TYPES));
 const scratch = new ByteWriter(256);
 
 /** One event of an application: `version(1) = 0x01 ‖ time(6) ‖ type(1) ‖ content ‖ crc32(4)`. */
 export function encodeEvent(time: number, event: StoredEvent): Buffer {
-  const { number, field } = EVENT_TYPES.named(event.type);
+  const { number, field } = LAYOUTS.named(event.type);
   scratch.reset();
   scratch.u8(RECORD_VERSION);
   scratch.u48(time);
@@ -84,7 +87,7 @@ export function decodeEvent(record: Uint8Array, name: string): { readonly time: 
   const reader = new ByteReader(checkedRecord(record, name), 1);
   const time = reader.u48();
   const number = reader.u8();
-  const found = EVENT_TYPES.numbered(number);
+  const found = LAYOUTS.numbered(number);
   if (found === undefined) throw new MintmarkError("store_corrupt", `${name} is of unknown type ${number}.`);
   const event = { type: found.kind, ...found.field.read(reader) } as StoredEvent;
   reader.end();

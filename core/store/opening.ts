@@ -24,6 +24,7 @@ import {
   headRecord,
   keyRecord,
   voidsRecord,
+  webhookRecord,
 } from "./records.ts";
 import { endOf, Store } from "./store.ts";
 import {
@@ -125,6 +126,10 @@ async function load(ledger: Ledger): Promise<void> {
     ledger.assetIndices.set(record.assetId, record.assetIndex);
     ledger.standards[record.assetIndex] = record.standard;
     ledger.assets.load(record.assetIndex, record);
+  }
+  for await (const record of all(ledger.store, PREFIX.webhook, webhookRecord)) {
+    ledger.webhookIndices.set(record.webhookId, record.webhookIndex);
+    ledger.webhooks.load(record.webhookIndex, record);
   }
   const enablements = Buffer.from([PREFIX.enablement]);
   for await (const [key] of ledger.store.entries({ gte: enablements, lt: endOf(enablements) })) {

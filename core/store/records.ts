@@ -79,6 +79,24 @@ export type UserRecord = ValueOf<typeof userRecord>;
 export const userIdRecord = layout({ userIndex: varint, ownerAddress: address });
 export type UserIdRecord = ValueOf<typeof userIdRecord>;
 
+export const webhookRecord = layout({
+  webhookIndex: varint,
+  webhookId: uuid,
+  applicationIndex: varint,
+  url: text,
+  types: listOf(text),
+  status: oneOf(["active", "disabled", "deleted"]),
+  /** How often the secret was rotated: what tells it from the ones before. */
+  rotations: varint,
+  rotatedAt: nullable(time),
+  /** Sequence of the last event that need not be delivered again. */
+  delivered: varint,
+  failingSince: nullable(time),
+  failure: nullable(text),
+  createdAt: time,
+});
+export type WebhookRecord = ValueOf<typeof webhookRecord>;
+
 export const batchRecord = layout({
   mode: oneOf(MODES),
   batchNumber: varint,

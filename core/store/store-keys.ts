@@ -23,6 +23,8 @@ export const PREFIX = {
   user: 0x14,
   /** applicationIndex(4) ‖ userId(16) → userIndex(4) ‖ owner(20). */
   userId: 0x15,
+  /** webhookIndex(4) → webhook. */
+  webhook: 0x16,
   /** mode(1) ‖ batchNumber(4) → batch. */
   batch: 0x20,
   /** mode(1) ‖ batchNumber(4) ‖ chunk(2) → 64 vaults. */
@@ -88,6 +90,7 @@ export const journalKey = (sequence: number): Buffer => withU64(Buffer.from([PRE
 export const applicationKey = (index: number): Buffer => ofU32(PREFIX.application, index);
 export const apiKeyKey = (index: number): Buffer => ofU32(PREFIX.key, index);
 export const assetKey = (index: number): Buffer => ofU32(PREFIX.asset, index);
+export const webhookKey = (index: number): Buffer => ofU32(PREFIX.webhook, index);
 export const enablementKey = (application: number, asset: number): Buffer =>
   ofU32(PREFIX.enablement, application, asset);
 export const userKey = (application: number, user: number): Buffer => ofU32(PREFIX.user, application, user);

@@ -33,6 +33,11 @@ export class Table<K, V> {
     return this.#durable.values();
   }
 
+  /** All that the writer has, in the order of their making. */
+  latestValues(): IterableIterator<V> {
+    return this.#latest.values();
+  }
+
   /** Sets a record for the writer at once, for readers when the group is on disk. */
   put(group: Group, key: K, value: V): void {
     this.#latest.set(key, value);

@@ -17,6 +17,7 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.application,
   keys.PREFIX.key,
   keys.PREFIX.asset,
+  keys.PREFIX.webhook,
   keys.PREFIX.enablement,
   keys.PREFIX.batch,
   keys.PREFIX.voids,

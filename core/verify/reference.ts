@@ -30,6 +30,7 @@ import { batchName, NO_ASSET, ReferenceBatches, type Roots } from "./reference-b
 import { ReferenceEvents } from "./reference-events.ts";
 import { batchExpected, COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
 import { ReferenceTokens, type Suspect, tokenName } from "./reference-tokens.ts";
+import { ReferenceWebhooks } from "./reference-webhooks.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
 /** A batch while its vaults are known one by one: open, or closed and about to be sealed by the next entries. */
@@ -58,6 +59,7 @@ export class Reference {
   readonly #growing: Record<Mode, Map<number, Growing>> = { validium: new Map(), "zk-rollup": new Map() };
   readonly #events = new ReferenceEvents();
   readonly #withdrawals = new ReferenceWithdrawals(this.#events);
+  readonly #webhooks = new ReferenceWebhooks(this.#events);
   readonly #uniqueness: ReferenceTokens;
   readonly #counts = new Map<number, number>();
   #head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, l1Observed: null, l1Finalized: null };
@@ -139,6 +141,7 @@ export class Reference {
       ...this.#batches.finish(),
       ...growing,
       ...this.#withdrawals.finish(),
+      ...this.#webhooks.finish(),
     ];
   }
 
@@ -425,7 +428,7 @@ export class Reference {
         return this.#withdrawals.request(entry, sequence, time);
       }
       default:
-        return this.#withdrawals.apply(entry, time);
+        return [...this.#withdrawals.apply(entry, time), ...this.#webhooks.apply(entry, time)];
     }
   }
 

@@ -337,6 +337,15 @@ export type Event = {
     l1BlockNumber: string | null;
     failure: string | null;
   };
+} | {
+  /** 1, 2, 3 … within the application, without a gap. */
+  sequence: number;
+  type: "webhook.disabled";
+  createdAt: string;
+  data: {
+    webhookId: string;
+    failure: string;
+  };
 };
 
 export interface EventPage {
@@ -376,6 +385,22 @@ export interface ExitKit {
 export interface Health {
   status: "Healthy";
   version: string;
+}
+
+export interface IssuedWebhook {
+  webhookId: string;
+  url: string;
+  /** All when empty. */
+  types: ("mint.accepted" | "mint.failed" | "asset.enabled" | "asset.disabled" | "batch.sealed" | "batch.submitted" | "batch.settled" | "batch.finalized" | "batch.reverted" | "withdrawal.accepted" | "withdrawal.submitted" | "withdrawal.attempt_refused" | "withdrawal.settled" | "withdrawal.finalized" | "withdrawal.failed" | "withdrawal.reverted" | "webhook.disabled")[];
+  status: "active" | "disabled";
+  /** Sequence of the last event that was delivered, or passed over for its type. */
+  delivered: number;
+  failingSince: string | null;
+  /** Why the last delivery failed. */
+  failure: string | null;
+  createdAt: string;
+  /** Verifies deliveries. Shown once. */
+  secret: string;
 }
 
 export interface Limits {
@@ -432,6 +457,13 @@ export interface NewUser {
   userId?: string;
   /** The L1 address that owns what is minted for the user. It never changes. */
   ownerAddress: `0x${string}`;
+}
+
+export interface NewWebhook {
+  /** `https:`; in the sandbox `http:` too. */
+  url: string;
+  /** Types of event; all when absent or empty. */
+  types?: ("mint.accepted" | "mint.failed" | "asset.enabled" | "asset.disabled" | "batch.sealed" | "batch.submitted" | "batch.settled" | "batch.finalized" | "batch.reverted" | "withdrawal.accepted" | "withdrawal.submitted" | "withdrawal.attempt_refused" | "withdrawal.settled" | "withdrawal.finalized" | "withdrawal.failed" | "withdrawal.reverted" | "webhook.disabled")[];
 }
 
 export interface NewWithdrawal {
@@ -656,6 +688,24 @@ export interface VaultProof {
   siblings: `0x${string}`[];
   /** null until L1 has committed the batch. */
   header: BatchHeader | null;
+}
+
+export interface Webhook {
+  webhookId: string;
+  url: string;
+  /** All when empty. */
+  types: ("mint.accepted" | "mint.failed" | "asset.enabled" | "asset.disabled" | "batch.sealed" | "batch.submitted" | "batch.settled" | "batch.finalized" | "batch.reverted" | "withdrawal.accepted" | "withdrawal.submitted" | "withdrawal.attempt_refused" | "withdrawal.settled" | "withdrawal.finalized" | "withdrawal.failed" | "withdrawal.reverted" | "webhook.disabled")[];
+  status: "active" | "disabled";
+  /** Sequence of the last event that was delivered, or passed over for its type. */
+  delivered: number;
+  failingSince: string | null;
+  /** Why the last delivery failed. */
+  failure: string | null;
+  createdAt: string;
+}
+
+export interface WebhookList {
+  data: Webhook[];
 }
 
 export interface Withdrawal {
@@ -1354,6 +1404,183 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
         429: Refusal<"rate_limited" | "too_many_streams">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+      };
+    };
+  };
+  "/api/v1/webhooks": {
+    /** Have events delivered to an address */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": NewWebhook;
+        };
+      };
+      responses: {
+        201: Answer & {
+          content: {
+            "application/json": IssuedWebhook;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request" | "malformed_json">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        408: Refusal<"request_timeout">;
+        409: Refusal<"too_many_webhooks">;
+        413: Refusal<"body_too_large">;
+        415: Refusal<"unsupported_media_type">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+      };
+    };
+    /** The application's webhooks and how they do */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": WebhookList;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        408: Refusal<"request_timeout">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+      };
+    };
+  };
+  "/api/v1/webhooks/{webhookId}": {
+    /** One webhook */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhookId: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": Webhook;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        404: Refusal<"webhook_not_found">;
+        408: Refusal<"request_timeout">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+      };
+    };
+    /** Delete a webhook; nothing more is delivered to it */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhookId: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": Webhook;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        404: Refusal<"webhook_not_found">;
+        408: Refusal<"request_timeout">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+      };
+    };
+  };
+  "/api/v1/webhooks/{webhookId}/secret": {
+    /** Give a webhook a new secret */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhookId: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": IssuedWebhook;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        404: Refusal<"webhook_not_found">;
+        408: Refusal<"request_timeout">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+      };
+    };
+  };
+  "/api/v1/webhooks/{webhookId}/enablement": {
+    /** Enable a webhook again that was disabled because it failed; deliveries go on where they stopped */
+    put: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhookId: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": Webhook;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        404: Refusal<"webhook_not_found">;
+        408: Refusal<"request_timeout">;
+        429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
         503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;

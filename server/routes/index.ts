@@ -13,6 +13,7 @@ import { tokenEndpoints } from "./token.ts";
 import { transactionEndpoints } from "./transactions.ts";
 import { userEndpoints } from "./users.ts";
 import { vaultEndpoints } from "./vaults.ts";
+import { webhookEndpoints } from "./webhooks.ts";
 import { withdrawalEndpoints } from "./withdrawals.ts";
 
 /** Every route of the API, in the order of the documentation. */
@@ -24,6 +25,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...vaultEndpoints,
   ...withdrawalEndpoints,
   ...eventEndpoints,
+  ...webhookEndpoints,
   ...batchEndpoints,
   ...publicVaultEndpoints,
   ...stateEndpoints,

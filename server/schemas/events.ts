@@ -43,6 +43,7 @@ const DATA = {
   "withdrawal.finalized": withdrawal,
   "withdrawal.failed": withdrawal,
   "withdrawal.reverted": withdrawal,
+  "webhook.disabled": z.strictObject({ webhookId: outUuid, failure: z.string() }),
 } as const satisfies Record<keyof EventData, z.ZodType>;
 
 type Type = keyof typeof DATA;

@@ -26,7 +26,11 @@ const bearer = (token: string, key: string | null = null, path = "/api/v1/assets
 
 test("an API key is exchanged for a token of 15 minutes that acts for its application", async () => {
   const { body, headers } = await exchange(client(world));
-  expect(body).toMatchObject({ token_type: "Bearer", expires_in: 900, scope: "mint read users assets withdraw" });
+  expect(body).toMatchObject({
+    token_type: "Bearer",
+    expires_in: 900,
+    scope: "mint read users assets withdraw webhooks",
+  });
   expect(headers["cache-control"]).toBe("no-store");
   expect((await bearer(body.access_token)).body).toEqual((await world.send("GET", "/api/v1/assets")).body);
   const [user] = (await bearer(body.access_token, null, "/api/v1/users")).body.data;

@@ -148,6 +148,9 @@ async function furnished() {
   await engine.seal("zk-rollup");
   await mint(mintOf(assets.erc721, 2), mintOf(assets.erc20, "", 9));
   await engine.recordSubmitted("validium", 0, `0x${"11".repeat(32)}`);
+  const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
+  await engine.webhooks.recordDelivered(webhook.webhookId, 4);
+  await engine.webhooks.recordDisabled(webhook.webhookId, "down");
   await engine.close();
   return { database, clock };
 }

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { outTime, outUuid, requestComponent, responseComponent, uuid } from "./common.ts";
+import { eventType } from "./events.ts";
+
+export const webhookParams = z.strictObject({ webhookId: uuid });
+
+export const webhookBody = requestComponent(
+  "NewWebhook",
+  z.strictObject({
+    url: z.string().max(2000).meta({ description: "`https:`; in the sandbox `http:` too." }),
+    types: z.array(eventType).max(50).optional().meta({ description: "Types of event; all when absent or empty." }),
+  }),
+);
+
+const fields = {
+  webhookId: outUuid,
+  url: z.string(),
+  types: z.array(eventType).meta({ description: "All when empty." }),
+  status: z.enum(["active", "disabled"]),
+  delivered: z
+    .int()
+    .meta({ description: "Sequence of the last event that was delivered, or passed over for its type." }),
+  failingSince: outTime.nullable(),
+  failure: z.string().nullable().meta({ description: "Why the last delivery failed." }),
+  createdAt: outTime,
+};
+
+export const webhook = responseComponent("Webhook", z.strictObject(fields));
+
+export const issuedWebhook = responseComponent(
+  "IssuedWebhook",
+  z.strictObject({ ...fields, secret: z.string().meta({ description: "Verifies deliveries. Shown once." }) }),
+);
+
+export const webhookList = responseComponent("WebhookList", z.strictObject({ data: z.array(webhook) }));

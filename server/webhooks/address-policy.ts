@@ -1,0 +1,77 @@
+import { type LookupAddress, type LookupOptions, lookup } from "node:dns";
+import { BlockList, isIP } from "node:net";
+import type { Environment } from "../../core/index.ts";
+
+/**
+ * What is not reachable for the public, or leads there in disguise: the special-purpose addresses of IANA's registries for IPv4 and IPv6
+ * (RFC 6890 and its successors), multicast, and IPv6 addresses that carry an IPv4 one (mapped, NAT64, 6to4, Teredo).
+ */
+const NOT_PUBLIC = {
+  ipv4: blockList(
+    ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
+    ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
+    ...["224.0.0.0/4", "240.0.0.0/4"],
+  ),
+  // Apart, because a list that holds the mapped addresses would hold every IPv4 address.
+  ipv6: blockList(
+    ...["::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32"],
+    ...["2002::/16", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
+  ),
+} as const;
+const LOOPBACK = blockList("127.0.0.0/8", "::1/128");
+
+function blockList(...subnets: string[]): BlockList {
+  const list = new BlockList();
+  for (const subnet of subnets) {
+    const [address = "", bits] = subnet.split("/");
+    list.addSubnet(address, Number(bits), family(address));
+  }
+  return list;
+}
+
+function family(address: string): "ipv4" | "ipv6" {
+  return isIP(address) === 6 ? "ipv6" : "ipv4";
+}
+
+/** A webhook's address leads where webhooks may not lead. */
+export class ForbiddenAddress extends Error {
+  override readonly name = "ForbiddenAddress";
+}
+
+/** Whether webhooks may be delivered to an IP address: to public ones, and in the sandbox to this machine. */
+export function mayReach(environment: Environment, address: string): boolean {
+  const kind = family(address);
+  if (environment === "sandbox" && LOOPBACK.check(address, kind)) return true;
+  return !NOT_PUBLIC[kind].check(address, kind);
+}
+
+/** Throws {@link ForbiddenAddress} for a host that is an IP address which may not be reached; names are looked at when they are resolved. */
+export function requireReachable(environment: Environment, { hostname }: URL): void {
+  const address = hostname.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(address) !== 0 && !mayReach(environment, address)) throw forbidden(address);
+}
+
+/**
+ * Resolves names for the connections themselves, so that what was looked at is what is connected to: a name that resolves to any address
+ * that may not be reached is refused.
+ */
+export function guardedLookup(environment: Environment, resolve: typeof lookup = lookup) {
+  return (
+    hostname: string,
+    options: LookupOptions,
+    callback: (error: Error | null, address?: string | LookupAddress[], family?: number) => void,
+  ): void => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      const bad = error === null ? addresses.find(({ address }) => !mayReach(environment, address)) : undefined;
+      const [first] = addresses ?? [];
+      if (error !== null) callback(error);
+      else if (bad !== undefined) callback(forbidden(hostname));
+      else if (options.all) callback(null, addresses);
+      else callback(null, first?.address, first?.family);
+    });
+  };
+}
+
+function forbidden(host: string): ForbiddenAddress {
+  return new ForbiddenAddress(`${host} is not a public address.`);
+}

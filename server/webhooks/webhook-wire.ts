@@ -1,0 +1,17 @@
+import type { z } from "zod";
+import type { Webhook } from "../../core/index.ts";
+import type { webhook } from "../schemas/webhooks.ts";
+import { time } from "../wire.ts";
+
+export function webhookToWire(from: Webhook): z.output<typeof webhook> {
+  return {
+    webhookId: from.webhookId,
+    url: from.url,
+    types: [...from.types],
+    status: from.status,
+    delivered: from.delivered,
+    failingSince: from.failingSince === null ? null : time(from.failingSince),
+    failure: from.failure,
+    createdAt: time(from.createdAt),
+  };
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { all, fixture, newTenant, openTest, refusal, TestClock } from "./fixture.ts";
+
+const URL = "https://example.com/hook";
+
+describe("webhooks", () => {
+  it("keep how far they were delivered, their failures and their secrets over restarts", async () => {
+    const { engine, tenant, assets, database, clock } = await fixture();
+    const { applicationId } = tenant;
+    const { webhook, secret } = await engine.webhooks.create(applicationId, { url: URL, types: ["mint.accepted"] });
+    const { webhookId } = webhook;
+    expect(webhook).toMatchObject({ url: URL, types: ["mint.accepted"], status: "active", delivered: 3 });
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    await engine.disableAsset(applicationId, assets.erc20);
+    await engine.webhooks.recordDelivered(webhookId, 2);
+    expect((await engine.webhooks.get(applicationId, webhookId)).delivered).toBe(3);
+    await engine.webhooks.recordDelivered(webhookId, 4);
+    clock.now += 1000;
+    await engine.webhooks.recordFailing(webhookId, "down");
+    clock.now += 1000;
+    await engine.webhooks.recordFailing(webhookId, "still down");
+    const failing = { delivered: 4, failingSince: clock.now - 1000, failure: "still down" };
+    await engine.close();
+    await using again = await openTest(database, { clock: clock.read });
+    expect(await again.webhooks.get(applicationId, webhookId)).toMatchObject(failing);
+    expect(again.webhooks.secrets(webhookId)).toEqual([secret]);
+    await again.webhooks.recordDisabled(webhookId, "given up");
+    expect(again.webhooks.deliverable()).toEqual([]);
+    const told = await all(again.applicationEvents(applicationId, { after: 3 }));
+    expect(told.at(-1)).toMatchObject({ type: "webhook.disabled", data: { webhookId, failure: "given up" } });
+    // What was on its way when it was disabled no longer counts.
+    await again.webhooks.recordDelivered(webhookId, 5);
+    expect(await again.webhooks.enable(applicationId, webhookId)).toMatchObject({ status: "active", delivered: 4 });
+    expect((await again.verify()).problems).toEqual([]);
+  });
+
+  it("sign with the old secret as well for a day after a rotation", async () => {
+    const clock = new TestClock();
+    const { engine, tenant } = await fixture({ clock: clock.read });
+    await using _ = engine;
+    const { webhook, secret } = await engine.webhooks.create(tenant.applicationId, { url: URL });
+    const rotated = await engine.webhooks.rotateSecret(tenant.applicationId, webhook.webhookId);
+    expect(rotated.secret).not.toBe(secret);
+    expect(engine.webhooks.secrets(webhook.webhookId)).toEqual([rotated.secret, secret]);
+    clock.now += 86_400_000;
+    expect(engine.webhooks.secrets(webhook.webhookId)).toEqual([rotated.secret]);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("belong to one application, are few, and rest while it is suspended", async () => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    const other = await newTenant(engine, []);
+    const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: URL });
+    const { webhookId } = webhook;
+    const theirs = other.applicationId;
+    for (const call of [
+      () => engine.webhooks.get(theirs, webhookId),
+      () => engine.webhooks.delete(theirs, webhookId),
+      () => engine.webhooks.rotateSecret(theirs, webhookId),
+      () => engine.webhooks.enable(theirs, webhookId),
+      () => engine.webhooks.get(tenant.applicationId, theirs),
+    ]) {
+      expect((await refusal(call())).code).toBe("webhook_not_found");
+    }
+    expect(await engine.webhooks.list(theirs)).toEqual([]);
+    for (let i = 1; i < 10; i++) await engine.webhooks.create(tenant.applicationId, { url: URL });
+    expect((await refusal(engine.webhooks.create(tenant.applicationId, { url: URL }))).code).toBe("too_many_webhooks");
+    await engine.webhooks.delete(tenant.applicationId, webhookId);
+    expect((await refusal(engine.webhooks.get(tenant.applicationId, webhookId))).code).toBe("webhook_not_found");
+    await engine.webhooks.create(tenant.applicationId, { url: URL });
+    expect(engine.webhooks.deliverable()).toHaveLength(10);
+    await engine.suspendApplication(tenant.applicationId, true);
+    expect(engine.webhooks.deliverable()).toEqual([]);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it.each([
+    ["live", "http://example.com/"],
+    ["sandbox", "ftp://example.com/"],
+    ["sandbox", "https://user:password@example.com/"],
+    ["sandbox", "https://example.com/#part"],
+    ["sandbox", "example.com"],
+    ["sandbox", `https://example.com/${"x".repeat(2000)}`],
+  ] as const)("of the %s environment do not take the address %.40s", async (environment, url) => {
+    const { engine, tenant } = await fixture({ environment });
+    await using _ = engine;
+    const made = engine.webhooks.create(tenant.applicationId, { url });
+    expect(await refusal(made)).toEqual({ code: "validation_failed", issues: { "/url": "validation_failed" } });
+  });
+
+  it("do not take types that there are not", async () => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    const made = engine.webhooks.create(tenant.applicationId, { url: URL, types: ["mint.accepted", "x" as never] });
+    expect(await refusal(made)).toEqual({ code: "validation_failed", issues: { "/types/1": "validation_failed" } });
+  });
+});

@@ -1,0 +1,289 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { openEngine } from "../../core/index.ts";
+import { buildServer } from "../../server/app.ts";
+import { guardedLookup, mayReach } from "../../server/webhooks/address-policy.ts";
+import { Deliverer } from "../../server/webhooks/delivery.ts";
+import { WebhookDispatcher } from "../../server/webhooks/dispatcher.ts";
+import { createWorld, refusal, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
+import { type Received, Receiver } from "./receiver.ts";
+import { listen } from "./sse.ts";
+
+const QUICK = { backoff: { firstMs: 1, maxMs: 10 }, timeoutMs: 300, recordEveryMs: 1 };
+
+let world: World;
+let receiver: Receiver;
+const start = async (options: WorldOptions = {}) => {
+  world = await createWorld({ webhooks: QUICK, ...options });
+  await listen(world.app);
+};
+beforeEach(async () => {
+  receiver = await new Receiver().listen();
+});
+afterEach(async () => {
+  await world?.[Symbol.asyncDispose]();
+  await receiver[Symbol.asyncDispose]();
+});
+
+const create = async (body: object = {}) => {
+  const { status, body: made } = await world.send("POST", "/api/v1/webhooks", { body: { url: receiver.url, ...body } });
+  expect(status).toBe(201);
+  return made as { webhookId: string; secret: string; status: string };
+};
+const look = async (webhookId: string) => (await world.send("GET", `/api/v1/webhooks/${webhookId}`)).body;
+/** One event each. */
+const happen = async (count: number) => {
+  const { engine, applicationId, erc20 } = world;
+  for (let i = 0; i < count; i++) {
+    const { enabled } = await engine.asset(applicationId, erc20.assetId);
+    await (enabled ? engine.disableAsset : engine.enableAsset).call(engine, applicationId, erc20.assetId);
+  }
+};
+const sequences = (received: readonly Received[]) => received.map(({ event }) => event.sequence);
+
+describe("deliveries", () => {
+  test("come in order, each signed as Standard Webhooks say, with what the stream tells", async () => {
+    await start();
+    const { webhookId, secret } = await create();
+    await happen(20);
+    const received = await receiver.has(20);
+    expect(sequences(received)).toEqual(Array.from({ length: 20 }, (_, i) => i + 4));
+    const { data } = (await world.send("GET", "/api/v1/events?after=3")).body;
+    for (const [i, delivery] of received.entries()) {
+      expect(Receiver.verify(secret, delivery)).toEqual(data[i]);
+      expect(delivery.headers["content-type"]).toBe("application/json");
+    }
+    expect(new Set(received.map(({ id }) => id)).size).toBe(20);
+    const [first] = received;
+    if (first === undefined) throw new Error("nothing was received");
+    expect(() => Receiver.verify(secret, { ...first, body: first.body.replace("4", "5") })).toThrow("signature");
+    await vi.waitFor(async () => expect(await look(webhookId)).toMatchObject({ delivered: 23, failure: null }));
+  });
+
+  test("are of the types asked for, and of nobody else's application", async () => {
+    await start();
+    await create({ types: ["asset.enabled"] });
+    await world.engine.disableAsset(world.otherApplicationId, world.erc20.assetId);
+    await happen(4);
+    const received = await receiver.has(2);
+    expect(received.map(({ event }) => `${event.sequence} ${event.type}`)).toEqual([
+      "5 asset.enabled",
+      "7 asset.enabled",
+    ]);
+  });
+
+  test("are signed with both secrets after a rotation", async () => {
+    await start();
+    const { webhookId, secret } = await create();
+    const { body: rotated } = await world.send("POST", `/api/v1/webhooks/${webhookId}/secret`);
+    await happen(1);
+    const [delivery] = await receiver.has(1);
+    if (delivery === undefined) throw new Error("nothing was received");
+    for (const either of [secret, rotated.secret]) expect(Receiver.verify(either, delivery)).toEqual(delivery.event);
+    expect(secret).not.toBe(rotated.secret);
+  });
+
+  test("are repeated under the same id until they are taken, and the next waits", async () => {
+    await start();
+    const { webhookId } = await create();
+    let refusals = 0;
+    receiver.answer = (response) => void response.writeHead(refusals++ < 4 ? 500 : 200).end();
+    await happen(2);
+    const received = await receiver.has(6);
+    expect(sequences(received)).toEqual([4, 4, 4, 4, 4, 5]);
+    expect(new Set(received.slice(0, 5).map(({ id }) => id)).size).toBe(1);
+    await vi.waitFor(async () => {
+      expect(await look(webhookId)).toMatchObject({ delivered: 5, failingSince: null, failure: null });
+    });
+  });
+
+  test.each([
+    ["hangs", () => {}, "No answer within 0.3 s."],
+    [
+      "redirects",
+      (r: Parameters<Receiver["answer"]>[0]) => r.writeHead(307, { location: "/other" }).end(),
+      "The receiver answered 307.",
+    ],
+    ["hangs up", (r: Parameters<Receiver["answer"]>[0]) => r.destroy(), "socket hang up"],
+  ])("fail at a receiver that %s, and say why", async (_, answer, failure) => {
+    await start();
+    const { webhookId } = await create();
+    receiver.answer = answer;
+    await happen(1);
+    const received = await receiver.has(2);
+    expect(sequences(received)).toEqual(received.map(() => 4));
+    expect(await look(webhookId)).toMatchObject({ status: "active", delivered: 3, failure });
+  });
+
+  test("do not read an endless answer", async () => {
+    await start();
+    await create();
+    receiver.answer = (response) => {
+      const more = () => {
+        while (!response.destroyed && response.write("x".repeat(65_536)));
+      };
+      response.writeHead(200).on("drain", more);
+      more();
+    };
+    await happen(3);
+    expect(sequences(await receiver.has(3))).toEqual([4, 5, 6]);
+  });
+
+  test("end after some days of failures with an event, and go on without a gap when enabled again", async () => {
+    await start({ webhooks: { ...QUICK, giveUpAfterMs: 20 } });
+    const { webhookId } = await create();
+    receiver.answer = (response) => void response.writeHead(503).end();
+    await happen(2);
+    await vi.waitFor(async () => expect((await look(webhookId)).status).toBe("disabled"));
+    const { data } = (await world.send("GET", "/api/v1/events?after=5")).body;
+    expect(data).toMatchObject([
+      { sequence: 6, type: "webhook.disabled", data: { webhookId, failure: "The receiver answered 503." } },
+    ]);
+    receiver.received.length = 0;
+    receiver.answer = (response) => void response.writeHead(200).end();
+    expect((await world.send("PUT", `/api/v1/webhooks/${webhookId}/enablement`)).body.status).toBe("active");
+    expect(sequences(await receiver.has(3))).toEqual([4, 5, 6]);
+  });
+
+  test("end at once when the receiver is gone, and when the webhook is deleted", async () => {
+    await start();
+    const { webhookId } = await create();
+    receiver.answer = (response) => void response.writeHead(410).end();
+    await happen(1);
+    await vi.waitFor(async () => expect((await look(webhookId)).status).toBe("disabled"));
+    expect(receiver.received).toHaveLength(1);
+    receiver.answer = (response) => void response.writeHead(200).end();
+    const { webhookId: deleted } = await create();
+    await happen(1);
+    await receiver.has(2);
+    await world.send("DELETE", `/api/v1/webhooks/${deleted}`);
+    const { webhookId: last } = await create();
+    await happen(1);
+    await receiver.has(3);
+    expect(receiver.received.at(-1)?.event.sequence).toBe(7);
+    const { data } = (await world.send("GET", "/api/v1/webhooks")).body;
+    expect(data.map((one: { webhookId: string }) => one.webhookId)).toEqual([webhookId, last]);
+  });
+});
+
+describe("after a restart", () => {
+  test("deliveries go on where they were recorded; what a crash left unrecorded is repeated under its id", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "mintmark-webhooks-"));
+    try {
+      // Recorded so late that it never is.
+      await start({ store: folder, webhooks: { ...QUICK, recordEveryMs: 600_000 } });
+      const { webhookId, secret } = await create();
+      await happen(3);
+      const before = [...(await receiver.has(3))];
+      expect(await look(webhookId)).toMatchObject({ delivered: 3 });
+      // The engine ends before the server can record anything, as in a crash.
+      await world.engine.close();
+      await world.app.close();
+      receiver.received.length = 0;
+      await using engine = await openEngine({ store: folder, settlement: SETTLEMENT, environment: "sandbox" });
+      const app = await buildServer({ engine, webhooks: QUICK });
+      await listen(app);
+      const repeated = [...(await receiver.has(3))];
+      expect(repeated.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+      for (const delivery of repeated) expect(Receiver.verify(secret, delivery)).toEqual(delivery.event);
+      await app.close();
+      // The end of a server in order leaves nothing to repeat.
+      const dispatcher = new WebhookDispatcher(engine, QUICK);
+      dispatcher.start();
+      await engine.disableAsset(world.applicationId, world.erc721.assetId);
+      expect(sequences(await receiver.has(4))).toEqual([4, 5, 6, 7]);
+      await dispatcher.stop();
+      expect((await engine.verify()).problems).toEqual([]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+describe("the routes", () => {
+  test("show a secret once, and webhooks to their own application only", async () => {
+    const lines: string[] = [];
+    await start({ log: { level: "trace", stream: { write: (line) => void lines.push(line) } } });
+    const { webhookId, secret } = await create();
+    await happen(1);
+    await receiver.has(1);
+    const list = await world.send("GET", "/api/v1/webhooks");
+    expect(list.body.data).toHaveLength(1);
+    const key = await world.newKey(["webhooks"]);
+    const text = list.text + JSON.stringify(await look(webhookId)) + lines.join("");
+    expect(text).not.toContain(secret);
+    expect(text).not.toContain(secret.slice(6));
+    for (const [method, path] of [
+      ["GET", ""],
+      ["DELETE", ""],
+      ["POST", "/secret"],
+      ["PUT", "/enablement"],
+    ] as const) {
+      const answer = await world.send(method, `/api/v1/webhooks/${webhookId}${path}`, { key: world.otherKey });
+      expect(refusal(answer)).toMatchObject({ status: 404, code: "webhook_not_found" });
+    }
+    expect((await world.send("GET", `/api/v1/webhooks/${webhookId}`, { key })).status).toBe(200);
+    const weak = await world.send("GET", "/api/v1/webhooks", { key: await world.newKey(["read"]) });
+    expect(refusal(weak)).toMatchObject({ status: 403, code: "scope_missing" });
+  });
+
+  test.each([
+    ["http://10.0.0.1/", "/url validation_failed"],
+    ["http://[::ffff:169.254.169.254]/", "/url validation_failed"],
+    ["ftp://example.com/", "/url validation_failed"],
+  ])("refuse to deliver to %s", async (url, error) => {
+    await start();
+    const answer = await world.send("POST", "/api/v1/webhooks", { body: { url } });
+    expect(refusal(answer)).toEqual({ status: 400, code: "validation_failed", errors: [error] });
+  });
+});
+
+describe("where webhooks may lead", () => {
+  test.each([
+    ...["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1"],
+    ...[
+      "::1",
+      "::",
+      "::ffff:127.0.0.1",
+      "::ffff:8.8.8.8",
+      "64:ff9b::7f00:1",
+      "fe80::1",
+      "fd00::1",
+      "2002:7f00:1::",
+      "ff02::1",
+    ],
+  ])("%s is not public", (address) => {
+    expect(mayReach("live", address)).toBe(false);
+  });
+
+  test("public addresses, and this machine in the sandbox", () => {
+    for (const address of ["8.8.8.8", "2606:4700:4700::1111", "172.32.0.1"])
+      expect(mayReach("live", address)).toBe(true);
+    for (const address of ["127.0.0.1", "::1"]) expect(mayReach("sandbox", address)).toBe(true);
+    for (const address of ["10.0.0.1", "169.254.169.254"]) expect(mayReach("sandbox", address)).toBe(false);
+  });
+
+  test("a name is refused when any of its addresses is, and is resolved by the connection itself", async () => {
+    const resolve = (addresses: string[]) =>
+      ((_name: string, _options: object, done: (error: null, found: object[]) => void) =>
+        done(
+          null,
+          addresses.map((address) => ({ address, family: 4 })),
+        )) as never;
+    const look = (addresses: string[]) =>
+      new Promise((done) =>
+        guardedLookup("live", resolve(addresses))("a.example", {}, (error, found) => done(error ?? found)),
+      );
+    expect(await look(["8.8.8.8"])).toBe("8.8.8.8");
+    expect(await look(["8.8.8.8", "10.0.0.1"])).toMatchObject({ message: "a.example is not a public address." });
+    using deliverer = new Deliverer("live", 5000);
+    const { port } = new URL(receiver.url);
+    for (const host of ["localhost", "127.0.0.1"]) {
+      const outcome = await deliverer.post(`http://${host}:${port}/`, {}, "{}", new AbortController().signal);
+      expect(outcome).toEqual({ kind: "failed", failure: `${host} is not a public address.` });
+    }
+    expect(receiver.received).toEqual([]);
+  });
+});
