@@ -44,7 +44,9 @@ const exports = Object.fromEntries(
   Object.entries(EXPORTS).map(([path, file]) => [path, { types: `./${file}.d.ts`, default: `./${file}.js` }]),
 );
 // Without what only the repository needs, such as the Node binary that lets Node 20 run its scripts.
-const manifest = { name, version, description, license, type, engines: { node: ">=22.13" }, exports, dependencies };
+const engines = { node: ">=22.13" };
+const bin = { mintmark: "scripts/mintmark.js" };
+const manifest = { name, version, description, license, type, engines, bin, exports, dependencies };
 writeFileSync(`${DIST}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 copyFileSync(`${ROOT}README.md`, `${DIST}/README.md`);
 const packed = execFileSync("npm", ["pack", "./dist", "--json", "--pack-destination", DIST], {

@@ -4,6 +4,7 @@ import { openEngine } from "../core/index.ts";
 import { connectL1, readL1 } from "../core/l1/index.ts";
 import { buildServer } from "./app.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
+import { serveOperator } from "./operator/socket.ts";
 import { type Settling, startSettling } from "./settling.ts";
 import { shutDown } from "./shutdown.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -23,6 +24,7 @@ async function serve(config: Config): Promise<void> {
     },
     ...(l1 && { verifySignature: l1.verifySignature.bind(l1) }),
   });
+  await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
   let app: FastifyInstance | undefined;
   await using settling: Settling | null =
     operator && committer

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -88,6 +88,25 @@ describe("the package, installed in a foreign project", () => {
     writeFileSync(join(project, "client.mjs"), CLIENT_EXAMPLE);
     const output = execFileSync(process.execPath, ["client.mjs"], { cwd: project, encoding: "utf8" });
     expect(JSON.parse(output)).toEqual({ amount: "9007199254740993", refusal: "duplicate_mint" });
+  });
+
+  test("its command line creates a store and says what needs the repository", () => {
+    const mintmark = (...args: string[]) =>
+      spawnSync(join(project, "node_modules/.bin/mintmark"), args, {
+        cwd: project,
+        encoding: "utf8",
+        env: {
+          ...process.env,
+          MINTMARK_ENVIRONMENT: "sandbox",
+          MINTMARK_CHAIN_ID: "31337",
+          MINTMARK_CONTRACT: "0x8464135c8f25da09e49bc8782676a84730c318bc",
+        },
+      });
+    expect(mintmark("init", "--store", "cli-data").status).toBe(0);
+    const { stdout } = mintmark("applications", "create", "Game", "--store", "cli-data", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ name: "Game", suspended: false });
+    const sandbox = mintmark("sandbox");
+    expect([sandbox.status, sandbox.stderr]).toEqual([2, expect.stringContaining("clone it")]);
   });
 
   test("every subpath loads, and nothing else can be reached", () => {

@@ -1,5 +1,5 @@
 import { type ContractFunctionArgs, encodeFunctionData, type LocalAccount, type TransactionReceipt, toHex } from "viem";
-import type { Hex, Mode } from "../model.ts";
+import type { Asset, Hex, Mode } from "../model.ts";
 import type {
   L1Committer,
   L1Owner,
@@ -15,7 +15,7 @@ import { provenVaultArguments, withdrawalArguments, withdrawalRequest } from "./
 import type { FeeOptions, L1Connection } from "./connect.ts";
 import { decodeEvents } from "./events.ts";
 import { askL1, revertReason } from "./failure.ts";
-import { ViemReader } from "./reader.ts";
+import { STANDARD_VALUE, ViemReader } from "./reader.ts";
 import { type Call, TransactionSender } from "./transactions.ts";
 
 /** Most withdrawals of one transaction: the contract sets about half a million gas aside for each. */
@@ -26,10 +26,18 @@ const TRANSACTION_GAS = 16_777_216n;
 /** What a transaction without data to a plain account takes. */
 const TRANSFER_GAS = 21_000n;
 
-type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "withdrawBatch" | "voidDuplicate";
+type Writes =
+  | "commitRollupBatch"
+  | "commitValidiumBatch"
+  | "withdraw"
+  | "withdrawBatch"
+  | "voidDuplicate"
+  | "registerAsset";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 /** A function of any interface of the contract, with its arguments. */
 type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functionName: string };
+
+export type RegistrableAsset = Pick<Asset, "standard" | "chainId" | "contractAddress" | "quantum">;
 
 /** Everything that one account sends to the settlement contract, over a viem client. */
 export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L1Voider {
@@ -105,6 +113,12 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
   async voidDuplicate(earlier: ProvenVault, later: ProvenVault, options?: L1SendOptions): Promise<L1Receipt> {
     const args = [...provenVaultArguments(earlier), ...provenVaultArguments(later)] as const;
     return toReceipt(await this.#transact("voidDuplicate", args, options));
+  }
+
+  /** Enters a token into the registry; anyone may, once a token. */
+  async registerAsset({ standard, chainId, contractAddress, quantum }: RegistrableAsset, options?: L1SendOptions) {
+    const args = [STANDARD_VALUE[standard], chainId, contractAddress, quantum] as const;
+    return toReceipt(await this.#transact("registerAsset", args, options));
   }
 
   #transact<F extends Writes>(functionName: F, args: Arguments<F>, options?: L1SendOptions) {

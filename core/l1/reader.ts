@@ -31,7 +31,7 @@ const TOKEN_ABI = parseAbi([
 
 /** The contract's values of `Mode` and `Standard`. */
 export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
-const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
+export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 
 /** {@link L1Reader} over a viem client. */
 export class ViemReader implements L1Reader {

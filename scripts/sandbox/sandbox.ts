@@ -8,6 +8,7 @@ import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index
 import { connectL1 } from "../../core/l1/connect.ts";
 import { Settler } from "../../core/settlement/settler.ts";
 import { buildServer } from "../../server/app.ts";
+import { serveOperator } from "../../server/operator/socket.ts";
 import { shutDown } from "../../server/shutdown.ts";
 import { deploy } from "../deploy/deploy.ts";
 import { type Deployer, lower } from "../deploy/deployer.ts";
@@ -88,6 +89,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     verifySignature: l1.verifySignature.bind(l1),
   });
   stack.defer(() => engine.close());
+  stack.use(await serveOperator(engine, resolve(folder, "engine")));
   const facts = await seed(engine, deployment);
 
   const members = await openMembers(folder, l1);

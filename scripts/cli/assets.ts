@@ -1,0 +1,75 @@
+import type { Command } from "commander";
+import { group, operating } from "./command.ts";
+import { secret, setting } from "./secret.ts";
+
+const EXAMPLE_ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
+const EXAMPLE_APPLICATION = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
+
+/** An asset is minted once it is known, whitelisted, registered on L1 and enabled for the application. */
+export function addAssets(program: Command): void {
+  const assets = group(program, "assets", "token contracts: add, register on L1, whitelist, enable for an application");
+  operating(
+    assets,
+    "add <contract>",
+    "make a token contract known",
+    ["assets add 0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD"],
+    "assets.add",
+    ({ id, chain, cap, decimals, scheme, standard, name, symbol, quantum }, [contractAddress]) => ({
+      contractAddress,
+      standard,
+      name,
+      symbol,
+      quantum,
+      assetId: id,
+      chainId: chain,
+      supplyCap: cap,
+      decimals: decimals === undefined ? undefined : Number(decimals),
+      blobScheme: scheme,
+    }),
+  )
+    .requiredOption("--standard <standard>", "erc20, erc721 or erc1155")
+    .requiredOption("--name <name>", "the token's name")
+    .requiredOption("--symbol <symbol>", "the token's symbol")
+    .option("--id <uuid>", "its id; default a fresh one")
+    .option("--chain <id>", "the token's chain; default the settlement's")
+    .option("--quantum <units>", "ERC-20: base units of one unit here; default 1")
+    .option("--decimals <number>", "for display; default 0")
+    .option("--scheme <scheme>", "how blobs name token ids: mintmark or imx; default mintmark")
+    .option("--cap <units>", "most units that may ever be minted");
+  operating(assets, "list", "list every known asset", ["assets list", "assets list --json"], "assets.list", () => ({}));
+  operating(
+    assets,
+    "register <asset>",
+    "note that L1's registry has the token; with a key, register it there first",
+    [
+      `assets register ${EXAMPLE_ID} --rpc https://rpc.example`,
+      `assets register ${EXAMPLE_ID} --key-stdin < registrar.key`,
+    ],
+    "assets.register",
+    async ({ rpc, keyStdin }, [assetId]) => ({
+      assetId,
+      rpc: setting(rpc, "MINTMARK_RPC_URL", "the chain's RPC: --rpc"),
+      registrarKey: await secret("MINTMARK_REGISTRAR_KEY", keyStdin === true),
+    }),
+  )
+    .option("--rpc <url>", "the chain's RPC (MINTMARK_RPC_URL)")
+    .option("--key-stdin", "read the paying account's private key from standard input (else MINTMARK_REGISTRAR_KEY)");
+  operating(
+    assets,
+    "whitelist <asset>",
+    "let applications enable and mint the asset",
+    [`assets whitelist ${EXAMPLE_ID}`, `assets whitelist ${EXAMPLE_ID} --remove`],
+    "assets.whitelist",
+    ({ remove }, [assetId]) => ({ assetId, whitelisted: remove !== true }),
+  ).option("--remove", "take it off the list again");
+  for (const name of ["enable", "disable"] as const) {
+    operating(
+      assets,
+      `${name} <asset>`,
+      `${name} the asset for an application`,
+      [`assets ${name} ${EXAMPLE_ID} --application ${EXAMPLE_APPLICATION}`],
+      `assets.${name}`,
+      ({ application }, [assetId]) => ({ applicationId: application, assetId }),
+    ).requiredOption("--application <uuid>", "the application's id");
+  }
+}

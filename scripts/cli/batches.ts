@@ -1,0 +1,88 @@
+import type { Command } from "commander";
+import { group, operating, paged } from "./command.ts";
+import { UsageError } from "./exit-codes.ts";
+import { requiredSecret, setting } from "./secret.ts";
+
+export function addBatches(program: Command): void {
+  const batches = group(program, "batches", "batches of mints: seal, commit to L1, look at");
+  operating(
+    batches,
+    "seal",
+    "close the open batches now, of one mode or of both",
+    ["batches seal", "batches seal --mode zk-rollup"],
+    "batches.seal",
+    ({ mode }) => ({ mode }),
+  ).option("--mode <mode>", "validium or zk-rollup");
+  operating(
+    batches,
+    "commit",
+    "one round with L1: see what happened there, commit what is sealed, send withdrawals that are due",
+    [
+      "batches commit --from-block 19000000 --rpc https://rpc.example --key-stdin < operator.key",
+      "batches commit --from-block 19000000 --threshold 2 --members 0x…=https://a.example,0x…=https://b.example",
+    ],
+    "batches.commit",
+    async ({ rpc, fromBlock, confirmations, members, threshold, keyStdin }) => ({
+      confirmations,
+      rpc: setting(rpc, "MINTMARK_RPC_URL", "the chain's RPC: --rpc"),
+      fromBlock,
+      members: typeof members === "string" ? members.split(",").map(memberOf) : [],
+      threshold: Number(threshold ?? 0),
+      operatorKey: await requiredSecret("MINTMARK_OPERATOR_KEY", keyStdin === true),
+    }),
+  )
+    .requiredOption("--from-block <number>", "block of the settlement contract's deployment")
+    .option("--rpc <url>", "the chain's RPC (MINTMARK_RPC_URL)")
+    .option("--confirmations <blocks>", "blocks that make one final, for chains without finality")
+    .option("--members <list>", "the committee, for validium: address=url with commas between")
+    .option("--threshold <number>", "signatures that a validium batch needs")
+    .option("--key-stdin", "read the operator's private key from standard input (else MINTMARK_OPERATOR_KEY)");
+  paged(
+    operating(
+      batches,
+      "status",
+      "list batches and where they are, newest first",
+      ["batches status", "batches status --mode validium --limit 5 --json"],
+      "batches.status",
+      ({ mode, limit, cursor }) => ({ mode, limit, cursor }),
+    ).option("--mode <mode>", "validium or zk-rollup"),
+  );
+}
+
+export function addWithdrawals(program: Command): void {
+  const withdrawals = group(program, "withdrawals", "withdrawals to L1");
+  const application = ["--application <uuid>", "the application's id"] as const;
+  const example = "--application 01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
+  paged(
+    operating(
+      withdrawals,
+      "list",
+      "list an application's withdrawals, newest first",
+      [`withdrawals list ${example}`],
+      "withdrawals.list",
+      ({ application, limit, cursor }) => ({ applicationId: application, limit, cursor }),
+    ).requiredOption(...application),
+  );
+  operating(
+    withdrawals,
+    "show <withdrawal>",
+    "show one withdrawal, and why it waits",
+    [`withdrawals show 01a1fd1b-bfbe-7246-add7-f4566c613096 ${example}`],
+    "withdrawals.show",
+    ({ application }, [withdrawalId]) => ({ applicationId: application, withdrawalId }),
+  ).requiredOption(...application);
+  operating(
+    withdrawals,
+    "pending",
+    "list what the next commit may send, of every application",
+    ["withdrawals pending"],
+    "withdrawals.pending",
+    () => ({}),
+  );
+}
+
+function memberOf(text: string): { address: string; url: string } {
+  const [, address, url] = /^(0x[0-9a-fA-F]{40})=(.+)$/.exec(text.trim()) ?? [];
+  if (address === undefined || url === undefined) throw new UsageError(`--members: give address=url, not "${text}"`);
+  return { address, url };
+}

@@ -1,0 +1,83 @@
+import type { Command } from "commander";
+import type { OperationName } from "../../server/operator/operations.ts";
+import { operateOn, storeOf } from "./engine.ts";
+import { EXIT, exitCodeOf } from "./exit-codes.ts";
+import { print, printError, progressLine } from "./output.ts";
+
+/** Options as commander parsed them, by name; arguments in their order. */
+export type Options = Readonly<Record<string, string | string[] | boolean | undefined>>;
+type Work = (options: Options, args: readonly string[], running: Running) => Promise<unknown>;
+interface Running {
+  readonly signal: AbortSignal;
+  progress(where: string): void;
+}
+
+/** A group of commands. */
+export function group(program: Command, name: string, description: string): Command {
+  return program.command(name).description(description);
+}
+
+/** One command with `--json` and examples, each of which follows `mintmark `. */
+export function leaf(parent: Command, usage: string, description: string, examples: readonly string[]): Command {
+  const lines = examples.map((example) => `\n  $ mintmark ${example}`);
+  return parent
+    .command(usage)
+    .description(description)
+    .option("--json", "answer with JSON")
+    .addHelpText("after", `\nExamples:${lines.join("")}`);
+}
+
+/** A command that does one operation to a store. */
+export function operating(
+  parent: Command,
+  usage: string,
+  description: string,
+  examples: readonly string[],
+  name: OperationName,
+  input: (options: Options, args: readonly string[]) => unknown,
+): Command {
+  return leaf(parent, usage, description, examples)
+    .option("--store <folder>", "the store's folder (MINTMARK_STORE)")
+    .action(
+      acting(async (options, args, running) => {
+        const store = storeOf(options.store as string | undefined);
+        return operateOn(store, name, await input(options, args), running);
+      }),
+    );
+}
+
+/** The options of a list. */
+export function paged(list: Command): Command {
+  return list
+    .option("--limit <entries>", "1 to 100; default 50")
+    .option("--cursor <cursor>", "where the page before ended");
+}
+
+/**
+ * An action for commander: prints what `work` resolves with, or its error, and sets the exit code. `failed` tells of an answer that it is bad
+ * news. Ctrl-C aborts the signal.
+ */
+export function acting(work: Work, failed: (answer: unknown) => boolean = () => false) {
+  return async (...given: unknown[]): Promise<void> => {
+    const command = given.pop() as Command;
+    const options = command.opts() as Options;
+    const asJson = options.json === true;
+    const line = progressLine();
+    const stopping = new AbortController();
+    const stop = () => stopping.abort(new Error("interrupted"));
+    process.once("SIGINT", stop);
+    try {
+      const running = { signal: stopping.signal, progress: line.show };
+      const answer = await work(options, command.args, running);
+      line.clear();
+      if (answer !== undefined) print(answer, asJson);
+      if (failed(answer)) process.exitCode = EXIT.refused;
+    } catch (error) {
+      line.clear();
+      printError(error, asJson);
+      process.exitCode = stopping.signal.aborted ? EXIT.interrupted : exitCodeOf(error);
+    } finally {
+      process.off("SIGINT", stop);
+    }
+  };
+}

@@ -1,0 +1,71 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type Engine, MintmarkError, openEngine } from "../../core/index.ts";
+import { ConfigError, readConfig } from "../../server/config.ts";
+import type { Running } from "../../server/operator/operation.ts";
+import { type OperationName, operate } from "../../server/operator/operations.ts";
+import { askServer } from "../../server/operator/socket.ts";
+import { UsageError } from "./exit-codes.ts";
+
+/** What the server reads too, so that one environment serves both. */
+const STORE_SETTINGS = [
+  "MINTMARK_STORE",
+  "MINTMARK_ENVIRONMENT",
+  "MINTMARK_CHAIN_ID",
+  "MINTMARK_CONTRACT",
+  "MINTMARK_ENGINE_VERSION",
+] as const;
+
+/** The folder of the store: the option, else the environment. */
+export function storeOf(option: string | undefined): string {
+  const store = option ?? process.env.MINTMARK_STORE;
+  if (store === undefined || store === "") throw new UsageError("give the store's folder: --store, or MINTMARK_STORE");
+  return store;
+}
+
+/** Does one thing to a store: by the server that has it open, or, where none runs, in this process. */
+export async function operateOn(
+  store: string,
+  name: OperationName,
+  input: unknown,
+  running: Running,
+): Promise<unknown> {
+  const answered = await askServer(store, { operation: name, input }, running);
+  if (answered !== undefined) return answered.result;
+  if (!existsSync(join(store, "CURRENT"))) {
+    throw new UsageError(`there is no store in ${store}; create one with: mintmark init --store ${store}`);
+  }
+  await using engine = await openStore(store);
+  return await operate(engine, name, input, running);
+}
+
+/** Opens the store in this process, and creates it where there is none. */
+export async function openStore(store: string): Promise<Engine> {
+  const { MINTMARK_ENVIRONMENT, MINTMARK_CHAIN_ID, MINTMARK_CONTRACT, MINTMARK_ENGINE_VERSION } = settings(store);
+  try {
+    return await openEngine({
+      store,
+      environment: MINTMARK_ENVIRONMENT,
+      settlement: {
+        chainId: MINTMARK_CHAIN_ID,
+        contract: MINTMARK_CONTRACT,
+        engineVersion: MINTMARK_ENGINE_VERSION,
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof MintmarkError) || error.code !== "store_locked") throw error;
+    const detail = "Another process has this store open and does not listen for its operator. Stop it, then try again.";
+    throw new MintmarkError("store_locked", detail, { cause: error });
+  }
+}
+
+function settings(store: string) {
+  const given = STORE_SETTINGS.map((name) => [name, process.env[name]] as const);
+  const known = Object.fromEntries(given.filter(([, value]) => value !== undefined));
+  try {
+    return readConfig({ ...known, MINTMARK_STORE: store });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new UsageError(`no server has ${store} open; to open it here, set what the server reads:\n${error.message}`);
+  }
+}

@@ -1,0 +1,24 @@
+import { MintmarkError } from "../../core/index.ts";
+
+/** What the process ends with; `mintmark --help` lists them. */
+export const EXIT = { ok: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
+
+export const EXIT_HELP = `Exit codes:
+  0    done
+  1    refused, or a check found something wrong
+  2    wrong arguments or settings
+  3    the store, the server or L1 could not be reached; try again later
+  130  interrupted`;
+
+/** A mistake of the caller in arguments or settings; the message says what to give. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+const UNREACHABLE = new Set(["store_locked", "store_failed", "engine_closed", "l1_failed"]);
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof UsageError) return EXIT.usage;
+  if (error instanceof MintmarkError) return UNREACHABLE.has(error.code) ? EXIT.unreachable : EXIT.refused;
+  return EXIT.refused;
+}

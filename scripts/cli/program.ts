@@ -1,0 +1,53 @@
+import { Command, CommanderError } from "commander";
+import packageJson from "../../package.json" with { type: "json" };
+import { addAssets } from "./assets.ts";
+import { addBatches, addWithdrawals } from "./batches.ts";
+import { EXIT, EXIT_HELP } from "./exit-codes.ts";
+import { addIntegrity } from "./integrity.ts";
+import { addLocal } from "./local.ts";
+import { addApplications, addKeys, addUsers } from "./tenants.ts";
+
+const DESCRIPTION = `Operate a Mintmark engine.
+
+Commands work on the store in --store or MINTMARK_STORE: through the server that has it open, which
+listens in <store>/operator.sock for its own user, or, where no server runs, by opening it with the
+settings that the server reads. Secrets come from the environment or standard input, never from arguments.`;
+
+const GROUPS = [
+  addApplications,
+  addKeys,
+  addUsers,
+  addAssets,
+  addBatches,
+  addWithdrawals,
+  addIntegrity,
+  addLocal,
+] as const;
+
+/** Every command, ready to parse. */
+export function buildProgram(): Command {
+  const program = new Command("mintmark")
+    .description(DESCRIPTION)
+    .version(packageJson.version)
+    .showHelpAfterError("(add --help for the options and examples)")
+    .addHelpText("after", `\n${EXIT_HELP}`);
+  for (const add of GROUPS) add(program);
+  overrideExit(program);
+  return program;
+}
+
+/** Parses the arguments and does what they say; resolves with nothing left to do but to end with `process.exitCode`. */
+export async function runCli(args: readonly string[]): Promise<void> {
+  try {
+    await buildProgram().parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  }
+}
+
+/** Commander would end the process with 1 for a wrong argument. */
+function overrideExit(command: Command): void {
+  command.exitOverride();
+  command.commands.forEach(overrideExit);
+}

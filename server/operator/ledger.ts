@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { MAX_AMOUNT, MODES, type Mode } from "../../core/index.ts";
+import { address, batchId, mode, page, standard, uuid } from "../schemas/common.ts";
+import { assetToWire, batchToWire, decimal, pageToWire, transactionToWire, withdrawalToWire } from "../wire.ts";
+import { all, operation } from "./operation.ts";
+
+const asset = z.strictObject({ assetId: uuid });
+const enablement = asset.extend({ applicationId: uuid });
+const positive = z
+  .string()
+  .regex(/^[1-9]\d{0,77}$/, "Give a whole number from 1.")
+  .transform(BigInt);
+const newAsset = z.strictObject({
+  assetId: uuid.optional(),
+  standard,
+  contractAddress: address,
+  chainId: positive.optional(),
+  quantum: positive.optional(),
+  name: z.string().min(1).max(200),
+  symbol: z.string().min(1).max(50),
+  decimals: z.int().min(0).max(255).optional(),
+  blobScheme: z.enum(["mintmark", "imx"]).optional(),
+  supplyCap: positive.refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`).optional(),
+});
+
+/** Assets, batches, withdrawals, and whether all of it is what the journal says. */
+export const LEDGER_OPERATIONS = {
+  "assets.add": operation(newAsset, async (engine, input) => assetToWire(await engine.addAsset(input))),
+  "assets.list": operation(z.strictObject({}), (engine) => all(engine.allAssets(), assetToWire)),
+  "assets.whitelist": operation(asset.extend({ whitelisted: z.boolean() }), async (engine, input) =>
+    assetToWire(await engine.whitelistAsset(input.assetId, input.whitelisted)),
+  ),
+  "assets.enable": operation(enablement, async (engine, { applicationId, assetId }) =>
+    assetToWire(await engine.enableAsset(applicationId, assetId)),
+  ),
+  "assets.disable": operation(enablement, async (engine, { applicationId, assetId }) =>
+    assetToWire(await engine.disableAsset(applicationId, assetId)),
+  ),
+  "batches.seal": operation(z.strictObject({ mode: mode.optional() }), async (engine, input) => {
+    const sealed = await Promise.all((input.mode ? [input.mode] : MODES).map((each) => engine.seal(each)));
+    return sealed.filter((batch) => batch !== null).map(batchToWire);
+  }),
+  "batches.status": operation(z.strictObject({ mode: mode.optional(), ...page }), async (engine, filter) =>
+    pageToWire(await engine.batches(filter), batchToWire),
+  ),
+  "batches.data": operation(z.strictObject({ batchId }), async (engine, input) => {
+    const { data, ...batch } = await engine.sealedBatch(...numberOf(input.batchId));
+    return { ...batch, data: Buffer.from(data).toString("hex") };
+  }),
+  "withdrawals.list": operation(z.strictObject({ applicationId: uuid, ...page }), async (engine, input) => {
+    const { applicationId, ...options } = input;
+    return pageToWire(await engine.transactions(applicationId, { ...options, type: "withdrawal" }), transactionToWire);
+  }),
+  "withdrawals.show": operation(z.strictObject({ applicationId: uuid, withdrawalId: uuid }), async (engine, input) =>
+    withdrawalToWire(await engine.withdrawal(input.applicationId, input.withdrawalId)),
+  ),
+  "withdrawals.pending": operation(z.strictObject({}), (engine) =>
+    all(engine.pendingWithdrawals(), ({ withdrawal, standard }) => ({ ...withdrawalToWire(withdrawal), standard })),
+  ),
+  verify: operation(z.strictObject({}), async (engine, _, { signal, progress }) => {
+    const onProgress = (entries: number) => progress(`${entries} journal entries`);
+    const { state, ...report } = await engine.verify({ signal, onProgress });
+    const { countValidium, countRollup, ...roots } = state;
+    return {
+      ...report,
+      state: { ...roots, countValidium: decimal(BigInt(countValidium)), countRollup: `${countRollup}` },
+    };
+  }),
+} as const;
+
+function numberOf(id: string): [Mode, number] {
+  const dash = id.lastIndexOf("-");
+  return [id.slice(0, dash) as Mode, Number(id.slice(dash + 1))];
+}

@@ -1,0 +1,89 @@
+import { privateKeyToAccount } from "viem/accounts";
+import { z } from "zod";
+import { collectAttestations, RemoteMember } from "../../core/committee/index.ts";
+import { type Address, type Asset, type Engine, type Hex, MintmarkError } from "../../core/index.ts";
+import { connectL1, readL1 } from "../../core/l1/index.ts";
+import { Settler } from "../../core/settlement/index.ts";
+import { address, uuid } from "../schemas/common.ts";
+import { assetToWire } from "../wire.ts";
+import { operation } from "./operation.ts";
+
+/** Engines that a commit is under way for: two at once would take each other's nonces. */
+const committing = new WeakSet<Engine>();
+
+const privateKey = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, "Give a private key: 0x and 64 hex digits.")
+  .transform((text) => text as Hex);
+const rpc = z.url({ protocol: /^https?$/, error: "Give the address of the chain's RPC." });
+const member = z.strictObject({ address, url: z.url({ protocol: /^https?$/ }) });
+const blocks = z
+  .string()
+  .regex(/^\d{1,18}$/, "Give a whole number of blocks.")
+  .transform(BigInt);
+const commit = z.strictObject({
+  rpc,
+  operatorKey: privateKey,
+  fromBlock: blocks,
+  confirmations: blocks.optional(),
+  members: z.array(member).max(255),
+  threshold: z.int().min(0).max(255),
+});
+
+/** What needs L1: registering tokens, and bringing batches there. Keys come with each call and are kept nowhere. */
+export const SETTLEMENT_OPERATIONS = {
+  "assets.register": operation(
+    z.strictObject({ assetId: uuid, rpc, registrarKey: privateKey.optional() }),
+    async (engine, { assetId, rpc, registrarKey }) => {
+      const asset = await findAsset(engine, assetId);
+      const { chainId, contract } = engine.settlement;
+      const l1 = await readL1({ rpc, contract, chainId });
+      if ((await l1.registration(asset.chainId, asset.assetType)) === null) {
+        if (registrarKey === undefined) {
+          throw new MintmarkError(
+            "asset_not_registered",
+            "L1's registry does not have it; give a key that pays for registering it.",
+          );
+        }
+        const registrar = await connectL1({ rpc, contract, chainId, account: privateKeyToAccount(registrarKey) });
+        await registrar.registerAsset(asset);
+      }
+      // Another chain's token cannot be asked through this chain's node.
+      const facts = asset.chainId === chainId ? await l1.token(asset.contractAddress, asset.standard) : {};
+      return assetToWire(await engine.markAssetRegistered(assetId, facts));
+    },
+  ),
+  "batches.commit": operation(commit, async (engine, input, { signal }) => {
+    if (committing.has(engine)) throw new MintmarkError("l1_failed", "Another commit is under way; wait for it.");
+    committing.add(engine);
+    try {
+      return await settle(engine, input, signal);
+    } finally {
+      committing.delete(engine);
+    }
+  }),
+} as const;
+
+/** One round of the settler: watches, commits whatever is sealed, and sends withdrawals that are due. */
+async function settle(engine: Engine, input: z.output<typeof commit>, signal: AbortSignal): Promise<unknown> {
+  const { chainId, contract } = engine.settlement;
+  const operator = privateKeyToAccount(input.operatorKey);
+  const finality = input.confirmations === undefined ? "finalized" : { confirmations: input.confirmations };
+  const l1 = await connectL1({ rpc: input.rpc, contract, chainId, account: operator, finality });
+  const members = input.members.map(({ address, url }) => {
+    return new RemoteMember({ address: address as Address, url, operator, settlement: engine.settlement });
+  });
+  const committee = collectAttestations({
+    members,
+    threshold: input.threshold,
+    l1,
+    earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+  });
+  const settler = new Settler({ engine, l1, committee, fromBlock: input.fromBlock });
+  return settler.round(signal);
+}
+
+async function findAsset(engine: Engine, wanted: string): Promise<Asset> {
+  for await (const asset of engine.allAssets()) if (asset.assetId === wanted) return asset;
+  throw new MintmarkError("asset_not_found");
+}

@@ -1,0 +1,145 @@
+import { chmod, rm } from "node:fs/promises";
+import { createConnection, createServer, type Socket } from "node:net";
+import { relative, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { type Engine, type Issue, MintmarkError } from "../../core/index.ts";
+import { operate } from "./operations.ts";
+
+/**
+ * The operator's way into a running server: a Unix socket in the store's folder that only the server's own user can open, so it needs no
+ * key and no port. A connection carries one operation: a line of JSON `{operation, input}`, answered by any number of lines `{progress}` and one
+ * `{result}` or `{error: {code, detail, issues}}`.
+ */
+
+interface Request {
+  readonly operation: string;
+  readonly input: unknown;
+}
+interface Failure {
+  readonly code: MintmarkError["code"];
+  readonly detail: string;
+  readonly issues: readonly Issue[];
+}
+type Reply = { readonly progress: string } | { readonly result: unknown } | { readonly error: Failure };
+
+/** Longest line that is read; an operation's input is far smaller. */
+const MAX_LINE = 64 * 1024;
+/** The system's bound on a socket's path, less the closing zero. */
+const MAX_PATH = 100;
+
+/** Where the server of a store listens for its operator. Throws when the folder's path is too long for a socket. */
+export function operatorSocket(store: string): string {
+  const absolute = resolve(store, "operator.sock");
+  const path = absolute.length <= MAX_PATH ? absolute : relative(process.cwd(), absolute);
+  if (path.length <= MAX_PATH) return path;
+  throw new Error(`the path of the store is too long for a socket in it (${absolute}); use a shorter one`);
+}
+
+/** Serves the operator of an engine until it is disposed. The caller holds the store, so a socket that is there is a dead process's. */
+export async function serveOperator(engine: Engine, store: string): Promise<AsyncDisposable> {
+  const path = operatorSocket(store);
+  await rm(path, { force: true });
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    open.add(socket);
+    socket.on("close", () => open.delete(socket));
+    void serveOne(engine, socket);
+  });
+  // Bound within this call: nobody else can open it in between.
+  const mask = process.umask(0o177);
+  try {
+    await new Promise<void>((listening, failed) => server.once("error", failed).listen(path, listening));
+  } finally {
+    process.umask(mask);
+  }
+  await chmod(path, 0o600);
+  return {
+    async [Symbol.asyncDispose]() {
+      for (const socket of open) socket.destroy();
+      await new Promise((closed) => server.close(closed));
+    },
+  };
+}
+
+async function serveOne(engine: Engine, socket: Socket): Promise<void> {
+  const gone = new AbortController();
+  socket.on("error", () => {});
+  socket.on("close", () => gone.abort());
+  const send = (reply: Reply) => socket.writable && socket.write(`${JSON.stringify(reply)}\n`);
+  try {
+    const { operation, input } = await readRequest(socket);
+    const progress = (where: string) => void send({ progress: where });
+    send({ result: await operate(engine, operation, input, { signal: gone.signal, progress }) });
+  } catch (error) {
+    send({ error: failureOf(error) });
+  }
+  socket.end();
+}
+
+/** The first line; the connection stays open, so that its end tells that nobody waits any longer. */
+function readRequest(socket: Socket): Promise<Request> {
+  const malformed = () => new MintmarkError("validation_failed", "Give one line of JSON: {operation, input}.");
+  return new Promise((received, refused) => {
+    let text = "";
+    socket.setEncoding("utf8");
+    socket.on("close", () => refused(malformed()));
+    socket.on("data", (chunk: string) => {
+      text += chunk;
+      const end = text.indexOf("\n");
+      if (end < 0 && text.length <= MAX_LINE) return;
+      try {
+        const { operation, input } = JSON.parse(text.slice(0, Math.max(0, end))) as Record<string, unknown>;
+        if (typeof operation !== "string") throw malformed();
+        received({ operation, input });
+      } catch {
+        refused(malformed());
+      }
+    });
+  });
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof MintmarkError) return { code: error.code, detail: error.message, issues: error.issues };
+  return { code: "store_failed", detail: error instanceof Error ? error.message : String(error), issues: [] };
+}
+
+/**
+ * Has the server of a store do one thing. Resolves with undefined when no server listens there.
+ *
+ * @throws MintmarkError as the server refused it
+ */
+export async function askServer(
+  store: string,
+  request: Request,
+  { signal, progress }: { readonly signal: AbortSignal; progress(where: string): void },
+): Promise<{ readonly result: unknown } | undefined> {
+  const socket = await connect(operatorSocket(store));
+  if (socket === undefined) return undefined;
+  const stop = () => socket.destroy();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    socket.write(`${JSON.stringify(request)}\n`);
+    for await (const line of createInterface({ input: socket })) {
+      const reply = JSON.parse(line) as Reply;
+      if ("progress" in reply) progress(reply.progress);
+      else if ("result" in reply) return reply;
+      else throw new MintmarkError(reply.error.code, reply.error.detail, { issues: reply.error.issues });
+    }
+    signal.throwIfAborted();
+    throw new MintmarkError("engine_closed", "The server ended before it answered; look at its log.");
+  } finally {
+    signal.removeEventListener("abort", stop);
+    socket.destroy();
+  }
+}
+
+function connect(path: string): Promise<Socket | undefined> {
+  return new Promise((connected, failed) => {
+    const socket = createConnection(path);
+    socket.once("connect", () => connected(socket));
+    socket.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") connected(undefined);
+      else failed(error);
+    });
+  });
+}

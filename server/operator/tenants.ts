@@ -1,0 +1,95 @@
+import { z } from "zod";
+import { type ApiKey, type Application, type Engine, MintmarkError, SCOPES } from "../../core/index.ts";
+import { address, instant, page, uuid } from "../schemas/common.ts";
+import { balancesToWire, decimal, pageToWire, userToWire } from "../wire.ts";
+import { all, operation } from "./operation.ts";
+
+const name = z.string().min(1).max(200);
+const keyId = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "Give a key's id, the part after mm_test_ or mm_live_.");
+const quota = z
+  .string()
+  .regex(/^\d{1,19}$/, "Give a whole number of mints.")
+  .transform(BigInt);
+const ofApplication = z.strictObject({ applicationId: uuid });
+const ofUser = z.strictObject({ applicationId: uuid, userId: uuid });
+const newKey = z.strictObject({
+  applicationId: uuid,
+  scopes: z
+    .array(z.enum(SCOPES, `Give scopes out of ${SCOPES.join(", ")}.`))
+    .min(1)
+    .optional(),
+  expiresAt: instant.optional(),
+  mintQuota: quota.optional(),
+});
+
+/** Applications, their keys and their users. */
+export const TENANT_OPERATIONS = {
+  "applications.create": operation(z.strictObject({ name, applicationId: uuid.optional() }), async (engine, input) =>
+    applicationToJson(await engine.createApplication(input)),
+  ),
+  "applications.list": operation(z.strictObject({}), (engine) => all(engine.applications(), applicationToJson)),
+  "applications.suspend": operation(
+    ofApplication.extend({ suspended: z.boolean() }),
+    async (engine, { applicationId, suspended }) =>
+      applicationToJson(await engine.suspendApplication(applicationId, suspended)),
+  ),
+  "keys.issue": operation(newKey, async (engine, { applicationId, ...options }) =>
+    issuedToJson(await engine.issueKey(applicationId, options)),
+  ),
+  "keys.list": operation(ofApplication, (engine, { applicationId }) => all(engine.keys(applicationId), keyToJson)),
+  "keys.rotate": operation(z.strictObject({ keyId, expiresAt: instant.optional() }), async (engine, input) => {
+    const { applicationId, scopes, mintQuota, mintsUsed, revokedAt } = await findKey(engine, input.keyId);
+    if (revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
+    // What the old key may still mint, and no more: rotating must not refill a quota.
+    const left = mintQuota === null ? null : mintQuota - mintsUsed;
+    const expiresAt = input.expiresAt ?? null;
+    return issuedToJson(await engine.issueKey(applicationId, { scopes, mintQuota: left, expiresAt }));
+  }),
+  "keys.revoke": operation(z.strictObject({ keyId }), async (engine, input) =>
+    keyToJson(await engine.revokeKey(input.keyId)),
+  ),
+  "users.create": operation(
+    z.strictObject({ applicationId: uuid, ownerAddress: address, userId: uuid.optional() }),
+    async (engine, { applicationId, ...user }) => userToWire(await engine.createUser(applicationId, user)),
+  ),
+  "users.list": operation(ofApplication.extend(page), async (engine, { applicationId, ...options }) =>
+    pageToWire(await engine.users(applicationId, options), userToWire),
+  ),
+  "users.show": operation(ofUser, async (engine, { applicationId, userId }) => ({
+    ...userToWire(await engine.user(applicationId, userId)),
+    balances: balancesToWire(await engine.balances(applicationId, userId)).data,
+  })),
+} as const;
+
+async function findKey(engine: Engine, wanted: string): Promise<ApiKey> {
+  for await (const { applicationId } of engine.applications()) {
+    for await (const key of engine.keys(applicationId)) if (key.keyId === wanted) return key;
+  }
+  throw new MintmarkError("key_not_found");
+}
+
+function applicationToJson({ applicationId, name, suspended, createdAt }: Application) {
+  return { applicationId, name, suspended, createdAt: time(createdAt) };
+}
+
+function keyToJson({ mintQuota, mintsUsed, createdAt, expiresAt, revokedAt, ...key }: ApiKey) {
+  return {
+    keyId: key.keyId,
+    applicationId: key.applicationId,
+    scopes: key.scopes,
+    mintQuota: mintQuota === null ? null : decimal(mintQuota),
+    mintsUsed: decimal(mintsUsed),
+    createdAt: time(createdAt),
+    expiresAt: expiresAt === null ? null : time(expiresAt),
+    revokedAt: revokedAt === null ? null : time(revokedAt),
+  };
+}
+
+/** With the whole key, which is stored nowhere: this answer is the only place it is ever seen. */
+function issuedToJson({ key, secret }: Awaited<ReturnType<Engine["issueKey"]>>) {
+  return { ...keyToJson(key), apiKey: secret };
+}
+
+function time(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

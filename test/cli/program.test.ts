@@ -1,0 +1,142 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildProgram } from "../../scripts/cli/program.ts";
+import { SETTLEMENT } from "../server/fixture.ts";
+import { mintmark } from "./cli.ts";
+
+function leaves(command: Command, path: readonly string[] = []): { path: readonly string[]; command: Command }[] {
+  if (command.commands.length === 0) return [{ path, command }];
+  return command.commands.flatMap((child) => leaves(child, [...path, child.name()]));
+}
+
+function helpOf(command: Command): string {
+  let text = "";
+  command.configureOutput({ writeOut: (part) => (text += part) }).outputHelp();
+  return text;
+}
+
+describe("the command line", () => {
+  test("every command shows examples of itself, and answers with JSON when asked", () => {
+    const all = leaves(buildProgram());
+    expect(all.length).toBeGreaterThan(25);
+    for (const { path, command } of all) {
+      const help = helpOf(command);
+      expect(help).toContain(`$ mintmark ${path.join(" ")}`);
+      expect(help).toContain("--json");
+    }
+  });
+
+  test("shows its exit codes, and ends with 0 for help and 2 for what it does not understand", async () => {
+    const help = await mintmark(["--help"]);
+    expect([help.code, help.stderr]).toEqual([0, ""]);
+    expect(help.stdout).toContain("Exit codes:");
+    const [unknown, option, missing, bare] = await Promise.all(
+      [["mnt"], ["keys", "list", "--aplication", "x"], ["keys", "list"], ["keys"]].map((args) => mintmark(args)),
+    );
+    expect([unknown?.code, option?.code, missing?.code, bare?.code]).toEqual([2, 2, 2, 2]);
+    expect(missing?.stderr).toContain("--application");
+    expect(unknown?.stdout).toBe("");
+  });
+});
+
+describe("on a store that no server has open", () => {
+  let folder: string;
+  let settings: Record<string, string>;
+  const run = (args: readonly string[], input?: string) => mintmark(args, settings, input);
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "mintmark-cli-"));
+    settings = {
+      MINTMARK_STORE: join(folder, "store"),
+      MINTMARK_ENVIRONMENT: "sandbox",
+      MINTMARK_CHAIN_ID: `${SETTLEMENT.chainId}`,
+      MINTMARK_CONTRACT: SETTLEMENT.contract,
+    };
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  test("says what is missing, and makes no store by accident", async () => {
+    const none = await mintmark(["applications", "list"]);
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("MINTMARK_STORE")]);
+    const typo = await run(["applications", "list"]);
+    expect([typo.code, typo.stderr]).toEqual([2, expect.stringContaining("mintmark init")]);
+    const { MINTMARK_STORE = "" } = settings;
+    const unset = await mintmark(["init"], { MINTMARK_STORE });
+    expect([unset.code, unset.stderr]).toEqual([2, expect.stringContaining("MINTMARK_CHAIN_ID")]);
+  });
+
+  test("runs a tenant from its creation to the end of its key", async () => {
+    expect((await run(["init"])).code).toBe(0);
+    const { applicationId } = (await run(["applications", "create", "Game", "--json"])).json();
+    const issued = await run(["keys", "issue", "--application", applicationId, "--quota", "10", "--json"]);
+    const { keyId, apiKey } = issued.json();
+    expect(apiKey).toMatch(/^mm_test_/);
+    const rotated = (await run(["keys", "rotate", keyId, "--json"])).json();
+    expect(rotated).toMatchObject({ applicationId, mintQuota: "10", revokedAt: null });
+    expect((await run(["keys", "revoke", keyId, "--json"])).json().revokedAt).not.toBeNull();
+    const listed = await run(["keys", "list", "--application", applicationId]);
+    expect(listed.stdout).toContain(keyId);
+    expect(listed.stdout + listed.stderr).not.toContain(apiKey.slice("mm_test_".length + keyId.length + 1));
+    const owner = `0x${"70".repeat(20)}`;
+    const user = (await run(["users", "create", owner, "--application", applicationId, "--json"])).json();
+    const shown = (await run(["users", "show", user.userId, "--application", applicationId, "--json"])).json();
+    expect(shown).toMatchObject({ ownerAddress: owner, balances: [] });
+    expect((await run(["applications", "suspend", applicationId])).stdout).toMatch(/suspended +true/);
+  });
+
+  test("brings an asset up to the point where L1 must say that it is registered", async () => {
+    const contract = `0x${"c0".repeat(20)}`;
+    const add = ["assets", "add", contract, "--standard", "erc721", "--name", "Swords", "--symbol", "SWRD", "--json"];
+    const { assetId } = (await run(add)).json();
+    expect((await run([...add])).code).toBe(1);
+    expect((await run(["assets", "whitelist", assetId, "--json"])).json()).toMatchObject({ whitelisted: true });
+    const unreachable = ["assets", "register", assetId, "--rpc", "http://127.0.0.1:9"];
+    const failed = await run(unreachable);
+    expect([failed.code, failed.stdout]).toEqual([3, ""]);
+    expect(failed.stderr).toContain("l1_failed");
+  }, 120_000);
+
+  test("refuses with the code of the error, as JSON when asked, and nothing on standard output", async () => {
+    const refused = await run(["users", "list", "--application", "00000000-0000-4000-8000-000000000000", "--json"]);
+    expect([refused.code, refused.stdout]).toEqual([1, ""]);
+    expect(JSON.parse(refused.stderr).error.code).toBe("application_not_found");
+    const many = await run(["assets", "add", "nowhere", "--standard", "erc9", "--name", "", "--symbol", "S", "--json"]);
+    const pointers = JSON.parse(many.stderr).error.errors.map(({ pointer }: { pointer: string }) => pointer);
+    expect(pointers.toSorted()).toEqual(["/contractAddress", "/name", "/standard"]);
+  });
+
+  test("checks the store, and shows no progress on a pipe", async () => {
+    const { code, stderr, json } = await run(["verify", "--json"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(json().problems).toEqual([]);
+    expect((await run(["batches", "seal", "--json"])).json()).toEqual([]);
+    expect((await run(["batches", "status", "--json"])).json().data).toEqual([]);
+    expect((await run(["withdrawals", "pending"])).stdout).toBe("none\n");
+  });
+
+  test("hostile arguments are refused, with no trace of the program or of the secret", async () => {
+    const noWhere = ["--rpc", "http://127.0.0.1:9"];
+    const hostile: readonly (readonly [number, ...string[]])[] = [
+      [1, "keys", "revoke", "__proto__"],
+      [1, "keys", "revoke", "constructor"],
+      [1, "applications", "suspend", "../../etc/passwd"],
+      [1, "applications", "create", "\u001b[2Jgone"],
+      [1, "applications", "create", "x".repeat(100_000)],
+      [1, "batches", "seal", "--mode", "__proto__"],
+      [1, "batches", "commit", "--from-block", "-1", "--rpc", "file:///etc/passwd", "--key-stdin"],
+      [2, "batches", "commit", "--from-block", "1", ...noWhere, "--members", "nobody"],
+      [2, "rebuild", "/dev/null/x", "--from-block", "1e9", ...noWhere, "--contract", "0x00"],
+      [1, "users", "list", "--application", "$(id)", "--limit", "1e99", "--cursor", "%00"],
+    ];
+    // One after the other: each opens the store for itself.
+    for (const [code, ...args] of hostile) {
+      const ended = await run(args, "0xnotakey\n");
+      expect([args.slice(0, 3), ended.code, ended.stdout]).toEqual([args.slice(0, 3), code, ""]);
+      expect(ended.stderr).toMatch(/^error: /);
+      for (const trace of ["\n    at ", "\u001b", "0xnotakey"]) expect(ended.stderr).not.toContain(trace);
+    }
+  });
+});

@@ -1,0 +1,193 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { createPublicClient, http, toHex } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { deploySettlement } from "../../scripts/deploy/settlement.ts";
+import { deployToken } from "../../scripts/deploy/token.ts";
+import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
+import { createClient, mint } from "../../server/client/index.ts";
+import { cleanEnvironment, mintmark } from "./cli.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+
+/** A server as operators run it, and the line of its log that names its address. */
+async function startServer(settings: Record<string, string>) {
+  const child: ChildProcess = spawn(process.execPath, ["server/main.ts"], {
+    cwd: ROOT,
+    env: cleanEnvironment({ ...settings, MINTMARK_PORT: "0" }),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const { stdout } = child;
+  if (stdout === null) throw new Error("no standard output");
+  const log: string[] = [];
+  const url = await new Promise<string>((listening, failed) => {
+    child.once("exit", () => failed(new Error(`the server ended: ${log.join("\n")}`)));
+    createInterface({ input: stdout }).on("line", (line) => {
+      log.push(line);
+      const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
+      if (address !== undefined) listening(address);
+    });
+  });
+  return { child, url, log };
+}
+
+describe("while the server runs, and with a chain", () => {
+  let folder: string;
+  let chain: LocalChain;
+  let settings: Record<string, string>;
+  let token: string;
+  let fromBlock: string;
+  let server: Awaited<ReturnType<typeof startServer>>;
+  let apiKey = "";
+  const socket = () => join(settings.MINTMARK_STORE ?? "", "operator.sock");
+  const run = async (...args: string[]) => {
+    const ended = await mintmark([...args, "--json"], settings);
+    if (ended.code !== 0) throw new Error(ended.stderr);
+    return ended.json();
+  };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "mintmark-running-"));
+    chain = await startChain("local", 0);
+    const transport = http(chain.rpcUrl);
+    const client = createPublicClient({ transport, pollingInterval: 20 });
+    const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
+    const { address, deployedAtBlock } = await deploySettlement(by, {
+      admin: ADMIN.address,
+      guardian: GUARDIAN.address,
+      operator: OPERATOR.address,
+      committee: COMMITTEE.map((member) => member.address),
+      threshold: THRESHOLD,
+      changeDelay: 60n,
+      maturity: 1n,
+    });
+    token = (
+      await deployToken(by, address, { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address })
+    ).address;
+    fromBlock = `${deployedAtBlock}`;
+    settings = {
+      MINTMARK_STORE: join(folder, "store"),
+      MINTMARK_ENVIRONMENT: "sandbox",
+      MINTMARK_CHAIN_ID: `${by.chainId}`,
+      MINTMARK_CONTRACT: address,
+    };
+    server = await startServer(settings);
+  });
+  afterAll(async () => {
+    server.child.kill("SIGKILL");
+    await chain.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test("only the server's own user can open the operator's socket, and nonsense on it harms nothing", async () => {
+    expect((await stat(socket())).mode & 0o777).toBe(0o600);
+    for (const line of ["{}\n", "not JSON\n", '{"operation":"__proto__","input":{}}\n', `${"x".repeat(100_000)}\n`]) {
+      const wire = connect(socket());
+      wire.on("error", () => {}).write(line);
+      expect(await text(wire)).toContain("validation_failed");
+    }
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+  });
+
+  test("keys are issued and revoked, and assets whitelisted, without a stop", async () => {
+    const { applicationId } = await run("applications", "create", "Game");
+    const issued = await run("keys", "issue", "--application", applicationId);
+    apiKey = issued.apiKey;
+    const owner = `0x${"70".repeat(20)}`;
+    const { userId } = await run("users", "create", owner, "--application", applicationId);
+    const { assetId } = await run(
+      "assets",
+      "add",
+      token,
+      "--standard",
+      "erc721",
+      "--name",
+      "Swords",
+      "--symbol",
+      "SWRD",
+    );
+    await run("assets", "whitelist", assetId);
+    expect(await run("assets", "register", assetId, "--rpc", chain.rpcUrl)).toMatchObject({ registered: true });
+    await run("assets", "enable", assetId, "--application", applicationId);
+    const client = createClient({ baseUrl: server.url, apiKey });
+    const entry = { mintingBlob: toHex("1"), assetId, amount: 1, dataAvailabilityMode: "zk-rollup" } as const;
+    expect((await mint(client, { users: [{ userId, mints: [entry] }] })).vaults).toHaveLength(1);
+
+    const other = await run("keys", "issue", "--application", applicationId);
+    await run("keys", "revoke", other.keyId);
+    const refused = await createClient({ baseUrl: server.url, apiKey: other.apiKey }).GET("/api/v1/assets");
+    expect(refused.error?.code).toBe("credentials_invalid");
+  });
+
+  test("a token of another chain is registered on L1 with a key from standard input, which is shown nowhere", async () => {
+    const foreign = ["assets", "add", `0x${"f0".repeat(20)}`, "--standard", "erc721", "--chain", "5"];
+    const { assetId } = await run(...foreign, "--name", "Far", "--symbol", "FAR");
+    const privateKey = toHex(ADMIN.getHdKey().privateKey ?? new Uint8Array());
+    const register = ["assets", "register", assetId, "--rpc", chain.rpcUrl, "--json"];
+    expect((await mintmark(register, settings)).stderr).toContain("asset_not_registered");
+    const ended = await mintmark([...register, "--key-stdin"], settings, `${privateKey}\n`);
+    expect(ended.json()).toMatchObject({ registered: true });
+    expect(ended.stdout + ended.stderr + server.log.join("\n")).not.toContain(privateKey.slice(2));
+  });
+
+  test("a batch is sealed and committed, and the rollup rebuilt from L1 alone", async () => {
+    const [sealed] = await run("batches", "seal");
+    expect(sealed).toMatchObject({ batchId: "zk-rollup-0", status: "sealed" });
+    const file = join(folder, "batch.bin");
+    const { bytes } = await run("export", "batch", "zk-rollup-0", "--output", file);
+    expect((await readFile(file)).length).toBe(bytes);
+    const key = toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array());
+    const commit = ["batches", "commit", "--rpc", chain.rpcUrl, "--from-block", fromBlock, "--confirmations", "0"];
+    const ended = await mintmark([...commit, "--json"], { ...settings, MINTMARK_OPERATOR_KEY: key });
+    expect([ended.code, ended.json()]).toEqual([0, expect.objectContaining({ committed: 1 })]);
+    const { data } = await run("batches", "status", "--mode", "zk-rollup", "--limit", "1");
+    expect(data[0].status).toMatch(/open|settled|finalized/);
+
+    const rebuilt = join(folder, "rebuilt");
+    const report = await run(
+      "rebuild",
+      rebuilt,
+      "--rpc",
+      chain.rpcUrl,
+      "--from-block",
+      fromBlock,
+      "--confirmations",
+      "0",
+    );
+    expect(report).toMatchObject({ batches: { "zk-rollup": 1 }, missing: [] });
+    expect(server.log.join("\n")).not.toContain(key.slice(2));
+  });
+
+  test("what was done by the running server is there when it has stopped, and the socket's file does no harm", async () => {
+    const exited = once(server.child, "exit");
+    server.child.kill("SIGKILL");
+    await exited;
+    expect(await run("applications", "list")).toHaveLength(1);
+    expect((await run("verify")).problems).toEqual([]);
+    expect(server.log.join("\n")).not.toContain(apiKey);
+  });
+
+  test("a store that another process holds without listening is left alone", async () => {
+    const holder = `import { openEngine } from "./core/index.ts";
+      await openEngine(${JSON.stringify({ store: settings.MINTMARK_STORE, environment: "sandbox" }).slice(0, -1)},
+        settlement: { chainId: ${settings.MINTMARK_CHAIN_ID}n, contract: "${settings.MINTMARK_CONTRACT}", engineVersion: 5 } });
+      console.log("open");
+      setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", holder], {
+      cwd: ROOT,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(child.stdout, "data");
+    const refused = await mintmark(["applications", "list"], settings);
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining("store_locked")]);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  });
+});
