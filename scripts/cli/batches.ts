@@ -25,17 +25,17 @@ export function addBatches(program: Command): void {
     async ({ rpc, fromBlock, confirmations, members, threshold, keyStdin }) => ({
       confirmations,
       rpc: setting(rpc, "MINTMARK_RPC_URL", "the chain's RPC: --rpc"),
-      fromBlock,
-      members: typeof members === "string" ? members.split(",").map(memberOf) : [],
-      threshold: Number(threshold ?? 0),
+      fromBlock: setting(fromBlock, "MINTMARK_FROM_BLOCK", "the block of the contract's deployment: --from-block"),
+      members: membersOf(members ?? process.env.MINTMARK_MEMBERS),
+      threshold: Number(threshold ?? process.env.MINTMARK_THRESHOLD ?? 0),
       operatorKey: await requiredSecret("MINTMARK_OPERATOR_KEY", keyStdin === true),
     }),
   )
-    .requiredOption("--from-block <number>", "block of the settlement contract's deployment")
+    .option("--from-block <number>", "block of the settlement contract's deployment (MINTMARK_FROM_BLOCK)")
     .option("--rpc <url>", "the chain's RPC (MINTMARK_RPC_URL)")
     .option("--confirmations <blocks>", "blocks that make one final, for chains without finality")
-    .option("--members <list>", "the committee, for validium: address=url with commas between")
-    .option("--threshold <number>", "signatures that a validium batch needs")
+    .option("--members <list>", "the committee, for validium: address=url with commas between (MINTMARK_MEMBERS)")
+    .option("--threshold <number>", "signatures that a validium batch needs (MINTMARK_THRESHOLD)")
     .option("--key-stdin", "read the operator's private key from standard input (else MINTMARK_OPERATOR_KEY)");
   paged(
     operating(
@@ -79,6 +79,10 @@ export function addWithdrawals(program: Command): void {
     "withdrawals.pending",
     () => ({}),
   );
+}
+
+function membersOf(list: unknown): { address: string; url: string }[] {
+  return typeof list === "string" && list !== "" ? list.split(",").map(memberOf) : [];
 }
 
 function memberOf(text: string): { address: string; url: string } {
