@@ -48,6 +48,7 @@ export type Tag =
   | "Batches"
   | "State"
   | "Events"
+  | "Webhooks"
   | "Owners"
   | "Service"
   | "Tokens";

@@ -15,6 +15,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Batches: "The sealed batches that L1 commits to; their data is public.",
   State: "Roots and commitment over all batches.",
   Events: "What happens to the application, in order.",
+  Webhooks: "The same events, sent to the application, signed and until they are taken.",
   Owners: "Sign in with a wallet, and take the exit kits of one's own vaults.",
   Service: "The server itself.",
   Tokens: "Short-lived credentials for a key.",
