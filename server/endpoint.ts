@@ -161,12 +161,13 @@ export function publicEndpoint<
 }
 
 /** Codes that an endpoint can answer with, in the order of the documentation's table. */
-export function errorsOf({ access, body, coreBody, unmetered, errors = [] }: Endpoint): readonly Code[] {
+export function errorsOf({ method, access, unmetered, errors = [] }: Endpoint): readonly Code[] {
   const codes = new Set<Code>(ANY_ROUTE);
   for (const code of errors) codes.add(code);
   if (access !== "public") for (const code of access === "owner" ? SESSION : CREDENTIALS) codes.add(code);
   if (isScope(access)) codes.add("scope_missing");
-  if (body !== undefined || coreBody !== undefined) for (const code of BODY) codes.add(code);
+  // A body is read, and refused when it cannot be, before a route that takes none ignores it.
+  if (method !== "GET") for (const code of BODY) codes.add(code);
   if (!unmetered) codes.add("rate_limited");
   return (Object.keys(STATUS_OF) as Code[]).filter((code) => codes.has(code));
 }
