@@ -25,7 +25,7 @@ export interface WithdrawalEventData {
   readonly failure: string | null;
 }
 
-/** What each type of event tells. Types are only added to; see docs/events.md. */
+/** What each type of event tells. Types are only added to; docs/api.md lists them. */
 export interface EventData {
   /** A request was minted: one event however many mints it holds. */
   readonly "mint.accepted": { readonly mintId: Uuid; readonly users: number; readonly mints: number };

@@ -1,4 +1,14 @@
-import { errors, jwtVerify, SignJWT } from "jose";
+import { readFile } from "node:fs/promises";
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  decodeJwt,
+  errors,
+  type JSONWebKeySet,
+  type JWTVerifyGetKey,
+  jwtVerify,
+  SignJWT,
+} from "jose";
 import { type ApiKey, type Engine, MintmarkError, type Principal, SCOPES, type Scope } from "../core/index.ts";
 
 /** Lifetime of an access token. */
@@ -8,19 +18,42 @@ const ALGORITHM = "HS256";
 const TYPE = "at+jwt";
 const ISSUER = "mintmark";
 
-/** Issues and checks bearer tokens: JWTs (RFC 9068) signed with a secret that only this server knows. */
+/** Signatures that another issuer may use: public keys only, so that knowing how to check a token is not knowing how to make one. */
+const PUBLIC_KEY_ALGORITHMS = ["EdDSA", "ES256", "ES384", "PS256", "RS256"];
+
+/** An issuer besides this server, such as the operator's identity provider. */
+export interface TrustedIssuer {
+  readonly keys: JWTVerifyGetKey;
+  /** What `iss` must be. */
+  readonly issuer: string;
+  /** What `aud` must name. */
+  readonly audience: string;
+}
+
+/** A JSON Web Key Set from an https address, fetched when it is first needed and kept fresh, or from a file. */
+export async function readJwks(place: string): Promise<JWTVerifyGetKey> {
+  if (/^https:\/\//.test(place)) return createRemoteJWKSet(new URL(place));
+  return createLocalJWKSet(JSON.parse(await readFile(place, "utf8")) as JSONWebKeySet);
+}
+
+/**
+ * Issues and checks bearer tokens: JWTs (RFC 9068) signed with a secret that only this server knows. Those of a trusted issuer have the same
+ * claims: `sub` the application, `client_id` one of its keys, `scope`.
+ */
 export class AccessTokens {
   readonly #engine: Engine;
   readonly #secret: Uint8Array;
+  readonly #trusted: TrustedIssuer | undefined;
   /** Tokens of another environment or settlement contract are foreign even when the secret is shared by mistake. */
   readonly #audience: string;
 
   /** `secret` has at least 32 bytes; servers behind one address share it. */
-  constructor(engine: Engine, secret: Uint8Array) {
+  constructor(engine: Engine, secret: Uint8Array, trusted?: TrustedIssuer) {
     if (secret.length < 32) throw new TypeError("The token secret must have at least 32 bytes.");
     const { chainId, contract } = engine.settlement;
     this.#engine = engine;
     this.#secret = secret;
+    this.#trusted = trusted;
     this.#audience = `mintmark:${engine.environment}:${chainId}:${contract}`;
   }
 
@@ -52,13 +85,13 @@ export class AccessTokens {
 
   async #claims(token: string): Promise<Principal> {
     try {
-      const { payload } = await jwtVerify(token, this.#secret, {
-        algorithms: [ALGORITHM],
-        typ: TYPE,
-        issuer: ISSUER,
-        audience: this.#audience,
-        requiredClaims: ["sub", "exp", "iat", "client_id", "scope"],
-      });
+      const trusted = decodeJwt(token).iss === this.#trusted?.issuer ? this.#trusted : undefined;
+      const requiredClaims = ["sub", "exp", "iat", "client_id", "scope"];
+      const own = { algorithms: [ALGORITHM], typ: TYPE, issuer: ISSUER, audience: this.#audience, requiredClaims };
+      const { payload } =
+        trusted === undefined
+          ? await jwtVerify(token, this.#secret, own)
+          : await jwtVerify(token, trusted.keys, { ...own, ...trusted, algorithms: PUBLIC_KEY_ALGORITHMS });
       const granted = String(payload.scope).split(" ");
       return {
         applicationId: String(payload.sub),

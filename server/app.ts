@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { type Engine, type L1Reader, MintmarkError } from "../core/index.ts";
+import { type Engine, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { AccessTokens } from "./access-token.ts";
+import { AccessTokens, type TrustedIssuer } from "./access-token.ts";
 import { authenticate, authenticateOwner, countFailures } from "./authentication.ts";
 import { acceptForm, acceptJson } from "./body.ts";
-import { handleClientError } from "./client-error.ts";
+import { handleClientError, refuseExpectation } from "./client-error.ts";
 import { type Endpoint, FORM, isScope } from "./endpoint.ts";
-import { handleError, notFoundHandler, ServerError } from "./errors.ts";
+import { type Code, handleError, notFoundHandler, ServerError } from "./errors.ts";
 import { StreamSlots } from "./event-stream.ts";
 import { type LogOptions, loggerOptions } from "./log.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -19,7 +19,7 @@ import { engineChecks } from "./readiness.ts";
 import { requestId } from "./request-id.ts";
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
-import type { ReadinessCheck, Service } from "./service.ts";
+import type { ReadinessCheck, ServerL1, Service } from "./service.ts";
 import { OwnerSignIn } from "./sign-in.ts";
 import { type DispatcherOptions, WebhookDispatcher } from "./webhooks/dispatcher.ts";
 
@@ -30,6 +30,18 @@ declare module "fastify" {
   }
 }
 
+/** One answer, as metrics count it. */
+export interface Answer {
+  readonly method: string;
+  /** The route's pattern; `none` where there is none, so that no caller can invent names. */
+  readonly route: string;
+  readonly status: number;
+  /** From the request's head to the answer's end. */
+  readonly seconds: number;
+  /** Of a problem document; null for a success. */
+  readonly code: Code | null;
+}
+
 export interface ServerOptions {
   /** The server does not close it. */
   readonly engine: Engine;
@@ -38,12 +50,16 @@ export interface ServerOptions {
   readonly rateLimits?: Partial<RateLimits>;
   /** At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end with the process. */
   readonly tokenSecret?: Uint8Array;
+  /** Another issuer whose bearer tokens are taken besides this server's own. */
+  readonly trustedIssuer?: TrustedIssuer;
   /** Where browsers reach this server, such as `https://mint.example`. Without it owners sign in over the loopback interface only. */
   readonly origin?: URL;
   /** Address of an Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string;
-  /** Lets wallet contracts (ERC-1271) sign in as owners. */
-  readonly verifySignature?: L1Reader["verifySignature"];
+  /** Lets wallet contracts (ERC-1271) sign in as owners, and checks owners' exit kits. Without it there are none. */
+  readonly l1?: ServerL1;
+  /** Told of each answer; for metrics. */
+  readonly onAnswer?: (answer: Answer) => void;
   /** What `/readyz` asks besides the engine, such as the lag behind L1, by name. */
   readonly checks?: Readonly<Record<string, ReadinessCheck>>;
   /** Longest time for a whole request to arrive, in seconds. Default 30. */
@@ -78,9 +94,10 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const parts = {
     engine,
     version: packageJson.version,
-    tokens: new AccessTokens(engine, tokenSecret),
-    owners: new OwnerSignIn(engine, tokenSecret, options.verifySignature),
+    tokens: new AccessTokens(engine, tokenSecret, options.trustedIssuer),
+    owners: new OwnerSignIn(engine, tokenSecret, options.l1?.verifySignature.bind(options.l1)),
     origin: options.origin,
+    l1: options.l1,
     explorerRpc: options.explorerRpc,
     rateLimits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits },
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
@@ -113,6 +130,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorate("drain", () => stopping.abort());
   app.decorateRequest("principal", null);
   app.decorateRequest("owner", null);
+  app.decorateRequest("problemCode", null);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFoundHandler((path) => methodsOf(path)));
   app.addHook("onRequest", async (request, reply) => greet(request, reply, service));
@@ -120,6 +138,13 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.addHook("onSend", async (_request, reply) => {
     if (stopping.signal.aborted) reply.header("connection", "close");
   });
+  const { onAnswer } = options;
+  if (onAnswer) {
+    app.addHook("onResponse", async ({ method, routeOptions: { url: route = "none" }, problemCode: code }, reply) => {
+      onAnswer({ method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000, code });
+    });
+  }
+  app.server.on("checkExpectation", refuseExpectation);
   app.addHook("preClose", async () => app.drain());
   const onError = (error: unknown): void => app.log.error({ err: error }, "webhooks failed");
   const dispatcher = new WebhookDispatcher(engine, { onError, ...options.webhooks });

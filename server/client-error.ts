@@ -1,7 +1,8 @@
-import { STATUS_CODES } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { v7 } from "uuid";
 import { problem, type ServerErrorCode } from "./errors.ts";
+import { requestId } from "./request-id.ts";
 
 const CODES: Readonly<Record<string, ServerErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
@@ -28,4 +29,12 @@ function answer(code: ServerErrorCode): string {
     "",
     text,
   ].join("\r\n");
+}
+
+/** Answers an `Expect` that Node does not know, which it would otherwise refuse without a body. */
+export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
+  const id = requestId(request);
+  const body = problem("expectation_failed", id);
+  const headers = { "content-type": "application/problem+json", "x-request-id": id, connection: "close" };
+  response.writeHead(body.status, headers).end(JSON.stringify(body));
 }

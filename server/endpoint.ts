@@ -177,6 +177,7 @@ const ANY_ROUTE = [
   "validation_failed",
   "malformed_request",
   "request_timeout",
+  "expectation_failed",
   "headers_too_large",
   "internal",
   "store_corrupt",

@@ -1,6 +1,13 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { ERROR_CODES, type ErrorCode, type Issue, MintmarkError } from "../core/index.ts";
 
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The code of the problem that it was answered with; null otherwise. */
+    problemCode: Code | null;
+  }
+}
+
 /** Errors that arise in HTTP itself, before or beside the core. Stable like the core's codes. */
 export const SERVER_ERROR_CODES = {
   malformed_request: "The request line, the URL or a header could not be understood.",
@@ -10,6 +17,7 @@ export const SERVER_ERROR_CODES = {
   request_timeout: "The request did not arrive in time.",
   body_too_large: "The body is larger than the limit; see GET /api/v1/limits.",
   unsupported_media_type: "Send the body as application/json, unencoded.",
+  expectation_failed: "The Expect header asks for something other than 100-continue.",
   headers_too_large: "The headers are larger than 16 KB.",
   rate_limited: "Too many requests; repeat after Retry-After seconds.",
   too_many_streams: "The key has as many streams of events open as it may; close one.",
@@ -61,6 +69,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   too_many_webhooks: 409,
   body_too_large: 413,
   unsupported_media_type: 415,
+  expectation_failed: 417,
   amount_out_of_range: 422,
   erc721_amount_not_one: 422,
   blob_invalid: 422,
@@ -152,6 +161,7 @@ export function problem(
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = classify(error);
   const status = STATUS_OF[known.code];
+  request.problemCode = known.code;
   if (status >= 500) request.log.error({ err: error, code: known.code }, "request failed");
   else request.log.info({ code: known.code }, "request refused");
   if (status === 401) reply.header("www-authenticate", WWW_AUTHENTICATE);

@@ -1,21 +1,25 @@
 import type { FastifyRequest, FastifyServerOptions } from "fastify";
 
-/** API keys and JWTs, wherever they turn up. */
-const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+/g;
+/** API keys, JWTs and the secrets of webhooks, wherever they turn up. */
+const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|whsec_[A-Za-z0-9+/=_-]+/g;
+
+const REDACTED = "[redacted]";
 
 export interface LogOptions {
   readonly level: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   /** Default: standard output. */
   readonly stream?: { write(line: string): void };
+  /** Secrets that have no form of their own, such as private keys. */
+  readonly secrets?: readonly string[];
 }
 
 /** Pino's options: one JSON line an event, headers never, and each line swept for secrets before it is written. */
-export function loggerOptions({ level, stream }: LogOptions): FastifyServerOptions["logger"] {
+export function loggerOptions({ level, stream, secrets = [] }: LogOptions): FastifyServerOptions["logger"] {
   return {
     level,
     ...(stream && { stream }),
     redact: { paths: ['*["x-api-key"]', "*.authorization", '*.headers["x-api-key"]', "*.headers.authorization"] },
-    hooks: { streamWrite: (line) => line.replace(SECRETS, "[redacted]") },
+    hooks: { streamWrite: (line) => secrets.reduce(without, line.replace(SECRETS, REDACTED)) },
     serializers: {
       req: (request: FastifyRequest) => ({
         method: request.method,
@@ -25,4 +29,10 @@ export function loggerOptions({ level, stream }: LogOptions): FastifyServerOptio
       }),
     },
   };
+}
+
+/** Secrets in hex turn up with `0x` and without, in either case. */
+function without(line: string, secret: string): string {
+  const digits = secret.replace(/^0x/, "");
+  return line.replaceAll(digits, REDACTED).replaceAll(digits.toLowerCase(), REDACTED);
 }

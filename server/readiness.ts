@@ -6,7 +6,8 @@ export function engineChecks(engine: Engine): Readonly<Record<string, ReadinessC
   return {
     store: async () => {
       const { countValidium, countRollup } = await engine.committedState();
-      return `${countValidium + countRollup} batches committed`;
+      const count = countValidium + countRollup;
+      return count === 1 ? "1 batch committed" : `${count} batches committed`;
     },
     openBatches: async () => MODES.map((mode) => describeOpenBatch(engine, mode)).join(", "),
   };
@@ -15,5 +16,5 @@ export function engineChecks(engine: Engine): Readonly<Record<string, ReadinessC
 function describeOpenBatch(engine: Engine, mode: Mode): string {
   const { vaultCount, timestamps } = engine.openBatch(mode);
   if (vaultCount === 0 || timestamps.open === undefined) return `${mode}: empty`;
-  return `${mode}: ${vaultCount} vaults since ${new Date(timestamps.open).toISOString()}`;
+  return `${mode}: ${vaultCount} ${vaultCount === 1 ? "vault" : "vaults"} since ${new Date(timestamps.open).toISOString()}`;
 }

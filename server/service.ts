@@ -1,4 +1,5 @@
-import type { Engine } from "../core/index.ts";
+import type { KitChain } from "../core/exit/index.ts";
+import type { Engine, L1Reader } from "../core/index.ts";
 import type { AccessTokens } from "./access-token.ts";
 import type { StreamSlots } from "./event-stream.ts";
 import type { RateLimits } from "./rate-limit.ts";
@@ -6,6 +7,9 @@ import type { OwnerSignIn } from "./sign-in.ts";
 
 /** One look at something that must work for the server to be ready: resolves with what it found, rejects with what is wrong. */
 export type ReadinessCheck = () => Promise<string>;
+
+/** What the server asks of L1 by itself. */
+export type ServerL1 = KitChain & Pick<L1Reader, "verifySignature">;
 
 /** What every route may use. */
 export interface Service {
@@ -15,6 +19,8 @@ export interface Service {
   readonly owners: OwnerSignIn;
   /** Where browsers reach this server, such as `https://mint.example`; without it owners sign in over the loopback interface only. */
   readonly origin?: URL | undefined;
+  /** Reads L1; what owners' exit kits are checked against. */
+  readonly l1?: ServerL1 | undefined;
   /** The Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string | undefined;
   readonly rateLimits: RateLimits;

@@ -218,7 +218,7 @@ function requireUrl(environment: Environment, url: string): string {
 
 function requireTypes(types: readonly string[]): string[] {
   const unknown = types.findIndex((type) => !EVENT_TYPES.has(type));
-  if (unknown >= 0) throw invalid(`/types/${unknown}`, "No such type of event; docs/events.md lists them.");
+  if (unknown >= 0) throw invalid(`/types/${unknown}`, "No such type of event; docs/api.md lists them.");
   return [...new Set(types)];
 }
 

@@ -1,3 +1,4 @@
+import { createWriteStream } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Level } from "level";
@@ -118,10 +119,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   });
 
   onProgress("starting the HTTP server");
+  const logFile = createWriteStream(resolve(folder, "server.log"));
+  stack.defer(() => new Promise<void>((done) => logFile.end(done)));
   const app = await buildServer({
     engine,
     explorerRpc: chain.rpcUrl,
-    verifySignature: l1.verifySignature.bind(l1),
+    l1,
+    log: { level: "info", stream: logFile },
     checks: { settlement: async () => describeSettling(settler), committee: async () => describeCommittee(committee) },
   });
   const port = await freePort(options.port);

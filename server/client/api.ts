@@ -355,9 +355,25 @@ export interface EventPage {
 }
 
 export interface ExitKit {
+  format: "mintmark-exit-kit";
+  version: 1;
+  /** A whole number in decimal digits. */
+  chainId: string;
+  /** The settlement contract. */
+  contract: `0x${string}`;
+  token: {
+    address: `0x${string}`;
+    standard: "erc20" | "erc721" | "erc1155";
+    /** A whole number in decimal digits. */
+    quantum: string;
+    blobScheme: "mintmark" | "imx";
+    tokenId: string | null;
+  };
   vault: {
     /** A whole number in decimal digits. */
     vaultId: string;
+    batchId: string;
+    slot: number;
     /** A whole number in decimal digits. */
     chainId: string;
     owner: `0x${string}`;
@@ -367,19 +383,10 @@ export interface ExitKit {
     /** 0x and lower-case hex. */
     blob: `0x${string}`;
   };
-  vaultCount: number;
-  batchRoot: `0x${string}`;
-  leaf: `0x${string}`;
-  /** From the leaf upwards. */
+  header: BatchHeader;
   siblings: `0x${string}`[];
-  /** null until L1 has committed the batch. */
-  header: BatchHeader | null;
-  /** The settlement contract to send the calldata to. */
-  contract: `0x${string}`;
-  /** A whole number in decimal digits. */
-  contractChainId: string;
-  /** Calldata of `withdraw`: the vault's whole amount, to its owner. */
-  withdrawCalldata: `0x${string}`;
+  /** ERC-721: seconds since 1970 from which on L1 lets it out. */
+  maturesAt: string | null;
 }
 
 export interface Health {
@@ -772,6 +779,7 @@ export interface Paths {
         409: Refusal<"token_already_minted" | "token_id_conflict" | "asset_not_enabled" | "asset_not_whitelisted" | "asset_not_registered" | "idempotency_in_progress">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         422: Refusal<"amount_out_of_range" | "erc721_amount_not_one" | "blob_invalid" | "duplicate_mint" | "duplicate_user" | "batch_too_large" | "standard_not_available" | "supply_cap_exceeded" | "quota_exceeded" | "mint_unwithdrawable" | "idempotency_key_reused">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
@@ -814,6 +822,7 @@ export interface Paths {
         409: Refusal<"token_already_minted" | "token_id_conflict" | "asset_not_enabled" | "asset_not_whitelisted" | "asset_not_registered" | "idempotency_in_progress">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         422: Refusal<"amount_out_of_range" | "erc721_amount_not_one" | "blob_invalid" | "duplicate_mint" | "duplicate_user" | "batch_too_large" | "standard_not_available" | "supply_cap_exceeded" | "quota_exceeded" | "mint_unwithdrawable" | "idempotency_key_reused">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
@@ -845,6 +854,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"mint_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -891,6 +901,7 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -921,6 +932,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"transaction_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -958,6 +970,7 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -988,6 +1001,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"asset_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1021,6 +1035,7 @@ export interface Paths {
         409: Refusal<"asset_not_whitelisted">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1051,6 +1066,7 @@ export interface Paths {
         408: Refusal<"request_timeout">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1085,6 +1101,7 @@ export interface Paths {
         409: Refusal<"user_exists">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1115,6 +1132,7 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1145,6 +1163,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"user_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1180,6 +1199,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"user_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1210,6 +1230,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"user_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1244,6 +1265,7 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1274,6 +1296,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"vault_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1305,6 +1328,7 @@ export interface Paths {
         404: Refusal<"vault_not_found">;
         408: Refusal<"request_timeout">;
         409: Refusal<"proof_not_ready" | "vault_void">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1340,6 +1364,7 @@ export interface Paths {
         409: Refusal<"proof_not_ready" | "vault_void" | "withdrawal_pending">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         422: Refusal<"amount_out_of_range" | "insufficient_balance" | "signature_invalid" | "deadline_invalid">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
@@ -1371,6 +1396,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"withdrawal_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1407,6 +1433,7 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited" | "too_many_streams">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1441,6 +1468,7 @@ export interface Paths {
         409: Refusal<"too_many_webhooks">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1466,6 +1494,7 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1496,6 +1525,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"webhook_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1526,6 +1556,7 @@ export interface Paths {
         408: Refusal<"request_timeout">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1558,6 +1589,7 @@ export interface Paths {
         408: Refusal<"request_timeout">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1590,6 +1622,7 @@ export interface Paths {
         408: Refusal<"request_timeout">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1623,6 +1656,7 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1653,6 +1687,7 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"batch_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1684,6 +1719,7 @@ export interface Paths {
         404: Refusal<"batch_not_found">;
         408: Refusal<"request_timeout">;
         409: Refusal<"proof_not_ready">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1715,6 +1751,7 @@ export interface Paths {
         };
         400: Refusal<"validation_failed" | "malformed_request" | "cursor_invalid">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1743,6 +1780,7 @@ export interface Paths {
         400: Refusal<"validation_failed" | "malformed_request">;
         404: Refusal<"batch_not_found">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1772,6 +1810,7 @@ export interface Paths {
         404: Refusal<"batch_not_found">;
         408: Refusal<"request_timeout">;
         409: Refusal<"proof_not_ready">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1801,6 +1840,7 @@ export interface Paths {
         404: Refusal<"vault_not_found">;
         408: Refusal<"request_timeout">;
         409: Refusal<"proof_not_ready" | "vault_void">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1828,6 +1868,7 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1853,6 +1894,7 @@ export interface Paths {
         };
         400: Refusal<"validation_failed" | "malformed_request">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1884,6 +1926,7 @@ export interface Paths {
         408: Refusal<"request_timeout">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1916,6 +1959,7 @@ export interface Paths {
         408: Refusal<"request_timeout">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         422: Refusal<"signature_invalid">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
@@ -1946,11 +1990,12 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         404: Refusal<"vault_not_found">;
         408: Refusal<"request_timeout">;
-        409: Refusal<"proof_not_ready">;
+        409: Refusal<"asset_not_registered" | "proof_not_ready">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "shutting_down">;
       };
     };
   };
@@ -1974,6 +2019,7 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"application_suspended">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -2007,6 +2053,7 @@ export interface Paths {
         408: Refusal<"request_timeout">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -2032,6 +2079,7 @@ export interface Paths {
         };
         400: Refusal<"validation_failed" | "malformed_request">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
         503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
@@ -2056,6 +2104,7 @@ export interface Paths {
         };
         400: Refusal<"validation_failed" | "malformed_request">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
         503: Refusal<"store_failed" | "engine_closed" | "not_ready" | "shutting_down">;
@@ -2080,6 +2129,7 @@ export interface Paths {
         };
         400: Refusal<"validation_failed" | "malformed_request">;
         408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
         503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;

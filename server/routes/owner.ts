@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { exitKitToJson, exportExitKit } from "../../core/exit/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { type Endpoint, ownerEndpoint, publicEndpoint } from "../endpoint.ts";
 import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
 import { vaultParams } from "../schemas/vaults.ts";
 import type { Service } from "../service.ts";
-import { proofToWire, time } from "../wire.ts";
-import { withdrawCalldata } from "../withdraw-calldata.ts";
+import { time } from "../wire.ts";
 
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 
@@ -69,16 +69,18 @@ export const ownerEndpoints: readonly Endpoint[] = [
     tag: "Owners",
     summary: "All that the owner of a vault needs to withdraw it without us",
     params: vaultParams,
-    success: { status: 200, description: "The kit.", schemas: [exitKit] },
-    errors: ["vault_not_found", "proof_not_ready"],
-    async handle({ service: { engine }, owner, params: { vaultId }, reply }) {
+    success: {
+      status: 200,
+      description: "The kit, whose proof the settlement contract has verified; docs/exit-kit.md.",
+      schemas: [exitKit],
+    },
+    errors: ["vault_not_found", "proof_not_ready", "asset_not_registered", "l1_failed"],
+    async handle({ service: { engine, l1 }, owner, params: { vaultId }, reply }) {
       neverStore(reply);
       const proof = await engine.vaultProof(vaultId);
       if (proof.vault.owner !== owner) throw new MintmarkError("vault_not_found", "No such vault of this owner.");
-      const calldata = withdrawCalldata(proof.vault.amount, proof);
-      if (calldata === null) throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
-      const { contract, chainId } = engine.settlement;
-      return { contract, contractChainId: String(chainId), ...proofToWire(proof), withdrawCalldata: calldata };
+      if (l1 === undefined) throw new MintmarkError("l1_failed", "This server has no L1 to check an exit kit against.");
+      return exitKitToJson(await exportExitKit(proof, l1));
     },
   }),
 ];

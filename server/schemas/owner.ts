@@ -1,15 +1,18 @@
 import { z } from "zod";
+import { EXIT_KIT_FORMAT, EXIT_KIT_VERSION } from "../../core/exit/index.ts";
 import {
   address,
   hexUpTo,
   outAddress,
   outDecimal,
+  outHash,
   outHex,
   outTime,
   requestComponent,
   responseComponent,
+  standard,
 } from "./common.ts";
-import { vaultProof } from "./vaults.ts";
+import { batchHeader } from "./vaults.ts";
 
 /** Wallet contracts' signatures can be long. */
 const MAX_SIGNATURE_BYTES = 4096;
@@ -36,9 +39,30 @@ export const session = responseComponent(
 
 export const exitKit = responseComponent(
   "ExitKit",
-  vaultProof.extend({
-    contract: outAddress.meta({ description: "The settlement contract to send the calldata to." }),
-    contractChainId: outDecimal,
-    withdrawCalldata: outHex.meta({ description: "Calldata of `withdraw`: the vault's whole amount, to its owner." }),
+  z.strictObject({
+    format: z.literal(EXIT_KIT_FORMAT),
+    version: z.literal(EXIT_KIT_VERSION),
+    chainId: outDecimal,
+    contract: outAddress.meta({ description: "The settlement contract." }),
+    token: z.strictObject({
+      address: outAddress,
+      standard,
+      quantum: outDecimal,
+      blobScheme: z.enum(["mintmark", "imx"]),
+      tokenId: outDecimal.nullable(),
+    }),
+    vault: z.strictObject({
+      vaultId: outDecimal,
+      batchId: z.string(),
+      slot: z.int(),
+      chainId: outDecimal,
+      owner: outAddress,
+      assetType: outHash,
+      amount: outDecimal,
+      blob: outHex,
+    }),
+    header: batchHeader,
+    siblings: z.array(outHash),
+    maturesAt: outDecimal.nullable().meta({ description: "ERC-721: seconds since 1970 from which on L1 lets it out." }),
   }),
 );

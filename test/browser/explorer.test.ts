@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
-import { createPublicClient, createWalletClient, http } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../scripts/demo/until.ts";
+import { exitFromFile } from "../../scripts/exit/exit.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
 import { addWallet, hasChromium, launchChromium, visit } from "./chromium.ts";
@@ -118,32 +118,11 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
         .click(),
     ]);
     expect(problems).toEqual([]);
-    const kit = JSON.parse(await readFile(await download.path(), "utf8"));
-    expect(kit.vault.owner).toBe(owner.address.toLowerCase());
-    const client = createPublicClient({ transport: http(rpcUrl), pollingInterval: 100 });
-    const chain = {
-      id: Number(kit.contractChainId),
-      name: "local",
-      nativeCurrency: { name: "E", symbol: "E", decimals: 18 },
-    };
-    const signer = createWalletClient({
-      account: owner,
-      chain: { ...chain, rpcUrls: { default: { http: [rpcUrl] } } },
-      transport: http(rpcUrl),
-    });
-    await until(
-      "maturity",
-      () =>
-        client.call({ account: owner.address, to: contract, data: kit.withdrawCalldata }).then(
-          () => true,
-          () => false,
-        ),
-      Boolean,
-    );
-    const receipt = await client.waitForTransactionReceipt({
-      hash: await signer.sendTransaction({ to: kit.contract, data: kit.withdrawCalldata }),
-    });
-    expect(receipt.status).toBe("success");
+    const file = await download.path();
+    const kit = JSON.parse(await readFile(file, "utf8"));
+    expect(kit).toMatchObject({ format: "mintmark-exit-kit", contract, vault: { owner: owner.address.toLowerCase() } });
+    const exit = await exitFromFile({ kit: file, rpcUrl, account: owner, immature: "wait", pollingMs: 200 });
+    expect(exit.vaultId).toBe(BigInt(kit.vault.vaultId));
     await tab.goto(`${page}#/vaults/${kit.vault.vaultId}`);
     await tab.getByText("1 of 1").waitFor();
     // With a wallet at hand, L1 is read through it.
