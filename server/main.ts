@@ -2,9 +2,12 @@ import type { FastifyInstance } from "fastify";
 import { privateKeyToAccount } from "viem/accounts";
 import { openEngine } from "../core/index.ts";
 import { connectL1, readL1 } from "../core/l1/index.ts";
+import { readJwks } from "./access-token.ts";
 import { buildServer } from "./app.ts";
-import { type Config, ConfigError, readConfig } from "./config.ts";
+import { ConfigError, readConfig } from "./config.ts";
+import { Metrics, serveMetrics } from "./metrics.ts";
 import { serveOperator } from "./operator/socket.ts";
+import type { Config } from "./settings.ts";
 import { type Settling, startSettling } from "./settling.ts";
 import { shutDown } from "./shutdown.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -25,6 +28,8 @@ async function serve(config: Config): Promise<void> {
     ...(l1 && { verifySignature: l1.verifySignature.bind(l1) }),
   });
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
+  const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
+  const trustedIssuer = jwks && issuer && audience ? { keys: await readJwks(jwks), issuer, audience } : undefined;
   let app: FastifyInstance | undefined;
   await using settling: Settling | null =
     operator && committer
@@ -38,13 +43,22 @@ async function serve(config: Config): Promise<void> {
           checkpoints: `${config.MINTMARK_STORE}-checkpoints`,
           sealAfterMs: config.MINTMARK_SEAL_SECONDS * 1000,
           intervalMs: config.MINTMARK_SETTLE_SECONDS * 1000,
+          mostLag: BigInt(config.MINTMARK_MOST_LAG),
           leastBalance: config.MINTMARK_LEAST_BALANCE,
           onError: (error) => app?.log.error({ err: error }, "settling failed; trying again"),
         })
       : null;
+  const metrics = config.MINTMARK_METRICS_PORT === undefined ? undefined : new Metrics({ engine, l1: committer ?? l1 });
+  await using _metrics =
+    metrics && (await serveMetrics(metrics, config.MINTMARK_METRICS_HOST, config.MINTMARK_METRICS_PORT ?? 0));
   app = await buildServer({
     engine,
-    log: { level: config.MINTMARK_LOG_LEVEL },
+    log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
+    ...(metrics && { onAnswer: metrics.observe }),
+    ...(l1 && { l1 }),
+    ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),
+    ...(config.MINTMARK_EXPLORER_RPC && { explorerRpc: config.MINTMARK_EXPLORER_RPC }),
+    ...(trustedIssuer && { trustedIssuer }),
     rateLimits: {
       key: { units: config.MINTMARK_RATE_UNITS, windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS },
     },
@@ -60,6 +74,11 @@ async function serve(config: Config): Promise<void> {
     drainMs: config.MINTMARK_DRAIN_SECONDS * 1000,
     deadlineMs: config.MINTMARK_SHUTDOWN_SECONDS * 1000,
   });
+}
+
+/** What is in the settings and must never be in a log. */
+function secretsOf({ MINTMARK_OPERATOR_KEY: key, MINTMARK_TOKEN_SECRET: secret }: Config): string[] {
+  return [...(key ? [key] : []), ...(secret ? [Buffer.from(secret).toString("hex")] : [])];
 }
 
 /** The chain, if one is configured; checked to be the one that the store is for. With a key it can also be committed to. */

@@ -20,6 +20,8 @@ export interface SettlingOptions {
   /** Milliseconds after its first mint at which an open batch is sealed. */
   readonly sealAfterMs: number;
   readonly intervalMs: number;
+  /** Blocks behind L1 past which the server is unready. */
+  readonly mostLag: bigint;
   /** Wei below which the operator's account makes the server unready. */
   readonly leastBalance: bigint;
   readonly onError: (error: unknown) => void;
@@ -61,7 +63,11 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
         if (settler.lastError !== null) throw settler.lastError;
         return "in step with L1";
       },
-      l1Lag: async () => `${(await l1.blockNumber()) - (engine.settlementCursor() ?? fromBlock)} blocks`,
+      l1Lag: async () => {
+        const lag = (await l1.blockNumber()) - (engine.settlementCursor() ?? fromBlock);
+        if (lag > options.mostLag) throw new Error(`${lag} blocks behind L1, more than ${options.mostLag}`);
+        return lag === 1n ? "1 block" : `${lag} blocks`;
+      },
       committee: async () => {
         const failed = committee.standings().filter(({ state }) => state === "failed");
         return failed.length === 0 ? "no member failed" : `${failed.map(({ address }) => address).join(", ")} failed`;

@@ -1,5 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ConfigError, readConfig } from "../../server/config.ts";
+import { configurationPage } from "./configuration-page.ts";
 
 const REQUIRED = {
   MINTMARK_STORE: "./data",
@@ -47,7 +51,11 @@ describe("settings", () => {
   });
 
   test("that nobody reads are likely typing errors", () => {
-    expect(problems({ ...REQUIRED, MINTMARK_PROT: "1" })).toEqual(["MINTMARK_PROT: no such setting"]);
+    const misspelt = { ...REQUIRED, MINTMARK_PROT: "1", MINTMARK_NOTHING_LIKE_IT: "1" };
+    expect(problems(misspelt)).toEqual([
+      "MINTMARK_PROT: no such setting; did you mean MINTMARK_PORT?",
+      "MINTMARK_NOTHING_LIKE_IT: no such setting",
+    ]);
   });
 
   test("lists and secrets are read", () => {
@@ -59,4 +67,65 @@ describe("settings", () => {
     expect(config.MINTMARK_TOKEN_SECRET).toEqual(new Uint8Array(32).fill(15));
     expect(config.MINTMARK_TRUSTED_PROXIES).toEqual(["10.0.0.1", "fd00::/8"]);
   });
+});
+
+describe("a configuration file", () => {
+  let folder: string;
+  let path: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "mintmark-config-"));
+    path = join(folder, "mintmark.json");
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+  const write = (fields: unknown) => writeFileSync(path, typeof fields === "string" ? fields : JSON.stringify(fields));
+
+  test("gives what the environment does not", () => {
+    write({
+      store: "/data",
+      environment: "sandbox",
+      chainId: 11_155_111,
+      contract: REQUIRED.MINTMARK_CONTRACT,
+      port: 4000,
+      trustedProxies: ["10.0.0.1", "fd00::/8"],
+    });
+    expect(readConfig({ MINTMARK_CONFIG: path, MINTMARK_PORT: "5000" })).toMatchObject({
+      MINTMARK_STORE: "/data",
+      MINTMARK_CHAIN_ID: 11_155_111n,
+      MINTMARK_PORT: 5000,
+      MINTMARK_TRUSTED_PROXIES: ["10.0.0.1", "fd00::/8"],
+    });
+  });
+
+  test("has all that is wrong named at once, with what the environment has wrong", () => {
+    write({ prot: 1, tokenSecret: "0f".repeat(32), port: "http", seal: {}, sealSeconds: 1.5 });
+    const lines = problems({ ...REQUIRED, MINTMARK_CONFIG: path, MINTMARK_CHAIN_ID: "x" });
+    expect(lines).toEqual([
+      `prot in ${path}: no such setting; did you mean port?`,
+      `tokenSecret in ${path}: is secret; give MINTMARK_TOKEN_SECRET in the environment`,
+      `seal in ${path}: no such setting`,
+      `sealSeconds in ${path}: Give a text, a whole number, or an array of texts.`,
+      "MINTMARK_CHAIN_ID: Give the settlement chain's id.",
+      "MINTMARK_PORT (port in the file): Give a whole number.",
+    ]);
+    expect(lines.join()).not.toContain("0f0f");
+  });
+
+  test("that is missing, or no JSON object, is named", () => {
+    expect(problems({ ...REQUIRED, MINTMARK_CONFIG: path })).toEqual([`MINTMARK_CONFIG: ${path} cannot be read.`]);
+    write("{ secret: 1 }");
+    expect(problems({ ...REQUIRED, MINTMARK_CONFIG: path })).toEqual([`MINTMARK_CONFIG: ${path} is not JSON.`]);
+    write([]);
+    expect(problems({ ...REQUIRED, MINTMARK_CONFIG: path })).toEqual([`MINTMARK_CONFIG: ${path} must hold an object.`]);
+  });
+});
+
+test("a live server checks a public chain at start", () => {
+  const names = problems({ ...REQUIRED, MINTMARK_ENVIRONMENT: "live" }).map((line) => line.split(":", 1)[0]);
+  expect(names).toEqual(["MINTMARK_RPC_URL", "MINTMARK_CHAIN_ID"]);
+  const live = { MINTMARK_ENVIRONMENT: "live", MINTMARK_CHAIN_ID: "1", MINTMARK_RPC_URL: "https://rpc.example" };
+  expect(readConfig({ ...REQUIRED, ...live }).MINTMARK_ENVIRONMENT).toBe("live");
+});
+
+test("docs/configuration.md tells of every setting and metric (vitest -u writes it)", async () => {
+  await expect(await configurationPage()).toMatchFileSnapshot("../../docs/configuration.md");
 });

@@ -1,0 +1,71 @@
+import { readFileSync } from "node:fs";
+import { SECRET_SETTINGS, SETTINGS } from "./settings.ts";
+
+/** What a configuration file says, as the environment would say it. */
+export interface ConfigFile {
+  readonly texts: Readonly<Record<string, string>>;
+  readonly problems: readonly string[];
+}
+
+export const NO_FILE: ConfigFile = { texts: {}, problems: [] };
+
+/** The field of a file that stands for a variable: `MINTMARK_CHAIN_ID` is `chainId`. */
+export function fieldOf(variable: string): string {
+  const [first = "", ...rest] = variable.replace("MINTMARK_", "").toLowerCase().split("_");
+  return first + rest.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join("");
+}
+
+/** Reads a JSON object of fields: texts, whole numbers, or arrays of texts. What is wrong is listed, not thrown: the rest is checked too. */
+export function readConfigFile(path: string): ConfigFile {
+  const fail = (detail: string): ConfigFile => ({ texts: {}, problems: [`MINTMARK_CONFIG: ${detail}`] });
+  let fields: unknown;
+  try {
+    fields = JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    // A parser's message quotes the text, which may hold what should not be there.
+    return fail(error instanceof SyntaxError ? `${path} is not JSON.` : `${path} cannot be read.`);
+  }
+  if (typeof fields !== "object" || fields === null || Array.isArray(fields))
+    return fail(`${path} must hold an object.`);
+  const variables = new Map(Object.keys(SETTINGS).map((name) => [fieldOf(name), name]));
+  const texts: Record<string, string> = {};
+  const problems: string[] = [];
+  for (const [field, value] of Object.entries(fields)) {
+    const variable = variables.get(field);
+    const text = textOf(value);
+    if (variable === undefined)
+      problems.push(`${field} in ${path}: no such setting${hint(field, [...variables.keys()])}`);
+    else if (SECRET_SETTINGS.has(variable))
+      problems.push(`${field} in ${path}: is secret; give ${variable} in the environment`);
+    else if (text === undefined)
+      problems.push(`${field} in ${path}: Give a text, a whole number, or an array of texts.`);
+    else texts[variable] = text;
+  }
+  return { texts, problems };
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value === "number" && Number.isSafeInteger(value)) return String(value);
+  return Array.isArray(value) && value.every((item) => typeof item === "string") ? value.join(",") : undefined;
+}
+
+/** `; did you mean …?` when a known name is at most two typing errors away. */
+export function hint(name: string, known: readonly string[]): string {
+  const near = known.map((candidate) => [distance(name, candidate), candidate] as const).sort(([a], [b]) => a - b)[0];
+  return near !== undefined && near[0] <= 2 ? `; did you mean ${near[1]}?` : "";
+}
+
+/** Insertions, deletions and changes of letters, two swapped ones being two, that lead from one word to the other (Levenshtein). */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i);
+  for (const [i, letter] of [...from].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...to].entries()) {
+      const change = (row[j] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, change));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

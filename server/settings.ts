@@ -1,0 +1,171 @@
+import { z } from "zod";
+import type { Hex } from "../core/index.ts";
+import { DEFAULT_RATE_LIMITS } from "./rate-limit.ts";
+
+const count = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, "Give a whole number.")
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `Give a number from ${least} to ${most}.`);
+
+/** `0x…=http://…`: a committee member's address and its service. */
+const member = z
+  .string()
+  .regex(
+    /^0x[0-9a-fA-F]{40}=https?:\/\/\S+$/,
+    "Give each member as <address>=<url of its service>, with commas between.",
+  )
+  .transform((text) => ({ address: text.slice(0, 42).toLowerCase() as Hex, url: text.slice(43) }));
+
+const variables = z.object({
+  MINTMARK_STORE: z
+    .string()
+    .min(1, "Give the folder of the store.")
+    .describe("Folder of the store; one for each environment and contract."),
+  MINTMARK_ENVIRONMENT: z
+    .enum(["sandbox", "live"], "Give sandbox or live.")
+    .describe(
+      "`sandbox` or `live`. Keys, tokens and stores of one are refused by the other; live needs a chain that is not a test chain.",
+    ),
+  MINTMARK_CHAIN_ID: z
+    .string()
+    .regex(/^[1-9]\d{0,18}$/, "Give the settlement chain's id.")
+    .transform(BigInt)
+    .describe("Id of the settlement chain."),
+  MINTMARK_CONTRACT: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{40}$/, "Give the address of the StateCommitment contract.")
+    .transform((text) => text.toLowerCase() as Hex)
+    .describe("Address of the settlement contract, `StateCommitment`."),
+  MINTMARK_RPC_URL: z
+    .url({ protocol: /^https?$/, error: "Give the address of the chain's RPC." })
+    .optional()
+    .describe(
+      "The settlement chain; checked at start to be the configured chain with the configured contract. Live needs it.",
+    ),
+  MINTMARK_OPERATOR_KEY: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{64}$/, "Give the operator's private key: 0x and 64 hex digits.")
+    .transform((text) => text as Hex)
+    .optional()
+    .describe("The operator's private key: with it the server seals, commits and withdraws by itself."),
+  MINTMARK_FROM_BLOCK: z
+    .string()
+    .regex(/^\d{1,18}$/, "Give the block of the contract's deployment.")
+    .transform(BigInt)
+    .default(0n)
+    .describe("Block of the contract's deployment."),
+  MINTMARK_CONFIRMATIONS: count(0, 100_000)
+    .optional()
+    .describe("Blocks above one that make it final; the chain's own finality when absent."),
+  MINTMARK_MEMBERS: z
+    .string()
+    .transform((text) => text.split(",").map((part) => part.trim()))
+    .pipe(z.array(member).max(255))
+    .default([])
+    .describe("The committee in force, each member as `<address>=<url>`."),
+  MINTMARK_THRESHOLD: count(0, 255).default(0).describe("How many members must sign."),
+  MINTMARK_SEAL_SECONDS: count(1, 86_400).default(60).describe("After its first mint an open batch is sealed."),
+  MINTMARK_SETTLE_SECONDS: count(1, 3_600).default(2).describe("Between looks at L1."),
+  MINTMARK_LEAST_BALANCE: z
+    .string()
+    .regex(/^\d{1,30}$/, "Give an amount of wei.")
+    .transform(BigInt)
+    .default(10n ** 16n)
+    .describe("Wei of the operator below which `/readyz` is 503."),
+  MINTMARK_MOST_LAG: count(1, 1_000_000).default(50).describe("Blocks behind L1 past which `/readyz` is 503."),
+  MINTMARK_ENGINE_VERSION: count(1, 1000)
+    .default(5)
+    .describe("Of the settlement contract, when no RPC is given to read it from."),
+  MINTMARK_HOST: z.string().min(1).default("127.0.0.1").describe("Address to listen on."),
+  MINTMARK_PORT: count(0, 65_535).default(3000).describe("Port to listen on; 0 for any."),
+  MINTMARK_ORIGIN: z
+    .url({ protocol: /^https?$/, error: "Give an origin such as https://mint.example." })
+    .transform((text) => new URL(text))
+    .refine(({ href, origin }) => href === `${origin}/`, "Give scheme, host and port only.")
+    .optional()
+    .describe(
+      "Where browsers reach the server, such as `https://mint.example`. Without it owners sign in over localhost only.",
+    ),
+  MINTMARK_EXPLORER_RPC: z
+    .url({ protocol: /^https?$/, error: "Give the address of an RPC." })
+    .optional()
+    .describe("An RPC that the explorer offers to visitors; it must take requests from any origin."),
+  MINTMARK_METRICS_PORT: count(0, 65_535).optional().describe("Port of `GET /metrics`; none when absent."),
+  MINTMARK_METRICS_HOST: z.string().min(1).default("127.0.0.1").describe("Address of that port."),
+  MINTMARK_LOG_LEVEL: z
+    .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
+    .default("info")
+    .describe("pino's levels; secrets are never written."),
+  MINTMARK_TOKEN_SECRET: z
+    .string()
+    .regex(/^(?:[0-9a-fA-F]{2}){32,}$/, "Give at least 32 random bytes in hex.")
+    .transform((text) => new Uint8Array(Buffer.from(text, "hex")))
+    .optional()
+    .describe("At least 32 bytes in hex, random when absent; servers behind one address share it."),
+  MINTMARK_JWKS: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Keys of another issuer whose bearer tokens are taken: an https address, or a file."),
+  MINTMARK_JWT_ISSUER: z.string().min(1).optional().describe("That issuer's name, as `iss` has it."),
+  MINTMARK_JWT_AUDIENCE: z.string().min(1).optional().describe("What `aud` of its tokens must name."),
+  MINTMARK_TRUSTED_PROXIES: z
+    .string()
+    .transform((text) => text.split(",").map((part) => part.trim()))
+    .pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], "Give addresses with commas between.")))
+    .default([])
+    .describe("Addresses whose X-Forwarded-For is believed."),
+  MINTMARK_RATE_UNITS: count(1, 999_999_999)
+    .default(DEFAULT_RATE_LIMITS.key.units)
+    .describe("Units of a key in each window; a mint entry costs one, any other request one."),
+  MINTMARK_RATE_WINDOW_SECONDS: count(1, 86_400)
+    .default(DEFAULT_RATE_LIMITS.key.windowSeconds)
+    .describe("Length of the window."),
+  MINTMARK_REQUEST_TIMEOUT_SECONDS: count(1, 600).default(30).describe("For a whole request to arrive."),
+  MINTMARK_DRAIN_SECONDS: count(0, 600).default(0).describe("How long to answer 503 before the socket closes."),
+  MINTMARK_SHUTDOWN_SECONDS: count(1, 600).default(10).describe("When busy connections are cut."),
+});
+
+const LOCAL_CHAINS: ReadonlySet<bigint> = new Set([1337n, 31_337n]);
+
+/** All settings, and how they depend on one another. */
+export const settings = variables.superRefine(
+  (given, context) => {
+    const demand = (name: keyof typeof given, message: string) =>
+      context.addIssue({ code: "custom", path: [name], message });
+    if (given.MINTMARK_RPC_URL === undefined) {
+      if (given.MINTMARK_OPERATOR_KEY !== undefined) {
+        demand("MINTMARK_RPC_URL", "Give the address of the chain's RPC: the operator's key is of no use without.");
+      } else if (given.MINTMARK_ENVIRONMENT === "live") {
+        demand(
+          "MINTMARK_RPC_URL",
+          "Give the address of the chain's RPC: a live server checks chain and contract at start.",
+        );
+      }
+    }
+    if (given.MINTMARK_ENVIRONMENT === "live" && LOCAL_CHAINS.has(given.MINTMARK_CHAIN_ID)) {
+      demand("MINTMARK_CHAIN_ID", "Give a public chain: this is a local test chain's id, for sandbox.");
+    }
+    for (const name of ["MINTMARK_JWT_ISSUER", "MINTMARK_JWT_AUDIENCE"] as const) {
+      if (given.MINTMARK_JWKS !== undefined && given[name] === undefined) {
+        demand(name, "Give what tokens must carry: keys alone say nothing of whom they are for.");
+      }
+    }
+  },
+  { when: ({ value }) => typeof value === "object" },
+);
+
+/** The settings one by one; what documents them, too. */
+export const SETTINGS = variables.shape;
+
+export type SettingName = keyof typeof SETTINGS;
+
+/** Only the environment holds these: files are copied, kept and shown. */
+export const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
+  "MINTMARK_OPERATOR_KEY",
+  "MINTMARK_TOKEN_SECRET",
+]);
+
+export type Config = z.output<typeof settings>;

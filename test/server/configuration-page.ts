@@ -1,0 +1,61 @@
+import { fieldOf } from "../../server/config-file.ts";
+import { Metrics } from "../../server/metrics.ts";
+import { SECRET_SETTINGS, SETTINGS } from "../../server/settings.ts";
+import { createWorld } from "./fixture.ts";
+
+/** docs/configuration.md, from the settings and metrics themselves. */
+export async function configurationPage(): Promise<string> {
+  return `${[
+    "# Configuration of the server",
+    "",
+    "`npm run server` reads its settings from the environment, and those that are not there from the JSON file that `MINTMARK_CONFIG` names.",
+    "All are checked at start; everything that is missing, wrong or unknown is named at once, and nothing is served before it is mended. In the",
+    "file lists are arrays; what is secret is taken from the environment only.",
+    "",
+    "| Variable | Field in the file | Default | Meaning |",
+    "| --- | --- | --- | --- |",
+    ...settingRows(),
+    "",
+    "Sandbox and live are apart: a key says which one it is for, a store belongs to one environment, chain and contract and is refused by any",
+    "other, and a live server asks its chain at start whether it has the configured id and contract.",
+    "",
+    "## Metrics",
+    "",
+    "With `MINTMARK_METRICS_PORT`, `GET /metrics` on a port of its own answers in Prometheus' form. Beside what Node measures of itself",
+    "(`process_…`, `nodejs_…`, the event loop's lag among them):",
+    "",
+    "| Name | Kind | Labels | Meaning |",
+    "| --- | --- | --- | --- |",
+    ...(await metricRows()),
+  ].join("\n")}\n`;
+}
+
+function settingRows(): string[] {
+  return Object.entries(SETTINGS).map(([name, schema]) => {
+    const field = SECRET_SETTINGS.has(name) ? "" : `\`${fieldOf(name)}\``;
+    return `| \`${name}\` | ${field} | ${defaultOf(schema)} | ${schema.description ?? ""} |`;
+  });
+}
+
+function defaultOf(schema: (typeof SETTINGS)[keyof typeof SETTINGS]): string {
+  const without = schema.safeParse(undefined);
+  if (!without.success) return "required";
+  if (without.data === undefined) return "";
+  return Array.isArray(without.data) ? "none" : `\`${String(without.data)}\``;
+}
+
+async function metricRows(): Promise<string[]> {
+  await using world = await createWorld();
+  const l1 = { blockNumber: async () => 0n, operatorBalance: async () => 0n };
+  const metrics = new Metrics({ engine: world.engine, l1 });
+  const all = await metrics.registry.getMetricsAsJSON();
+  metrics.close();
+  return all
+    .filter(({ name }) => name.startsWith("mintmark_"))
+    .map(({ name, type, help }) => `| \`${name}\` | ${type} | ${labelsOf(metrics, name)} | ${help} |`);
+}
+
+function labelsOf({ registry }: Metrics, name: string): string {
+  const { labelNames = [] } = registry.getSingleMetric(name) as { labelNames?: readonly string[] };
+  return labelNames.map((label) => `\`${label}\``).join(" ");
+}

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { Metrics, serveMetrics } from "../../server/metrics.ts";
+import { createWorld, entries } from "./fixture.ts";
+
+test("metrics count requests, problems and mints, tell of batches and L1, and name no caller", async () => {
+  let metrics: Metrics | undefined;
+  await using world = await createWorld({ onAnswer: (answer) => metrics?.observe(answer) });
+  let reachable = true;
+  const l1 = {
+    blockNumber: async () => 7n,
+    operatorBalance: () => (reachable ? Promise.resolve(5n * 10n ** 17n) : Promise.reject(new Error("down"))),
+  };
+  metrics = new Metrics({ engine: world.engine, l1 });
+  await using server = await serveMetrics(metrics, "127.0.0.1", 0);
+  const read = async () => (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
+
+  const body = { users: [{ userId: world.users[0], mints: entries(world, 1) }] };
+  await world.send("POST", "/api/v1/mint", { body });
+  await world.send("POST", "/api/v1/mint", { body });
+  await world.send("GET", `/api/v1/users/${world.users[0]}`);
+  await world.app.inject({ url: `/nowhere/${world.key}` });
+  await world.engine.seal("validium");
+
+  const text = await read();
+  for (const line of [
+    "mintmark_mint_requests_total 1",
+    "mintmark_mints_total 3",
+    'mintmark_http_problems_total{code="token_already_minted"} 1',
+    'mintmark_http_request_seconds_count{method="POST",route="/api/v1/mint",status="200"} 1',
+    'mintmark_http_request_seconds_count{method="GET",route="/api/v1/users/:userId",status="200"} 1',
+    'mintmark_http_request_seconds_count{method="GET",route="none",status="404"} 1',
+    'mintmark_open_batch_vaults{mode="zk-rollup"} 1',
+    'mintmark_batches_sealed{mode="validium"} 1',
+    'mintmark_batches_committed{mode="validium"} 0',
+    'mintmark_vaults_sealed_total{mode="validium"} 2',
+    "mintmark_l1_lag_blocks 7",
+    "mintmark_operator_balance_ether 0.5",
+  ]) {
+    expect(text.split("\n"), line).toContain(line);
+  }
+  expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m);
+  expect(text).not.toContain(world.users[0]);
+  expect(text).not.toContain(world.key);
+  expect((await fetch(`http://127.0.0.1:${server.port}/`)).status).toBe(404);
+
+  reachable = false;
+  const without = await read();
+  expect(without).toContain("mintmark_l1_lag_blocks 7");
+  expect(without).not.toMatch(/^mintmark_operator_balance_ether \d/m);
+});
