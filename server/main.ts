@@ -25,6 +25,10 @@ async function serve(config: Config): Promise<void> {
       contract: config.MINTMARK_CONTRACT,
       engineVersion: config.MINTMARK_ENGINE_VERSION,
     },
+    limits: {
+      batchVaults: { validium: config.MINTMARK_SEAL_VAULTS, "zk-rollup": config.MINTMARK_SEAL_VAULTS_ROLLUP },
+      rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
+    },
     ...(l1 && { verifySignature: l1.verifySignature.bind(l1) }),
   });
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
@@ -41,7 +45,10 @@ async function serve(config: Config): Promise<void> {
           threshold: config.MINTMARK_THRESHOLD,
           fromBlock: config.MINTMARK_FROM_BLOCK,
           checkpoints: `${config.MINTMARK_STORE}-checkpoints`,
-          sealAfterMs: config.MINTMARK_SEAL_SECONDS * 1000,
+          sealAfterMs: {
+            validium: config.MINTMARK_SEAL_SECONDS * 1000,
+            "zk-rollup": (config.MINTMARK_SEAL_SECONDS_ROLLUP ?? config.MINTMARK_SEAL_SECONDS) * 1000,
+          },
           intervalMs: config.MINTMARK_SETTLE_SECONDS * 1000,
           mostLag: BigInt(config.MINTMARK_MOST_LAG),
           leastBalance: config.MINTMARK_LEAST_BALANCE,
@@ -94,7 +101,11 @@ async function connect(config: Config) {
   };
   if (config.MINTMARK_OPERATOR_KEY === undefined) return { l1: await readL1(options) };
   const operator = privateKeyToAccount(config.MINTMARK_OPERATOR_KEY);
-  const committer = await connectL1({ ...options, account: operator });
+  const fees = {
+    replaceAfterMs: config.MINTMARK_REPLACE_SECONDS * 1000,
+    ...(config.MINTMARK_MAX_FEE_PER_GAS !== undefined && { maxFeePerGas: config.MINTMARK_MAX_FEE_PER_GAS }),
+  };
+  const committer = await connectL1({ ...options, ...fees, account: operator });
   return { l1: committer, operator, committer };
 }
 

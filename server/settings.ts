@@ -67,6 +67,27 @@ const variables = z.object({
     .describe("The committee in force, each member as `<address>=<url>`."),
   MINTMARK_THRESHOLD: count(0, 255).default(0).describe("How many members must sign."),
   MINTMARK_SEAL_SECONDS: count(1, 86_400).default(60).describe("After its first mint an open batch is sealed."),
+  MINTMARK_SEAL_SECONDS_ROLLUP: count(1, 86_400)
+    .optional()
+    .describe("The same for `zk-rollup`, whose commits cost by the byte; as above when absent."),
+  MINTMARK_SEAL_VAULTS: count(1, 1 << 20)
+    .default(65_536)
+    .describe("Vaults at which a `validium` batch is sealed."),
+  MINTMARK_SEAL_VAULTS_ROLLUP: count(1, 1 << 15)
+    .default(4_096)
+    .describe("Vaults at which a `zk-rollup` batch is sealed."),
+  MINTMARK_SEAL_BYTES_ROLLUP: count(1_024, 130_048)
+    .default(126_976)
+    .describe("Bytes of data at which a `zk-rollup` batch is sealed; nodes take no transaction above 131072."),
+  MINTMARK_MAX_FEE_PER_GAS: z
+    .string()
+    .regex(/^[1-9]\d{0,29}$/, "Give an amount of wei.")
+    .transform(BigInt)
+    .optional()
+    .describe("Most wei of a unit of gas that is ever offered; no bound when absent."),
+  MINTMARK_REPLACE_SECONDS: count(1, 86_400)
+    .default(60)
+    .describe("After which a transaction that is not mined is sent again at a higher fee."),
   MINTMARK_SETTLE_SECONDS: count(1, 3_600).default(2).describe("Between looks at L1."),
   MINTMARK_LEAST_BALANCE: z
     .string()

@@ -1,9 +1,10 @@
 import { Level } from "level";
 import type { LocalAccount } from "viem";
 import { collectAttestations, RemoteMember } from "../core/committee/index.ts";
-import type { Address, Engine } from "../core/index.ts";
+import type { Address, Engine, Mode } from "../core/index.ts";
 import type { connectL1 } from "../core/l1/index.ts";
 import { Checkpoints, Settler } from "../core/settlement/index.ts";
+import { describeCommittee } from "./committee-standing.ts";
 import type { ReadinessCheck } from "./service.ts";
 
 export interface SettlingOptions {
@@ -18,7 +19,7 @@ export interface SettlingOptions {
   /** Folder of what the watcher has read of L1; made when missing. */
   readonly checkpoints: string;
   /** Milliseconds after its first mint at which an open batch is sealed. */
-  readonly sealAfterMs: number;
+  readonly sealAfterMs: Readonly<Record<Mode, number>>;
   readonly intervalMs: number;
   /** Blocks behind L1 past which the server is unready. */
   readonly mostLag: bigint;
@@ -68,10 +69,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
         if (lag > options.mostLag) throw new Error(`${lag} blocks behind L1, more than ${options.mostLag}`);
         return lag === 1n ? "1 block" : `${lag} blocks`;
       },
-      committee: async () => {
-        const failed = committee.standings().filter(({ state }) => state === "failed");
-        return failed.length === 0 ? "no member failed" : `${failed.map(({ address }) => address).join(", ")} failed`;
-      },
+      committee: async () => describeCommittee(committee, threshold),
       operatorBalance: async () => {
         const balance = await l1.operatorBalance();
         if (balance < options.leastBalance) throw new Error(`${operator.address} has ${balance} wei: send it more`);

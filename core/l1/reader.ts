@@ -18,6 +18,7 @@ import { provenVaultArguments } from "./arguments.ts";
 import type { L1Connection } from "./connect.ts";
 import { decodeEvents } from "./events.ts";
 import { askL1, saysNothing } from "./failure.ts";
+import { LogReader } from "./logs.ts";
 import { tokenCap, tokenHolding } from "./token-amounts.ts";
 
 /** What a token may say of itself; foreign tokens need none of it. */
@@ -37,10 +38,12 @@ export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, er
 export class ViemReader implements L1Reader {
   readonly settlement: Settlement;
   protected readonly connection: L1Connection;
+  readonly #logs: LogReader;
 
   constructor(connection: L1Connection) {
     this.connection = connection;
     this.settlement = connection.settlement;
+    this.#logs = new LogReader(connection.client, connection.settlement.contract);
   }
 
   blockNumber(): Promise<bigint> {
@@ -188,10 +191,8 @@ export class ViemReader implements L1Reader {
   }
 
   async events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]> {
-    const logs = await askL1(`reading events of blocks ${fromBlock} to ${toBlock}`, () =>
-      this.connection.client.getLogs({ address: this.settlement.contract, fromBlock, toBlock }),
-    );
-    return decodeEvents(logs);
+    const doing = `reading events of blocks ${fromBlock} to ${toBlock}`;
+    return decodeEvents(await askL1(doing, () => this.#logs.read(fromBlock, toBlock)));
   }
 
   /** One optional view of a token; `otherwise` when the token does not have it. A chain that does not answer is still an error. */

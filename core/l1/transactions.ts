@@ -48,7 +48,8 @@ export class TransactionSender {
   }
 
   /**
-   * Resolves with the receipt of a transaction that succeeded.
+   * Resolves with the receipt of a transaction that succeeded. Rejects with `l1_failed` when it is not mined at the highest fee that
+   * may be offered; it stays where it was sent, and whoever sends next waits for it or replaces it.
    *
    * @param prepare - makes the call from L1's newest state; what it throws is passed on and nothing is sent
    */
@@ -70,17 +71,24 @@ export class TransactionSender {
       options.signal?.throwIfAborted();
       const outbid = await this.#isOutbid(call, nonce, fees, sent, options);
       const higher = this.#higher(fees);
-      if (outbid && sent.length === 0 && higher === null) {
-        throw new MintmarkError("l1_failed", `another transaction holds nonce ${nonce}, and the fee cap is reached`);
-      }
+      if (outbid && sent.length === 0 && higher === null) throw this.#stuck(nonce);
       const receipt = sent.length === 0 && outbid ? null : await this.#mined(sent, nonce, options.signal);
       if (receipt?.status === "reverted") {
         throw new MintmarkError("l1_failed", `transaction ${receipt.transactionHash} reverted`);
       }
       if (receipt) return receipt;
-      // At the cap there is nothing to offer but patience.
-      fees = higher ?? fees;
+      // At the cap there is nothing to offer but patience, which is the caller's: it has other things to do meanwhile.
+      if (higher === null) throw this.#stuck(nonce);
+      fees = higher;
     }
+  }
+
+  #stuck(nonce: number): MintmarkError {
+    const { address } = this.#account;
+    return new MintmarkError(
+      "l1_failed",
+      `what ${address} has sent under nonce ${nonce} is not mined, and the fee cap of ${this.#fees.maxFeePerGas} wei is reached`,
+    );
   }
 
   /** Signs and hands over the call, unless this very transaction is there already. Whether another one of its nonce pays more. */

@@ -6,6 +6,7 @@ import { Checkpoints } from "./checkpoints.ts";
 import { commitSealed } from "./commit.ts";
 import { RefusedSlots } from "./refused-slots.ts";
 import { type SealingPolicy, sealDue } from "./seal.ts";
+import { SecondLook } from "./second-look.ts";
 import { applyL1Events } from "./watch.ts";
 import { WithdrawalSender } from "./withdraw.ts";
 
@@ -20,6 +21,8 @@ export interface SettlerOptions {
   readonly sealing?: SealingPolicy;
   /** Milliseconds between rounds; default 2 000. */
   readonly intervalMs?: number;
+  /** Milliseconds that a node may be behind what was read before, until a shorter chain is believed; default 15 000. */
+  readonly lagMs?: number;
   readonly clock?: Clock;
   /** Told what went wrong in a round; the next one tries again, later and later. */
   readonly onError?: (error: unknown) => void;
@@ -37,6 +40,7 @@ const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 export class Settler {
   readonly #options: SettlerOptions;
   readonly #checkpoints: Checkpoints;
+  readonly #secondLook = new SecondLook();
   readonly #refused: RefusedSlots;
   readonly #withdrawals: WithdrawalSender;
   #lastError: unknown = null;
@@ -58,8 +62,9 @@ export class Settler {
    * withdrawals that cannot be sent, do not hold up the rest: their errors are thrown at the end.
    */
   async round(signal?: AbortSignal): Promise<Round> {
-    const { engine, l1, committee, fromBlock, sealing = {}, clock = Date.now } = this.#options;
-    const watching = { engine, l1, checkpoints: this.#checkpoints, fromBlock };
+    const { engine, l1, committee, fromBlock, sealing = {}, lagMs = 15_000, clock = Date.now } = this.#options;
+    const known = { checkpoints: this.#checkpoints, secondLook: this.#secondLook };
+    const watching = { engine, l1, ...known, fromBlock, lagMs, ...(signal && { signal }) };
     const failures: unknown[] = [];
     const attempt = async (step: () => Promise<number>): Promise<number> => {
       try {

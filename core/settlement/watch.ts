@@ -1,7 +1,9 @@
+import { pause } from "../backoff.ts";
 import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
 import type { L1Block, L1Reader } from "../ports.ts";
 import type { Checkpoints } from "./checkpoints.ts";
+import type { SecondLook } from "./second-look.ts";
 
 /** Most blocks of one question for logs; nodes refuse longer ranges. */
 const RANGE = 2_000n;
@@ -12,29 +14,58 @@ export interface WatchOptions {
   readonly checkpoints: Checkpoints;
   /** Where to start when the engine has no cursor yet: the block of the contract's deployment. */
   readonly fromBlock: bigint;
+  readonly secondLook: SecondLook;
+  /** Milliseconds that a node may be behind what was read before. */
+  readonly lagMs: number;
+  readonly signal?: AbortSignal;
 }
+
+/** Between two questions to a node that is behind. */
+const LAG_POLL_MS = 500;
 
 /**
  * Brings the engine to what L1 is now: takes back what a reorganisation removed, applies commits and withdrawals (also those that
  * owners made by themselves), then finality. Each range of blocks is one atomic step of the engine, so an interrupted run goes on
- * where it stopped.
+ * where it stopped. What becomes final is read once more before it is taken to be, because the nodes behind one RPC may differ.
  *
- * @throws MintmarkError `l1_failed` when the chain cannot be asked, or changes while it is read: try again
+ * @throws MintmarkError `l1_failed` when the chain cannot be asked, changes while it is read, or says something else the second time: try again
  */
 export async function applyL1Events(options: WatchOptions): Promise<void> {
   const { engine, l1, checkpoints, fromBlock } = options;
   const finalized = await l1.finalizedBlockNumber();
+  await caughtUp(options);
   await takeBackReorganised(options);
   const newest = await l1.blockNumber();
   for (let from = nextBlock(engine, fromBlock); from <= newest; from = nextBlock(engine, fromBlock)) {
     await applyRange(options, from, least(from + RANGE - 1n, newest));
   }
+  await lookAgain(options, finalized);
   await engine.recordFinalized(finalized);
   await checkpoints.prune(finalized);
 }
 
+/** Waits while the newest block is one below those that were read. After that it is believed: the chain was replaced by a shorter one. */
+async function caughtUp({ engine, l1, lagMs, signal }: WatchOptions): Promise<void> {
+  const deadline = Date.now() + lagMs;
+  while ((await l1.blockNumber()) < (engine.settlementCursor() ?? 0n) && Date.now() < deadline) {
+    await pause(LAG_POLL_MS, signal);
+  }
+}
+
+async function lookAgain({ engine, l1, checkpoints, secondLook }: WatchOptions, finalized: bigint): Promise<void> {
+  const cursor = engine.settlementCursor() ?? -1n;
+  const differs = await secondLook.upTo(least(finalized, cursor), l1);
+  if (differs === null) return;
+  await takeBack({ engine, checkpoints, secondLook }, differs);
+  throw new MintmarkError("l1_failed", `the RPC's nodes disagree on the events of block ${differs}; reading it again`);
+}
+
 /** One range, all of one chain: its last block is the same before and after its events are read. */
-async function applyRange({ engine, l1, checkpoints }: WatchOptions, from: bigint, to: bigint): Promise<void> {
+async function applyRange(
+  { engine, l1, checkpoints, secondLook }: WatchOptions,
+  from: bigint,
+  to: bigint,
+): Promise<void> {
   const before = await blockOf(l1, to);
   const events = await l1.events(from, to);
   const after = await blockOf(l1, to);
@@ -42,10 +73,12 @@ async function applyRange({ engine, l1, checkpoints }: WatchOptions, from: bigin
   // The checkpoint goes first: a cursor without one could not be checked after a restart.
   await checkpoints.put(after);
   await engine.recordEvents(events, to);
+  secondLook.saw(from, events);
 }
 
 /** Goes back to the newest block that was read and is still on the chain. */
-async function takeBackReorganised({ engine, l1, checkpoints, fromBlock }: WatchOptions): Promise<void> {
+async function takeBackReorganised(options: WatchOptions): Promise<void> {
+  const { engine, l1, checkpoints, fromBlock } = options;
   const cursor = engine.settlementCursor();
   if (cursor === null) return;
   // Without a checkpoint in common, what was final when it was read still is. What is final now says nothing of what was read: a
@@ -55,9 +88,17 @@ async function takeBackReorganised({ engine, l1, checkpoints, fromBlock }: Watch
     if (number <= common) break;
     if ((await l1.block(number))?.hash === hash) common = number;
   }
-  if (common === cursor) return;
-  await engine.recordReorg(common + 1n);
-  await checkpoints.dropFrom(common + 1n);
+  if (common !== cursor) await takeBack(options, common + 1n);
+}
+
+/** What was read of these blocks counts no more. */
+async function takeBack(
+  { engine, checkpoints, secondLook }: Pick<WatchOptions, "engine" | "checkpoints" | "secondLook">,
+  fromBlock: bigint,
+): Promise<void> {
+  await engine.recordReorg(fromBlock);
+  await checkpoints.dropFrom(fromBlock);
+  secondLook.forget(fromBlock);
 }
 
 async function blockOf(l1: L1Reader, number: bigint): Promise<L1Block> {

@@ -3,12 +3,13 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Level } from "level";
 import { createPublicClient, http } from "viem";
-import { type Collector, collectAttestations } from "../../core/committee/collector.ts";
+import { collectAttestations } from "../../core/committee/collector.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
 import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { Settler } from "../../core/settlement/settler.ts";
 import { buildServer } from "../../server/app.ts";
+import { describeCommittee } from "../../server/committee-standing.ts";
 import { serveOperator } from "../../server/operator/socket.ts";
 import { shutDown } from "../../server/shutdown.ts";
 import { deploy } from "../deploy/deploy.ts";
@@ -126,7 +127,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     explorerRpc: chain.rpcUrl,
     l1,
     log: { level: "info", stream: logFile },
-    checks: { settlement: async () => describeSettling(settler), committee: async () => describeCommittee(committee) },
+    checks: {
+      settlement: async () => describeSettling(settler),
+      committee: async () => describeCommittee(committee, THRESHOLD),
+    },
   });
   const port = await freePort(options.port);
   await app.listen({ host: "127.0.0.1", port });
@@ -155,14 +159,6 @@ function tellPort(what: string, wanted: number, taken: number, onProgress: (step
 function describeSettling({ lastError }: Settler): string {
   if (lastError !== null) throw lastError;
   return "in step with L1";
-}
-
-/** For `/readyz`: who signed the last batch, and who did not and why. Too few signatures fail the settlement's own check. */
-function describeCommittee(committee: Collector): string {
-  const told = committee.standings().map(({ address, state, batchNumber, failure }) => {
-    return `${address} ${state}${batchNumber === null ? "" : ` validium-${batchNumber}`}${failure ? `: ${failure}` : ""}`;
-  });
-  return `${THRESHOLD} of ${told.length} must sign; ${told.join("; ")}`;
 }
 
 async function deployTo(rpcUrl: string, folder: string, onProgress: (step: string) => void): Promise<Deployment> {

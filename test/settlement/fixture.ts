@@ -110,10 +110,10 @@ export function openMembers(l1: MemberOptions["l1"]): Promise<CommitteeMember[]>
 }
 
 export function newSettler(
-  parts: Pick<SettlerOptions, "engine" | "l1" | "committee" | "checkpoints" | "clock">,
+  parts: Pick<SettlerOptions, "engine" | "l1" | "committee" | "checkpoints" | "clock" | "lagMs">,
   chain: Chain,
 ): Settler {
-  return new Settler({ ...parts, fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } });
+  return new Settler({ lagMs: 0, ...parts, fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } });
 }
 
 /** An application with a key, users, and the chain's tokens ready to be minted. */
