@@ -5,7 +5,7 @@
 import { createPublicClient, http, isAddress, isHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import { deploy } from "./deploy/deploy.ts";
+import { deploy, pendingOf } from "./deploy/deploy.ts";
 import { type Deployer, deployContract, lower } from "./deploy/deployer.ts";
 import { readRecord, recordPath } from "./deploy/record.ts";
 import type { TokenConfig } from "./deploy/token.ts";
@@ -86,9 +86,10 @@ async function main(): Promise<void> {
   const transport = http(env.MINTMARK_RPC_URL, { retryCount: 5 });
   const client = createPublicClient({ transport });
   const account = privateKeyToAccount(env.MINTMARK_DEPLOYER_KEY);
-  const by: Deployer = { account, client, transport, chainId: await client.getChainId() };
+  const chainId = await client.getChainId();
+  const record = recordPath(env.MINTMARK_DEPLOYMENTS, chainId);
+  const by: Deployer = { account, client, transport, chainId, pending: pendingOf(record) };
   const log = (line: string) => process.stderr.write(`${line}\n`);
-  const record = recordPath(env.MINTMARK_DEPLOYMENTS, by.chainId);
   const deployer = lower(account.address);
   const earlier = await readRecord(record);
   const admin = earlier?.settlement.admin ?? env.MINTMARK_ADMIN ?? (await newAdmin());

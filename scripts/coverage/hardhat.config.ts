@@ -15,8 +15,9 @@ export default defineConfig({
           default: async () => ({
             preprocessProjectFileBeforeBuilding: async (context, name, path, content, version, next) => {
               const instrumented = await next(context, name, path, content, version);
-              if (name.includes("contracts/test/")) return instrumented;
-              return instrumentConditions(name, instrumented, await readFile(path, "utf8"));
+              const source = name.replace("project/", "");
+              if (!source.startsWith("contracts/") || source.startsWith("contracts/test/")) return instrumented;
+              return instrumentConditions(source, instrumented, await readFile(path, "utf8"));
             },
           }),
         }),

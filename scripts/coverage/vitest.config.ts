@@ -1,9 +1,9 @@
 import { defineConfig } from "vitest/config";
 
-/** The tests in test/contracts on instrumented code; run by scripts/coverage.ts. */
+/** The contracts' own tests on instrumented code; run by scripts/coverage.ts. */
 export default defineConfig({
   test: {
-    include: ["test/contracts/**/*.test.ts"],
+    include: ["test/contracts/**/*.test.ts", "test/mirror/**/*.test.ts"],
     // Instrumented code is larger than what is deployed.
     exclude: ["test/contracts/code-size.test.ts"],
     globalSetup: "./scripts/coverage/run.ts",

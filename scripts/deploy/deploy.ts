@@ -1,7 +1,13 @@
 import type { Deployer } from "./deployer.ts";
+import { PendingCreations } from "./pending.ts";
 import { type Deployment, readRecord, writeRecord } from "./record.ts";
 import { deploySettlement, type SettlementConfig } from "./settlement.ts";
 import { deployToken, type TokenConfig } from "./token.ts";
+
+/** What a run has signed but not yet recorded is kept beside the record. */
+export function pendingOf(record: string): PendingCreations {
+  return new PendingCreations(`${record}.pending`);
+}
 
 export interface DeployOptions {
   readonly settlement: SettlementConfig;
@@ -16,8 +22,10 @@ export interface DeployOptions {
  * Brings one chain to the deployment asked for, and writes what is there after every step. What the record names already is verified, not
  * deployed again, so a repeated or interrupted run ends in the same state.
  */
-export async function deploy(by: Deployer, options: DeployOptions): Promise<Deployment> {
+export async function deploy(account: Deployer, options: DeployOptions): Promise<Deployment> {
   const { record: path, tokens = [], onProgress = () => {} } = options;
+  const pending = pendingOf(path);
+  const by = { ...account, pending };
   const earlier = await readRecord(path);
   if (earlier !== undefined && earlier.chainId !== by.chainId) {
     throw new Error(`${path} is of chain ${earlier.chainId}; the RPC serves chain ${by.chainId}`);
@@ -26,6 +34,8 @@ export async function deploy(by: Deployer, options: DeployOptions): Promise<Depl
   const settlement = await deploySettlement(by, options.settlement, earlier?.settlement);
   let deployment: Deployment = { version: 1, chainId: by.chainId, settlement, tokens: earlier?.tokens ?? [] };
   await writeRecord(path, deployment);
+  // What a run left pending after it had recorded the settlement contract is a token's.
+  if (earlier === undefined) await pending.clear();
   for (const token of tokens) {
     const known = deployment.tokens.some(
       ({ standard, symbol }) => standard === token.standard && symbol === token.symbol,
@@ -35,6 +45,7 @@ export async function deploy(by: Deployer, options: DeployOptions): Promise<Depl
     const deployed = await deployToken(by, settlement.address, token);
     deployment = { ...deployment, tokens: [...deployment.tokens, deployed] };
     await writeRecord(path, deployment);
+    await pending.clear();
   }
   return deployment;
 }

@@ -1,13 +1,26 @@
-import { type Account, type Address, createWalletClient, type Hex, type PublicClient, type Transport } from "viem";
+import {
+  type Address,
+  createWalletClient,
+  encodeDeployData,
+  type Hex,
+  keccak256,
+  type LocalAccount,
+  type PublicClient,
+  parseTransaction,
+  type Transport,
+} from "viem";
 import type { Hash } from "../../core/index.ts";
 import { type ContractName, isCodeOf, readArtifact } from "./artifact.ts";
+import type { PendingCreations } from "./pending.ts";
 
 /** An account that sends transactions to one chain and waits for each. */
 export interface Deployer {
-  readonly account: Account;
+  readonly account: LocalAccount;
   readonly client: PublicClient;
   readonly transport: Transport;
   readonly chainId: number;
+  /** Where creations are kept from before they are sent, so that a killed run creates nothing twice; without it they are not. */
+  readonly pending?: PendingCreations;
 }
 
 export interface Deployed {
@@ -20,13 +33,8 @@ export interface Deployed {
 /** Deploys a contract and makes sure that the chain now holds its code. */
 export async function deployContract(by: Deployer, name: ContractName, args: readonly unknown[]): Promise<Deployed> {
   const artifact = await readArtifact(name);
-  const hash = await wallet(by).deployContract({
-    abi: artifact.abi,
-    bytecode: artifact.bytecode,
-    args,
-    account: by.account,
-    chain: null,
-  });
+  const data = encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args });
+  const hash = await sendOnce(by, data);
   const receipt = await succeeded(by, hash, `deploying ${name}`);
   const address = receipt.contractAddress;
   if (!address) throw new Error(`deploying ${name}: transaction ${hash} created no contract`);
@@ -53,6 +61,28 @@ export async function send(
   const hash = await wallet(by).writeContract({ ...request, chain: null });
   await succeeded(by, hash, `${name}.${functionName}`);
   return hash;
+}
+
+/** Sends the creation that an earlier run has signed, or signs one. By EIP-1559 where the chain has a base fee, else at a gas price. */
+async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
+  const key = keccak256(data);
+  const kept = await by.pending?.get(key);
+  if (kept !== undefined) {
+    const hash = keccak256(kept);
+    const isKnown = await by.client.getTransaction({ hash }).then(
+      () => true,
+      () => false,
+    );
+    if (isKnown) return hash;
+    const { nonce = 0 } = parseTransaction(kept);
+    const used = await by.client.getTransactionCount({ address: by.account.address });
+    // Another transaction took its nonce: this one can never be mined.
+    if (used <= nonce) return by.client.sendRawTransaction({ serializedTransaction: kept });
+  }
+  const request = await wallet(by).prepareTransactionRequest({ account: by.account, chain: null, data });
+  const signed = await by.account.signTransaction(request as Parameters<LocalAccount["signTransaction"]>[0]);
+  await by.pending?.set(key, signed);
+  return by.client.sendRawTransaction({ serializedTransaction: signed });
 }
 
 async function succeeded(by: Deployer, hash: Hex, what: string) {

@@ -1,6 +1,7 @@
 import type { Address } from "viem";
 import type { BlobScheme, Standard } from "../../core/index.ts";
-import type { ContractName } from "./artifact.ts";
+import { assetType } from "../../core/protocol/asset.ts";
+import { type ContractName, readArtifact } from "./artifact.ts";
 import { type Deployer, deployContract, send } from "./deployer.ts";
 import type { TokenRecord } from "./record.ts";
 
@@ -37,16 +38,30 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
   const { standard, name, symbol, quantum = 1n, blobScheme = "mintmark" } = config;
   const contract = CONTRACT[standard];
   const { address, blockNumber, gasUsed } = await deployContract(by, contract, constructorArgs(settlement, config));
-  await send(by, "StateCommitment", settlement, "registerAsset", [
-    STANDARD_VALUE[standard],
-    BigInt(by.chainId),
-    address,
-    quantum,
-  ]);
+  const { abi } = await readArtifact("StateCommitment");
+  const chainId = BigInt(by.chainId);
+  const type = BigInt(assetType(standard, address, quantum));
+  const registered = (await by.client.readContract({
+    abi,
+    address: settlement,
+    functionName: "asset",
+    args: [chainId, type],
+  })) as readonly [number, Address, bigint];
+  // By an interrupted run, or by a stranger, who can do it only as the token says of itself.
+  if (registered[0] === 0) {
+    await send(by, "StateCommitment", settlement, "registerAsset", [
+      STANDARD_VALUE[standard],
+      chainId,
+      address,
+      quantum,
+    ]);
+  }
   const minterLocked = config.lockMinter ?? true;
   // Locked by the administrator, which is another account where a multisig holds the role.
   const canLock = minterLocked && config.admin.toLowerCase() === by.account.address.toLowerCase();
-  if (canLock) await send(by, contract, address, "lockMinter", []);
+  const token = await readArtifact(contract);
+  const isLocked = await by.client.readContract({ abi: token.abi, address, functionName: "minterLocked" });
+  if (canLock && !isLocked) await send(by, contract, address, "lockMinter", []);
   return {
     standard,
     address,

@@ -67,6 +67,56 @@ describe("the deployment", () => {
     ]);
   });
 
+  /** The deployer, whose process ends when it asks the chain for a method, once it has been answered or before. */
+  function killedAt(method: string, nth: number, isAnswered: boolean): Deployer {
+    let calls = 0;
+    const request = connection.provider.request.bind(connection.provider);
+    const dying = async (asked: { readonly method: string; readonly params?: unknown[] }) => {
+      const isLast = asked.method === method && ++calls >= nth;
+      if (isLast && !isAnswered) throw new Error("killed");
+      const answer = await request(asked);
+      if (isLast) throw new Error("killed");
+      return answer;
+    };
+    const transport = custom({ request: dying as EIP1193RequestFn }, { retryCount: 0 });
+    return { ...by, transport, client: createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 }) };
+  }
+
+  test.each([
+    ["before a creation is sent", "eth_sendRawTransaction", false],
+    ["after a creation is sent", "eth_sendRawTransaction", true],
+    ["before a creation is seen on the chain", "eth_getTransactionReceipt", true],
+  ] as const)("killed %s creates nothing twice", async (_, method, isAnswered) => {
+    const asked = { record, settlement: CONFIG, tokens: [SWORDS, POINTS] };
+    for (let nth = 1; nth <= 6; nth++) {
+      await deploy(killedAt(method, nth, isAnswered), asked).catch((error: Error) => {
+        expect(error.message).toContain("killed");
+      });
+    }
+    const whole = await deploy(by, asked);
+    expect(whole.tokens.map(({ symbol }) => symbol)).toEqual(["SWRD", "PTS"]);
+    // Three creations, two registrations, two locks.
+    expect(await transactions()).toBe(7);
+    expect(await deploy(by, asked)).toEqual(whole);
+  });
+
+  test("pays a gas price on a chain without a base fee", async () => {
+    const request = connection.provider.request.bind(connection.provider);
+    const legacy = async (asked: { readonly method: string; readonly params?: unknown[] }) => {
+      const answer = await request(asked);
+      if (asked.method !== "eth_getBlockByNumber") return answer;
+      const { baseFeePerGas: _, ...block } = answer as Record<string, unknown>;
+      return block;
+    };
+    const transport = custom({ request: legacy as EIP1193RequestFn });
+    const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+    await deploy({ ...by, client, transport }, { record, settlement: CONFIG, tokens: [SWORDS] });
+    for (let number = 1n; number <= (await by.client.getBlockNumber()); number++) {
+      const { transactions: sent } = await by.client.getBlock({ blockNumber: number, includeTransactions: true });
+      expect(sent.map(({ type }) => type)).toEqual(sent.map(() => "legacy"));
+    }
+  });
+
   test.each([
     ["operator", { operator: GUARDIAN.address }],
     ["guardian", { guardian: OPERATOR.address }],
