@@ -24,7 +24,9 @@ const ENVIRONMENT = `
   MINTMARK_MATURITY        seconds that ERC-721 vaults wait after their commit; default 86400 (a day)
   MINTMARK_DEPLOYMENTS     folder of the deployment records; default .mintmark/deployments
   MINTMARK_TOKEN           JSON of one token to deploy and register, for example
-                           {"standard":"erc721","name":"Swords","symbol":"SWRD"}`;
+                           {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "lockMinter",
+                           "cap" and "quantum" (erc20, decimal strings), "blobScheme" ("mintmark" or "imx"),
+                           "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price`;
 
 const address = z
   .string()
@@ -38,6 +40,15 @@ const token = z.strictObject({
   cap: z.string().regex(/^\d+$/).transform(BigInt).optional(),
   quantum: z.string().regex(/^\d+$/).transform(BigInt).optional(),
   uri: z.string().optional(),
+  royalty: z
+    .strictObject({
+      receiver: address,
+      fraction: z
+        .string()
+        .regex(/^\d{1,5}$/)
+        .transform(BigInt),
+    })
+    .optional(),
   blobScheme: z.enum(["mintmark", "imx"]).optional(),
   admin: address.optional(),
   lockMinter: z.boolean().optional(),

@@ -69,11 +69,12 @@ async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
   const kept = await by.pending?.get(key);
   if (kept !== undefined) {
     const hash = keccak256(kept);
-    const isKnown = await by.client.getTransaction({ hash }).then(
-      () => true,
-      () => false,
-    );
-    if (isKnown) return hash;
+    const [isKnown, hasReverted] = await Promise.all([
+      by.client.getTransaction({ hash }).then(yes, no),
+      by.client.getTransactionReceipt({ hash }).then(({ status }) => status === "reverted", no),
+    ]);
+    // One that has run out of gas, say, will not be better for waiting.
+    if (isKnown && !hasReverted) return hash;
     const { nonce = 0 } = parseTransaction(kept);
     const used = await by.client.getTransactionCount({ address: by.account.address });
     // Another transaction took its nonce: this one can never be mined.
@@ -84,6 +85,9 @@ async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
   await by.pending?.set(key, signed);
   return by.client.sendRawTransaction({ serializedTransaction: signed });
 }
+
+const yes = () => true;
+const no = () => false;
 
 async function succeeded(by: Deployer, hash: Hex, what: string) {
   const receipt = await by.client.waitForTransactionReceipt({ hash });

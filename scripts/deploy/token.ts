@@ -5,6 +5,11 @@ import { type ContractName, readArtifact } from "./artifact.ts";
 import { type Deployer, deployContract, send } from "./deployer.ts";
 import type { TokenRecord } from "./record.ts";
 
+export interface Royalty {
+  readonly receiver: Address;
+  readonly fraction: bigint;
+}
+
 /** A token of this project to deploy and register. */
 export interface TokenConfig {
   readonly standard: Standard;
@@ -16,6 +21,8 @@ export interface TokenConfig {
   readonly quantum?: bigint;
   /** ERC-721: prefix of `tokenURI`; ERC-1155: the `{id}` template. Default none. */
   readonly uri?: string;
+  /** ERC-721: who gets how many ten-thousandths of a sale (ERC-2981); default nobody. */
+  readonly royalty?: Royalty;
   /** ERC-721 and ERC-1155; default `mintmark`. */
   readonly blobScheme?: BlobScheme;
   readonly admin: Address;
@@ -31,7 +38,7 @@ const CONTRACT: Readonly<Record<Standard, ContractName>> = {
 const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mintmark: 1 };
 const NO_CAP = (1n << 256n) - 1n;
-const NO_ROYALTY = { receiver: "0x0000000000000000000000000000000000000000", fraction: 0n };
+const NO_ROYALTY: Royalty = { receiver: "0x0000000000000000000000000000000000000000", fraction: 0n };
 
 /** Deploys a token whose minter is the settlement contract, registers it there, and locks the minter role. */
 export async function deployToken(by: Deployer, settlement: Address, config: TokenConfig): Promise<TokenRecord> {
@@ -60,7 +67,11 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
   // Locked by the administrator, which is another account where a multisig holds the role.
   const canLock = minterLocked && config.admin.toLowerCase() === by.account.address.toLowerCase();
   const token = await readArtifact(contract);
-  const isLocked = await by.client.readContract({ abi: token.abi, address, functionName: "minterLocked" });
+  const isLocked = (await by.client.readContract({
+    abi: token.abi,
+    address,
+    functionName: "minterLocked",
+  })) as boolean;
   if (canLock && !isLocked) await send(by, contract, address, "lockMinter", []);
   return {
     standard,
@@ -69,7 +80,7 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
     symbol,
     quantum,
     blobScheme,
-    minterLocked: canLock,
+    minterLocked: canLock || isLocked,
     deployedAtBlock: blockNumber,
     gasUsed,
   };
@@ -80,6 +91,6 @@ function constructorArgs(settlement: Address, config: TokenConfig): readonly unk
   if (standard === "erc20") return [name, symbol, cap, quantum, admin, settlement];
   const scheme = SCHEME_VALUE[blobScheme];
   return standard === "erc721"
-    ? [name, symbol, uri, scheme, NO_ROYALTY, admin, settlement]
+    ? [name, symbol, uri, scheme, config.royalty ?? NO_ROYALTY, admin, settlement]
     : [name, symbol, uri, scheme, admin, settlement];
 }

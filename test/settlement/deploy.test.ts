@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import hre, { network } from "hardhat";
-import { createPublicClient, custom, type EIP1193RequestFn, http, toHex } from "viem";
+import { createPublicClient, custom, type EIP1193RequestFn, encodeDeployData, http, keccak256, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { deploy } from "../../scripts/deploy/deploy.ts";
-import type { Deployer } from "../../scripts/deploy/deployer.ts";
+import { readArtifact } from "../../scripts/deploy/artifact.ts";
+import { deploy, pendingOf } from "../../scripts/deploy/deploy.ts";
+import { type Deployer, deployContract } from "../../scripts/deploy/deployer.ts";
 import { readRecord, recordPath, writeRecord } from "../../scripts/deploy/record.ts";
 import type { SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import type { TokenConfig } from "../../scripts/deploy/token.ts";
@@ -98,6 +99,30 @@ describe("the deployment", () => {
     // Three creations, two registrations, two locks.
     expect(await transactions()).toBe(7);
     expect(await deploy(by, asked)).toEqual(whole);
+  });
+
+  test("signs a creation anew when the kept one has reverted", async () => {
+    const args = [60n, [GUARDIAN.address], [GUARDIAN.address]] as const;
+    const { abi, bytecode } = await readArtifact("AdminTimeLock");
+    const data = encodeDeployData({ abi, bytecode, args });
+    const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n };
+    const starved = await ADMIN.signTransaction({ chainId: by.chainId, nonce: 0, data, gas: 300_000n, ...fees });
+    const pending = pendingOf(record);
+    await pending.set(keccak256(data), starved);
+    await by.client.sendRawTransaction({ serializedTransaction: starved }).catch(() => {});
+    expect(await by.client.getTransactionReceipt({ hash: keccak256(starved) })).toMatchObject({ status: "reverted" });
+    const lock = await deployContract({ ...by, pending }, "AdminTimeLock", args);
+    expect(lock.txHash).not.toBe(keccak256(starved));
+    expect(await transactions()).toBe(2);
+  });
+
+  test("gives an ERC-721 the royalties asked for", async () => {
+    const royalty = { receiver: GUARDIAN.address, fraction: 250n };
+    const { tokens } = await deploy(by, { record, settlement: CONFIG, tokens: [{ ...SWORDS, royalty }] });
+    const { abi } = await readArtifact("MintableERC721");
+    const { address } = at(tokens, 0);
+    const read = { abi, address, functionName: "royaltyInfo", args: [1n, 10_000n] } as const;
+    expect(await by.client.readContract(read)).toEqual([GUARDIAN.address, 250n]);
   });
 
   test("pays a gas price on a chain without a base fee", async () => {
