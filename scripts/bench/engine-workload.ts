@@ -28,7 +28,7 @@ export interface EngineFigures {
   readonly disk: number;
 }
 
-const SETTLEMENT = {
+export const SETTLEMENT = {
   chainId: 31_337n,
   contract: "0x00000000000000000000000000000000000000aa",
   engineVersion: 5,
@@ -36,6 +36,8 @@ const SETTLEMENT = {
 
 export interface World {
   readonly principal: Principal;
+  /** The principal's key, for those who mint over HTTP. */
+  readonly apiKey: string;
   readonly users: readonly Uuid[];
   /** A collection of random ids, one of consecutive ids, a game's items, a currency. */
   readonly assets: { readonly random: Uuid; readonly counted: Uuid; readonly items: Uuid; readonly currency: Uuid };
@@ -58,11 +60,13 @@ export async function settle(engine: Engine): Promise<World> {
   const items = await add(0x1003, "erc1155");
   const currency = await add(0x1004, "erc20");
   const { applicationId } = await engine.createApplication({ name: "bench" });
-  const principal = await engine.authenticate((await engine.issueKey(applicationId)).secret);
+  const { secret: apiKey } = await engine.issueKey(applicationId);
+  const principal = await engine.authenticate(apiKey);
   const owners = Array.from({ length: USERS }, (_, i) => `0x${(i + 1).toString(16).padStart(40, "0")}` as const);
   const users = await Promise.all(owners.map((ownerAddress) => engine.createUser(applicationId, { ownerAddress })));
   for (const assetId of [random, counted, items, currency]) await engine.enableAsset(applicationId, assetId);
-  return { principal, users: users.map(({ userId }) => userId), assets: { random, counted, items, currency } };
+  const assets = { random, counted, items, currency };
+  return { principal, apiKey, users: users.map(({ userId }) => userId), assets };
 }
 
 /** Makes requests that never repeat an ERC-721 id, the same ones in every run. */

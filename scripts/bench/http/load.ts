@@ -1,0 +1,80 @@
+import { REQUEST, Workload, type World } from "../engine-workload.ts";
+
+/** A kind of request that is measured: how large, and how much of it makes a figure. */
+export interface Kind {
+  readonly name: "bulk" | "singles";
+  readonly mintsPerRequest: number;
+  /** Connections at saturation, each with one request at a time. */
+  readonly connections: number;
+  readonly warmUp: number;
+  /** Requests of one round at saturation, and rounds. */
+  readonly round: number;
+  readonly rounds: number;
+  /** Seconds at half of the saturated rate. */
+  readonly halfSeconds: number;
+}
+
+export const KINDS: readonly Kind[] = [
+  { name: "bulk", mintsPerRequest: REQUEST, connections: 16, warmUp: 200, round: 300, rounds: 3, halfSeconds: 10 },
+  { name: "singles", mintsPerRequest: 1, connections: 256, warmUp: 10_000, round: 20_000, rounds: 3, halfSeconds: 10 },
+];
+
+/** The same kinds with a tenth of the requests: to try the benchmark, not to quote it. */
+export const QUICK: readonly Kind[] = KINDS.map((kind) => ({
+  ...kind,
+  warmUp: kind.warmUp / 10,
+  round: kind.round / 10,
+  rounds: 1,
+  halfSeconds: 2,
+}));
+
+/** What was found of one kind. */
+export interface LoadFigures {
+  /** Requests a second at saturation. */
+  readonly rate: number;
+  /** CPU time of the server's process, all threads, µs a request, at saturation. */
+  readonly serverCpu: number;
+  /** Milliseconds at half of that rate, from the moment when a request was due. */
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** A stretch of a soak: the server's memory at its end, in MB, and milliseconds of the answers in it. */
+export interface SoakWindow {
+  readonly mints: number;
+  readonly memory: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** What the process that loads a server is given: kinds to measure, or windows of a soak. */
+export interface LoadPlan {
+  readonly port: number;
+  readonly serverPid: number;
+  readonly world: World;
+  readonly kinds: readonly Kind[];
+  readonly soakWindows: number;
+}
+
+/** What it answers. */
+export interface LoadResult {
+  readonly kinds: Readonly<Partial<Record<Kind["name"], LoadFigures>>>;
+  readonly soak: readonly SoakWindow[];
+}
+
+export const SOAK_WINDOW_SECONDS = 30;
+
+/** Bodies of mint requests, none of which repeats a token of another. */
+export class Bodies {
+  readonly #workload: Workload;
+
+  constructor(world: World) {
+    this.#workload = new Workload(world);
+  }
+
+  /** Made before the clock starts. */
+  many({ name }: Kind, count: number): readonly Buffer[] {
+    const request = () => (name === "bulk" ? this.#workload.bulk() : this.#workload.single());
+    return Array.from({ length: count }, () => Buffer.from(JSON.stringify(request())));
+  }
+}

@@ -1,0 +1,122 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { open, settle } from "../engine-workload.ts";
+import type { Row, SectionResult } from "../section.ts";
+import { KINDS, type Kind, type LoadPlan, type LoadResult, SOAK_WINDOW_SECONDS } from "./load.ts";
+import { startServer } from "./server.ts";
+
+const LOAD_PROCESS = fileURLToPath(new URL("./load-process.ts", import.meta.url));
+
+const COLUMNS = KINDS.flatMap(({ name, mintsPerRequest }) => {
+  const of = mintsPerRequest === 1 ? "single mints" : `requests of ${mintsPerRequest.toLocaleString("en-US")}`;
+  return [
+    { key: `${name}Rate`, label: of, unit: "mints/s", better: "higher" },
+    { key: `${name}Cpu`, label: "server's CPU", unit: "µs a mint", better: "lower" },
+    { key: `${name}P50`, label: "p50 at half", unit: "ms", better: "lower" },
+    { key: `${name}P99`, label: "p99 at half", unit: "ms", better: "lower" },
+  ] as const;
+});
+
+const SOAK_COLUMNS = [
+  { key: "mints", label: "minted so far", unit: "million", better: "higher" },
+  { key: "memory", label: "memory", unit: "MB", better: "lower" },
+  { key: "p50", label: "p50", unit: "ms", better: "lower" },
+  { key: "p99", label: "p99", unit: "ms", better: "lower" },
+] as const;
+
+const AIM: Row = {
+  label: "aim",
+  ours: false,
+  values: { bulkRate: 250_000, bulkP99: 50, singlesRate: 15_000, singlesP99: 50 },
+};
+
+type Progress = (line: string) => void;
+
+/** Throughput and answer times of the server, and of the same server without its engine, each on a store of its own. */
+export async function measureHttp(kinds: readonly Kind[], progress: Progress): Promise<SectionResult> {
+  const rows = [
+    await row("the server", "engine", kinds, progress),
+    await row("the same without the engine", "bare", kinds, progress),
+    AIM,
+  ];
+  return { name: "http", title: "Mints over HTTP", method: METHOD, columns: COLUMNS, rows, reference: null };
+}
+
+/** The server's memory over so many minutes under half of its saturated load. */
+export async function soakHttp(minutes: number, progress: Progress): Promise<SectionResult> {
+  const windows = Math.ceil((minutes * 60) / SOAK_WINDOW_SECONDS);
+  const { soak } = await underLoad("engine", { kinds: [], soakWindows: windows }, progress);
+  let mints = 0;
+  const rows = soak.map((window, i): Row => {
+    mints += window.mints;
+    const label = `after ${((i + 1) * SOAK_WINDOW_SECONDS) / 60} min`;
+    return { label, ours: true, values: { ...window, mints: mints / 1e6 } };
+  });
+  return { name: "soak", title: "Memory over time", method: SOAK_METHOD, columns: SOAK_COLUMNS, rows, reference: null };
+}
+
+async function row(label: string, which: "engine" | "bare", kinds: readonly Kind[], progress: Progress): Promise<Row> {
+  const plan = { kinds, soakWindows: 0 };
+  const result = await underLoad(which, plan, (line) => progress(`${label}, ${line}`));
+  const values: Record<string, number | null> = {};
+  for (const { name, mintsPerRequest } of kinds) {
+    const { rate, serverCpu, p50, p99 } = result.kinds[name] ?? {};
+    if (rate === undefined || serverCpu === undefined) throw new Error(`the load has not measured ${name}`);
+    values[`${name}Rate`] = rate * mintsPerRequest;
+    values[`${name}Cpu`] = serverCpu / mintsPerRequest;
+    values[`${name}P50`] = p50 ?? null;
+    values[`${name}P99`] = p99 ?? null;
+  }
+  return { label, ours: which === "engine", values };
+}
+
+/** Starts a server over a store of its own, and loads it from another process. */
+async function underLoad(
+  which: "engine" | "bare",
+  plan: Pick<LoadPlan, "kinds" | "soakWindows">,
+  progress: Progress,
+): Promise<LoadResult> {
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-http-"));
+  try {
+    const store = join(folder, "store");
+    const engine = await open(store);
+    const world = await settle(engine);
+    await engine.close();
+    await using server = await startServer(which, store, world);
+    return await load({ ...plan, port: server.port, serverPid: server.pid, world }, progress);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function load(plan: LoadPlan, progress: Progress): Promise<LoadResult> {
+  const child = spawn(process.execPath, [LOAD_PROCESS], { stdio: ["pipe", "pipe", "pipe"] });
+  child.stdin.end(JSON.stringify(plan));
+  let last = "";
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    last = line;
+    progress(line);
+  });
+  const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, "exit")]);
+  if (exitCode !== 0) throw new Error(`the load failed: ${last}`);
+  return JSON.parse(output) as LoadResult;
+}
+
+const METHOD =
+  "The server as `npm run server` starts it, in one process, over a fresh LevelDB store: a mint is answered when it is on disk. autocannon in a " +
+  "second process, on the same cores: " +
+  `${KINDS.map(({ connections, mintsPerRequest }) => `${connections} connections for requests of ${mintsPerRequest.toLocaleString("en-US")}`).join(", ")}. ` +
+  "Requests of 1,000: half ERC-721 with random ids, a quarter with consecutive ones, 15 % ERC-1155, 10 % ERC-20, for 10 users, every tenth for the rollup; " +
+  "batches are sealed as they fill. Single mints: ERC-721. Rates are medians of three rounds at saturation. Answer times are at half of the row's own rate, " +
+  "sent evenly and counted from the moment when a request was due. Without the engine, a mint is answered at once with an answer of the same size, and keys are not looked up: " +
+  "what is left is HTTP, JSON and the log.";
+
+const SOAK_METHOD =
+  "Requests of 1,000 at half of the saturated rate, which is measured first; the resident memory of the server's process at the end of each stretch of " +
+  `${SOAK_WINDOW_SECONDS} seconds, and the answer times in it.`;

@@ -1,0 +1,65 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { freePort } from "../../sandbox/port.ts";
+import { SETTLEMENT, type World } from "../engine-workload.ts";
+
+/** Units of rate a second that no run reaches; the most that the server takes. The limiter still counts. */
+export const UNLIMITED = 999_999_999;
+
+const SCRIPTS = {
+  engine: fileURLToPath(new URL("../../../server/main.ts", import.meta.url)),
+  bare: fileURLToPath(new URL("./bare-server.ts", import.meta.url)),
+} as const;
+
+/** A server process that answers. */
+export interface Server extends AsyncDisposable {
+  readonly pid: number;
+  readonly port: number;
+}
+
+/** Starts the server as operators do, or the one without an engine, on a store. Its log goes to /dev/null at the usual level. */
+export async function startServer(which: keyof typeof SCRIPTS, store: string, { apiKey }: World): Promise<Server> {
+  const port = await freePort(0);
+  const settings = {
+    MINTMARK_STORE: store,
+    MINTMARK_ENVIRONMENT: "sandbox",
+    MINTMARK_CHAIN_ID: String(SETTLEMENT.chainId),
+    MINTMARK_CONTRACT: SETTLEMENT.contract,
+    MINTMARK_ENGINE_VERSION: String(SETTLEMENT.engineVersion),
+    MINTMARK_PORT: String(port),
+    MINTMARK_RATE_UNITS: String(UNLIMITED),
+    MINTMARK_RATE_WINDOW_SECONDS: "1",
+  };
+  const child = spawn(process.execPath, [...profiling(), SCRIPTS[which]], {
+    env: { PATH: process.env.PATH, ...settings, ...(which === "bare" && { BENCH_KEY: apiKey }) },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const exited = once(child, "exit");
+  while (!(await answers(port))) {
+    if (child.exitCode !== null) throw new Error("the server ended before it answered");
+    await sleep(50);
+  }
+  return {
+    pid: child.pid ?? 0,
+    port,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await exited;
+    },
+  };
+}
+
+/** Node's own options for the servers, such as `--cpu-prof`. */
+function profiling(): readonly string[] {
+  return process.env.BENCH_SERVER_OPTIONS?.split(" ") ?? [];
+}
+
+async function answers(port: number): Promise<boolean> {
+  try {
+    return (await fetch(`http://127.0.0.1:${port}/healthz`)).ok;
+  } catch {
+    return false;
+  }
+}
