@@ -7,11 +7,14 @@ import { addIntegrity } from "./integrity.ts";
 import { addLocal } from "./local.ts";
 import { addApplications, addKeys, addUsers } from "./tenants.ts";
 
+// Commander breaks the lines to the terminal's width.
 const DESCRIPTION = `Operate a Mintmark engine.
 
-Commands work on the store in --store or MINTMARK_STORE: through the server that has it open, which
-listens in <store>/operator.sock for its own user, or, where no server runs, by opening it with the
-settings that the server reads. Secrets come from the environment or standard input, never from arguments.`;
+${[
+  "Commands work on the store in --store or MINTMARK_STORE: through the server that has it open, which listens in",
+  "<store>/operator.sock for its own user, or, where no server runs, by opening it with the settings that the server",
+  "reads. Secrets come from the environment or standard input, never from arguments.",
+].join(" ")}`;
 
 const GROUPS = [
   addApplications,

@@ -24,15 +24,19 @@ type Reply = { readonly progress: string } | { readonly result: unknown } | { re
 
 /** Longest line that is read; an operation's input is far smaller. */
 const MAX_LINE = 64 * 1024;
-/** The system's bound on a socket's path, less the closing zero. */
+/** Bytes: below the bounds that systems have on a socket's path, 104 on macOS and 108 on Linux, closing zero included. */
 const MAX_PATH = 100;
 
 /** Where the server of a store listens for its operator. Throws when the folder's path is too long for a socket. */
 export function operatorSocket(store: string): string {
   const absolute = resolve(store, "operator.sock");
-  const path = absolute.length <= MAX_PATH ? absolute : relative(process.cwd(), absolute);
-  if (path.length <= MAX_PATH) return path;
+  const path = fits(absolute) ? absolute : relative(process.cwd(), absolute);
+  if (fits(path)) return path;
   throw new Error(`the path of the store is too long for a socket in it (${absolute}); use a shorter one`);
+}
+
+function fits(path: string): boolean {
+  return Buffer.byteLength(path) <= MAX_PATH;
 }
 
 /** Serves the operator of an engine until it is disposed. The caller holds the store, so a socket that is there is a dead process's. */
@@ -45,13 +49,13 @@ export async function serveOperator(engine: Engine, store: string): Promise<Asyn
     socket.on("close", () => open.delete(socket));
     void serveOne(engine, socket);
   });
-  // Bound within this call: nobody else can open it in between.
-  const mask = process.umask(0o177);
-  try {
-    await new Promise<void>((listening, failed) => server.once("error", failed).listen(path, listening));
-  } finally {
+  await new Promise<void>((listening, failed) => {
+    server.once("error", failed);
+    // The socket is made within this call, closed to others from its first moment; the mask is the whole process's, so it goes back at once.
+    const mask = process.umask(0o177);
+    server.listen(path, listening);
     process.umask(mask);
-  }
+  });
   await chmod(path, 0o600);
   return {
     async [Symbol.asyncDispose]() {
@@ -83,10 +87,12 @@ function readRequest(socket: Socket): Promise<Request> {
     let text = "";
     socket.setEncoding("utf8");
     socket.on("close", () => refused(malformed()));
-    socket.on("data", (chunk: string) => {
+    socket.on("data", function read(chunk: string) {
       text += chunk;
       const end = text.indexOf("\n");
       if (end < 0 && text.length <= MAX_LINE) return;
+      // Whatever else is sent is read and forgotten.
+      socket.off("data", read).resume();
       try {
         const { operation, input } = JSON.parse(text.slice(0, Math.max(0, end))) as Record<string, unknown>;
         if (typeof operation !== "string") throw malformed();
