@@ -136,8 +136,11 @@ async function send(
 /** Codes that any path can get before a route is found. */
 const ROUTELESS: readonly Code[] = ["route_not_found", "method_not_allowed", "malformed_request", "shutting_down"];
 
+/** An answer as it came, in memory or over a socket. */
+export type Answered = Pick<LightMyRequestResponse, "statusCode" | "headers" | "body" | "rawPayload">;
+
 /** Holds an answer against the documentation of its route: status, schema, code. Every test of the server goes through here. */
-export function conform(method: string, url: string, response: LightMyRequestResponse): Answer {
+export function conform(method: string, url: string, response: Answered): Answer {
   const { statusCode: status, headers, body: text } = response;
   const endpoint = endpointOf(method, url);
   const type = String(headers["content-type"] ?? "");

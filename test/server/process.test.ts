@@ -1,57 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { shutDown } from "../../server/shutdown.ts";
+import { Connection, listen } from "./connection.ts";
 import { createWorld, entries, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
-
-async function listen(app: FastifyInstance): Promise<number> {
-  await app.listen({ host: "127.0.0.1", port: 0 });
-  const address = app.server.address();
-  if (address === null || typeof address === "string") throw new Error("not listening on a port");
-  return address.port;
-}
-
-/** One raw connection. `answer` resolves with the next whole answer. */
-class Wire {
-  readonly socket: Socket;
-  #received = "";
-
-  constructor(port: number) {
-    this.socket = connect(port, "127.0.0.1");
-    this.socket.setEncoding("latin1").on("data", (chunk) => {
-      this.#received += chunk;
-    });
-    this.socket.on("error", () => {});
-  }
-
-  write(bytes: string): this {
-    this.socket.write(bytes);
-    return this;
-  }
-
-  async answer(): Promise<{ status: number; head: string; body: string }> {
-    for (;;) {
-      const end = this.#received.indexOf("\r\n\r\n");
-      const head = this.#received.slice(0, end);
-      const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
-      if (end !== -1 && this.#received.length >= end + 4 + length) {
-        const body = this.#received.slice(end + 4, end + 4 + length);
-        this.#received = this.#received.slice(end + 4 + length);
-        return { status: Number(head.split(" ")[1]), head, body };
-      }
-      if (this.socket.closed) throw new Error(`closed after ${JSON.stringify(this.#received)}`);
-      await Promise.race([once(this.socket, "data"), once(this.socket, "close")]);
-    }
-  }
-}
 
 describe("over a real socket", () => {
   let world: World;
@@ -70,7 +28,7 @@ describe("over a real socket", () => {
 
   test("a shutdown finishes what runs, refuses what comes, and closes every connection", async () => {
     await start();
-    const [running, idle] = [new Wire(port), new Wire(port)];
+    const [running, idle] = [new Connection(port), new Connection(port)];
     const { head, body } = mintRequest();
     expect((await idle.write("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").answer()).status).toBe(200);
     const arrived = once(world.app.server, "request");
@@ -85,7 +43,7 @@ describe("over a real socket", () => {
     expect(fields.toLowerCase()).toContain("connection: close");
     expect(JSON.parse(reply).transactions).toHaveLength(3);
     await done;
-    const late = new Wire(port);
+    const late = new Connection(port);
     const [error] = await once(late.socket, "error").catch((cause: unknown) => [cause]);
     expect(error).toMatchObject({ code: "ECONNREFUSED" });
     expect((await world.engine.transactions(world.applicationId)).data).toHaveLength(3);
@@ -93,21 +51,21 @@ describe("over a real socket", () => {
 
   test("while draining, every request gets 503, and connections end", async () => {
     await start();
-    const wire = new Wire(port);
+    const wire = new Connection(port);
     expect((await wire.write("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").answer()).status).toBe(200);
     world.app.drain();
     const ready = await wire.write("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").answer();
     expect([ready.status, JSON.parse(ready.body).code]).toEqual([503, "shutting_down"]);
     await (wire.socket.closed || once(wire.socket, "close"));
     const { head, body } = mintRequest();
-    const refused = await new Wire(port).write(head + body).answer();
+    const refused = await new Connection(port).write(head + body).answer();
     expect([refused.status, JSON.parse(refused.body).code]).toEqual([503, "shutting_down"]);
     expect(world.engine.openBatch("validium").vaultCount).toBe(0);
   });
 
   test("a connection that is busy past the deadline is cut", async () => {
     await start();
-    const stuck = new Wire(port);
+    const stuck = new Connection(port);
     const arrived = once(world.app.server, "request");
     stuck.write(mintRequest().head);
     await arrived;
@@ -117,7 +75,7 @@ describe("over a real socket", () => {
 
   test("a request that does not arrive in time is told so", async () => {
     await start({ requestTimeoutSeconds: 0.2 });
-    const { status, head, body } = await new Wire(port).write(mintRequest().head).answer();
+    const { status, head, body } = await new Connection(port).write(mintRequest().head).answer();
     expect([status, JSON.parse(body).code]).toEqual([408, "request_timeout"]);
     expect(head).toContain("application/problem+json");
   });
@@ -132,20 +90,20 @@ describe("over a real socket", () => {
     ],
   ])("%.30j is answered in the form of every other error", async (bytes, expected, code) => {
     await start();
-    const { status, body } = await new Wire(port).write(bytes).answer();
+    const { status, body } = await new Connection(port).write(bytes).answer();
     expect(status).toBe(expected);
     expect(JSON.parse(body)).toMatchObject({ code, status: expected, requestId: expect.any(String) });
   });
 
   test("a caller who hangs up in the middle of a body harms nobody", async () => {
     await start();
-    const rude = new Wire(port);
+    const rude = new Connection(port);
     const arrived = once(world.app.server, "request");
     rude.write(mintRequest().head);
     await arrived;
     rude.socket.destroy();
     const { head, body } = mintRequest();
-    expect((await new Wire(port).write(head + body).answer()).status).toBe(200);
+    expect((await new Connection(port).write(head + body).answer()).status).toBe(200);
   });
 });
 

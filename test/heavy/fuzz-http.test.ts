@@ -1,0 +1,398 @@
+import { Agent, request } from "node:http";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Connection, listen } from "../server/connection.ts";
+import { type Answered, conform, createWorld, entries, refusal, type World } from "../server/fixture.ts";
+import { hostileText, nearMint } from "../server/hostile-values.ts";
+import { type Document, type Operation, operationsOf, SchemaValues } from "../server/schema-values.ts";
+
+// Every route of the document, over real sockets, as two applications that must never learn of each other.
+
+const REQUESTS = Number(process.env.MINTMARK_FUZZ_REQUESTS ?? 50_000);
+/** Sent at once, so that requests meet. */
+const AT_ONCE = 25;
+const NO_ANSWER_MS = 30_000;
+/** Shorter than the time after which the test gives up. */
+const REQUEST_TIMEOUT_SECONDS = 2;
+
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
+type Tenant = "first" | "second";
+
+let world: World;
+let port: number;
+let calls: fc.Arbitrary<{ readonly operation: Operation; readonly by: Tenant | null; readonly call: Call }>;
+/** What only one application may ever see: everywhere, and where batch data is not told. */
+let secrets: Record<Tenant, { readonly everywhere: readonly string[]; readonly inPrivate: readonly string[] }>;
+const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+const statuses = new Map<string, number>();
+const asked = new Map<string, Map<number, number>>();
+
+/** One in so many times; null otherwise. */
+function seldom<T>(one: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
+  return fc.oneof({ weight: one - 1, arbitrary: fc.constant(null) }, { weight: 1, arbitrary });
+}
+
+/** Sends a call over a socket. Rejects when it is not answered: nothing may hang. */
+function exchange({ method, path, headers, body }: Call): Promise<Answered> {
+  return new Promise((answered, failed) => {
+    const signal = AbortSignal.timeout(NO_ANSWER_MS);
+    const sent = request({ port, agent, method, path, headers, signal }, (response) => {
+      const chunks: Buffer[] = [];
+      const finish = () => {
+        const rawPayload = Buffer.concat(chunks);
+        const { statusCode = 0, headers } = response;
+        answered({ statusCode, headers, rawPayload, body: rawPayload.toString() });
+      };
+      response.on("error", failed).on("data", (chunk: Buffer) => chunks.push(chunk));
+      // A stream of events does not end by itself.
+      if (response.headers["content-type"] === "text/event-stream") {
+        response
+          .off("error", failed)
+          .on("error", () => {})
+          .on("close", finish)
+          .destroy();
+      } else response.on("end", finish);
+    });
+    sent.on("error", (cause) => failed(new Error(`no answer to ${method} ${path}`, { cause }))).end(body);
+  });
+}
+
+/** Gives an application users, mints and a webhook that are like no other's, and tells what only it may see of them. */
+async function seed(tenant: Tenant, applicationId: string, key: string) {
+  const ownerAddress = `0x${(tenant === "first" ? "1f" : "e2").repeat(20)}` as const;
+  const { userId } = await world.engine.createUser(applicationId, { ownerAddress });
+  const text = `${tenant}-token`;
+  const blob = `0x${Buffer.from(text).toString("hex")}`;
+  const mint = { mintingBlob: blob, assetId: world.erc721.assetId, amount: 1, dataAvailabilityMode: "validium" };
+  const body = { users: [{ userId, mints: [mint] }] };
+  const minted = await world.send("POST", "/api/v1/mint", { key, body });
+  const url = `http://127.0.0.1:9/${tenant}-hook`;
+  const hook = await world.send("POST", "/api/v1/webhooks", { key, body: { url } });
+  const page = await world.send("GET", "/api/v1/transactions?limit=1", { key });
+  const keyId = key.split("_")[2] ?? "";
+  return {
+    userId,
+    mintId: minted.body.mintId as string,
+    transactionId: minted.body.transactions[0].transactionId as string,
+    webhookId: hook.body.webhookId as string,
+    cursor: page.body.pagination.nextCursor as string | null,
+    everywhere: [userId, minted.body.mintId, hook.body.webhookId, hook.body.secret, url, keyId, applicationId],
+    inPrivate: [ownerAddress, blob.slice(2)],
+  };
+}
+
+beforeAll(async () => {
+  const rich = { units: 1_000_000_000, windowSeconds: 1 };
+  world = await createWorld({
+    limits: { usersPerRequest: 4, mintsPerRequest: 8 },
+    rateLimits: { key: rich, failedAuthentication: rich, publicReads: rich },
+    requestTimeoutSeconds: REQUEST_TIMEOUT_SECONDS,
+    streamsPerKey: AT_ONCE,
+  });
+  const { key, otherKey, applicationId, otherApplicationId, users, otherUser } = world;
+  await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, 1) }] } });
+  const first = await seed("first", applicationId, key);
+  const second = await seed("second", otherApplicationId, otherKey);
+  secrets = { first, second };
+  for (const mode of ["validium", "zk-rollup"] as const) await world.engine.seal(mode);
+  const document: Document = (await world.send("GET", "/openapi.json", { key: null })).body;
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const raw = new URLSearchParams({ grant_type: "client_credentials", client_id: world.keyId, client_secret: key });
+  const token: string = (await world.send("POST", "/oauth/token", { key: null, raw: raw.toString(), headers: form }))
+    .body.access_token;
+  port = await listen(world.app);
+
+  const either = (name: "userId" | "mintId" | "transactionId" | "webhookId") =>
+    fc.constantFrom(first[name], second[name]);
+  const cursors = fc.constantFrom(...[first.cursor, second.cursor].filter((cursor) => cursor !== null));
+  const forged = (text: string) =>
+    fc
+      .tuple(fc.nat(text.length - 1), fc.constantFrom(..."A0_z-."))
+      .map(([at, put]) => text.slice(0, at) + put + text.slice(at + 1));
+  const values = new SchemaValues(document, {
+    userId: fc.oneof(either("userId"), fc.constantFrom(...users, otherUser)),
+    mintId: either("mintId"),
+    transactionId: either("transactionId"),
+    webhookId: either("webhookId"),
+    cursor: fc.oneof(cursors, cursors.chain(forged)),
+    assetId: fc.constantFrom(world.erc20.assetId, world.erc721.assetId, world.erc1155.assetId),
+    vaultId: fc.constantFrom("0", "1", "2", "9223372036854775808", "18446744073709551615"),
+    batchId: fc.constantFrom("validium-0", "zk-rollup-0", "validium-1"),
+    url: fc.constantFrom("http://127.0.0.1:9/", "https://127.0.0.1:9/hook", "ftp://127.0.0.1", "http://10.0.0.1/"),
+    // Rare in a text that is made up.
+    grant_type: fc.constant("client_credentials"),
+    client_id: fc.constantFrom(world.keyId, otherKey.split("_")[2] ?? ""),
+    client_secret: fc.constantFrom(key, otherKey),
+  });
+  const header = fc.tuple(
+    fc.constantFrom(
+      "x-request-id",
+      "authorization",
+      "content-encoding",
+      "accept",
+      "if-none-match",
+      "content-type",
+      "x-api-key",
+      "last-event-id",
+      "idempotency-key",
+      "x-forwarded-for",
+    ),
+    fc.oneof(
+      fc.string({ maxLength: 40 }),
+      fc.constantFrom("text/event-stream", "application/json", "gzip", "Bearer ", "1", second.transactionId),
+      forged(key),
+      forged(token).map((text) => `Bearer ${text}`),
+      fc.constantFrom(`Bearer ${token}`, "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0."),
+    ),
+  );
+  const isFirst = (headers: Readonly<Record<string, string | undefined>>) =>
+    headers["x-api-key"] === key || headers.authorization === `Bearer ${token}`;
+  const credentials: Readonly<Record<Tenant, Readonly<Record<string, string>>>> = {
+    first: { "x-api-key": key },
+    second: { "x-api-key": otherKey },
+  };
+  calls = fc
+    .record({
+      operation: fc.constantFrom(...operationsOf(document)),
+      by: fc.constantFrom("first", "first", "second", "second", null),
+      strange: seldom(4, header),
+      extra: seldom(16, fc.tuple(hostileText, hostileText)),
+    })
+    .chain(({ operation, by, strange, extra }) => {
+      const fields = operation.parameters.map(({ name, schema }) => values.of(schema, name));
+      const isMint = operation.path.endsWith("/mint");
+      const bodies = operation.body === null ? fc.jsonValue() : values.of(operation.body.schema);
+      return fc
+        .tuple(
+          fc.tuple(...fields),
+          fc.tuple(...fields.map(() => fc.boolean())),
+          isMint ? fc.oneof(bodies, nearMint(world)) : bodies,
+        )
+        .map(([given, wanted, body]) => {
+          const headers = { ...(by && credentials[by]), ...(strange && { [strange[0]]: strange[1] }) };
+          const call = callOf(operation, { given, wanted, body, extra }, headers);
+          // A strange header may happen to be the first application's own credential.
+          return { operation, by: isFirst(headers) ? ("first" as const) : by, call };
+        });
+    });
+});
+afterAll(async () => {
+  agent.destroy();
+  await world[Symbol.asyncDispose]();
+});
+
+interface Parts {
+  readonly given: readonly unknown[];
+  /** Which of the optional parameters are sent. */
+  readonly wanted: readonly boolean[];
+  readonly body: unknown;
+  readonly extra: readonly [string, string] | null;
+}
+
+function callOf(
+  { method, path, parameters, body }: Operation,
+  parts: Parts,
+  headers: Readonly<Record<string, string>>,
+): Call {
+  const search = new URLSearchParams();
+  const fields: Record<string, string> = {};
+  let filled = path;
+  for (const [i, { name, in: place }] of parameters.entries()) {
+    const value = parts.given[i];
+    const text = (typeof value === "string" ? value : (JSON.stringify(value) ?? "")).toWellFormed();
+    // A path without its parameter is another path.
+    if (place === "path") filled = filled.replace(`{${name}}`, encodeURIComponent(text) || "x");
+    else if (parts.wanted[i] && place === "query") search.append(name, text);
+    else if (parts.wanted[i]) fields[name.toLowerCase()] = text.replaceAll(/[^\x20-\x7e]/g, "?");
+  }
+  if (parts.extra !== null) search.append(...(parts.extra.map((text) => text.toWellFormed()) as [string, string]));
+  const query = search.size > 0 ? `?${search}` : "";
+  const sends = method === "POST" || method === "PUT";
+  const type = body?.type ?? "application/json";
+  const isForm = type !== "application/json" && typeof parts.body === "object" && parts.body !== null;
+  const text = isForm
+    ? new URLSearchParams(
+        Object.entries(parts.body as object).map(([name, value]): [string, string] => [name, String(value)]),
+      ).toString()
+    : JSON.stringify(parts.body);
+  return {
+    method,
+    path: `${filled}${query}`,
+    headers: { ...fields, ...(sends && { "content-type": type }), ...headers },
+    body: sends ? text : null,
+  };
+}
+
+/** Holds one answer against everything that is always so. */
+function judge(operation: Operation, by: Tenant | null, call: Call, answer: Answered): void {
+  const name = `${operation.method} ${operation.path}`;
+  const perRoute = asked.get(name) ?? new Map<number, number>();
+  asked.set(name, perRoute.set(answer.statusCode, (perRoute.get(answer.statusCode) ?? 0) + 1));
+  statuses.set(`${answer.statusCode}`, (statuses.get(`${answer.statusCode}`) ?? 0) + 1);
+  expect(answer.statusCode, `${name} ${answer.body}`).toBeLessThan(500);
+  if (answer.headers["content-type"] !== "text/event-stream") conform(call.method, call.path, answer);
+  const sent = `${call.path} ${JSON.stringify(call.headers)} ${call.body}`;
+  const isPublic = !/^\/api\//.test(call.path) || /^\/api\/v1\/batches/.test(call.path);
+  for (const tenant of ["first", "second"] as const) {
+    if (tenant === by) continue;
+    const { everywhere, inPrivate } = secrets[tenant];
+    const told = `${JSON.stringify(answer.headers)} ${answer.body}`.toLowerCase();
+    const leaked = [...everywhere, ...(isPublic ? [] : inPrivate)].filter((secret) => {
+      return told.includes(secret.toLowerCase()) && !sent.toLowerCase().includes(secret.toLowerCase());
+    });
+    expect(leaked, `${name} as ${by} tells of ${tenant}`).toEqual([]);
+  }
+}
+
+test("whatever is sent is answered as documented, never with our fault, and tells nothing of another application", async () => {
+  let sent = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(calls, { minLength: AT_ONCE, maxLength: AT_ONCE }), async (all) => {
+      sent += all.length;
+      const answers = await Promise.all(all.map(({ call }) => exchange(call)));
+      for (const [i, { operation, by, call }] of all.entries()) {
+        const answer = answers[i];
+        if (answer !== undefined) judge(operation, by, call, answer);
+      }
+    }),
+    { numRuns: Math.ceil(REQUESTS / AT_ONCE), endOnFailure: true },
+  );
+  const perRoute = [...asked].map(([name, seen]) => [name, Object.fromEntries([...seen].sort())]);
+  console.log({ sent, statuses: Object.fromEntries([...statuses].sort()) }, Object.fromEntries(perRoute));
+  expect(sent).toBeGreaterThanOrEqual(REQUESTS);
+  const succeeded = [...asked].filter(([, seen]) => [...seen.keys()].some((status) => status < 300));
+  // All but what an owner's signature is needed for; the deterministic tests show those.
+  const unsigned = operationsOf((await world.send("GET", "/openapi.json", { key: null })).body)
+    .map(({ method, path }) => `${method} ${path}`)
+    .filter((name) => !/withdrawals|owner|webhooks\/|readyz/.test(name));
+  expect(succeeded.map(([name]) => name)).toEqual(expect.arrayContaining(unsigned));
+  expect((await world.engine.verify()).problems).toEqual([]);
+}, 3_000_000);
+
+const mintHead = (more: string) =>
+  `POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${world.key}\r\nContent-Type: application/json\r\n${more}\r\n\r\n`;
+const mintText = () => JSON.stringify({ users: [{ userId: world.users[0], mints: entries(world, 2) }] });
+
+/** Bodies that JSON.parse would take, some of them otherwise than they were meant. */
+const BODIES: readonly (readonly [string, (right: string) => string, number, string])[] = [
+  ["nested too deeply", () => "[".repeat(5_000), 400, "malformed_json"],
+  ["nested too deeply in objects", () => '{"a":'.repeat(1_500), 400, "malformed_json"],
+  ["duplicate keys", (right) => right.replace('"amount":250', '"amount":1,"amount":250'), 400, "malformed_json"],
+  ["__proto__", (right) => right.replace("{", '{"__proto__":{"users":[]},'), 400, "malformed_json"],
+  ["constructor", (right) => right.replace("{", '{"constructor":{"prototype":{}},'), 400, "validation_failed"],
+  ["a number that is rounded", (right) => right.replace(":250", ":9007199254740993"), 400, "malformed_json"],
+  ["a number past every double", (right) => right.replace(":250", ":1e400"), 400, "malformed_json"],
+  [
+    "a fraction that is rounded away",
+    (right) => right.replace(":250", ":250.00000000000000001"),
+    400,
+    "malformed_json",
+  ],
+  ["a BOM", (right) => `\u{feff}${right}`, 400, "malformed_json"],
+  ["nothing but white space", () => " ".repeat(1000), 400, "malformed_json"],
+];
+
+test.each(BODIES)("a body with %s is refused", async (_, change, status, code) => {
+  const raw = change(mintText());
+  const { body, status: seen } = await new Connection(port)
+    .write(mintHead(`Content-Length: ${Buffer.byteLength(raw)}`))
+    .write(raw)
+    .answer();
+  expect([seen, JSON.parse(body).code]).toEqual([status, code]);
+});
+
+test("an oversized body is refused before it has arrived, told its length or not", async () => {
+  const told = new Connection(port).write(mintHead("Content-Length: 100000000000"));
+  expect(JSON.parse((await told.answer()).body).code).toBe("body_too_large");
+  const untold = new Connection(port).write(mintHead("Transfer-Encoding: chunked"));
+  untold.write(`4000\r\n${" ".repeat(0x4000)}\r\n`);
+  const { status, body } = await untold.answer();
+  expect([status, JSON.parse(body).code]).toEqual([413, "body_too_large"]);
+});
+
+test("slow and truncated requests are told so or cut off, and hold nobody up", async () => {
+  const right = mintText();
+  const head = mintHead(`Content-Length: ${right.length}`);
+  const slow = [head.slice(0, 40), head.slice(0, -2), head, head + right.slice(0, -1)].map((bytes) =>
+    new Connection(port).write(bytes),
+  );
+  // One byte at a time does not win time.
+  const trickle = new Connection(port).write(head);
+  const drops = setInterval(() => trickle.write(" "), 20);
+  const truncated = [head.slice(0, 40), head + right.slice(0, -1)].map((bytes) => {
+    const connection = new Connection(port).write(bytes);
+    connection.socket.end();
+    return connection;
+  });
+  expect((await exchange({ method: "GET", path: "/healthz", headers: {}, body: null })).statusCode).toBe(200);
+  for (const { status } of await Promise.all([...slow, trickle].map((one) => one.answer()))) expect(status).toBe(408);
+  clearInterval(drops);
+  for (const one of truncated) expect((await one.answer().catch(() => ({ status: 400 }))).status).toBe(400);
+}, 60_000);
+
+const NONSENSE = [
+  "\r\n\r\n\r\n",
+  "GET\r\n\r\n",
+  "GET / HTTP/9.9\r\n\r\n",
+  "GET http://other.example/api/v1/assets HTTP/1.1\r\nHost: x\r\n\r\n",
+  "GET /%00%ff%c0%ae/..;/api HTTP/1.1\r\nHost: x\r\n\r\n",
+  "GET /api/v1/users/%E0%A4%A HTTP/1.1\r\nHost: x\r\n\r\n",
+  "GET //api//v1/assets HTTP/1.1\r\nHost: x\r\n\r\n",
+  "CONNECT other.example:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+  "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
+  "TRACE / HTTP/1.1\r\nHost: x\r\n\r\n",
+  "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+  "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+  "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+  "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+  "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: a\r\n b\r\n\r\n",
+  "GET /healthz HTTP/1.1\r\nHost: x\r\nX\u0000: 1\r\n\r\n",
+  `GET /healthz?${"a=1&".repeat(3000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+  `GET /healthz HTTP/1.1\r\nHost: x\r\n${"A: 1\r\n".repeat(3000)}\r\n`,
+  "GET /healthz HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+  "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+  "\u0016\u0003\u0001\u0000\u00a5\u0001\u0000\u0000\u00a1\u0003\u0003",
+];
+
+test("bytes that are no request are refused or cut off, and the server lives", async () => {
+  const noise = fc.oneof(
+    fc.constantFrom(...NONSENSE).map((text) => Buffer.from(text, "latin1")),
+    fc.uint8Array({ minLength: 1, maxLength: 400 }).map((bytes) => Buffer.from([...bytes, 13, 10, 13, 10])),
+    fc
+      .tuple(fc.constantFrom(...NONSENSE), fc.nat(60), fc.string({ unit: "binary", maxLength: 3 }))
+      .map(([text, at, put]) => Buffer.from(text.slice(0, at) + put + text.slice(at), "latin1")),
+  );
+  await fc.assert(
+    fc.asyncProperty(noise, async (bytes) => {
+      const connection = new Connection(port).write(bytes);
+      connection.socket.end();
+      const { status } = await connection.answer().catch(() => ({ status: 400 }));
+      expect(status).toBeLessThan(500);
+    }),
+    { numRuns: 1_000 },
+  );
+  expect((await exchange({ method: "GET", path: "/healthz", headers: {}, body: null })).statusCode).toBe(200);
+}, 300_000);
+
+test("no cursor, key or token survives the change of a character, nor is one application's taken from the other", async () => {
+  const page = await world.send("GET", "/api/v1/transactions?limit=1");
+  const cursor: string = page.body.pagination.nextCursor;
+  const elsewhere = await world.send("GET", `/api/v1/transactions?limit=1&cursor=${cursor}`, { key: world.otherKey });
+  expect(refusal(elsewhere).code).toBe("cursor_invalid");
+  // The last character of base64 may hold bits that mean nothing.
+  for (let at = 0; at < cursor.length - 1; at++) {
+    const changed = `${cursor.slice(0, at)}${cursor[at] === "A" ? "B" : "A"}${cursor.slice(at + 1)}`;
+    expect(refusal(await world.send("GET", `/api/v1/transactions?limit=1&cursor=${changed}`)).code).toBe(
+      "cursor_invalid",
+    );
+  }
+  for (let at = 0; at < world.key.length; at++) {
+    const key = `${world.key.slice(0, at)}${world.key[at] === "0" ? "1" : "0"}${world.key.slice(at + 1)}`;
+    expect(refusal(await world.send("GET", "/api/v1/assets", { key })).code).toBe("credentials_invalid");
+  }
+});
