@@ -244,7 +244,7 @@ class LedgerEngine implements Engine {
     requireScope(principal, "mint");
     const read = readMint(ledger, request);
     const key = options.idempotencyKey;
-    if (key === undefined) return this.#mint(principal, read, null, options.signal);
+    if (key === undefined) return await this.#mint(principal, read, null, options.signal);
     const digest = read.columns?.digest() ?? null;
     const idempotency = { key: idempotencyKeyHash(requireIdempotencyKey(key)), digest };
     const inFlight = `${principal.applicationId} ${key}`;
@@ -448,8 +448,8 @@ interface ReadMint {
 }
 
 function readMint(ledger: Ledger, request: unknown): ReadMint {
-  const issues = new Issues();
   const columns = readMintColumns(request, ledger.limits, ledger.assetIndices);
+  const issues = new Issues();
   return { columns, plain: columns === null ? readMintRequest(request, ledger.limits, issues) : null, issues };
 }
 

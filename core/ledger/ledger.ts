@@ -277,7 +277,7 @@ export class Ledger {
 
   /** The application as the writer has it. Throws `application_not_found`. */
   latestApplication(applicationId: Uuid): ApplicationRecord {
-    const index = this.applicationIndices.get(String(applicationId).toLowerCase());
+    const index = this.#applicationIndex(applicationId);
     const record = index === undefined ? undefined : this.applications.latest(index);
     if (record === undefined) throw new MintmarkError("application_not_found");
     return record;
@@ -285,10 +285,15 @@ export class Ledger {
 
   /** The application as readers see it. Throws `application_not_found`. */
   application(applicationId: Uuid): ApplicationRecord {
-    const index = this.applicationIndices.get(String(applicationId).toLowerCase());
+    const index = this.#applicationIndex(applicationId);
     const record = index === undefined ? undefined : this.applications.get(index);
     if (record === undefined) throw new MintmarkError("application_not_found");
     return record;
+  }
+
+  #applicationIndex(applicationId: Uuid): number | undefined {
+    const { applicationIndices } = this;
+    return applicationIndices.get(applicationId) ?? applicationIndices.get(String(applicationId).toLowerCase());
   }
 
   /** An asset that records name by its index. */

@@ -62,7 +62,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
     for (const mint of this.#mints) {
       if (mint === null || mint.tokenId === null) continue;
       if (mint.asset.standard === "erc1155") keys.push(bindingKey(mint.asset.assetIndex, mint.tokenId));
-      else this.#lookup.prepare(this.#hashOf(mint, mint.tokenId));
+      else this.#lookup.prepare(this.#ledger.tokens.candidates(this.#hashOf(mint, mint.tokenId)) ?? []);
     }
     return [...keys, ...this.#lookup.keys()];
   }

@@ -83,7 +83,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
   readonly #columns: MintColumns;
   readonly #idempotency: Idempotency | null;
   readonly #uses = new Map<number, AssetUse>();
-  readonly #lookup: TokenLookup;
+  /** null while no token's hash is known. */
+  #lookup: TokenLookup | null = null;
   /** By entry; of ERC-721 only. */
   readonly #tokenHash: Uint32Array;
   #bindings: Asked[] = [];
@@ -96,7 +97,6 @@ export class MintTransition implements Transition<MintOutcome | null> {
     this.#principal = principal;
     this.#columns = columns;
     this.#idempotency = idempotency;
-    this.#lookup = new TokenLookup(ledger);
     this.#tokenHash = new Uint32Array(columns.count);
     this.weight = columns.count;
   }
@@ -112,7 +112,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     }
     this.#readTokens();
     for (const { key } of this.#bindings) keys.push(key);
-    for (const key of this.#lookup.keys()) keys.push(key);
+    for (const key of this.#lookup?.keys() ?? []) keys.push(key);
     return keys;
   }
 
@@ -131,7 +131,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     if (this.#wrong || users === null || !this.#allows(application.applicationIndex, key)) return null;
     const bound = this.#checkBindings(group, stored.slice(behindUsers, behindBindings));
     if (bound === null) return null;
-    this.#lookup.receive(stored.slice(behindBindings));
+    this.#lookup?.receive(stored.slice(behindBindings));
     if (!this.#takeTokens()) return null;
     for (const { entry, key: place, short } of bound) {
       group.stage(place, Buffer.from(this.#columns.blobAt(entry).slice(2), "hex"));
@@ -175,7 +175,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const tokenId = short >= 0 ? null : this.#tokenId(asset, entry);
     const hash = tokenId === null ? hasher.ofShortId(asset.assetIndex, short) : hasher.ofId(asset.assetIndex, tokenId);
     this.#tokenHash[entry] = hash;
-    this.#lookup.prepare(hash);
+    const candidates = this.#ledger.tokens.candidates(hash);
+    if (candidates === null) return;
+    this.#lookup ??= new TokenLookup(this.#ledger);
+    this.#lookup.prepare(candidates);
   }
 
   #askBinding(asset: AssetRecord, entry: number, short: number): void {
@@ -252,8 +255,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
     for (let entry = 0; entry < count; entry++) {
       if (!this.#isUnique(assetIndex[entry] as number)) continue;
       const hash = this.#tokenHash[entry] as number;
-      const candidates = tokens.candidates(hash);
-      if (candidates !== null && this.#exists(candidates, entry)) {
+      if (tokens.insertNew(hash, PENDING + entry)) continue;
+      if (this.#exists(tokens.candidates(hash) ?? [], entry)) {
         for (let taken = entry - 1; taken >= 0; taken--) {
           if (this.#isUnique(assetIndex[taken] as number))
             tokens.remove(this.#tokenHash[taken] as number, PENDING + taken);
@@ -275,13 +278,11 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const asset = this.#ledger.assetAt(assetIndex[entry] as number);
     const tokenId = this.#tokenId(asset, entry);
     const earlier = candidates.filter((ref) => ref >= PENDING).map((ref) => ref - PENDING);
+    const minted = candidates.filter((ref) => ref < PENDING);
+    this.#lookup ??= new TokenLookup(this.#ledger);
     return (
       earlier.some((other) => assetIndex[other] === asset.assetIndex && this.#tokenId(asset, other) === tokenId) ||
-      this.#lookup.holds(
-        candidates.filter((ref) => ref < PENDING),
-        asset.assetIndex,
-        tokenId,
-      )
+      this.#lookup.holds(minted, asset.assetIndex, tokenId)
     );
   }
 

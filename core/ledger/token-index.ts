@@ -45,16 +45,36 @@ export class TokenIndex {
 
   /** @param ref - 1 to 2^32 - 1 */
   insert(hash: number, ref: number): void {
+    const shard = this.#withRoom(hash & (SHARDS - 1));
+    let at = home(hash, shard);
+    while (shard[at + 1] !== 0) at = next(at, shard);
+    this.#put(shard, at, hash, ref);
+  }
+
+  /** {@link insert} unless there is a token of this hash; whether it was put in. One walk, where asking first would take two. */
+  insertNew(hash: number, ref: number): boolean {
+    const shard = this.#withRoom(hash & (SHARDS - 1));
+    let at = home(hash, shard);
+    for (; shard[at + 1] !== 0; at = next(at, shard)) if (shard[at] === hash) return false;
+    this.#put(shard, at, hash, ref);
+    return true;
+  }
+
+  /** The shard, grown when one more token would overfill it. */
+  #withRoom(number: number): Uint32Array {
+    const shard = this.#shards[number] as Uint32Array;
+    if ((this.#counts[number] as number) + 1 <= (shard.length >>> 1) * MAX_LOAD) return shard;
+    const larger = grown(shard);
+    this.#shards[number] = larger;
+    return larger;
+  }
+
+  #put(shard: Uint32Array, at: number, hash: number, ref: number): void {
+    shard[at] = hash;
+    shard[at + 1] = ref;
     const number = hash & (SHARDS - 1);
-    let shard = this.#shards[number] as Uint32Array;
-    const count = (this.#counts[number] as number) + 1;
-    if (count > (shard.length >>> 1) * MAX_LOAD) {
-      shard = grown(shard);
-      this.#shards[number] = shard;
-    }
-    this.#counts[number] = count;
+    this.#counts[number] = (this.#counts[number] as number) + 1;
     this.#size++;
-    place(shard, hash, ref);
   }
 
   /** Gives a token that is there another ref. */

@@ -22,9 +22,9 @@ export class TokenLookup {
     this.#ledger = ledger;
   }
 
-  /** Notes what must be read to tell whether a token of this hash exists. */
-  prepare(hash: number): void {
-    for (const ref of this.#ledger.tokens.candidates(hash) ?? []) {
+  /** Notes what must be read to tell whether one of these refs, which the index has for a hash, is a certain token. */
+  prepare(refs: readonly number[]): void {
+    for (const ref of refs) {
       const place = this.#ledger.placeOfRef(ref);
       const batch = this.#ledger.batchInMemory(place);
       // A batch that reaches the disk while this waits is let go of by the ledger, so it is held here.

@@ -17,29 +17,33 @@ const GENERATION = 100_000;
  * stand in for recency: a hit moves a user to the young one; when that is full the old one is forgotten.
  */
 export class UserCache {
-  #young = new Map<string, CachedUser>();
-  #old = new Map<string, CachedUser>();
+  #young = new Map<number, Map<Uuid, CachedUser>>();
+  #old = new Map<number, Map<Uuid, CachedUser>>();
+  #size = 0;
 
   get(applicationIndex: number, userId: Uuid): CachedUser | undefined {
-    const key = `${applicationIndex}:${userId}`;
-    const young = this.#young.get(key);
+    const young = this.#young.get(applicationIndex)?.get(userId);
     if (young !== undefined) return young;
-    const old = this.#old.get(key);
-    if (old !== undefined) this.#add(key, old);
+    const old = this.#old.get(applicationIndex)?.get(userId);
+    if (old !== undefined) this.#add(old);
     return old;
   }
 
   set(applicationIndex: number, userId: Uuid, user: UserIdRecord): void {
     const { userIndex, ownerAddress } = user;
-    const holder = { applicationIndex, userIndex, owner: hexToBytes(ownerAddress, 20) };
-    this.#add(`${applicationIndex}:${userId}`, { ...holder, userId, ownerAddress });
+    this.#add({ applicationIndex, userIndex, owner: hexToBytes(ownerAddress, 20), userId, ownerAddress });
   }
 
-  #add(key: string, user: CachedUser): void {
-    if (this.#young.size >= GENERATION) {
+  #add(user: CachedUser): void {
+    if (this.#size >= GENERATION) {
       this.#old = this.#young;
       this.#young = new Map();
+      this.#size = 0;
     }
-    this.#young.set(key, user);
+    const { applicationIndex, userId } = user;
+    const users = this.#young.get(applicationIndex);
+    if (users === undefined) this.#young.set(applicationIndex, new Map([[userId, user]]));
+    else users.set(userId, user);
+    this.#size++;
   }
 }

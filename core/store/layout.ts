@@ -1,7 +1,11 @@
 import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
 import type { Hex, Uuid } from "../model.ts";
+import { hexValue } from "../protocol/hex.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
+
+const UUID_BYTES = 16;
+const DASH = 0x2d;
 
 /** How one value lies in a record. */
 export interface Field<T> {
@@ -78,8 +82,19 @@ export const uuid: Field<Uuid> = {
   read: (from) => uuidText(from.bytes(16)),
 };
 
+/** The 16 bytes of a UUID in its usual form, which is not checked. */
 export function uuidBytes(value: Uuid): Buffer {
-  return Buffer.from(value.replaceAll("-", ""), "hex");
+  const bytes = Buffer.allocUnsafe(UUID_BYTES);
+  putUuid(bytes, 0, value);
+  return bytes;
+}
+
+/** Writes {@link uuidBytes} into a buffer. */
+export function putUuid(into: Buffer, start: number, value: Uuid): void {
+  for (let at = start, i = 0; at < start + UUID_BYTES; at++, i += 2) {
+    if (value.charCodeAt(i) === DASH) i++;
+    into[at] = (hexValue(value.charCodeAt(i)) << 4) | hexValue(value.charCodeAt(i + 1));
+  }
 }
 
 export function uuidText(bytes: Buffer): Uuid {

@@ -1,5 +1,5 @@
 import { MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
-import { uuidBytes } from "./layout.ts";
+import { putUuid } from "./layout.ts";
 
 /** First byte of each kind of key. Integers in keys are big-endian, so that the order of the bytes is theirs. */
 export const PREFIX = {
@@ -69,24 +69,35 @@ export const HEAD_KEY = Buffer.from([PREFIX.head]);
 export const SECRET_KEY = Buffer.from([PREFIX.secret]);
 export const SEED_KEY = Buffer.from([PREFIX.seed]);
 
-/** A key of u32 parts after its prefix. */
-function ofU32(prefix: number, ...parts: number[]): Buffer {
-  const key = Buffer.allocUnsafe(1 + 4 * parts.length);
+/** A key with nothing behind its prefix yet. */
+function ofLength(prefix: number, length: number): Buffer {
+  const key = Buffer.allocUnsafe(length);
   key[0] = prefix;
-  for (const [i, part] of parts.entries()) key.writeUInt32BE(part, 1 + 4 * i);
   return key;
 }
 
-/** `key` with a whole number below 2^53 as u64 after it. */
-function withU64(key: Buffer, value: number): Buffer {
-  const longer = Buffer.allocUnsafe(key.length + 8);
-  key.copy(longer);
-  longer.writeUInt32BE(Math.floor(value / 2 ** 32), key.length);
-  longer.writeUInt32BE(value % 2 ** 32, key.length + 4);
-  return longer;
+/** A key of u32 parts after its prefix, and room for more bytes. */
+function ofU32(prefix: number, first: number, second?: number, more = 0): Buffer {
+  const key = ofLength(prefix, (second === undefined ? 5 : 9) + more);
+  key.writeUInt32BE(first, 1);
+  if (second !== undefined) key.writeUInt32BE(second, 5);
+  return key;
 }
 
-export const journalKey = (sequence: number): Buffer => withU64(Buffer.from([PREFIX.journal]), sequence);
+/** Ends `key` with a whole number below 2^53 as u64. */
+function endedByU64(key: Buffer, value: number): Buffer {
+  key.writeUInt32BE(Math.floor(value / 2 ** 32), key.length - 8);
+  key.writeUInt32BE(value % 2 ** 32, key.length - 4);
+  return key;
+}
+
+/** Ends `key` with a UUID's bytes. */
+function endedByUuid(key: Buffer, value: Uuid): Buffer {
+  putUuid(key, key.length - 16, value);
+  return key;
+}
+
+export const journalKey = (sequence: number): Buffer => endedByU64(ofLength(PREFIX.journal, 9), sequence);
 export const applicationKey = (index: number): Buffer => ofU32(PREFIX.application, index);
 export const apiKeyKey = (index: number): Buffer => ofU32(PREFIX.key, index);
 export const assetKey = (index: number): Buffer => ofU32(PREFIX.asset, index);
@@ -97,7 +108,7 @@ export const userKey = (application: number, user: number): Buffer => ofU32(PREF
 export const usersOf = (application: number): Buffer => ofU32(PREFIX.user, application);
 
 export function userIdKey(application: number, userId: Uuid): Buffer {
-  return Buffer.concat([ofU32(PREFIX.userId, application), uuidBytes(userId)]);
+  return endedByUuid(ofU32(PREFIX.userId, application, undefined, 16), userId);
 }
 
 function ofBatch(prefix: number, mode: Mode, batchNumber: number): Buffer {
@@ -141,14 +152,14 @@ export function bindingKey(assetIndex: number, tokenId: bigint): Buffer {
 
 export const transactionsOf = (application: number): Buffer => ofU32(PREFIX.transaction, application);
 export const transactionKey = (application: number, sequence: number): Buffer =>
-  withU64(transactionsOf(application), sequence);
+  endedByU64(ofU32(PREFIX.transaction, application, undefined, 8), sequence);
 export const userTransactionsOf = (application: number, user: number): Buffer =>
   ofU32(PREFIX.userTransaction, application, user);
 export const userTransactionKey = (application: number, user: number, sequence: number): Buffer =>
-  withU64(userTransactionsOf(application, user), sequence);
+  endedByU64(ofU32(PREFIX.userTransaction, application, user, 8), sequence);
 export const applicationEventKey = (application: number, sequence: number): Buffer =>
-  withU64(ofU32(PREFIX.applicationEvent, application), sequence);
-export const mintKey = (mintId: Uuid): Buffer => Buffer.concat([Buffer.from([PREFIX.mint]), uuidBytes(mintId)]);
+  endedByU64(ofU32(PREFIX.applicationEvent, application, undefined, 8), sequence);
+export const mintKey = (mintId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.mint, 17), mintId);
 
 export function idempotencyKeyKey(application: number, keyHash: Buffer): Buffer {
   return Buffer.concat([ofU32(PREFIX.idempotency, application), keyHash]);
@@ -158,10 +169,9 @@ export function activityKey(vaultId: VaultId): Buffer {
   return ofU64(PREFIX.activity, vaultId);
 }
 
-export const withdrawalKey = (withdrawalId: Uuid): Buffer =>
-  Buffer.concat([Buffer.from([PREFIX.withdrawal]), uuidBytes(withdrawalId)]);
+export const withdrawalKey = (withdrawalId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.withdrawal, 17), withdrawalId);
 export const pendingWithdrawalKey = (sequence: number): Buffer =>
-  withU64(Buffer.from([PREFIX.pendingWithdrawal]), sequence);
+  endedByU64(ofLength(PREFIX.pendingWithdrawal, 9), sequence);
 export const authorizationKey = (digest: string): Buffer =>
   Buffer.concat([Buffer.from([PREFIX.authorization]), Buffer.from(digest.slice(2), "hex")]);
 

@@ -7,6 +7,8 @@ import type { Group } from "./group.ts";
 export class Table<K, V> {
   readonly #latest = new Map<K, V>();
   readonly #durable = new Map<K, V>();
+  /** What the group that is being filled puts in, shown to readers in one go. */
+  #filling: { readonly group: Group; readonly records: Map<K, V> } | null = null;
 
   /** As the writer has it. */
   latest(key: K): V | undefined {
@@ -41,7 +43,17 @@ export class Table<K, V> {
   /** Sets a record for the writer at once, for readers when the group is on disk. */
   put(group: Group, key: K, value: V): void {
     this.#latest.set(key, value);
-    group.onDurable(() => this.#durable.set(key, value));
+    if (this.#filling?.group !== group) this.#filling = this.#begin(group);
+    this.#filling.records.set(key, value);
+  }
+
+  #begin(group: Group): { readonly group: Group; readonly records: Map<K, V> } {
+    const records = new Map<K, V>();
+    group.onDurable(() => {
+      for (const [key, value] of records) this.#durable.set(key, value);
+      if (this.#filling?.group === group) this.#filling = null;
+    });
+    return { group, records };
   }
 
   /** Puts in what was read from disk. */

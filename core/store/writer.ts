@@ -24,8 +24,8 @@ interface Waiting {
   readonly body: ((group: Group) => Promise<unknown>) | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** It no longer waits, so it can no longer be given up. */
-  readonly begin: () => void;
+  /** It no longer waits, so it can no longer be given up; null for one that never could. */
+  begin: (() => void) | null;
 }
 
 interface Outcome {
@@ -91,17 +91,17 @@ export class Writer {
     return new Promise<T>((resolve, reject) => {
       this.ensureUsable();
       signal?.throwIfAborted();
-      const cancel = (): void => this.#cancel(waiting, signal?.reason);
-      const waiting: Waiting = {
-        ...what,
-        resolve: resolve as (value: unknown) => void,
-        reject,
-        begin: () => signal?.removeEventListener("abort", cancel),
-      };
-      signal?.addEventListener("abort", cancel);
+      const waiting: Waiting = { ...what, resolve: resolve as (value: unknown) => void, reject, begin: null };
+      if (signal !== undefined) this.#cancelOn(signal, waiting);
       this.#queue.push(waiting);
       this.#running ??= this.#drain();
     });
+  }
+
+  #cancelOn(signal: AbortSignal, waiting: Waiting): void {
+    const cancel = (): void => this.#cancel(waiting, signal.reason);
+    waiting.begin = () => signal.removeEventListener("abort", cancel);
+    signal.addEventListener("abort", cancel);
   }
 
   /** Only what still waits can be given up. */
@@ -154,7 +154,7 @@ export class Writer {
       if (count > 0 && (waiting.alone || weight + waiting.weight > GROUP_WEIGHT)) break;
       weight += waiting.weight;
       count++;
-      waiting.begin();
+      waiting.begin?.();
       if (waiting.alone) break;
     }
     return this.#queue.splice(0, count);
