@@ -11,7 +11,7 @@ import { type Cursors, pageLimit, scopeOf } from "./cursor.ts";
 import { type Ledger, openBatchRecord } from "./ledger.ts";
 import { contentOf } from "./seal.ts";
 import { columnLeaves } from "./seal-columns.ts";
-import { batchAt, batchIdOf, placeOf, readPage, readVault } from "./vaults.ts";
+import { batchAt, batchIdOf, decodePage, pageKeys, placeOf, readVault } from "./vaults.ts";
 import { clearVoidLeaves, requireNotVoid, slotCountOf } from "./void-runs.ts";
 
 export function batchView(record: BatchRecord): Batch {
@@ -105,11 +105,10 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<Vaul
   if (batchRoot === null) throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
   const voids = requireNotVoid(ledger.voids, place);
   const { firstSlot, leafCount } = pageOf(vaultCount, slot);
-  const [pageRoots, page] = await Promise.all([
-    ledger.store.get(pageRootsKey(mode, batchNumber)),
-    readPage(ledger, mode, batchNumber, firstSlot, leafCount),
-  ]);
+  const keys = pageKeys(mode, batchNumber, firstSlot, leafCount);
+  const [pageRoots, ...records] = await ledger.store.getMany([pageRootsKey(mode, batchNumber), ...keys]);
   if (pageRoots === undefined) throw corrupt(mode, batchNumber, "page roots");
+  const page = decodePage(records, leafCount, batchIdOf(mode, batchNumber));
   const tree = new PagedBatchTree(vaultCount, pageRoots);
   if (bytesToHex(tree.root) !== batchRoot) throw corrupt(mode, batchNumber, "page roots");
   const leaves = columnLeaves(mode, batchNumber, page, (index) => ledger.assetAt(index), firstSlot);

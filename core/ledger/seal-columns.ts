@@ -39,13 +39,15 @@ export function columnLeaves(
   firstSlot = 0,
 ): Uint8Array {
   const leaves = new Uint8Array(vaults.count * HASH_BYTES);
-  const preimages = new Uint8Array(LEAVES_PER_CHUNK * MAX_LEAF_BYTES);
-  const ends = new Uint32Array(LEAVES_PER_CHUNK);
   const first = BigInt(batchNumber) << 20n;
   const vaultId = mode === "validium" ? first : (1n << 63n) | first;
   const headers = new Map<number, Uint8Array>();
   for (let start = 0; start < vaults.count; start += LEAVES_PER_CHUNK) {
     const count = Math.min(LEAVES_PER_CHUNK, vaults.count - start);
+    const blobBytes = vaults.blobStart(start + count) - vaults.blobStart(start);
+    // No larger than they need be: a proof hashes one page, for which room for the longest blobs would take longer than the hashing.
+    const preimages = new Uint8Array(count * LEAF_HEADER_BYTES + blobBytes);
+    const ends = new Uint32Array(count);
     let end = 0;
     for (let i = 0; i < count; i++) {
       const assetIndex = vaults.assetIndex[start + i] as number;
@@ -58,7 +60,7 @@ export function columnLeaves(
       ends[i] = end;
     }
     const digests = leaves.subarray(start * HASH_BYTES, (start + count) * HASH_BYTES);
-    hashMessages(preimages.subarray(0, end), ends.subarray(0, count), digests);
+    hashMessages(preimages, ends, digests);
   }
   return leaves;
 }

@@ -31,24 +31,38 @@ export interface VaultParts {
 }
 
 const FIRST_CAPACITY = 64;
+const USUAL_BLOB_BYTES = 16;
 const SEALED_COLUMNS = ["userIndex", "assetIndex", "amountHigh", "amountLow", "tokenHash", "blobEnd"] as const;
 
 /** The vaults of a batch in slot order, one typed array a property: {@link StoredVault}s without an object for each. */
 export class VaultColumns {
   count = 0;
-  userIndex = new Uint32Array(FIRST_CAPACITY);
-  assetIndex = new Uint32Array(FIRST_CAPACITY);
-  amountHigh = new Uint32Array(FIRST_CAPACITY);
-  amountLow = new Uint32Array(FIRST_CAPACITY);
-  createdAt = new Float64Array(FIRST_CAPACITY);
-  updatedAt = new Float64Array(FIRST_CAPACITY);
+  userIndex: Uint32Array<ArrayBuffer>;
+  assetIndex: Uint32Array<ArrayBuffer>;
+  amountHigh: Uint32Array<ArrayBuffer>;
+  amountLow: Uint32Array<ArrayBuffer>;
+  createdAt: Float64Array<ArrayBuffer>;
+  updatedAt: Float64Array<ArrayBuffer>;
   /** Hash of the token, 0 for what is not ERC-721. */
-  tokenHash = new Uint32Array(FIRST_CAPACITY);
+  tokenHash: Uint32Array<ArrayBuffer>;
   /** Where in `blobs` each blob ends; it begins where the one before ends. */
-  blobEnd = new Uint32Array(FIRST_CAPACITY);
-  blobs = new Uint8Array(FIRST_CAPACITY * 16);
+  blobEnd: Uint32Array<ArrayBuffer>;
+  blobs: Uint8Array<ArrayBuffer>;
   readonly #holders = new Map<number, Holder>();
   #lastHolder: Holder | null = null;
+
+  /** @param capacity - vaults that there is room for at once */
+  constructor(capacity = FIRST_CAPACITY) {
+    this.userIndex = new Uint32Array(capacity);
+    this.assetIndex = new Uint32Array(capacity);
+    this.amountHigh = new Uint32Array(capacity);
+    this.amountLow = new Uint32Array(capacity);
+    this.createdAt = new Float64Array(capacity);
+    this.updatedAt = new Float64Array(capacity);
+    this.tokenHash = new Uint32Array(capacity);
+    this.blobEnd = new Uint32Array(capacity);
+    this.blobs = new Uint8Array(capacity * USUAL_BLOB_BYTES);
+  }
 
   /** Puts a vault into the next slot, and returns the slot. */
   push(holder: Holder, vault: NewVault, createdAt: number, updatedAt: number, tokenHash: number): number {

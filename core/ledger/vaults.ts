@@ -87,21 +87,18 @@ export async function readVaults(ledger: Ledger, places: readonly VaultPlace[]):
   });
 }
 
-/** The vaults of the slots of a page, which begins where a record begins. */
-export async function readPage(
-  ledger: Ledger,
-  mode: Mode,
-  batchNumber: number,
-  firstSlot: number,
-  count: number,
-): Promise<VaultColumns> {
-  const chunks = Array.from({ length: Math.ceil(count / CHUNK_VAULTS) }, (_, i) => firstSlot / CHUNK_VAULTS + i);
-  const vaults = new VaultColumns();
-  for (const record of await ledger.store.getMany(chunks.map((chunk) => chunkKey(mode, batchNumber, chunk)))) {
-    if (record !== undefined) decodeIntoColumns(record, vaults, () => 0);
-  }
+/** Where the vaults of the slots of a page are, which begins where a record begins. */
+export function pageKeys(mode: Mode, batchNumber: number, firstSlot: number, count: number): Buffer[] {
+  const first = firstSlot / CHUNK_VAULTS;
+  return Array.from({ length: Math.ceil(count / CHUNK_VAULTS) }, (_, i) => chunkKey(mode, batchNumber, first + i));
+}
+
+/** The vaults that the records of {@link pageKeys} hold. Throws `store_corrupt` unless there are `count`. */
+export function decodePage(records: readonly (Buffer | undefined)[], count: number, batchId: string): VaultColumns {
+  const vaults = new VaultColumns(count);
+  for (const record of records) if (record !== undefined) decodeIntoColumns(record, vaults, () => 0);
   if (vaults.count === count) return vaults;
-  throw new MintmarkError("store_corrupt", `Vaults of ${batchIdOf(mode, batchNumber)} are missing.`);
+  throw new MintmarkError("store_corrupt", `Vaults of ${batchId} are missing.`);
 }
 
 const UNTOUCHED: ActivityRecord = { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0 };
