@@ -1,14 +1,29 @@
 import { readFile } from "node:fs/promises";
 import type { Hex } from "viem";
-import { openGasChain } from "./chain.ts";
+import { account, openGasChain, owners } from "./chain.ts";
 import { measurement, type Section } from "./measurement.ts";
 
 /** EIP-170. */
 const CODE_LIMIT = 24_576;
+/** Members of the mirror's committee. */
+const COMMITTEE = 5;
 
 /** What setting up costs, once; and how large the contracts are. */
 export async function deploymentSection(): Promise<Section> {
-  const { client, state, tokens, registrationGas } = await openGasChain();
+  const { client, state, tokens, registrationGas, viem } = await openGasChain();
+  const admin = account("administrator").address;
+  const mirror = await viem.deployContract("StateMirror", [
+    {
+      admin,
+      sourceChainId: 1n,
+      sourceContract: state.address,
+      committee: owners(COMMITTEE, "member").toSorted(),
+      threshold: 3,
+      changeDelay: 604_800n,
+      maturity: 86_400n,
+    },
+  ]);
+  const lock = await viem.deployContract("AdminTimeLock", [604_800n, [admin], [admin]]);
   const blocks = new Map<string, number>();
   for (let number = 1n; number <= (await client.getBlockNumber()); number++) {
     const block = await client.getBlock({ blockNumber: number });
@@ -21,6 +36,8 @@ export async function deploymentSection(): Promise<Section> {
     (
       [
         ["StateCommitment", "contracts/StateCommitment.sol", state.address],
+        ["StateMirror", "contracts/StateMirror.sol", mirror.address],
+        ["AdminTimeLock", "contracts/AdminTimeLock.sol", lock.address],
         ["MintableERC20", "contracts/tokens/MintableERC20.sol", tokens.coin.address],
         ["MintableERC721", "contracts/tokens/MintableERC721.sol", tokens.card.address],
         ["MintableERC1155", "contracts/tokens/MintableERC1155.sol", tokens.item.address],
@@ -33,7 +50,7 @@ export async function deploymentSection(): Promise<Section> {
   );
   return {
     title: "Deployment",
-    method: `Once for each settlement contract or token. The limit of a contract's code is ${CODE_LIMIT.toLocaleString("en")} bytes.`,
+    method: `Once for each settlement contract, mirror, time lock or token. The limit of a contract's code is ${CODE_LIMIT.toLocaleString("en")} bytes.`,
     unit: "deployment",
     measurements: [...measurements, measurement("Registering an asset", registrationGas)],
   };

@@ -6,6 +6,7 @@ it("fits the code size that L1 accepts, EIP-170", async () => {
   for (const name of [
     "StateCommitment",
     "StateMirror",
+    "AdminTimeLock",
     "MintableERC20",
     "MintableERC721",
     "MintableERC1155",
