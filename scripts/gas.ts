@@ -14,7 +14,7 @@ if (others.length > 0 || (option !== undefined && option !== "--json")) {
   process.exit(2);
 }
 
-await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default" });
+await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default", noTests: true });
 const sections = await measureGas();
 if (option === "--json") {
   process.stdout.write(`${JSON.stringify({ sections }, null, 2)}\n`);
