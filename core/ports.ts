@@ -141,6 +141,23 @@ export interface L1Reader {
   events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]>;
 }
 
+/** A mint as a token's contract is asked for it. */
+export interface TokenMint {
+  /** Base units; 1 for an ERC-721. */
+  readonly quantity: bigint;
+  readonly blob: Hex;
+}
+
+/** What tokens beside the settlement contract would do. Sends nothing; rejects with `l1_failed` when the chain cannot be asked. */
+export interface L1Tokens {
+  /** Why the token would refuse this mint by the settlement contract as of a block; null when it would take it. */
+  tryMint(token: Address, mint: TokenMint, at: bigint): Promise<string | null>;
+  /** Whether the settlement contract holds the token's minter role; null when the token has no such role. */
+  isMinter(token: Address): Promise<boolean | null>;
+  /** Owners of ERC-721 tokens as of a block, in order; null for one that there is not. */
+  tokenOwners(token: Address, tokenIds: readonly bigint[], at: bigint): Promise<readonly (Address | null)[]>;
+}
+
 export interface L1SendOptions {
   /** Called with the transaction's hash once a node has taken it and before it is mined; again when a replacement takes its place. */
   readonly onSent?: (txHash: Hash) => void | Promise<void>;

@@ -9,8 +9,10 @@ import type {
   L1Registration,
   L1State,
   L1Token,
+  L1Tokens,
   ProvenVault,
   Settlement,
+  TokenMint,
 } from "../ports.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
@@ -20,6 +22,7 @@ import { decodeEvents } from "./events.ts";
 import { askL1, saysNothing } from "./failure.ts";
 import { LogReader } from "./logs.ts";
 import { tokenCap, tokenHolding } from "./token-amounts.ts";
+import { holdsMinterRole, tokenOwners, trialOf } from "./token-mints.ts";
 
 /** What a token may say of itself; foreign tokens need none of it. */
 const TOKEN_ABI = parseAbi([
@@ -35,7 +38,7 @@ export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rol
 export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 
 /** {@link L1Reader} over a viem client. */
-export class ViemReader implements L1Reader {
+export class ViemReader implements L1Reader, L1Tokens {
   readonly settlement: Settlement;
   protected readonly connection: L1Connection;
   readonly #logs: LogReader;
@@ -158,6 +161,21 @@ export class ViemReader implements L1Reader {
     return askL1(`asking ${contract} what ${account} holds`, () =>
       tokenHolding(this.connection.client, contract, standard, account, tokenId),
     );
+  }
+
+  tryMint(token: Address, mint: TokenMint, at: bigint): Promise<string | null> {
+    const { client } = this.connection;
+    return askL1(`trying a mint of ${token}`, () => trialOf(client, this.settlement.contract, token, mint, at));
+  }
+
+  isMinter(token: Address): Promise<boolean | null> {
+    return askL1(`asking ${token} for its minter`, () =>
+      holdsMinterRole(this.connection.client, token, this.settlement.contract),
+    );
+  }
+
+  tokenOwners(token: Address, tokenIds: readonly bigint[], at: bigint): Promise<readonly (Address | null)[]> {
+    return askL1(`asking ${token} for owners`, () => tokenOwners(this.connection.client, token, tokenIds, at));
   }
 
   withdrawn(vaultId: VaultId, standard: Standard): Promise<bigint> {

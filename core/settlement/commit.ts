@@ -2,6 +2,7 @@ import type { Engine } from "../engine.ts";
 import type { Mode } from "../model.ts";
 import type { Committee, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
+import type { Preflight } from "./preflight.ts";
 import type { RefusedSlots } from "./refused-slots.ts";
 
 /** Sealed batches that have not been committed, brought to L1 in their order. */
@@ -9,6 +10,8 @@ export interface CommitOptions {
   readonly engine: Engine;
   readonly l1: L1Reader & L1Committer;
   readonly committee: Committee;
+  /** Makes slots void that could be committed, and never withdrawn from. */
+  readonly preflight: Pick<Preflight, "lookAtBatch">;
   /** Makes slots void that L1 refuses. */
   readonly refused: RefusedSlots;
   readonly signal?: AbortSignal;
@@ -20,12 +23,13 @@ export interface CommitOptions {
  * recorded by {@link import("./watch.ts").applyL1Events}, from the contract's own events.
  */
 export async function commitSealed(mode: Mode, options: CommitOptions): Promise<number> {
-  const { engine, l1, refused, signal } = options;
+  const { engine, l1, preflight, refused, signal } = options;
   const countOnL1 = async () => countOf(mode, await l1.state());
   const [here, there] = [countOf(mode, engine.state()), await countOnL1()];
   for (let batchNumber = there; batchNumber < here; batchNumber++) {
     signal?.throwIfAborted();
-    const batch = await engine.sealedBatch(mode, batchNumber);
+    const sealed = await engine.sealedBatch(mode, batchNumber);
+    const batch = (await preflight.lookAtBatch(sealed)) ? await engine.sealedBatch(mode, batchNumber) : sealed;
     try {
       await commitBatch(batch, options);
     } catch (error) {

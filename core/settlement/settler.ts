@@ -1,9 +1,10 @@
 import { type Backoff, repeat } from "../backoff.ts";
 import type { Engine } from "../engine.ts";
 import { MODES } from "../model.ts";
-import type { Clock, Committee, L1Committer, L1Reader } from "../ports.ts";
+import type { Clock, Committee, L1Committer, L1Reader, L1Tokens } from "../ports.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { commitSealed } from "./commit.ts";
+import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
 import { type SealingPolicy, sealDue } from "./seal.ts";
 import { SecondLook } from "./second-look.ts";
@@ -12,7 +13,7 @@ import { WithdrawalSender } from "./withdraw.ts";
 
 export interface SettlerOptions {
   readonly engine: Engine;
-  readonly l1: L1Reader & L1Committer;
+  readonly l1: L1Reader & L1Committer & L1Tokens;
   readonly committee: Committee;
   /** Block of the settlement contract's deployment. */
   readonly fromBlock: bigint;
@@ -41,6 +42,7 @@ export class Settler {
   readonly #options: SettlerOptions;
   readonly #checkpoints: Checkpoints;
   readonly #secondLook = new SecondLook();
+  readonly #preflight: Preflight;
   readonly #refused: RefusedSlots;
   readonly #withdrawals: WithdrawalSender;
   #lastError: unknown = null;
@@ -48,8 +50,10 @@ export class Settler {
   constructor(options: SettlerOptions) {
     this.#options = options;
     this.#checkpoints = options.checkpoints ?? new Checkpoints();
-    this.#refused = new RefusedSlots(options.engine, options.l1);
-    this.#withdrawals = new WithdrawalSender(options.engine, options.l1, options.clock ?? Date.now);
+    const { engine, l1, clock = Date.now } = options;
+    this.#preflight = new Preflight(engine, l1, clock);
+    this.#refused = new RefusedSlots(engine, l1);
+    this.#withdrawals = new WithdrawalSender(engine, l1, clock);
   }
 
   /** What went wrong in the last round; null when it went well. For readiness checks. */
@@ -58,13 +62,14 @@ export class Settler {
   }
 
   /**
-   * One pass of everything there is to do: seal, watch, commit, watch, withdraw, watch. A mode that cannot be committed, and
+   * One pass of everything there is to do: seal, watch, look at what L1 would refuse, commit, watch, withdraw, watch. A mode that cannot be committed, and
    * withdrawals that cannot be sent, do not hold up the rest: their errors are thrown at the end.
    */
   async round(signal?: AbortSignal): Promise<Round> {
     const { engine, l1, committee, fromBlock, sealing = {}, lagMs = 15_000, clock = Date.now } = this.#options;
     const known = { checkpoints: this.#checkpoints, secondLook: this.#secondLook };
     const watching = { engine, l1, ...known, fromBlock, lagMs, ...(signal && { signal }) };
+    const looking = { preflight: this.#preflight, refused: this.#refused };
     const failures: unknown[] = [];
     const attempt = async (step: () => Promise<number>): Promise<number> => {
       try {
@@ -77,10 +82,11 @@ export class Settler {
     };
     const sealed = await sealDue(engine, sealing, clock());
     await applyL1Events(watching);
+    await attempt(() => this.#preflight.lookAtAssets());
     let committed = 0;
     for (const mode of MODES) {
       committed += await attempt(() =>
-        commitSealed(mode, { engine, l1, committee, refused: this.#refused, ...(signal && { signal }) }),
+        commitSealed(mode, { engine, l1, committee, ...looking, ...(signal && { signal }) }),
       );
     }
     if (committed > 0) await applyL1Events(watching);

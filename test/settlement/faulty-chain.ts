@@ -1,6 +1,9 @@
 import type { Chain, Request } from "./fixture.ts";
 
-/** What can go wrong between a process and its node. */
+/**
+ * What can go wrong between a process and its node. A chain that restarts is `down` and then there again with the state that it had: the
+ * local node itself cannot be restarted, since it keeps its state in memory.
+ */
 export type NodeFault = "refused" | "lostAnswer" | "sentTwice" | "dropped" | "down";
 
 type Call = Parameters<Request>[0];

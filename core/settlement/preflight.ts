@@ -1,0 +1,163 @@
+import type { Engine } from "../engine.ts";
+import type { VoidSlots } from "../engine-types.ts";
+import type { Asset, Mode, Uuid } from "../model.ts";
+import type { Clock, L1Reader, L1Tokens, SealedBatch, TokenMint } from "../ports.ts";
+import type { VaultEntry } from "../protocol/batch-data.ts";
+import { decodeBatchData } from "../protocol/batch-decoder.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+
+/** Begins every fault that is set here, so that no other is cleared. */
+const FAULT = "L1 would refuse its mints: ";
+/** Milliseconds between two looks at an asset that can be minted, and at one that cannot. */
+const LOOK_AGAIN_MS = 600_000;
+const FAULTY_AGAIN_MS = 60_000;
+/** Most mints of one asset and batch that are simulated, and how many of them at once. */
+const MOST_TRIALS = 256;
+const TRIALS_AT_ONCE = 16;
+/** A token's reason can hold the whole of its arguments. */
+const MOST_TEXT = 1_000;
+
+interface Placed extends VaultEntry {
+  readonly slot: number;
+}
+
+/**
+ * Finds mints that could never be withdrawn when they are made, and not at the exit; between two rounds of settling, so no caller waits
+ * for it. An asset is looked at when it becomes available and again and again: its minter role, and a mint of it. A batch is looked at
+ * once, before anybody signs or commits it: who owns its ERC-721 ids on L1, the total of each ERC-20 (its cap), and mints of the others.
+ *
+ * What holds for an asset as a whole can be mended there, so it becomes the asset's fault, which nobody mints past, and goes when L1 takes
+ * the mint. A token that L1 refuses by itself, in its final state, will not come: its slot becomes void, and its mint has failed with the reason.
+ */
+export class Preflight {
+  readonly #engine: Engine;
+  readonly #l1: L1Reader & L1Tokens;
+  readonly #clock: Clock;
+  /**
+   * The first batch of each mode that was not looked at. What was sealed before this began may have been signed or sent by an earlier
+   * process, and must stay as it is.
+   */
+  readonly #next: Record<Mode, number>;
+  /** When an asset is looked at again, in milliseconds since 1970. */
+  readonly #due = new Map<Uuid, number>();
+  /** A mint that was refused, by asset: what decides whether it can be minted again. */
+  readonly #refused = new Map<Uuid, TokenMint>();
+
+  constructor(engine: Engine, l1: L1Reader & L1Tokens, clock: Clock) {
+    this.#engine = engine;
+    this.#l1 = l1;
+    this.#clock = clock;
+    const { countValidium, countRollup } = engine.state();
+    this.#next = { validium: countValidium, "zk-rollup": countRollup };
+  }
+
+  /** Looks at the assets that it is time for. Returns at how many. Only tokens beside the state can be asked. */
+  async lookAtAssets(): Promise<number> {
+    let looked = 0;
+    for await (const asset of this.#engine.allAssets()) {
+      if (!asset.whitelisted || !asset.registered || asset.chainId !== this.#engine.settlement.chainId) continue;
+      if ((this.#due.get(asset.assetId) ?? 0) > this.#clock()) continue;
+      await this.#judge(asset, await this.#obstacle(asset));
+      looked++;
+    }
+    return looked;
+  }
+
+  /** Looks at a batch that was sealed since this process began. Returns whether slots of it became void. */
+  async lookAtBatch({ mode, batchNumber, data }: SealedBatch): Promise<boolean> {
+    if (batchNumber < this.#next[mode]) return false;
+    this.#next[mode] = batchNumber + 1;
+    const byType = this.#entriesByAsset(data);
+    const final = await this.#l1.finalizedBlockNumber();
+    const voids: VoidSlots[] = [];
+    for await (const asset of this.#engine.allAssets()) {
+      const entries = byType.get(asset.assetType) ?? [];
+      if (entries.length === 0 || asset.chainId !== this.#engine.settlement.chainId) continue;
+      if (asset.standard === "erc20") await this.#lookAtTotal(asset, entries);
+      else voids.push(...(await this.#lookAtTokens(asset, entries, final)));
+    }
+    if (voids.length === 0) return false;
+    await this.#engine.voidSlots(mode, batchNumber, voids);
+    return true;
+  }
+
+  /** By asset type; of this chain's tokens. */
+  #entriesByAsset(data: Uint8Array): ReadonlyMap<string, readonly Placed[]> {
+    const byType = new Map<string, Placed[]>();
+    for (const [slot, entry] of decodeBatchData(data).entries()) {
+      if (entry === null || entry.chainId !== this.#engine.settlement.chainId) continue;
+      const entries = byType.get(entry.assetType) ?? [];
+      entries.push({ ...entry, slot });
+      byType.set(entry.assetType, entries);
+    }
+    return byType;
+  }
+
+  /** The whole of a batch's ERC-20 at once: what its cap leaves must be enough for all. */
+  async #lookAtTotal(asset: Asset, entries: readonly Placed[]): Promise<void> {
+    const units = entries.reduce((sum, { amount }) => sum + amount, 0n);
+    const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
+    const reason = await this.#l1.tryMint(asset.contractAddress, total, await this.#l1.blockNumber());
+    if (reason === null) return;
+    this.#refused.set(asset.assetId, total);
+    await this.#judge(asset, reason);
+  }
+
+  /** The slots that are to become void. */
+  async #lookAtTokens(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
+    const owned = asset.standard === "erc721" ? await this.#owned(asset, entries, final) : [];
+    const gone = new Set(owned.map(({ firstSlot }) => firstSlot));
+    const tried = entries.filter(({ slot }) => !gone.has(slot)).slice(0, MOST_TRIALS);
+    const refused: { readonly entry: Placed; readonly reason: string }[] = [];
+    for (let first = 0; first < tried.length; first += TRIALS_AT_ONCE) {
+      const group = tried.slice(first, first + TRIALS_AT_ONCE).map(async (entry) => {
+        const mint = { quantity: entry.amount, blob: entry.blob };
+        const reason = await this.#l1.tryMint(asset.contractAddress, mint, final);
+        if (reason !== null) refused.push({ entry, reason });
+      });
+      await Promise.all(group);
+    }
+    const [one] = refused;
+    if (one === undefined) return owned;
+    if (refused.length < tried.length || (await this.#l1.isMinter(asset.contractAddress)) === true) {
+      const voids = refused.map(({ entry, reason }) => voidOf(entry, `L1 would refuse it: ${reason}`));
+      return [...owned, ...voids];
+    }
+    this.#refused.set(asset.assetId, { quantity: one.entry.amount, blob: one.entry.blob });
+    await this.#judge(asset, one.reason);
+    return owned;
+  }
+
+  async #owned(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
+    const ids = entries.map(({ blob }) => tokenIdOf(asset.standard, asset.blobScheme, blob) ?? 0n);
+    const owners = await this.#l1.tokenOwners(asset.contractAddress, ids, final);
+    return entries.flatMap((entry, index) => {
+      const owner = owners[index] ?? null;
+      return owner === null ? [] : [voidOf(entry, `token ${ids[index]} exists on L1 already, and belongs to ${owner}`)];
+    });
+  }
+
+  /** Why nothing of the asset could be minted on L1 now; null when nothing shows that. */
+  async #obstacle({ assetId, contractAddress, standard, quantum }: Asset): Promise<string | null> {
+    if ((await this.#l1.isMinter(contractAddress)) === false) {
+      return `the settlement contract ${this.#engine.settlement.contract} does not hold the minter role of ${contractAddress}`;
+    }
+    const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;
+    const mint = this.#refused.get(assetId) ?? unit;
+    return mint === undefined ? null : this.#l1.tryMint(contractAddress, mint, await this.#l1.blockNumber());
+  }
+
+  async #judge({ assetId, unavailableReason }: Asset, obstacle: string | null): Promise<void> {
+    this.#due.set(assetId, this.#clock() + (obstacle === null ? LOOK_AGAIN_MS : FAULTY_AGAIN_MS));
+    if (obstacle !== null) {
+      await this.#engine.setMintingFault(assetId, `${FAULT}${obstacle}`.slice(0, MOST_TEXT));
+      return;
+    }
+    this.#refused.delete(assetId);
+    if (unavailableReason?.startsWith(FAULT)) await this.#engine.setMintingFault(assetId, null);
+  }
+}
+
+function voidOf({ slot }: Placed, failure: string): VoidSlots {
+  return { firstSlot: slot, count: 1, failure: failure.slice(0, MOST_TEXT) };
+}

@@ -1,0 +1,103 @@
+import { toHex } from "viem";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Standard } from "../../core/index.ts";
+import { send } from "../../scripts/deploy/deployer.ts";
+import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
+import { ADMIN } from "../../scripts/sandbox/accounts.ts";
+import { at, createWorld, mine, mint, newSettler, type World } from "./fixture.ts";
+
+const CONTRACT = { erc20: "MintableERC20", erc721: "MintableERC721", erc1155: "MintableERC1155" } as const;
+
+let world: World;
+afterEach(() => world.close());
+
+/** A world in which the tokens of some standards are others, whose minter role is not locked. */
+async function withToken(config: Pick<TokenConfig, "standard" | "cap">) {
+  world = await createWorld();
+  const { chain, engine, principal, l1, committee } = world;
+  const token = { ...config, name: "Open", symbol: "OPN", admin: ADMIN.address, lockMinter: false };
+  const { address, quantum } = await deployToken(chain.by, chain.settlement.address, token);
+  const { standard } = config;
+  const { assetId } = await engine.addAsset({
+    standard,
+    contractAddress: address,
+    quantum,
+    name: "Open",
+    symbol: "OPN",
+  });
+  await engine.whitelistAsset(assetId, true);
+  await engine.markAssetRegistered(assetId);
+  await engine.enableAsset(principal.applicationId, assetId);
+  let later = 0;
+  const settler = newSettler({ engine, l1, committee, clock: () => Date.now() + later }, chain);
+  const role = await chain.client.readContract({
+    abi: [
+      { type: "function", name: "MINTER_ROLE", inputs: [], outputs: [{ type: "bytes32" }], stateMutability: "view" },
+    ],
+    address,
+    functionName: "MINTER_ROLE",
+  });
+  return {
+    settler,
+    asset: () => engine.asset(principal.applicationId, assetId),
+    mint: (text: string, amount = 1) =>
+      mint({ ...world, assets: new Map<Standard, string>([[standard, assetId]]) }, standard, "validium", text, amount),
+    call: (name: string, args: readonly unknown[]) => send(chain.by, CONTRACT[standard], address, name, args),
+    role,
+    settlement: chain.settlement.address,
+    pass: (ms: number) => {
+      later += ms;
+    },
+  };
+}
+
+describe("a mint that L1 would refuse", () => {
+  test("is refused here while the settlement contract is not the token's minter, and taken again when it is", async () => {
+    const token = await withToken({ standard: "erc721" });
+    await token.settler.round();
+    expect((await token.asset()).mintingAvailable).toBe(true);
+    await token.call("revokeRole", [token.role, token.settlement]);
+    token.pass(600_001);
+    await token.settler.round();
+    expect(await token.asset()).toMatchObject({
+      mintingAvailable: false,
+      unavailableReason: expect.stringContaining("does not hold the minter role"),
+    });
+    await expect(token.mint("1")).rejects.toMatchObject({ code: "mint_unwithdrawable" });
+    await token.call("grantRole", [token.role, token.settlement]);
+    token.pass(60_001);
+    await token.settler.round();
+    expect((await token.asset()).mintingAvailable).toBe(true);
+    await token.mint("1");
+  });
+
+  test("because the token is on L1 already fails with its owner named, and the batch goes on without it", async () => {
+    const token = await withToken({ standard: "erc721" });
+    await token.call("grantRole", [token.role, ADMIN.address]);
+    await token.call("mintFor", [ADMIN.address, 1n, toHex("7")]);
+    // One by one: of blocks that the local chain mined together it does not keep the state.
+    for (let block = 0; block < 25; block++) await mine(world.chain, 1);
+    const [taken, free] = [await token.mint("7"), await token.mint("8")];
+    await token.settler.round();
+    const { applicationId } = world.principal;
+    expect((await world.engine.batch("validium", 0)).status).toBe("settled");
+    expect((await world.engine.vault(applicationId, free)).status).toBe("settled");
+    const { data } = await world.engine.transactions(applicationId, { vaultId: taken });
+    expect(at(data, 0)).toMatchObject({ status: "failed", failure: expect.stringContaining("exists on L1 already") });
+    expect((await token.asset()).mintingAvailable).toBe(true);
+    expect(await world.l1.state()).toEqual(world.engine.state());
+  });
+
+  test("because the token's cap leaves too little for all of the batch stops further mints", async () => {
+    const token = await withToken({ standard: "erc20", cap: 100n });
+    await token.call("grantRole", [token.role, ADMIN.address]);
+    await token.call("mintFor", [ADMIN.address, 60n, "0x"]);
+    await token.mint("", 30);
+    await token.settler.round();
+    expect((await token.asset()).mintingAvailable).toBe(true);
+    await token.mint("", 50);
+    await token.settler.round();
+    expect((await token.asset()).unavailableReason).toContain("ERC20ExceededCap(110, 100)");
+    await expect(token.mint("", 1)).rejects.toMatchObject({ code: "mint_unwithdrawable" });
+  });
+});
