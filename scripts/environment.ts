@@ -12,6 +12,15 @@ export const urlsVariable = z
   .transform((list) => list.split(",").filter((url) => url !== ""))
   .pipe(z.array(z.url()));
 
+/** Committee members as `<address>=<url of the service>`, with commas between. */
+export const membersVariable = z
+  .string()
+  .transform((list) => list.split(",").map((member) => member.trim()))
+  .pipe(z.array(z.string().regex(/^0x[0-9a-fA-F]{40}=https?:\/\/\S+$/, "not <address>=<url>")))
+  .transform((list) =>
+    list.map((member) => ({ address: member.slice(0, 42).toLowerCase() as `0x${string}`, url: member.slice(43) })),
+  );
+
 /** What a process reads of its environment. Throws with the names and reasons of what is missing or wrong; values may be secret. */
 export function readEnvironment<S extends z.ZodObject>(schema: S, usage: string): z.output<S> {
   const parsed = schema.safeParse(process.env);

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { HttpBatchSource, Watcher } from "../core/archive/index.ts";
 import { CommitteeMember } from "../core/committee/index.ts";
 import { connectL1 } from "../core/l1/index.ts";
+import { MirrorAttester, SourceHistory } from "../core/mirror/index.ts";
 import { buildMemberServer } from "../server/member/app.ts";
 import { stopSignal } from "../server/stop-signal.ts";
 import { messageOf, runCommand } from "./command.ts";
@@ -60,7 +61,8 @@ async function serve(): Promise<void> {
       app.log.warn({ earlier: `${earlier}`, later: `${later}`, txHash }, "duplicate voided on L1"),
     onError: (error) => app.log.error({ reason: messageOf(error) }, "watching L1 failed; trying again"),
   });
-  const app = buildMemberServer({ member, l1, watcher, log: { level: env.MINTMARK_LOG_LEVEL } });
+  const attester = new MirrorAttester(account, new SourceHistory(l1, env.MINTMARK_FROM_BLOCK));
+  const app = buildMemberServer({ member, l1, watcher, attester, log: { level: env.MINTMARK_LOG_LEVEL } });
   const url = await app.listen({ host: env.MINTMARK_HOST, port: env.MINTMARK_PORT });
   stack.defer(() => app.close());
   const stopping = new AbortController();

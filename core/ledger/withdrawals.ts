@@ -87,6 +87,13 @@ async function requireRequest(ledger: Ledger, principal: Principal, request: Wit
   const batch = batchAt(ledger, place);
   const vault = await readVault(ledger, place);
   if (vault.applicationIndex !== applicationIndex) throw new MintmarkError("vault_not_found");
+  const { chainId } = ledger.assetAt(vault.assetIndex);
+  if (chainId !== ledger.settlement.chainId) {
+    throw new MintmarkError(
+      "validation_failed",
+      `The token lives on chain ${chainId}: withdraw from the mirror there.`,
+    );
+  }
   if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
   requireNotVoid(ledger.voids, place);
   const recipient = request.recipient === undefined ? vault.owner : requireAddress("recipient", request.recipient);

@@ -4,4 +4,5 @@ export { type AttesterClient, MirrorAttester, type MirrorIdentity } from "./atte
 export type { AttesterCommittee } from "./collector.ts";
 export { countsOf, type MirrorContract, type MirrorStep } from "./contract.ts";
 export { type Growth, SourceHistory } from "./history.ts";
-export { advanceMirror, importBatch, type RelayOptions } from "./relay.ts";
+export { advanceMirror, importBatch, importBatches, type RelayOptions } from "./relay.ts";
+export { RemoteAttester } from "./remote-attester.ts";

@@ -65,6 +65,32 @@ export async function importBatch(
   return mirrorHeader(step, batch);
 }
 
+/**
+ * Makes every batch known that has come to the mirror, so that owners have only to withdraw. Returns those that were not known yet.
+ *
+ * @param known - batches that need not be asked for any more; those of this call are added
+ */
+export async function importBatches(
+  options: Pick<RelayOptions, "source" | "mirror">,
+  known: Set<string>,
+  signal?: AbortSignal,
+): Promise<string[]> {
+  const imported: string[] = [];
+  for (const { mode, first, count } of await options.mirror.steps()) {
+    for (let batchNumber = first; batchNumber < count; batchNumber++) {
+      const batchId = `${mode}-${batchNumber}`;
+      if (known.has(batchId)) continue;
+      signal?.throwIfAborted();
+      if (!(await options.mirror.isImported(mode, batchNumber))) {
+        await importBatch(options, mode, batchNumber, signal);
+        imported.push(batchId);
+      }
+      known.add(batchId);
+    }
+  }
+  return imported;
+}
+
 /** A batch's header as its mirror keeps it: maturity and order count from when the mirror learned of it. */
 export function mirrorHeader(
   { acceptedAt, sequence }: MirrorStep,

@@ -3,12 +3,14 @@ import { z } from "zod";
 import type { Watcher } from "../../core/archive/index.ts";
 import { type CommitteeMember, CommitteeRefusal, requestSigner } from "../../core/committee/index.ts";
 import { type Hex, type L1Reader, MintmarkError, MODES, type SealedBatch } from "../../core/index.ts";
+import type { AttesterClient } from "../../core/mirror/index.ts";
 import { countFailures } from "../authentication.ts";
 import { handleClientError } from "../client-error.ts";
 import { handleError, notFoundHandler } from "../errors.ts";
 import { type LogOptions, loggerOptions } from "../log.ts";
 import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../rate-limit.ts";
 import { requestId } from "../request-id.ts";
+import { addMirrorRoute } from "./mirrors.ts";
 import { sendRefusal } from "./refusal.ts";
 
 export interface MemberServerOptions {
@@ -17,6 +19,8 @@ export interface MemberServerOptions {
   readonly l1: Pick<L1Reader, "isOperator">;
   /** What keeps the member's archive in step with L1; its state is shown. */
   readonly watcher: Pick<Watcher, "lastError">;
+  /** Vouches for the state on other chains. Without it the member does not. */
+  readonly attester?: AttesterClient;
   /** Default: no log. */
   readonly log?: LogOptions;
   /** Most bytes of a batch's data; default 64 MiB, ten times a batch of 65,536 vaults with short blobs and more. */
@@ -59,7 +63,7 @@ declare module "fastify" {
  * the contract's operator role can have it sign, which is checked before the body is read.
  */
 export function buildMemberServer(options: MemberServerOptions): FastifyInstance {
-  const { member, l1, watcher, log, maxDataBytes = 64 * 1024 * 1024, requestTimeoutSeconds = 120 } = options;
+  const { member, l1, watcher, attester, log, maxDataBytes = 64 * 1024 * 1024, requestTimeoutSeconds = 120 } = options;
   const failures = new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication, () =>
     performance.now(),
   );
@@ -115,6 +119,8 @@ export function buildMemberServer(options: MemberServerOptions): FastifyInstance
       return { signature: await member.sign({ ...claim, data: body }, claim.epoch) };
     },
   });
+
+  if (attester !== undefined) addMirrorRoute(app, attester);
 
   /** Rejects unless the request carries the signature of an account that may commit batches now. */
   async function requireOperator({ headers }: FastifyRequest, claimed: Claim): Promise<void> {
