@@ -5,7 +5,7 @@ import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./access-token.ts";
 import { authenticate, authenticateOwner, countFailures } from "./authentication.ts";
 import { acceptForm, acceptJson } from "./body.ts";
-import { handleClientError, refuseExpectation } from "./client-error.ts";
+import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from "./client-error.ts";
 import { type Endpoint, FORM, isScope } from "./endpoint.ts";
 import { type Code, handleError, notFoundHandler, ServerError } from "./errors.ts";
 import { StreamSlots } from "./event-stream.ts";
@@ -15,11 +15,11 @@ import { explorerPage } from "./pages/explorer.ts";
 import { mountPage } from "./pages/files.ts";
 import { referencePage } from "./pages/reference.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./rate-limit.ts";
-import { engineChecks } from "./readiness.ts";
+import { engineChecks, Readiness, type ReadinessCheck } from "./readiness.ts";
 import { requestId } from "./request-id.ts";
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
-import type { ReadinessCheck, ServerL1, Service } from "./service.ts";
+import type { ServerL1, Service } from "./service.ts";
 import { OwnerSignIn } from "./sign-in.ts";
 import { type DispatcherOptions, WebhookDispatcher } from "./webhooks/dispatcher.ts";
 
@@ -72,7 +72,7 @@ export interface ServerOptions {
   readonly heartbeatMs?: number;
   /** Addresses of the proxies whose X-Forwarded-For is believed. Default: none. */
   readonly trustedProxies?: readonly string[];
-  /** Milliseconds for rate limits; default a monotonic clock. */
+  /** Milliseconds for rate limits and readiness; default a monotonic clock. */
   readonly now?: () => number;
 }
 
@@ -102,8 +102,9 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     rateLimits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits },
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
     requestTimeoutSeconds,
-    checks: { ...engineChecks(engine), ...options.checks },
+    readiness: new Readiness({ ...engineChecks(engine), ...options.checks }, now),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
+    webhookReach: options.webhooks?.reach ?? "public",
     heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
     stopping: stopping.signal,
     draining: () => stopping.signal.aborted,
@@ -119,6 +120,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     http: {
       headersTimeout: requestTimeoutSeconds * 1000,
       connectionsCheckingInterval: Math.min(5000, requestTimeoutSeconds * 500),
+      // Our own hook answers, in the form of every other error.
+      requireHostHeader: false,
     },
     bodyLimit: SMALL_BODY_BYTES,
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
@@ -144,7 +147,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
       onAnswer({ method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000, code });
     });
   }
-  app.server.on("checkExpectation", refuseExpectation);
+  app.server.on("checkExpectation", refuseExpectation).on("connect", refuseTunnel);
   app.addHook("preClose", async () => app.drain());
   const onError = (error: unknown): void => app.log.error({ err: error }, "webhooks failed");
   const dispatcher = new WebhookDispatcher(engine, { onError, ...options.webhooks });
@@ -186,6 +189,7 @@ function metersOf(limits: RateLimits, now: () => number): Meters {
 function greet(request: FastifyRequest, reply: FastifyReply, service: Service): void {
   reply.headers({ "x-request-id": request.id, "x-content-type-options": "nosniff" });
   if (request.url.startsWith("/api/")) reply.header("cache-control", "no-store");
+  requireClear(request.raw);
   // Liveness holds to the end; readiness tells of the shutdown by itself.
   const path = request.routeOptions.url;
   if (service.draining() && path !== "/healthz" && path !== "/readyz") throw new ServerError("shutting_down");

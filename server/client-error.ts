@@ -1,7 +1,8 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { v7 } from "uuid";
-import { problem, type ServerErrorCode } from "./errors.ts";
+import { problem, ServerError, type ServerErrorCode } from "./errors.ts";
 import { requestId } from "./request-id.ts";
 
 const CODES: Readonly<Record<string, ServerErrorCode>> = {
@@ -31,10 +32,42 @@ function answer(code: ServerErrorCode): string {
   ].join("\r\n");
 }
 
+/** Answers CONNECT, which Node would hang up on: this server is no proxy. */
+export function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
+  socket.on("error", () => {});
+  socket.end(answer("method_not_allowed"));
+}
+
+/** Header fields of which Node keeps the first and drops the others, where a proxy before it may have gone by the last. */
+const SINGLE = new Set(["host", "authorization", "content-type"]);
+
+/**
+ * Throws `malformed_request` for a request that two parties could understand in two ways: a field twice that must come once, or no Host
+ * (RFC 9112, 3.2).
+ */
+export function requireClear({ rawHeaders, headers, httpVersion }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersion === "1.1") {
+    throw new ServerError("malformed_request", "The Host header is missing.");
+  }
+  const seen = new Set<string>();
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]?.toLowerCase() ?? "";
+    if (!SINGLE.has(name)) continue;
+    if (seen.has(name)) throw new ServerError("malformed_request", `The header ${name} occurs more than once.`);
+    seen.add(name);
+  }
+}
+
 /** Answers an `Expect` that Node does not know, which it would otherwise refuse without a body. */
 export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
   const id = requestId(request);
   const body = problem("expectation_failed", id);
-  const headers = { "content-type": "application/problem+json", "x-request-id": id, connection: "close" };
-  response.writeHead(body.status, headers).end(JSON.stringify(body));
+  const text = JSON.stringify(body);
+  response.writeHead(body.status, {
+    "content-type": "application/problem+json",
+    "content-length": Buffer.byteLength(text),
+    "x-request-id": id,
+    connection: "close",
+  });
+  response.end(text);
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest, FastifyServerOptions } from "fastify";
 
 /** API keys, JWTs and the secrets of webhooks, wherever they turn up. */
-const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|whsec_[A-Za-z0-9+/=_-]+/g;
+const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|whsec_[A-Za-z0-9+/=_%-]+/g;
 
 const REDACTED = "[redacted]";
 
@@ -19,7 +19,7 @@ export function loggerOptions({ level, stream, secrets = [] }: LogOptions): Fast
     level,
     ...(stream && { stream }),
     redact: { paths: ['*["x-api-key"]', "*.authorization", '*.headers["x-api-key"]', "*.headers.authorization"] },
-    hooks: { streamWrite: (line) => secrets.reduce(without, line.replace(SECRETS, REDACTED)) },
+    hooks: { streamWrite: (line) => swept(line, secrets) },
     serializers: {
       req: (request: FastifyRequest) => ({
         method: request.method,
@@ -29,6 +29,11 @@ export function loggerOptions({ level, stream, secrets = [] }: LogOptions): Fast
       }),
     },
   };
+}
+
+/** A text without anything that looks like a secret, and without these. */
+export function swept(text: string, secrets: readonly string[]): string {
+  return secrets.reduce(without, text.replace(SECRETS, REDACTED));
 }
 
 /** Secrets in hex turn up with `0x` and without, in either case. */

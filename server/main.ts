@@ -1,10 +1,12 @@
+import { inspect } from "node:util";
 import type { FastifyInstance } from "fastify";
 import { privateKeyToAccount } from "viem/accounts";
-import { openEngine } from "../core/index.ts";
+import { MintmarkError, openEngine } from "../core/index.ts";
 import { connectL1, readL1 } from "../core/l1/index.ts";
 import { readJwks } from "./access-token.ts";
 import { buildServer } from "./app.ts";
 import { ConfigError, readConfig } from "./config.ts";
+import { swept } from "./log.ts";
 import { Metrics, serveMetrics } from "./metrics.ts";
 import { serveOperator } from "./operator/socket.ts";
 import type { Config } from "./settings.ts";
@@ -69,6 +71,7 @@ async function serve(config: Config): Promise<void> {
     rateLimits: {
       key: { units: config.MINTMARK_RATE_UNITS, windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS },
     },
+    webhooks: { reach: config.MINTMARK_WEBHOOK_REACH },
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
     trustedProxies: config.MINTMARK_TRUSTED_PROXIES,
     ...(settling && { checks: settling.checks }),
@@ -83,9 +86,16 @@ async function serve(config: Config): Promise<void> {
   });
 }
 
-/** What is in the settings and must never be in a log. */
-function secretsOf({ MINTMARK_OPERATOR_KEY: key, MINTMARK_TOKEN_SECRET: secret }: Config): string[] {
-  return [...(key ? [key] : []), ...(secret ? [Buffer.from(secret).toString("hex")] : [])];
+/** What is in the settings and must never be in a log; of the RPC's address all but the host, as it commonly holds the key to it. */
+function secretsOf({
+  MINTMARK_OPERATOR_KEY,
+  MINTMARK_TOKEN_SECRET,
+  MINTMARK_RPC_URL = "http://none",
+}: Config): string[] {
+  const { username, password, pathname, search } = new URL(MINTMARK_RPC_URL);
+  const token = MINTMARK_TOKEN_SECRET && Buffer.from(MINTMARK_TOKEN_SECRET).toString("hex");
+  const secrets = [MINTMARK_OPERATOR_KEY, token, username, password, pathname.slice(1), search.slice(1)];
+  return secrets.filter((text) => text !== undefined).filter(({ length }) => length >= 8);
 }
 
 /** The chain, if one is configured; checked to be the one that the store is for. With a key it can also be committed to. */
@@ -109,9 +119,18 @@ async function connect(config: Config) {
   return { l1: committer, operator, committer };
 }
 
-try {
-  await serve(readConfig(process.env));
-} catch (error) {
-  console.error(error instanceof ConfigError ? error.message : error);
+/** Fails with one sentence where one says it all, and shows no secret. */
+function report(error: unknown, secrets: readonly string[]): void {
+  const short = error instanceof ConfigError || error instanceof MintmarkError;
+  console.error(swept(short ? error.message : inspect(error), secrets));
   process.exitCode = 1;
+}
+
+let secrets: string[] = [];
+try {
+  const config = readConfig(process.env);
+  secrets = secretsOf(config);
+  await serve(config);
+} catch (error) {
+  report(error, secrets);
 }

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { type Engine, MODES } from "../core/index.ts";
 import type { Answer } from "./app.ts";
+import { within } from "./deadline.ts";
 
 /** What metrics read of L1, when the process has a chain and an account there. */
 export interface MetricsL1 {
@@ -14,6 +15,9 @@ export interface MetricsOptions {
   readonly engine: Engine;
   readonly l1?: MetricsL1 | undefined;
 }
+
+/** Longest wait for L1: less than a scraper waits. */
+const L1_MS = 3_000;
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -122,7 +126,7 @@ function committedBatches(engine: Engine, registers: Registry[]): void {
   });
 }
 
-/** A chain that does not answer leaves its gauges out, and spoils no others. */
+/** A chain that does not answer in time leaves its gauges out, and spoils no others. */
 function settlementOnL1(engine: Engine, l1: MetricsL1, registers: Registry[]): void {
   const asked = (name: string, help: string, ask: () => Promise<number>) =>
     new Gauge({
@@ -130,7 +134,7 @@ function settlementOnL1(engine: Engine, l1: MetricsL1, registers: Registry[]): v
       help,
       registers,
       async collect() {
-        await ask().then(
+        await within(L1_MS, ask(), () => new Error("L1 does not answer")).then(
           (value) => this.set(value),
           () => this.remove(),
         );

@@ -1,5 +1,67 @@
-import { type Engine, MODES, type Mode } from "../core/index.ts";
-import type { ReadinessCheck } from "./service.ts";
+import { type Engine, MintmarkError, MODES, type Mode } from "../core/index.ts";
+import { within } from "./deadline.ts";
+
+/** One look at something that must work for the server to be ready: resolves with what it found, rejects with what is wrong. */
+export type ReadinessCheck = () => Promise<string>;
+
+/** What is wrong, in words that anyone may read. */
+export class NotReady extends Error {
+  override readonly name = "NotReady";
+}
+
+/** What one check found. */
+export interface Finding {
+  readonly name: string;
+  /** Fit to be shown to anyone. */
+  readonly detail: string;
+  /** Why it failed, for the log; undefined when it did not. */
+  readonly error?: unknown;
+}
+
+/** Longer than a check may take, and a check counts as failed: a load balancer does not wait. */
+const CHECK_MS = 5_000;
+/** Anyone may ask, and what a chain's node answers may cost money; so what was found holds for this long. */
+const HOLDS_MS = 1_000;
+
+/** Runs the checks, all at once, and no more often than they are worth. */
+export class Readiness {
+  readonly #checks: Readonly<Record<string, ReadinessCheck>>;
+  readonly #now: () => number;
+  readonly #checkMs: number;
+  #last: { readonly at: number; readonly found: Promise<readonly Finding[]> } | null = null;
+
+  /** `now` gives milliseconds. */
+  constructor(checks: Readonly<Record<string, ReadinessCheck>>, now: () => number, checkMs: number = CHECK_MS) {
+    this.#checks = checks;
+    this.#now = now;
+    this.#checkMs = checkMs;
+  }
+
+  /** What each check found, at most a second ago. Never rejects. */
+  look(): Promise<readonly Finding[]> {
+    const at = this.#now();
+    if (this.#last === null || at - this.#last.at >= HOLDS_MS) this.#last = { at, found: this.#lookAnew() };
+    return this.#last.found;
+  }
+
+  #lookAnew(): Promise<readonly Finding[]> {
+    return Promise.all(
+      Object.entries(this.#checks).map(async ([name, check]) => {
+        try {
+          const tooLate = () => new NotReady(`no answer within ${this.#checkMs / 1000} s`);
+          return { name, detail: await within(this.#checkMs, check(), tooLate) };
+        } catch (error) {
+          return { name, detail: shown(error), error };
+        }
+      }),
+    );
+  }
+}
+
+/** Other errors can hold anything, such as the address of a chain's node with the key to it. */
+function shown(error: unknown): string {
+  return error instanceof NotReady || error instanceof MintmarkError ? error.message : "failed; the log tells why";
+}
 
 /** What can be asked of the engine alone: whether its store answers, and how long mints have been waiting in the open batches. */
 export function engineChecks(engine: Engine): Readonly<Record<string, ReadinessCheck>> {

@@ -3,10 +3,9 @@ import type { Engine, L1Reader } from "../core/index.ts";
 import type { AccessTokens } from "./access-token.ts";
 import type { StreamSlots } from "./event-stream.ts";
 import type { RateLimits } from "./rate-limit.ts";
+import type { Readiness } from "./readiness.ts";
 import type { OwnerSignIn } from "./sign-in.ts";
-
-/** One look at something that must work for the server to be ready: resolves with what it found, rejects with what is wrong. */
-export type ReadinessCheck = () => Promise<string>;
+import type { Reach } from "./webhooks/address-policy.ts";
 
 /** What the server asks of L1 by itself. */
 export type ServerL1 = KitChain & Pick<L1Reader, "verifySignature">;
@@ -26,9 +25,11 @@ export interface Service {
   readonly rateLimits: RateLimits;
   readonly bodyBytes: number;
   readonly requestTimeoutSeconds: number;
-  readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  readonly readiness: Readiness;
   /** The OpenAPI document of this server. */
   document(): unknown;
+  /** Where webhooks may lead. */
+  readonly webhookReach: Reach;
   readonly streams: StreamSlots;
   /** Between two signs of life on a stream of events. */
   readonly heartbeatMs: number;

@@ -113,6 +113,12 @@ const variables = z.object({
     .url({ protocol: /^https?$/, error: "Give the address of an RPC." })
     .optional()
     .describe("An RPC that the explorer offers to visitors; it must take requests from any origin."),
+  MINTMARK_WEBHOOK_REACH: z
+    .enum(["public", "public-and-loopback"])
+    .default("public")
+    .describe(
+      "Addresses that webhooks may lead to; those of this machine itself only in a sandbox, for trying things out.",
+    ),
   MINTMARK_METRICS_PORT: count(0, 65_535).optional().describe("Port of `GET /metrics`; none when absent."),
   MINTMARK_METRICS_HOST: z.string().min(1).default("127.0.0.1").describe("Address of that port."),
   MINTMARK_LOG_LEVEL: z
@@ -168,6 +174,9 @@ export const settings = variables.superRefine(
     }
     if (given.MINTMARK_ENVIRONMENT === "live" && LOCAL_CHAINS.has(given.MINTMARK_CHAIN_ID)) {
       demand("MINTMARK_CHAIN_ID", "Give a public chain: this is a local test chain's id, for sandbox.");
+    }
+    if (given.MINTMARK_ENVIRONMENT === "live" && given.MINTMARK_WEBHOOK_REACH !== "public") {
+      demand("MINTMARK_WEBHOOK_REACH", "Give public: a live server does not call into its own machine.");
     }
     for (const name of ["MINTMARK_JWT_ISSUER", "MINTMARK_JWT_AUDIENCE"] as const) {
       if (given.MINTMARK_JWKS !== undefined && given[name] === undefined) {

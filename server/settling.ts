@@ -5,7 +5,7 @@ import type { Address, Engine, Mode } from "../core/index.ts";
 import type { connectL1 } from "../core/l1/index.ts";
 import { Checkpoints, Settler } from "../core/settlement/index.ts";
 import { describeCommittee } from "./committee-standing.ts";
-import type { ReadinessCheck } from "./service.ts";
+import { NotReady, type ReadinessCheck } from "./readiness.ts";
 
 export interface SettlingOptions {
   readonly engine: Engine;
@@ -66,13 +66,13 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
       },
       l1Lag: async () => {
         const lag = (await l1.blockNumber()) - (engine.settlementCursor() ?? fromBlock);
-        if (lag > options.mostLag) throw new Error(`${lag} blocks behind L1, more than ${options.mostLag}`);
+        if (lag > options.mostLag) throw new NotReady(`${lag} blocks behind L1, more than ${options.mostLag}`);
         return lag === 1n ? "1 block" : `${lag} blocks`;
       },
       committee: async () => describeCommittee(committee, threshold),
       operatorBalance: async () => {
         const balance = await l1.operatorBalance();
-        if (balance < options.leastBalance) throw new Error(`${operator.address} has ${balance} wei: send it more`);
+        if (balance < options.leastBalance) throw new NotReady(`${operator.address} has ${balance} wei: send it more`);
         return `${balance} wei`;
       },
     },

@@ -127,6 +127,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     explorerRpc: chain.rpcUrl,
     l1,
     log: { level: "info", stream: logFile },
+    webhooks: { reach: "public-and-loopback" },
     checks: {
       settlement: async () => describeSettling(settler),
       committee: async () => describeCommittee(committee, THRESHOLD),

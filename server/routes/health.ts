@@ -20,20 +20,16 @@ export const healthEndpoints: readonly Endpoint[] = [
     summary: "Whether the server can serve: its store, the open batches, and what its host checks besides",
     success: { status: 200, description: "Ready.", schemas: [readiness] },
     errors: ["not_ready"],
-    async handle({ service }) {
+    async handle({ service, request }) {
       if (service.draining()) throw new ServerError("shutting_down");
-      const found = await Promise.all(
-        Object.entries(service.checks).map(async ([name, check]) => {
-          const [detail, failed] = await check().then(
-            (text) => [text, false] as const,
-            (error: unknown) => [error instanceof Error ? error.message : "failed", true] as const,
-          );
-          return { name, detail, failed };
-        }),
-      );
-      const issues = found.flatMap(({ name, detail, failed }) =>
-        failed ? [{ pointer: `/checks/${name}`, code: "not_ready" as const, detail }] : [],
-      );
+      const found = await service.readiness.look();
+      const failed = found.filter(({ error }) => error !== undefined);
+      for (const { name, error } of failed) request.log.warn({ err: error, check: name }, "not ready");
+      const issues = failed.map(({ name, detail }) => ({
+        pointer: `/checks/${name}`,
+        code: "not_ready" as const,
+        detail,
+      }));
       if (issues.length > 0) throw new ServerError("not_ready", undefined, { issues });
       return { status: "Ready", checks: Object.fromEntries(found.map(({ name, detail }) => [name, detail])) };
     },

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { issuedWebhook, webhook, webhookBody, webhookList, webhookParams } from "../schemas/webhooks.ts";
-import { ForbiddenAddress, requireReachable } from "../webhooks/address-policy.ts";
+import { ForbiddenAddress, type Reach, requireReachable } from "../webhooks/address-policy.ts";
 import { webhookToWire } from "../webhooks/webhook-wire.ts";
 
 const PATH = "/api/v1/webhooks";
@@ -21,8 +21,8 @@ export const webhookEndpoints: readonly Endpoint[] = [
     example: { url: "https://example.com/mintmark", types: ["mint.accepted", "withdrawal.settled"] },
     success: { status: 201, description: "The webhook and its secret.", schemas: [issuedWebhook] },
     errors: ["too_many_webhooks"],
-    async handle({ service: { engine }, principal, body: { url, types = [] } }) {
-      requirePublic(engine.environment, url);
+    async handle({ service: { engine, webhookReach }, principal, body: { url, types = [] } }) {
+      requireAllowed(webhookReach, url);
       const { webhook: made, secret } = await engine.webhooks.create(principal.applicationId, { url, types });
       return { ...webhookToWire(made), secret };
     },
@@ -91,9 +91,9 @@ export const webhookEndpoints: readonly Endpoint[] = [
 ];
 
 /** Says at once what every delivery would fail with. Names are looked at when they are resolved, before each connection. */
-function requirePublic(environment: Parameters<typeof requireReachable>[0], url: string): void {
+function requireAllowed(reach: Reach, url: string): void {
   try {
-    if (URL.canParse(url)) requireReachable(environment, new URL(url));
+    if (URL.canParse(url)) requireReachable(reach, new URL(url));
   } catch (error) {
     if (!(error instanceof ForbiddenAddress)) throw error;
     const issues = [{ pointer: "/url", code: "validation_failed", detail: error.message }] as const;

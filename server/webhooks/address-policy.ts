@@ -1,6 +1,9 @@
-import { type LookupAddress, type LookupOptions, lookup } from "node:dns";
+import type { LookupAddress, LookupOptions } from "node:dns";
+import { Resolver } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
-import type { Environment } from "../../core/index.ts";
+
+/** Where webhooks may lead: to public addresses; for trying things out also to this machine itself. */
+export type Reach = "public" | "public-and-loopback";
 
 /**
  * What is not reachable for the public, or leads there in disguise: the special-purpose addresses of IANA's registries for IPv4 and IPv6
@@ -38,38 +41,62 @@ export class ForbiddenAddress extends Error {
   override readonly name = "ForbiddenAddress";
 }
 
-/** Whether webhooks may be delivered to an IP address: to public ones, and in the sandbox to this machine. */
-export function mayReach(environment: Environment, address: string): boolean {
+/** Whether webhooks may be delivered to an IP address. */
+export function mayReach(reach: Reach, address: string): boolean {
   const kind = family(address);
-  if (environment === "sandbox" && LOOPBACK.check(address, kind)) return true;
+  if (reach === "public-and-loopback" && LOOPBACK.check(address, kind)) return true;
   return !NOT_PUBLIC[kind].check(address, kind);
 }
 
 /** Throws {@link ForbiddenAddress} for a host that is an IP address which may not be reached; names are looked at when they are resolved. */
-export function requireReachable(environment: Environment, { hostname }: URL): void {
+export function requireReachable(reach: Reach, { hostname }: URL): void {
   const address = hostname.replace(/^\[(.*)\]$/, "$1");
-  if (isIP(address) !== 0 && !mayReach(environment, address)) throw forbidden(address);
+  if (isIP(address) !== 0 && !mayReach(reach, address)) throw forbidden(address);
 }
 
 /**
  * Resolves names for the connections themselves, so that what was looked at is what is connected to: a name that resolves to any address
  * that may not be reached is refused.
  */
-export function guardedLookup(environment: Environment, resolve: typeof lookup = lookup) {
+export function guardedLookup(reach: Reach, resolve: typeof addressesOf = addressesOf) {
   return (
     hostname: string,
     options: LookupOptions,
     callback: (error: Error | null, address?: string | LookupAddress[], family?: number) => void,
   ): void => {
-    resolve(hostname, { ...options, all: true }, (error, addresses) => {
-      const bad = error === null ? addresses.find(({ address }) => !mayReach(environment, address)) : undefined;
-      const [first] = addresses ?? [];
-      if (error !== null) callback(error);
-      else if (bad !== undefined) callback(forbidden(hostname));
-      else if (options.all) callback(null, addresses);
-      else callback(null, first?.address, first?.family);
-    });
+    resolve(hostname).then(
+      (addresses) => {
+        const [first] = addresses;
+        const bad = addresses.some(({ address }) => !mayReach(reach, address));
+        if (bad || first === undefined) callback(forbidden(hostname));
+        else if (options.all) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error),
+    );
   };
+}
+
+const LOCALHOST: LookupAddress[] = [
+  { address: "127.0.0.1", family: 4 },
+  { address: "::1", family: 6 },
+];
+/** Two tries of two seconds. */
+const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+
+/**
+ * The addresses of a name by DNS alone. Not by the system's resolver, of which Node runs only two at a time: names whose servers never answer
+ * would hold up everybody else's.
+ */
+async function addressesOf(hostname: string): Promise<LookupAddress[]> {
+  if (/^(?:.+\.)?localhost\.?$/i.test(hostname)) return LOCALHOST;
+  const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  const found = [
+    ...(v4.status === "fulfilled" ? v4.value.map((address) => ({ address, family: 4 })) : []),
+    ...(v6.status === "fulfilled" ? v6.value.map((address) => ({ address, family: 6 })) : []),
+  ];
+  if (found.length === 0 && v4.status === "rejected") throw v4.reason;
+  return found;
 }
 
 function forbidden(host: string): ForbiddenAddress {

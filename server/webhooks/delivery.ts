@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
-import type { Environment } from "../../core/index.ts";
-import { guardedLookup, requireReachable } from "./address-policy.ts";
+import { guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
 
 /** What a receiver made of a delivery. `gone`: it asks for no more of them, by the status 410. */
 export type Outcome =
@@ -15,14 +14,14 @@ const ANSWER_BYTES = 16 * 1024;
 
 /** Posts events to receivers, over connections that lead only where webhooks may lead. Redirects are not followed. */
 export class Deliverer implements Disposable {
-  readonly #environment: Environment;
+  readonly #reach: Reach;
   readonly #timeoutMs: number;
   readonly #agents: { readonly "http:": http.Agent; readonly "https:": https.Agent };
 
-  constructor(environment: Environment, timeoutMs: number) {
-    this.#environment = environment;
+  constructor(reach: Reach, timeoutMs: number) {
+    this.#reach = reach;
     this.#timeoutMs = timeoutMs;
-    const options = { keepAlive: true, lookup: guardedLookup(environment) as never };
+    const options = { keepAlive: true, lookup: guardedLookup(reach) as never };
     this.#agents = { "http:": new http.Agent(options), "https:": new https.Agent(options) };
   }
 
@@ -50,7 +49,7 @@ export class Deliverer implements Disposable {
   }
 
   async #send(url: URL, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<number> {
-    requireReachable(this.#environment, url);
+    requireReachable(this.#reach, url);
     const secure = url.protocol === "https:";
     const { request } = secure ? https : http;
     const sent = request(url, { method: "POST", headers, signal, agent: this.#agents[secure ? "https:" : "http:"] });
@@ -58,7 +57,8 @@ export class Deliverer implements Disposable {
     // One that fails after its answer has come is of no more interest.
     sent.on("error", () => {});
     const [answer] = (await once(sent, "response")) as [IncomingMessage];
-    await discard(answer);
+    // What follows the status does not count, so it may fail.
+    await discard(answer).catch(() => {});
     return answer.statusCode ?? 0;
   }
 }

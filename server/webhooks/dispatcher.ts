@@ -7,6 +7,7 @@ import {
   type Webhook,
 } from "../../core/index.ts";
 import { eventToWire } from "../event-wire.ts";
+import type { Reach } from "./address-policy.ts";
 import { Deliverer, type Outcome } from "./delivery.ts";
 import { signatureHeaders } from "./signature.ts";
 
@@ -19,6 +20,8 @@ export interface DispatcherOptions {
   readonly timeoutMs?: number;
   /** How long a delivery may be on disk nowhere: what a crash repeats. Default: 250 ms. */
   readonly recordEveryMs?: number;
+  /** Where webhooks may lead; `public-and-loopback` is for the sandbox on one's own machine. Default: public addresses only. */
+  readonly reach?: Reach;
   /** Told of what went wrong here; receivers' failures are recorded with their webhooks. Default: nobody. */
   readonly onError?: (error: unknown) => void;
 }
@@ -28,6 +31,7 @@ const DEFAULTS: Required<DispatcherOptions> = {
   giveUpAfterMs: 3 * 86_400_000,
   timeoutMs: 15_000,
   recordEveryMs: 250,
+  reach: "public",
   onError: () => {},
 };
 
@@ -51,7 +55,7 @@ export class WebhookDispatcher {
   constructor(engine: Engine, options: DispatcherOptions = {}) {
     this.#engine = engine;
     this.#options = { ...DEFAULTS, ...options };
-    this.#deliverer = new Deliverer(engine.environment, this.#options.timeoutMs);
+    this.#deliverer = new Deliverer(this.#options.reach, this.#options.timeoutMs);
   }
 
   start(): void {

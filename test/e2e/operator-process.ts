@@ -16,6 +16,8 @@ export interface OperatorOptions {
   readonly members: readonly string[];
   /** 0: any. */
   readonly port: number;
+  /** Settings besides, and instead. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** `npm run server` with a chain and the operator's key: engine, settlement and API in one process. */
@@ -33,7 +35,7 @@ export class OperatorProcess {
   }
 
   static async start(options: OperatorOptions): Promise<OperatorProcess> {
-    const { store, rpcUrl, contract, fromBlock, members, port } = options;
+    const { store, rpcUrl, contract, fromBlock, members, port, settings } = options;
     const child = spawn(process.execPath, ["server/main.ts"], {
       cwd: ROOT,
       env: {
@@ -44,13 +46,14 @@ export class OperatorProcess {
         MINTMARK_CONTRACT: contract,
         MINTMARK_RPC_URL: rpcUrl,
         MINTMARK_OPERATOR_KEY: toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array()),
-        MINTMARK_MEMBERS: COMMITTEE.map(({ address }, index) => `${address}=${at(members, index)}`).join(","),
+        MINTMARK_MEMBERS: members.map((url, index) => `${at(COMMITTEE, index).address}=${url}`).join(","),
         MINTMARK_THRESHOLD: `${THRESHOLD}`,
         MINTMARK_FROM_BLOCK: `${fromBlock}`,
         MINTMARK_CONFIRMATIONS: "2",
         MINTMARK_SEAL_SECONDS: "1",
         MINTMARK_SETTLE_SECONDS: "1",
         MINTMARK_PORT: `${port}`,
+        ...settings,
       },
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -40,7 +40,10 @@ export class Connection {
         return { status: Number(head.split(" ")[1]), head, body };
       }
       if (this.socket.closed) throw new Error(`closed after ${JSON.stringify(this.#received)}`);
-      await Promise.race([once(this.socket, "data"), once(this.socket, "close")]);
+      const over = new AbortController();
+      const { signal } = over;
+      await Promise.race([once(this.socket, "data", { signal }), once(this.socket, "close", { signal })]);
+      over.abort();
     }
   }
 }

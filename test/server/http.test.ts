@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { NotReady, Readiness } from "../../server/readiness.ts";
 import { createWorld, entries, refusal, type World } from "./fixture.ts";
 
 const UUIDV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -25,24 +26,39 @@ describe("readiness", () => {
   });
 
   test("is 503 while a check fails, while draining, and without a store", async () => {
-    let lag = "";
-    await using own = await createWorld({
-      checks: {
-        l1: async () => {
-          if (lag) throw new Error(lag);
-          return "in step";
-        },
-      },
-    });
+    let failure: Error | null = null;
+    let [asked, clock] = [0, 0];
+    const l1 = async () => {
+      asked += 1;
+      if (failure) throw failure;
+      return "in step";
+    };
+    await using own = await createWorld({ checks: { l1 }, now: () => clock });
     const ready = () => own.send("GET", "/readyz", { key: null });
+    const fails = (error: Error) => {
+      failure = error;
+      clock += 1000;
+      return ready();
+    };
     expect((await ready()).body.checks.l1).toBe("in step");
-    lag = "40 blocks behind";
-    const late = await ready();
-    expect(late.body.errors).toEqual([{ pointer: "/checks/l1", code: "not_ready", detail: lag }]);
+    const late = await fails(new NotReady("40 blocks behind"));
+    expect(late.body.errors).toEqual([{ pointer: "/checks/l1", code: "not_ready", detail: "40 blocks behind" }]);
+    const secret = await fails(new Error("fetch https://rpc.example/v2/secret failed"));
+    expect(secret.body.errors[0].detail).toBe("failed; the log tells why");
+    await Promise.all([ready(), ready(), ready()]);
+    expect(asked).toBe(3);
     own.app.drain();
     expect(refusal(await ready())).toMatchObject({ status: 503, code: "shutting_down" });
     expect(refusal(await own.send("GET", "/api/v1/state"))).toMatchObject({ status: 503, code: "shutting_down" });
     expect((await own.send("GET", "/healthz")).status).toBe(200);
+  });
+
+  test("does not wait for a check that hangs", async () => {
+    const readiness = new Readiness({ l1: () => new Promise(() => {}), store: async () => "fine" }, () => 0, 20);
+    expect(await readiness.look()).toMatchObject([
+      { name: "l1", detail: "no answer within 0.02 s", error: expect.any(NotReady) },
+      { name: "store", detail: "fine" },
+    ]);
   });
 
   test("a closed engine is 503 everywhere but /healthz", async () => {

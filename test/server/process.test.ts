@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { shutDown } from "../../server/shutdown.ts";
 import { Connection, listen } from "./connection.ts";
@@ -20,8 +20,8 @@ describe("over a real socket", () => {
   };
   afterEach(() => world[Symbol.asyncDispose]());
 
-  const mintRequest = () => {
-    const body = JSON.stringify({ users: [{ userId: world.users[0], mints: entries(world, 1) }] });
+  const mintRequest = (token = 1) => {
+    const body = JSON.stringify({ users: [{ userId: world.users[0], mints: entries(world, token) }] });
     const head = `POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${world.key}\r\nContent-Type: application/json\r\n`;
     return { head: `${head}Content-Length: ${body.length}\r\n\r\n`, body };
   };
@@ -47,6 +47,38 @@ describe("over a real socket", () => {
     const [error] = await once(late.socket, "error").catch((cause: unknown) => [cause]);
     expect(error).toMatchObject({ code: "ECONNREFUSED" });
     expect((await world.engine.transactions(world.applicationId)).data).toHaveLength(3);
+  });
+
+  test("a shutdown under load answers every request that came, and loses no mint that it acknowledged", async () => {
+    await start();
+    let [came, answered, token] = [0, 0, 0];
+    world.app.server.on("request", () => {
+      came += 1;
+    });
+    const minted: string[] = [];
+    const client = async () => {
+      const wire = new Connection(port);
+      for (;;) {
+        const { head, body } = mintRequest(++token);
+        const answer = await wire
+          .write(head + body)
+          .answer()
+          .catch(() => null);
+        if (answer === null) return;
+        answered += 1;
+        const reply = JSON.parse(answer.body);
+        if (answer.status === 200) minted.push(reply.mintId);
+        else expect(reply).toMatchObject({ status: 503, code: "shutting_down" });
+      }
+    };
+    const clients = Array.from({ length: 8 }, client);
+    await vi.waitFor(() => expect(minted.length).toBeGreaterThan(40), { timeout: 20_000 });
+    await shutDown(world.app, { deadlineMs: 600_000 });
+    await Promise.all(clients);
+    expect(answered).toBe(came);
+    for (const mintId of minted) {
+      expect((await world.engine.mintResult(world.applicationId, mintId)).vaults).toHaveLength(3);
+    }
   });
 
   test("while draining, every request gets 503, and connections end", async () => {
@@ -88,10 +120,37 @@ describe("over a real socket", () => {
       400,
       "malformed_request",
     ],
-  ])("%.30j is answered in the form of every other error", async (bytes, expected, code) => {
+    ["GET /healthz HTTP/1.1\r\n\r\n", 400, "malformed_request"],
+    ["GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400, "malformed_request"],
+    [
+      "GET /api/v1/assets HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nauthorization: b\r\n\r\n",
+      400,
+      "malformed_request",
+    ],
+    ["CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n", 405, "method_not_allowed"],
+    [
+      "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\nContent-Length: 2\r\n\r\n",
+      417,
+      "expectation_failed",
+    ],
+    ["GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\nabc", 400, "malformed_request"],
+    [
+      "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+      400,
+      "malformed_request",
+    ],
+    [
+      "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+      400,
+      "malformed_request",
+    ],
+    [`GET / HTTP/1.1\r\nHost: x\r\n${"a: b\r\n".repeat(3000)}\r\n`, 431, "headers_too_large"],
+    ["GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", 400, "malformed_request"],
+  ])("%.60j is answered in the form of every other error", async (bytes, expected, code) => {
     await start();
-    const { status, body } = await new Connection(port).write(bytes).answer();
+    const { status, head, body } = await new Connection(port).write(bytes).answer();
     expect(status).toBe(expected);
+    expect(head.toLowerCase()).toContain("content-type: application/problem+json\r\n");
     expect(JSON.parse(body)).toMatchObject({ code, status: expected, requestId: expect.any(String) });
   });
 

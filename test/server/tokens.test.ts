@@ -1,5 +1,9 @@
-import { SignJWT, UnsecuredJWT } from "jose";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { readJwks } from "../../server/access-token.ts";
 import { createWorld, refusal, type World } from "./fixture.ts";
 
 const SECRET = new Uint8Array(32).fill(7);
@@ -126,4 +130,61 @@ test("a token ends with its time, its key and its application", async () => {
   expect((await use(access)).status).toBe(200);
   await own.engine.revokeKey(own.keyId);
   expect(refusal(await use(access))).toMatchObject({ status: 401, code: "credentials_invalid" });
+});
+
+test("tokens of a trusted issuer act for the key that they name, by the issuer's public keys only", async () => {
+  const [trusted, foreign] = [await generateKeyPair("ES256", { extractable: true }), await generateKeyPair("ES256")];
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-jwks-"));
+  const file = join(folder, "jwks.json");
+  await writeFile(
+    file,
+    JSON.stringify({ keys: [{ ...(await exportJWK(trusted.publicKey)), alg: "ES256", kid: "1" }] }),
+  );
+  const keys = await readJwks(file);
+  await rm(folder, { recursive: true });
+  const issuer = "https://identity.example";
+  await using own = await createWorld({ tokenSecret: SECRET, trustedIssuer: { keys, issuer, audience: "mintmark" } });
+  type Change = { header?: object; key?: Parameters<SignJWT["sign"]>[0]; claims?: object };
+  const sign = ({ header, key = trusted.privateKey, claims }: Change = {}) => {
+    const right = { iss: issuer, aud: "mintmark", sub: own.applicationId, client_id: own.keyId, scope: "read root" };
+    return new SignJWT({ ...right, ...claims })
+      .setProtectedHeader({ alg: "ES256", typ: "at+jwt", kid: "1", ...header })
+      .setIssuedAt()
+      .setExpirationTime("5m")
+      .sign(key);
+  };
+  const use = async (token: string, method: "GET" | "POST" = "GET") => {
+    const headers = { authorization: `Bearer ${token}` };
+    const path = method === "GET" ? "/api/v1/assets" : "/api/v1/users";
+    return own.send(method, path, { key: null, headers, ...(method === "POST" && { body: {} }) });
+  };
+  expect((await use(await sign())).status).toBe(200);
+  expect(refusal(await use(await sign(), "POST"))).toMatchObject({ status: 403, code: "scope_missing" });
+  const publicKey = new TextEncoder().encode(await exportSPKI(trusted.publicKey));
+  const forged: Change[] = [
+    { key: foreign.privateKey },
+    { key: publicKey, header: { alg: "HS256" } },
+    { key: SECRET, header: { alg: "HS256" } },
+    { header: { typ: "JWT" } },
+    { header: { kid: "2" } },
+    { claims: { aud: AUDIENCE } },
+    { claims: { iss: "mintmark" } },
+    { claims: { sub: own.otherApplicationId } },
+    { claims: { client_id: "other" } },
+    { claims: { client_id: undefined } },
+  ];
+  for (const change of forged) {
+    expect(refusal(await use(await sign(change))), JSON.stringify(change)).toMatchObject({
+      code: "credentials_invalid",
+    });
+  }
+  const late = await new SignJWT({ client_id: own.keyId, scope: "read" })
+    .setProtectedHeader({ alg: "ES256", typ: "at+jwt", kid: "1" })
+    .setIssuer(issuer)
+    .setAudience("mintmark")
+    .setSubject(own.applicationId)
+    .setIssuedAt(1)
+    .setExpirationTime(2)
+    .sign(trusted.privateKey);
+  expect(refusal(await use(late))).toMatchObject({ status: 401, code: "credentials_expired" });
 });
