@@ -94,7 +94,7 @@ function secretsOf({
 }: Config): string[] {
   const { username, password, pathname, search } = new URL(MINTMARK_RPC_URL);
   const token = MINTMARK_TOKEN_SECRET && Buffer.from(MINTMARK_TOKEN_SECRET).toString("hex");
-  const secrets = [MINTMARK_OPERATOR_KEY, token, username, password, pathname.slice(1), search.slice(1)];
+  const secrets = [MINTMARK_OPERATOR_KEY, token, username, password, ...`${pathname}${search}`.split(/[/?&=]/)];
   return secrets.filter((text) => text !== undefined).filter(({ length }) => length >= 8);
 }
 

@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { toHex } from "viem";
+import { expect, test } from "vitest";
+import { openEngine } from "../../core/index.ts";
+import { until } from "../../scripts/demo/until.ts";
+import { COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { askServer } from "../../server/operator/socket.ts";
+import { Receiver } from "../server/receiver.ts";
+import { at, seed } from "../settlement/fixture.ts";
+import { startMembersWorld } from "./member-world.ts";
+import { OperatorProcess } from "./operator-process.ts";
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const JSON_TYPE = { "content-type": "application/json" };
+
+test("a whole run of the server prints no secret that was used in it", async () => {
+  const world = await startMembersWorld({ members: COMMITTEE.slice(0, 1), threshold: 1 });
+  await using _world = { [Symbol.asyncDispose]: world.close };
+  await using receiver = await new Receiver().listen();
+  const store = join(world.folder, "operator");
+  const { applicationId, key, owner, userId, erc721 } = await (async () => {
+    await using engine = await openEngine({ store, settlement: world.l1.settlement, environment: "sandbox" });
+    const { principal, users, assets } = await seed(engine, world);
+    const { secret } = await engine.issueKey(principal.applicationId);
+    return { applicationId: principal.applicationId, key: secret, ...at(users, 0), erc721: assets.get("erc721") };
+  })();
+  const [tokenSecret, rpcSecret] = [randomBytes(32).toString("hex"), randomBytes(16).toString("hex")];
+  const secrets = [key, tokenSecret, rpcSecret, toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array())];
+  const start = {
+    store,
+    rpcUrl: `${world.rpcUrl}/v3/${rpcSecret}`,
+    contract: world.settlement.address,
+    fromBlock: world.settlement.deployedAtBlock,
+    members: world.processes.map(({ url }) => url),
+    port: 0,
+    settings: {
+      MINTMARK_THRESHOLD: "1",
+      MINTMARK_CONFIRMATIONS: "0",
+      MINTMARK_TOKEN_SECRET: tokenSecret,
+      MINTMARK_LOG_LEVEL: "trace",
+      MINTMARK_WEBHOOK_REACH: "public-and-loopback",
+      MINTMARK_METRICS_PORT: "0",
+    },
+  };
+  const server = await OperatorProcess.start(start);
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the server answered.
+  const send = async (method: string, path: string, headers: Record<string, string>, body?: string): Promise<any> => {
+    const reply = await fetch(`${server.url}${path}`, { method, headers, ...(body !== undefined && { body }) });
+    return reply.json();
+  };
+  const withKey = { "x-api-key": key, ...JSON_TYPE };
+
+  // The secrets that a run makes: another key, by the operator; a token; two of a webhook; an owner's session.
+  const running = { signal: new AbortController().signal, progress: () => {} };
+  const issued = await askServer(store, { operation: "keys.issue", input: { applicationId } }, running);
+  if (issued === undefined) throw new Error("the server does not listen for its operator");
+  const { apiKey: another } = issued.result as { apiKey: string };
+  const client = `grant_type=client_credentials&client_id=${key.split("_")[2]}&client_secret=${encodeURIComponent(key)}`;
+  const { access_token: token } = await send("POST", "/oauth/token", FORM, client);
+  const hook = await send("POST", "/api/v1/webhooks", withKey, JSON.stringify({ url: receiver.url }));
+  const { secret: rotated } = await send("POST", `/api/v1/webhooks/${hook.webhookId}/secret`, { "x-api-key": key });
+  const { message } = await send("POST", "/owner/v1/challenge", JSON_TYPE, JSON.stringify({ address: owner.address }));
+  const signature = await owner.signMessage({ message });
+  const { token: session } = await send("POST", "/owner/v1/session", JSON_TYPE, JSON.stringify({ message, signature }));
+  secrets.push(another, token, hook.secret, rotated, session);
+
+  // Good requests, through to L1.
+  const entry = { mintingBlob: "31", assetId: erc721, amount: 1, dataAvailabilityMode: "validium" };
+  const bearer = { authorization: `Bearer ${token}`, ...JSON_TYPE };
+  const { vaults } = await send(
+    "POST",
+    "/api/v1/mint",
+    bearer,
+    JSON.stringify({ users: [{ userId, mints: [entry] }] }),
+  );
+  const { vaultId } = vaults[0];
+  await until(
+    "settlement",
+    () => send("GET", `/api/v1/vaults/${vaultId}`, { "x-api-key": another }),
+    ({ status }) => status === "settled" || status === "finalized",
+  );
+  const kit = await send("GET", `/owner/v1/vaults/${vaultId}/exit-kit`, { authorization: `Bearer ${session}` });
+  expect(kit.format).toBe("mintmark-exit-kit");
+  await receiver.has(2);
+
+  // Bad ones, with secrets where they do not belong.
+  for (const secret of secrets) {
+    const text = encodeURIComponent(secret);
+    await send("GET", `/api/v1/assets?key=${text}`, {});
+    await send("GET", `/${text}`, { "x-api-key": secret, authorization: `Bearer ${secret}` });
+    await send("GET", `/api/v1/users/${text}`, withKey);
+    await send("POST", "/api/v1/users", withKey, `{"${secret}": "${secret}"`);
+    await send("POST", "/api/v1/mint", { ...withKey, "idempotency-key": secret }, JSON.stringify({ [secret]: secret }));
+    await send("POST", "/api/v1/mint", { ...withKey, "content-type": secret.slice(0, 20) }, secret);
+    await send("POST", "/oauth/token", { ...FORM, authorization: `Basic ${btoa(`x:${secret}`)}` }, `scope=${text}`);
+    await send("GET", "/healthz", { "x-request-id": secret.slice(0, 64) });
+  }
+  expect(await server.stop()).toBe(0);
+
+  // A server that cannot reach its chain says so without the key to it.
+  const { port } = new URL(world.rpcUrl);
+  const unreachable = { ...start, rpcUrl: start.rpcUrl.replace(`:${port}/`, ":1/") };
+  const failure = await OperatorProcess.start(unreachable).catch((error: Error) => error.message);
+  expect(failure).toContain("the server ended with 1");
+
+  const output = `${server.output}${failure}`;
+  expect(output).toContain('"msg":"request completed"');
+  expect(output).toContain("[redacted]");
+  expect(secrets.every((secret) => secret.length >= 32)).toBe(true);
+  for (const secret of secrets) {
+    // Parts, too: what a key or a token holds besides its prefix, also when it was percent-encoded.
+    const parts = secret.split(/[._+/=]/).slice(1);
+    for (const part of [secret, secret.replace(/^0x/, ""), ...parts.filter(({ length }) => length >= 16)]) {
+      expect(output.includes(part), `${part.slice(0, 6)}… in the output`).toBe(false);
+    }
+  }
+}, 180_000);
