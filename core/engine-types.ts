@@ -28,11 +28,13 @@ import type {
   Clock,
   L1Event,
   L1Reader,
+  ReceiptSigner,
   SealedBatch,
   Settlement,
   VaultContent,
   WithdrawalCall,
 } from "./ports.ts";
+import type { MintReceipt } from "./protocol/receipt.ts";
 import type { Webhooks } from "./webhook-types.ts";
 
 /** Bounds of one request and of one batch. A batch is sealed by itself before it passes one of its bounds. */
@@ -59,6 +61,8 @@ export interface EngineOptions {
   readonly environment: Environment;
   readonly clock?: Clock;
   readonly limits?: Partial<Limits>;
+  /** Signs receipts for mints. Without it there are none. */
+  readonly receiptSigner?: ReceiptSigner;
   /** Checks wallet contracts' signatures (ERC-1271). Without it only plain accounts can sign withdrawals. */
   readonly verifySignature?: L1Reader["verifySignature"];
 }
@@ -119,6 +123,11 @@ export interface MintResult {
   readonly transactions: readonly MintTransaction[];
   /** Whether an earlier request of the same idempotency key gave this answer. */
   readonly replayed: boolean;
+  /**
+   * The operator's signed receipt for the vaults as they were acknowledged, the same each time; null without a `receiptSigner`. Signed
+   * when it is asked for, one signature a call; a mint that nobody asks for its receipt costs nothing more. Rejects as the signer does.
+   */
+  receipt(): Promise<MintReceipt | null>;
 }
 
 export interface PageOptions {

@@ -6,3 +6,4 @@ export * from "./engine.ts";
 export * from "./errors.ts";
 export * from "./model.ts";
 export type * from "./ports.ts";
+export type { MintReceipt, VaultReceipt } from "./protocol/receipt.ts";

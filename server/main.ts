@@ -31,6 +31,7 @@ async function serve(config: Config): Promise<void> {
       batchVaults: { validium: config.MINTMARK_SEAL_VAULTS, "zk-rollup": config.MINTMARK_SEAL_VAULTS_ROLLUP },
       rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
     },
+    ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
     ...(l1 && { verifySignature: l1.verifySignature.bind(l1) }),
   });
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
@@ -62,7 +63,10 @@ async function serve(config: Config): Promise<void> {
     metrics && (await serveMetrics(metrics, config.MINTMARK_METRICS_HOST, config.MINTMARK_METRICS_PORT ?? 0));
   app = await buildServer({
     engine,
-    log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
+    log: {
+      level: config.MINTMARK_LOG_LEVEL,
+      secrets: [...secretsOf(config), config.MINTMARK_RECEIPT_KEY ?? []].flat(),
+    },
     ...(metrics && { onAnswer: metrics.observe }),
     ...(l1 && { l1 }),
     ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),

@@ -50,6 +50,12 @@ const variables = z.object({
     .transform((text) => text as Hex)
     .optional()
     .describe("The operator's private key: with it the server seals, commits and withdraws by itself."),
+  MINTMARK_RECEIPT_KEY: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{64}$/, "Give the private key that signs receipts: 0x and 64 hex digits.")
+    .transform((text) => text as Hex)
+    .optional()
+    .describe("The private key that signs receipts of mints; publish its address. Without it replies carry none."),
   MINTMARK_FROM_BLOCK: z
     .string()
     .regex(/^\d{1,18}$/, "Give the block of the contract's deployment.")
@@ -195,6 +201,7 @@ export type SettingName = keyof typeof SETTINGS;
 /** Only the environment holds these: files are copied, kept and shown. */
 export const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
   "MINTMARK_OPERATOR_KEY",
+  "MINTMARK_RECEIPT_KEY",
   "MINTMARK_TOKEN_SECRET",
 ]);
 

@@ -5,6 +5,7 @@ import type {
   Batch,
   Engine,
   EngineState,
+  MintReceipt,
   MintResult,
   Page,
   Transaction,
@@ -79,7 +80,8 @@ export function vaultToWire(from: Vault): z.output<typeof vault> {
   };
 }
 
-export function mintToWire(from: MintResult): z.output<typeof mintReply> {
+export async function mintToWire(from: MintResult): Promise<z.output<typeof mintReply>> {
+  const receipt = await from.receipt();
   return {
     mintId: from.mintId,
     vaults: from.vaults.map(vaultToWire),
@@ -90,7 +92,13 @@ export function mintToWire(from: MintResult): z.output<typeof mintReply> {
       vaultId: decimal(vaultId),
       status,
     })),
+    receipt: receipt === null ? null : receiptToWire(receipt),
   };
+}
+
+function receiptToWire({ root, count, time, signer, signature, chainIds }: MintReceipt) {
+  const chains = Object.entries(chainIds).map(([assetId, chainId]) => [assetId, decimal(chainId)] as const);
+  return { root, count, time, signer, signature, chainIds: Object.fromEntries(chains) };
 }
 
 export function transactionToWire(from: Transaction): z.output<typeof transaction> {

@@ -1,7 +1,7 @@
 import type { EngineEvents, EngineOptions, Limits } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Environment, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
-import type { Clock, L1Reader, Settlement } from "../ports.ts";
+import type { Clock, L1Reader, ReceiptSigner, Settlement } from "../ports.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Entry } from "../store/entries.ts";
@@ -70,6 +70,7 @@ export class Ledger {
   readonly limits: Limits;
   readonly clock: Clock;
   readonly verifySignature: L1Reader["verifySignature"] | undefined;
+  readonly receiptSigner: ReceiptSigner | undefined;
   readonly emit: Emit;
 
   readonly applications = new Table<number, ApplicationRecord>();
@@ -131,6 +132,7 @@ export class Ledger {
     this.limits = limits;
     this.clock = options.clock ?? Date.now;
     this.verifySignature = options.verifySignature;
+    this.receiptSigner = options.receiptSigner;
     this.emit = emit;
     this.writer = new Writer(
       store,

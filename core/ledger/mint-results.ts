@@ -8,6 +8,7 @@ import { amountOf } from "./amount-words.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Minted } from "./mint.ts";
 import type { MintColumns } from "./mint-columns.ts";
+import { receiptFor } from "./receipts.ts";
 import { fastTokenIdOf } from "./token-id.ts";
 import { readUsers } from "./users.ts";
 import { requireUuid } from "./validate.ts";
@@ -35,17 +36,21 @@ export function acceptedResult(ledger: Ledger, minted: Minted): MintResult {
   let vaults: Vault[] | null = null;
   let transactions: MintTransaction[] | null = null;
   const { mintId } = minted.header;
+  const listed = (): readonly Vault[] => {
+    vaults ??= acceptedVaults(ledger, minted);
+    return vaults;
+  };
   return {
     mintId,
     get vaults() {
-      vaults ??= acceptedVaults(ledger, minted);
-      return vaults;
+      return listed();
     },
     get transactions() {
       transactions ??= acceptedTransactions(minted);
       return transactions;
     },
     replayed: false,
+    receipt: receiptFor(ledger, minted.time, listed),
   };
 }
 
@@ -108,7 +113,9 @@ function firstResult(ledger: Ledger, { time, entry }: Journaled<MintEntry>, hold
       vaults.set(vaultId, acceptedVault(ledger, vaultId, mint, holder, time));
     }
   }
-  return { mintId: entry.mintId, vaults: [...vaults.values()], transactions, replayed: true };
+  const accepted = [...vaults.values()];
+  const receipt = receiptFor(ledger, time, () => accepted);
+  return { mintId: entry.mintId, vaults: accepted, transactions, replayed: true, receipt };
 }
 
 function acceptedVault(ledger: Ledger, vaultId: VaultId, mint: PlacedMint, holder: Holder, time: number): Vault {
@@ -148,7 +155,10 @@ function transactionsOf(entry: MintEntry, status: (mint: PlacedMint) => Status):
 
 /** The first answer to the mint at this journal sequence, again. */
 export async function replayedResult(ledger: Ledger, sequence: number): Promise<MintResult> {
-  const mint = await readMint(ledger.store, sequence);
+  return firstResultOf(ledger, await readMint(ledger.store, sequence));
+}
+
+async function firstResultOf(ledger: Ledger, mint: Journaled<MintEntry>): Promise<MintResult> {
   const { applicationIndex, users } = mint.entry;
   const holders = await readUsers(
     ledger,
@@ -169,9 +179,11 @@ export async function findMint(ledger: Ledger, applicationId: Uuid, mintId: Uuid
 
 /** A mint with its vaults and statuses as they are now. Throws `mint_not_found`. */
 export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId: Uuid): Promise<MintResult> {
-  const { entry } = await findMint(ledger, applicationId, mintId);
+  const mint = await findMint(ledger, applicationId, mintId);
+  const { entry } = mint;
   const places = new Map(entry.mints.map((mint) => [vaultIdOf(mint), mint]));
   const vaults = await vaultViews(ledger, entry.applicationIndex, await readVaults(ledger, [...places.values()]));
   const transactions = transactionsOf(entry, (mint) => statusOf(ledger, mint));
-  return { mintId: entry.mintId, vaults, transactions, replayed: false };
+  const { receipt } = await firstResultOf(ledger, mint);
+  return { mintId: entry.mintId, vaults, transactions, replayed: false, receipt };
 }

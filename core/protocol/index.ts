@@ -19,6 +19,7 @@ export { keccak256 } from "./hash.ts";
 export { bytesToHex, hexToBytes } from "./hex.ts";
 export * from "./multiproof.ts";
 export * from "./proof.ts";
+export * from "./receipt.ts";
 export { StateHistory, StateTree } from "./state-tree.ts";
 export * from "./typed-data.ts";
 export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

@@ -88,6 +88,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     store: resolve(folder, "engine"),
     settlement: l1.settlement,
     environment: "sandbox",
+    receiptSigner: OPERATOR,
     verifySignature: l1.verifySignature.bind(l1),
   });
   stack.defer(() => engine.close());

@@ -425,12 +425,30 @@ export interface Limits {
   };
 }
 
+export interface MintReceipt {
+  /** Root of the tree of the vaults' leaves, in their order here. */
+  root: `0x${string}`;
+  /** The number of these vaults. */
+  count: number;
+  /** When the mint was acknowledged, in ms since 1970: as it is signed. */
+  time: number;
+  signer: `0x${string}`;
+  /** EIP-712 `MintReceipt(bytes32 root,uint32 count,uint64 time)`. */
+  signature: string;
+  /** The chain of each asset's token. */
+  chainIds: {
+    [name: string]: string;
+  };
+}
+
 export interface MintReply {
   mintId: string;
   /** Every vault that the request touched, once, as it stood after it. */
   vaults: Vault[];
   /** One per entry, in request order. */
   transactions: MintTransaction[];
+  /** The operator's signed receipt for the vaults as they were acknowledged; null when it signs none. */
+  receipt: MintReceipt | null;
 }
 
 export interface MintRequest {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { STATUSES } from "../../core/index.ts";
-import { flag, mode, outDecimal, outUuid, requestComponent, responseComponent } from "./common.ts";
+import { flag, mode, outAddress, outDecimal, outHash, outUuid, requestComponent, responseComponent } from "./common.ts";
 import { vault } from "./vaults.ts";
 
 /** The body of a mint, for the documentation: the core itself validates it, and reports every bad entry at once. */
@@ -48,12 +48,28 @@ export const mintTransaction = responseComponent(
   }),
 );
 
+const receipt = responseComponent(
+  "MintReceipt",
+  z.strictObject({
+    root: outHash.meta({ description: "Root of the tree of the vaults' leaves, in their order here." }),
+    count: z.int().meta({ description: "The number of these vaults." }),
+    time: z.int().meta({ description: "When the mint was acknowledged, in ms since 1970: as it is signed." }),
+    signer: outAddress,
+    signature: z.string().meta({ description: "EIP-712 `MintReceipt(bytes32 root,uint32 count,uint64 time)`." }),
+    chainIds: z.record(z.string(), outDecimal).meta({ description: "The chain of each asset's token." }),
+  }),
+);
+
 export const mintReply = responseComponent(
   "MintReply",
   z.strictObject({
     mintId: outUuid,
     vaults: z.array(vault).meta({ description: "Every vault that the request touched, once, as it stood after it." }),
     transactions: z.array(mintTransaction).meta({ description: "One per entry, in request order." }),
+    receipt: receipt.nullable().meta({
+      description:
+        "The operator's signed receipt for the vaults as this mint acknowledged them, whatever was minted into them since; null when it signs none.",
+    }),
   }),
 );
 

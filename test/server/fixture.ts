@@ -2,7 +2,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from "fas
 import { MemoryLevel } from "memory-level";
 import { expect } from "vitest";
 import { z } from "zod";
-import { type Asset, type Engine, type Limits, openEngine, type Scope } from "../../core/index.ts";
+import { type Asset, type Engine, type Limits, openEngine, type ReceiptSigner, type Scope } from "../../core/index.ts";
 import { buildServer, type ServerOptions } from "../../server/app.ts";
 import { type Endpoint, errorsOf } from "../../server/endpoint.ts";
 import { type Code, STATUS_OF } from "../../server/errors.ts";
@@ -55,17 +55,25 @@ export interface WorldOptions extends Omit<Partial<ServerOptions>, "engine"> {
   readonly limits?: Partial<Limits>;
   readonly store?: string;
   readonly engineVersion?: number;
+  readonly receiptSigner?: ReceiptSigner;
 }
 
 let contracts = 0;
 const contractAddress = () => `0x${(++contracts).toString(16).padStart(40, "c")}` as const;
 
-export async function createWorld({ limits, store, engineVersion = 5, ...server }: WorldOptions = {}): Promise<World> {
+export async function createWorld({
+  limits,
+  store,
+  engineVersion = 5,
+  receiptSigner,
+  ...server
+}: WorldOptions = {}): Promise<World> {
   const engine = await openEngine({
     store: store ?? new MemoryLevel(),
     settlement: { ...SETTLEMENT, engineVersion },
     environment: "sandbox",
     ...(limits && { limits }),
+    ...(receiptSigner && { receiptSigner }),
   });
   const { applicationId } = await engine.createApplication({ name: "First" });
   const { applicationId: otherApplicationId } = await engine.createApplication({ name: "Second" });

@@ -63,7 +63,7 @@ function answerTo({ users }: Body): MintResult {
       });
     }
   }
-  return { mintId, vaults, transactions, replayed: false };
+  return { mintId, vaults, transactions, replayed: false, receipt: async () => null };
 }
 
 const { MINTMARK_STORE: store = "", MINTMARK_PORT: port = "0", BENCH_KEY: apiKey = "" } = process.env;

@@ -1,0 +1,144 @@
+import { recoverTypedDataAddress } from "viem";
+import { MintmarkError } from "../errors.ts";
+import { type Address, type Hash, type Hex, MAX_BATCH_VAULTS, type Uuid, type VaultId } from "../model.ts";
+import type { Settlement, VaultContent } from "../ports.ts";
+import { BatchTree } from "./batch-tree.ts";
+import { requireInteger } from "./bounds.ts";
+import { foldPath } from "./hash.ts";
+import { bytesToHex, packHashes, unpackHashes } from "./hex.ts";
+import { treeHeight } from "./merkle.ts";
+import { typedDataDomain } from "./typed-data.ts";
+import { vaultLeaf, vaultLeaves } from "./vault.ts";
+
+/** EIP-712 types of what an operator signs for a mint. */
+export const RECEIPT_TYPES = {
+  MintReceipt: [
+    { name: "root", type: "bytes32" },
+    { name: "count", type: "uint32" },
+    { name: "time", type: "uint64" },
+  ],
+} as const;
+
+/** What the operator signs: it has acknowledged the vaults below this root. */
+export interface ReceiptMessage {
+  /** Root of the tree of the request's vault leaves, in the order of the reply, as a batch's tree is made (docs/protocol.md 2). */
+  readonly root: Hash;
+  /** The vaults of the request. */
+  readonly count: number;
+  /** When the mint was acknowledged, ms since 1970. */
+  readonly time: number;
+}
+
+/** The operator's signed receipt for all vaults of one mint. */
+export interface MintReceipt extends ReceiptMessage {
+  readonly signer: Address;
+  /** 65 bytes, `r ‖ s ‖ v`. */
+  readonly signature: Hex;
+  /** The chain of each asset's token: with it the vaults of the reply are the content of their leaves. */
+  readonly chainIds: Readonly<Record<Uuid, bigint>>;
+}
+
+/** The receipt of one vault, which can be checked without anything else. */
+export interface VaultReceipt {
+  readonly vault: VaultContent;
+  /** Position of the vault among those of the request. */
+  readonly index: number;
+  readonly count: number;
+  /** From the leaf upwards, ceil(log2 count) of them. */
+  readonly siblings: readonly Hash[];
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  readonly signature: Hex;
+}
+
+/** A whole number as the engine gives it, or as JSON carries it. */
+type Whole = bigint | string;
+
+/** A vault of a mint's reply. */
+export interface ReceiptVault {
+  readonly vaultId: VaultId | string;
+  readonly ownerAddress: Address;
+  readonly assetId: Uuid;
+  readonly assetType: Hash;
+  readonly amount: Whole;
+  readonly mintingBlob: Hex;
+}
+
+/** What of a mint's reply makes up the receipts of its vaults. */
+export interface MintReply {
+  readonly vaults: readonly ReceiptVault[];
+  readonly receipt: Omit<MintReceipt, "signer" | "chainIds"> & { readonly chainIds: Readonly<Record<Uuid, Whole>> };
+}
+
+/** The whole `MintReceipt` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
+export function receiptTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: ReceiptMessage) {
+  const { root, count, time } = message;
+  requireInteger("count", count, 1, MAX_BATCH_VAULTS);
+  requireInteger("time", time, 0, Number.MAX_SAFE_INTEGER);
+  return {
+    domain: typedDataDomain(settlement),
+    types: RECEIPT_TYPES,
+    primaryType: "MintReceipt",
+    message: { root, count, time: BigInt(time) },
+  } as const;
+}
+
+/** The contents of the vaults of a mint's reply. */
+export function receiptContents(
+  vaults: readonly ReceiptVault[],
+  chainIds: Readonly<Record<Uuid, Whole>>,
+): VaultContent[] {
+  return vaults.map(({ vaultId, ownerAddress: owner, assetId, assetType, amount, mintingBlob: blob }) => {
+    const chainId = chainIds[assetId];
+    if (chainId === undefined) throw new MintmarkError("validation_failed", `the chain of asset ${assetId} is missing`);
+    return { vaultId: BigInt(vaultId), chainId: BigInt(chainId), owner, assetType, amount: BigInt(amount), blob };
+  });
+}
+
+/** The root that the operator signs for these vaults. */
+export function receiptRoot(contents: readonly VaultContent[]): Hash {
+  return bytesToHex(new BatchTree(vaultLeaves(contents)).root);
+}
+
+/**
+ * The receipt of one vault from a mint's reply, the engine's or the HTTP API's.
+ *
+ * @param reply - the vaults as they were acknowledged, with the receipt that came with them
+ * @throws MintmarkError `vault_not_found`; `validation_failed` when the vaults are not those of the receipt, as when they have grown since
+ */
+export function receiptOf({ vaults, receipt }: MintReply, vaultId: VaultId | string): VaultReceipt {
+  const contents = receiptContents(vaults, receipt.chainIds);
+  const index = contents.findIndex((content) => content.vaultId === BigInt(vaultId));
+  const vault = contents[index];
+  if (vault === undefined) throw new MintmarkError("vault_not_found", "The mint has no such vault.");
+  const tree = new BatchTree(vaultLeaves(contents));
+  if (bytesToHex(tree.root) !== receipt.root || contents.length !== receipt.count) {
+    throw new MintmarkError("validation_failed", "these are not the vaults that the receipt was signed for");
+  }
+  const { count, time, signature } = receipt;
+  return { vault, index, count, siblings: unpackHashes(tree.siblings(index)), time, signature };
+}
+
+/**
+ * Whether the operator has signed this receipt. Needs nothing but the settlement contract it is for and the operator's receipt key.
+ * False for whatever is not of the form, too.
+ *
+ * @param signer - the address that the operator has published for its receipts
+ */
+export async function verifyReceipt(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  signer: Address,
+  receipt: VaultReceipt,
+): Promise<boolean> {
+  try {
+    const { vault, index, count, siblings, time, signature } = receipt;
+    requireInteger("count", count, 1, MAX_BATCH_VAULTS);
+    requireInteger("index", index, 0, count - 1);
+    if (siblings.length !== treeHeight(count)) return false;
+    const root = bytesToHex(foldPath(vaultLeaf(vault), index, packHashes(siblings)));
+    const signed = receiptTypedData(settlement, { root, count, time });
+    return (await recoverTypedDataAddress({ ...signed, signature })).toLowerCase() === signer.toLowerCase();
+  } catch {
+    return false;
+  }
+}
