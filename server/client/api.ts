@@ -447,7 +447,7 @@ export interface MintReply {
   vaults: Vault[];
   /** One per entry, in request order. */
   transactions: MintTransaction[];
-  /** The operator's signed receipt for the vaults as they were acknowledged; null when it signs none. */
+  /** The operator's signed receipt for the vaults as this mint acknowledged them, whatever was minted into them since; null when it signs none. */
   receipt: MintReceipt | null;
 }
 
