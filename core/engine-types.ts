@@ -24,7 +24,6 @@ import type {
   Withdrawal,
 } from "./model.ts";
 import type {
-  BatchHeader,
   Clock,
   L1Event,
   L1Reader,
@@ -34,6 +33,7 @@ import type {
   VaultContent,
   WithdrawalCall,
 } from "./ports.ts";
+import type { EngineState, Proofs } from "./proof-types.ts";
 import type { MintReceipt } from "./protocol/receipt.ts";
 import type { Webhooks } from "./webhook-types.ts";
 
@@ -192,26 +192,6 @@ export interface WithdrawalRequest {
   readonly signature: Hex;
 }
 
-/** A vault's path to its batch's root; `header` is null until L1 has committed the batch. */
-export interface VaultProof {
-  readonly vault: VaultContent;
-  readonly vaultCount: number;
-  readonly batchRoot: Hash;
-  readonly leaf: Hash;
-  /** From the leaf upwards, ceil(log2 vaultCount) of them. */
-  readonly siblings: readonly Hash[];
-  readonly header: BatchHeader | null;
-}
-
-/** The append-only state over the first batches of each mode. */
-export interface EngineState {
-  readonly countValidium: number;
-  readonly countRollup: number;
-  readonly rootValidium: Hash;
-  readonly rootRollup: Hash;
-  readonly commitment: Hash;
-}
-
 /** Consecutive slots of a batch, and why L1 refuses them. */
 export interface VoidSlots {
   readonly firstSlot: number;
@@ -263,7 +243,7 @@ export interface PendingWithdrawal {
  * on disk. Every method rejects with `MintmarkError`; after a failed write each one rejects with `store_failed`, after `close` with
  * `engine_closed`.
  */
-export interface Engine extends AsyncDisposable {
+export interface Engine extends AsyncDisposable, Proofs {
   readonly settlement: Settlement;
   readonly environment: Environment;
   readonly limits: Limits;
@@ -337,8 +317,6 @@ export interface Engine extends AsyncDisposable {
   batches(filter?: BatchFilter): Promise<Page<Batch>>;
   sealedBatch(mode: Mode, batchNumber: number): Promise<SealedBatch>;
   vaultContent(vaultId: VaultId): Promise<VaultContent>;
-  /** `proof_not_ready` while the batch is open. Verified before it is returned. */
-  vaultProof(vaultId: VaultId): Promise<VaultProof>;
   /** Over all sealed batches. */
   state(): EngineState;
   /** Over the batches that L1 has committed. */

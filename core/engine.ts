@@ -31,7 +31,6 @@ import {
   sealedCount,
   stateOver,
   vaultContent,
-  vaultProof,
 } from "./ledger/batches.ts";
 import { Cursors } from "./ledger/cursor.ts";
 import { applicationEvents } from "./ledger/event-log.ts";
@@ -50,6 +49,7 @@ import { type Idempotency, idempotencyKeyHash, type MintOutcome, MintTransition 
 import { MintCheck } from "./ledger/mint-check.ts";
 import { columnsOf, type MintColumns, readMintColumns } from "./ledger/mint-columns.ts";
 import { acceptedResult, presentResult, replayedResult } from "./ledger/mint-results.ts";
+import { batchProof, consistencyProof, vaultMultiproof, vaultProof, vaultStateProof } from "./ledger/proofs.ts";
 import { Issues, type MintRequest, readMintRequest } from "./ledger/request.ts";
 import { closeOpenBatch, sealClosed } from "./ledger/seal.ts";
 import { listTransactions, listVaults, readBalances, readTransaction } from "./ledger/transactions.ts";
@@ -87,6 +87,7 @@ import type { Webhooks } from "./webhook-types.ts";
 
 export type * from "./engine-types.ts";
 export type * from "./event-types.ts";
+export type * from "./proof-types.ts";
 export type * from "./webhook-types.ts";
 
 /**
@@ -369,6 +370,22 @@ class LedgerEngine implements Engine {
 
   async vaultProof(vaultId: VaultId) {
     return vaultProof(this.#usable, vaultId);
+  }
+
+  async vaultMultiproof(vaultIds: readonly VaultId[]) {
+    return vaultMultiproof(this.#usable, vaultIds);
+  }
+
+  async vaultStateProof(vaultId: VaultId, at?: Parameters<Engine["vaultStateProof"]>[1]) {
+    return vaultStateProof(this.#usable, vaultId, at);
+  }
+
+  async batchProof(mode: Mode, batchNumber: number) {
+    return batchProof(this.#usable, requireMode(mode), batchNumber);
+  }
+
+  async consistencyProof(...[older, newer]: Parameters<Engine["consistencyProof"]>) {
+    return consistencyProof(this.#usable, older, newer);
   }
 
   state() {

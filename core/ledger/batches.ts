@@ -1,18 +1,17 @@
-import type { BatchFilter, EngineState, VaultProof } from "../engine-types.ts";
+import type { BatchFilter } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Batch, MODES, type Mode, type Page, type VaultId } from "../model.ts";
-import type { BatchHeader, SealedBatch, VaultContent } from "../ports.ts";
-import { PagedBatchTree, pageOf } from "../protocol/batch-tree.ts";
+import type { SealedBatch, VaultContent } from "../ports.ts";
+import type { EngineState } from "../proof-types.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
-import { bytesToHex, hashAt, unpackHashes } from "../protocol/hex.ts";
+import { bytesToHex } from "../protocol/hex.ts";
 import type { BatchRecord } from "../store/records.ts";
-import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
+import { batchDataKey } from "../store/store-keys.ts";
 import { type Cursors, pageLimit, scopeOf } from "./cursor.ts";
 import { type Ledger, openBatchRecord } from "./ledger.ts";
 import { contentOf } from "./seal.ts";
-import { columnLeaves } from "./seal-columns.ts";
-import { batchAt, batchIdOf, decodePage, pageKeys, placeOf, readVault } from "./vaults.ts";
-import { clearVoidLeaves, requireNotVoid, slotCountOf } from "./void-runs.ts";
+import { batchIdOf, placeOf, readVault } from "./vaults.ts";
+import { requireNotVoid, slotCountOf } from "./void-runs.ts";
 
 export function batchView(record: BatchRecord): Batch {
   const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, ...facts } = record;
@@ -85,7 +84,7 @@ export async function sealedBatch(ledger: Ledger, mode: Mode, batchNumber: numbe
   const { batchRoot, dataHash } = batch;
   if (batchRoot === null || dataHash === null) throw new MintmarkError("proof_not_ready", "The batch is still open.");
   const data = await ledger.store.get(batchDataKey(mode, batchNumber));
-  if (data === undefined) throw corrupt(mode, batchNumber, "data");
+  if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
   return { mode, batchNumber, vaultCount: slotCountOf(batch), batchRoot, dataHash, data };
 }
 
@@ -94,38 +93,6 @@ export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<Va
   const vault = await readVault(ledger, place);
   requireNotVoid(ledger.voids, place);
   return contentOf(place, vault, ledger.assetAt(vault.assetIndex));
-}
-
-/** Proves a vault from the records of its page and the roots of the others. Throws `vault_not_found`, `proof_not_ready`. */
-export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<VaultProof> {
-  const place = placeOf(vaultId);
-  const { mode, batchNumber, slot } = place;
-  const batch = batchAt(ledger, place);
-  const { batchRoot, vaultCount } = batch;
-  if (batchRoot === null) throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
-  const voids = requireNotVoid(ledger.voids, place);
-  const { firstSlot, leafCount } = pageOf(vaultCount, slot);
-  const keys = pageKeys(mode, batchNumber, firstSlot, leafCount);
-  const [pageRoots, ...records] = await ledger.store.getMany([pageRootsKey(mode, batchNumber), ...keys]);
-  if (pageRoots === undefined) throw corrupt(mode, batchNumber, "page roots");
-  const page = decodePage(records, leafCount, batchIdOf(mode, batchNumber));
-  const tree = new PagedBatchTree(vaultCount, pageRoots);
-  if (bytesToHex(tree.root) !== batchRoot) throw corrupt(mode, batchNumber, "page roots");
-  const leaves = columnLeaves(mode, batchNumber, page, (index) => ledger.assetAt(index), firstSlot);
-  clearVoidLeaves(leaves, voids, firstSlot);
-  const stored = page.at(slot - firstSlot);
-  const vault = contentOf(place, stored, ledger.assetAt(stored.assetIndex));
-  // The tree checks the path against its root before it hands it out.
-  const siblings = unpackHashes(tree.siblings(slot, leaves));
-  const leaf = bytesToHex(hashAt(leaves, slot - firstSlot));
-  return { vault, vaultCount, batchRoot, leaf, siblings, header: headerOf(batch) };
-}
-
-/** What L1 keeps of a committed batch; null before. */
-export function headerOf(batch: BatchRecord): BatchHeader | null {
-  const { batchRoot, committedAt, l1Sequence } = batch;
-  if (batchRoot === null || committedAt === null || l1Sequence === null) return null;
-  return { batchRoot, vaultCount: slotCountOf(batch), committedAt, sequence: l1Sequence };
 }
 
 /** The state over the first batches of each mode. */
@@ -145,6 +112,7 @@ export function committedCount(ledger: Ledger, mode: Mode): number {
   return count;
 }
 
-function corrupt(mode: Mode, batchNumber: number, what: string): MintmarkError {
+/** Something of a sealed batch is not there, or not what its roots say. */
+export function corruptBatch(mode: Mode, batchNumber: number, what: string): MintmarkError {
   return new MintmarkError("store_corrupt", `The ${what} of ${batchIdOf(mode, batchNumber)} are missing or damaged.`);
 }

@@ -26,9 +26,9 @@ import {
   withdrawalKey,
 } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
-import { vaultProof } from "./batches.ts";
 import { tell, withdrawalEvent } from "./event-log.ts";
 import type { Ledger } from "./ledger.ts";
+import { vaultProof } from "./proofs.ts";
 import { readUsers } from "./users.ts";
 import { requireAddress, requireHash, requireText, requireUuid } from "./validate.ts";
 import { batchAt, decodeActivity, placeOf, readVault } from "./vaults.ts";

@@ -2,7 +2,8 @@ import { MintmarkError } from "../errors.ts";
 import { MAX_BATCH_VAULTS } from "../model.ts";
 import { invariant, requireInteger } from "./bounds.ts";
 import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
-import { buildLevels, pathHolds, siblingsIn, treeHeight } from "./merkle.ts";
+import { buildLevels, nodeIn, pathHolds, siblingsIn, treeHeight } from "./merkle.ts";
+import type { TreeNodes } from "./multiproof.ts";
 
 /** Height of the subtrees that a store keeps as one page: 256 leaves. */
 export const PAGE_HEIGHT = 8;
@@ -11,7 +12,7 @@ export const PAGE_HEIGHT = 8;
  * The Merkle tree of a sealed batch, whole, in memory: one flat array a level, leaves first, about 64 bytes a vault. Immutable;
  * whoever builds it does not write to the leaves afterwards.
  */
-export class BatchTree {
+export class BatchTree implements TreeNodes {
   /** Slots of the batch, 1 to 2^20. */
   readonly count: number;
   /** ceil(log2 count); the number of siblings in each proof. */
@@ -31,6 +32,10 @@ export class BatchTree {
     this.height = treeHeight(this.count);
     this.levels = buildLevels(leaves, 0, this.height);
     this.root = topOf(this.levels);
+  }
+
+  node(height: number, index: number): Uint8Array {
+    return nodeIn(levelOf(this.levels, height), index, height);
   }
 
   /** The leaf of a slot; a view of 32 bytes. */
@@ -113,13 +118,8 @@ export class PagedBatchTree {
    * @throws MintmarkError `store_corrupt` when these leaves do not hash to the page's root
    */
   siblings(slot: number, pageLeaves: Uint8Array): Uint8Array {
-    const { page, firstSlot, leafCount } = pageOf(this.count, slot, this.pageHeight);
-    requireInteger("number of page leaves", pageLeaves.length / HASH_BYTES, leafCount, leafCount);
-    const pageLevels = buildLevels(pageLeaves, 0, this.pageHeight);
-    const pageRoot = hashAt(topOf(this.#levels.slice(0, 1)), page);
-    if (!equalBytes(topOf(pageLevels), pageRoot)) {
-      throw new MintmarkError("store_corrupt", `the leaves of page ${page} do not hash to its root`);
-    }
+    const { page, firstSlot } = pageOf(this.count, slot, this.pageHeight);
+    const pageLevels = this.#pageLevels(page, pageLeaves);
     const siblings = new Uint8Array(this.height * HASH_BYTES);
     siblings.set(siblingsIn(pageLevels, slot - firstSlot, 0), 0);
     siblings.set(siblingsIn(this.#levels, page, this.pageHeight), this.pageHeight * HASH_BYTES);
@@ -127,6 +127,44 @@ export class PagedBatchTree {
     invariant(pathHolds(this.root, leaf, slot, siblings), `a proof of slot ${slot} that does not lead to the root`);
     return siblings;
   }
+
+  /**
+   * The tree's nodes above the pages, and in those pages whose leaves are given, by the number of the page.
+   *
+   * @throws MintmarkError `store_corrupt` when a page's leaves do not hash to its root
+   */
+  withPages(leaves: ReadonlyMap<number, Uint8Array>): TreeNodes {
+    const { count, height, pageHeight } = this;
+    const pages = new Map([...leaves].map(([page, nodes]) => [page, this.#pageLevels(page, nodes)]));
+    return {
+      count,
+      height,
+      node: (height, index) => {
+        if (height >= pageHeight) return nodeIn(levelOf(this.#levels, height - pageHeight), index, height);
+        const width = 2 ** (pageHeight - height);
+        const levels = pages.get(Math.floor(index / width));
+        invariant(levels !== undefined, `no leaves for node ${index} of height ${height}`);
+        return nodeIn(levelOf(levels, height), index % width, height);
+      },
+    };
+  }
+
+  /** The levels of a page, up to its root. */
+  #pageLevels(page: number, leaves: Uint8Array): readonly Uint8Array[] {
+    const { leafCount } = pageOf(this.count, page * 2 ** this.pageHeight, this.pageHeight);
+    requireInteger("number of page leaves", leaves.length / HASH_BYTES, leafCount, leafCount);
+    const levels = buildLevels(leaves, 0, this.pageHeight);
+    if (!equalBytes(topOf(levels), hashAt(levelOf(this.#levels, 0), page))) {
+      throw new MintmarkError("store_corrupt", `the leaves of page ${page} do not hash to its root`);
+    }
+    return levels;
+  }
+}
+
+function levelOf(levels: readonly Uint8Array[], height: number): Uint8Array {
+  const level = levels[height];
+  invariant(level !== undefined, `no level ${height}`);
+  return level;
 }
 
 function topOf(levels: readonly Uint8Array[]): Uint8Array {

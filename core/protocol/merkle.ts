@@ -75,6 +75,11 @@ export function buildLevels(nodes: Uint8Array, bottom: number, top: number): rea
   return levels;
 }
 
+/** A node of one of {@link buildLevels}' levels; beyond its end the root of an empty subtree of that height. */
+export function nodeIn(level: Uint8Array, index: number, height: number): Uint8Array {
+  return index * HASH_BYTES < level.length ? hashAt(level, index) : zeroRoot(height);
+}
+
 /**
  * The siblings of one node on the way to the top of {@link buildLevels}' levels, 32 bytes a level, back to back.
  *
@@ -84,10 +89,7 @@ export function buildLevels(nodes: Uint8Array, bottom: number, top: number): rea
 export function siblingsIn(levels: readonly Uint8Array[], index: number, bottom: number): Uint8Array {
   const siblings = new Uint8Array((levels.length - 1) * HASH_BYTES);
   for (let i = 0; i < levels.length - 1; i++) {
-    const level = levels[i] ?? siblings;
-    const sibling = (index >>> i) ^ 1;
-    const inside = sibling * HASH_BYTES < level.length;
-    siblings.set(inside ? hashAt(level, sibling) : zeroRoot(bottom + i), i * HASH_BYTES);
+    siblings.set(nodeIn(levels[i] ?? siblings, (index >>> i) ^ 1, bottom + i), i * HASH_BYTES);
   }
   return siblings;
 }

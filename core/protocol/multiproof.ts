@@ -1,9 +1,17 @@
 import { MintmarkError } from "../errors.ts";
 import { MAX_BATCH_VAULTS } from "../model.ts";
-import type { BatchTree } from "./batch-tree.ts";
 import { requireInteger } from "./bounds.ts";
 import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
-import { hashNode, treeHeight, zeroRoot } from "./merkle.ts";
+import { hashNode, treeHeight } from "./merkle.ts";
+
+/** The nodes of a batch's tree, as far as they are at hand; empty subtrees are nodes too. */
+export interface TreeNodes {
+  readonly count: number;
+  /** ceil(log2 count). */
+  readonly height: number;
+  /** 32 bytes. */
+  node(height: number, index: number): Uint8Array;
+}
 
 interface PlacedNode {
   readonly index: number;
@@ -18,17 +26,17 @@ interface PlacedNode {
  * @param slots - strictly ascending, at least one
  * @throws MintmarkError `validation_failed` for slots that are not ascending or not in the batch
  */
-export function multiproofSiblings(tree: BatchTree, slots: readonly number[]): Uint8Array {
+export function multiproofSiblings(tree: TreeNodes, slots: readonly number[]): Uint8Array {
   requireAscendingSlots(slots, tree.count);
   const siblings: Uint8Array[] = [];
   let known = [...slots];
-  for (const [height, level] of tree.levels.slice(0, -1).entries()) {
+  for (let height = 0; height < tree.height; height++) {
     const parents: number[] = [];
     for (let i = 0; i < known.length; i++) {
       const index = known[i] as number;
       parents.push(index >>> 1);
       if (known[i + 1] === (index ^ 1)) i++;
-      else siblings.push((index ^ 1) * HASH_BYTES < level.length ? hashAt(level, index ^ 1) : zeroRoot(height));
+      else siblings.push(tree.node(height, index ^ 1));
     }
     known = parents;
   }
