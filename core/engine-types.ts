@@ -1,6 +1,16 @@
 import type { AbstractLevel } from "abstract-level";
 import type { ApplicationEvent, EventOptions } from "./event-types.ts";
 import type {
+  AssetFilter,
+  Balance,
+  BatchFilter,
+  List,
+  PageOptions,
+  TransactionFilter,
+  VaultFilter,
+  WithdrawalFilter,
+} from "./list-types.ts";
+import type {
   Address,
   ApiKey,
   Application,
@@ -11,7 +21,6 @@ import type {
   Hash,
   Hex,
   Mode,
-  Page,
   Principal,
   Scope,
   Standard,
@@ -130,57 +139,6 @@ export interface MintResult {
   receipt(): Promise<MintReceipt | null>;
 }
 
-export interface PageOptions {
-  /** 1 to 100; default 50. */
-  readonly limit?: number;
-  readonly cursor?: string;
-}
-
-export interface TransactionFilter extends PageOptions {
-  readonly status?: Status;
-  readonly type?: Transaction["type"];
-  readonly userId?: Uuid;
-  readonly assetId?: Uuid;
-  readonly vaultId?: VaultId;
-  /** `validium-12`, `zk-rollup-3`. */
-  readonly batchId?: string;
-  readonly mintId?: Uuid;
-  readonly dataAvailabilityMode?: Mode;
-  /** Milliseconds since 1970, exclusive. */
-  readonly createdAfter?: number;
-  readonly createdBefore?: number;
-  /** By sequence; default `desc`, newest first. */
-  readonly order?: "asc" | "desc";
-}
-
-export interface AssetFilter extends PageOptions {
-  /** Any of these. */
-  readonly standard?: readonly Standard[];
-  readonly mintable?: boolean;
-  readonly enabled?: boolean;
-  readonly symbol?: string;
-}
-
-export interface VaultFilter extends PageOptions {
-  readonly userId?: Uuid;
-  readonly assetId?: Uuid;
-}
-
-export interface BatchFilter extends PageOptions {
-  readonly mode?: Mode;
-}
-
-/** What a user holds of one token over all vaults. */
-export interface Balance {
-  readonly assetId: Uuid;
-  /** null for ERC-20. */
-  readonly tokenId: bigint | null;
-  readonly mintingBlob: Hex;
-  readonly amount: bigint;
-  readonly available: bigint;
-  readonly withdrawn: bigint;
-}
-
 export interface WithdrawalRequest {
   readonly vaultId: VaultId;
   readonly quantity: bigint;
@@ -276,11 +234,11 @@ export interface Engine extends AsyncDisposable, Proofs {
   /** Idempotent for the same id and address; another address for a known id is `user_exists`. */
   createUser(applicationId: Uuid, user: { readonly userId?: Uuid; readonly ownerAddress: Address }): Promise<User>;
   user(applicationId: Uuid, userId: Uuid): Promise<User>;
-  users(applicationId: Uuid, page?: PageOptions): Promise<Page<User>>;
+  users(applicationId: Uuid, page?: PageOptions): List<User>;
   enableAsset(applicationId: Uuid, assetId: Uuid): Promise<Asset>;
   disableAsset(applicationId: Uuid, assetId: Uuid): Promise<Asset>;
   asset(applicationId: Uuid, assetId: Uuid): Promise<Asset>;
-  assets(applicationId: Uuid, filter?: AssetFilter): Promise<Page<Asset>>;
+  assets(applicationId: Uuid, filter?: AssetFilter): List<Asset>;
   /**
    * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API, untrusted:
    * `{users: [{userId, mints: [{mintingBlob, assetId, amount, dataAvailabilityMode}]}]}`.
@@ -293,14 +251,16 @@ export interface Engine extends AsyncDisposable, Proofs {
   mintResult(applicationId: Uuid, mintId: Uuid): Promise<MintResult>;
   transaction(applicationId: Uuid, transactionId: string): Promise<Transaction>;
   /** A page can be shorter than `limit` and yet have a next one: the work of one page is bounded, however rare its matches. */
-  transactions(applicationId: Uuid, filter?: TransactionFilter): Promise<Page<Transaction>>;
+  transactions(applicationId: Uuid, filter?: TransactionFilter): List<Transaction>;
   vault(applicationId: Uuid, vaultId: VaultId): Promise<Vault>;
-  /** Oldest first; shorter pages as with `transactions`. */
-  vaults(applicationId: Uuid, filter?: VaultFilter): Promise<Page<Vault>>;
+  /** In the order in which they were made; shorter pages as with `transactions`. */
+  vaults(applicationId: Uuid, filter?: VaultFilter): List<Vault>;
   balances(applicationId: Uuid, userId: Uuid): Promise<readonly Balance[]>;
   /** Checks the owner's signature and reserves the quantity. One withdrawal of a vault at a time. */
   requestWithdrawal(principal: Principal, request: WithdrawalRequest): Promise<Withdrawal>;
   withdrawal(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
+  /** Newest first; shorter pages as with `transactions`. */
+  withdrawals(applicationId: Uuid, filter?: WithdrawalFilter): List<Withdrawal>;
 
   // Batches and proofs: public, without tenants.
   /** Closes the mode's open batch; null when it is empty. */
@@ -314,7 +274,7 @@ export interface Engine extends AsyncDisposable, Proofs {
   openBatch(mode: Mode): Batch;
   batch(mode: Mode, batchNumber: number): Promise<Batch>;
   /** Newest first; of both modes when none is named. */
-  batches(filter?: BatchFilter): Promise<Page<Batch>>;
+  batches(filter?: BatchFilter): List<Batch>;
   sealedBatch(mode: Mode, batchNumber: number): Promise<SealedBatch>;
   vaultContent(vaultId: VaultId): Promise<VaultContent>;
   /** Over all sealed batches. */

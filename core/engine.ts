@@ -1,12 +1,4 @@
-import type {
-  AssetFilter,
-  Engine,
-  EngineOptions,
-  MintOptions,
-  MintResult,
-  PageOptions,
-  VoidSlots,
-} from "./engine-types.ts";
+import type { Engine, EngineOptions, MintOptions, MintResult, VoidSlots } from "./engine-types.ts";
 import { MintmarkError } from "./errors.ts";
 import type { EventOptions } from "./event-types.ts";
 import { authenticate, issueKey, keyView, revokeKey } from "./ledger/api-keys.ts";
@@ -35,6 +27,7 @@ import {
 import { Cursors } from "./ledger/cursor.ts";
 import { applicationEvents } from "./ledger/event-log.ts";
 import { EventHub } from "./ledger/events.ts";
+import { listVaults, readBalances } from "./ledger/holdings.ts";
 import {
   recordCommitted,
   recordEvents,
@@ -45,6 +38,7 @@ import {
 } from "./ledger/l1-events.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { readLimits } from "./ledger/limits.ts";
+import { listOf } from "./ledger/list.ts";
 import { type Idempotency, idempotencyKeyHash, type MintOutcome, MintTransition } from "./ledger/mint.ts";
 import { MintCheck } from "./ledger/mint-check.ts";
 import { columnsOf, type MintColumns, readMintColumns } from "./ledger/mint-columns.ts";
@@ -52,7 +46,7 @@ import { acceptedResult, presentResult, replayedResult } from "./ledger/mint-res
 import { batchProof, consistencyProof, vaultMultiproof, vaultProof, vaultStateProof } from "./ledger/proofs.ts";
 import { Issues, type MintRequest, readMintRequest } from "./ledger/request.ts";
 import { closeOpenBatch, sealClosed } from "./ledger/seal.ts";
-import { listTransactions, listVaults, readBalances, readTransaction } from "./ledger/transactions.ts";
+import { listTransactions, listWithdrawals, readTransaction } from "./ledger/transactions.ts";
 import { createUser, listUsers, readUser } from "./ledger/users.ts";
 import { requireAddress } from "./ledger/validate.ts";
 import { batchAt, placeOf, readVault, vaultViews } from "./ledger/vaults.ts";
@@ -67,18 +61,28 @@ import {
   requestWithdrawal,
 } from "./ledger/withdrawals.ts";
 import type {
+  AssetFilter,
+  BatchFilter,
+  List,
+  PageOptions,
+  TransactionFilter,
+  VaultFilter,
+  WithdrawalFilter,
+} from "./list-types.ts";
+import type {
   ApiKey,
   Application,
   Asset,
   Batch,
   Mode,
-  Page,
   Principal,
   Scope,
+  Transaction,
   User,
   Uuid,
   Vault,
   VaultId,
+  Withdrawal,
 } from "./model.ts";
 import { MODES } from "./model.ts";
 import { canonicalSettlement, openLedger } from "./store/opening.ts";
@@ -87,6 +91,7 @@ import type { Webhooks } from "./webhook-types.ts";
 
 export type * from "./engine-types.ts";
 export type * from "./event-types.ts";
+export type * from "./list-types.ts";
 export type * from "./proof-types.ts";
 export type * from "./webhook-types.ts";
 
@@ -219,8 +224,8 @@ class LedgerEngine implements Engine {
     return readUser(this.#usable, applicationId, userId);
   }
 
-  async users(applicationId: Uuid, page: PageOptions = {}): Promise<Page<User>> {
-    return listUsers(this.#usable, this.#cursors, applicationId, page);
+  users(applicationId: Uuid, page: PageOptions = {}): List<User> {
+    return listOf(page, async (at) => listUsers(this.#usable, this.#cursors, applicationId, at));
   }
 
   async enableAsset(applicationId: Uuid, assetId: Uuid): Promise<Asset> {
@@ -236,8 +241,8 @@ class LedgerEngine implements Engine {
     return assetView(this.#ledger, durableAsset(this.#ledger, assetId), applicationIndex);
   }
 
-  async assets(applicationId: Uuid, filter: AssetFilter = {}): Promise<Page<Asset>> {
-    return listAssets(this.#usable, this.#cursors, applicationId, filter);
+  assets(applicationId: Uuid, filter: AssetFilter = {}): List<Asset> {
+    return listOf(filter, async (at) => listAssets(this.#usable, this.#cursors, applicationId, at));
   }
 
   async mint(principal: Principal, request: unknown, options: MintOptions = {}): Promise<MintResult> {
@@ -299,8 +304,8 @@ class LedgerEngine implements Engine {
     return readTransaction(this.#usable, applicationId, transactionId);
   }
 
-  async transactions(applicationId: Uuid, filter: Parameters<Engine["transactions"]>[1] = {}) {
-    return listTransactions(this.#usable, this.#cursors, applicationId, filter);
+  transactions(applicationId: Uuid, filter: TransactionFilter = {}): List<Transaction> {
+    return listOf(filter, async (at) => listTransactions(this.#usable, this.#cursors, applicationId, at));
   }
 
   async vault(applicationId: Uuid, vaultId: VaultId): Promise<Vault> {
@@ -315,8 +320,8 @@ class LedgerEngine implements Engine {
     return view;
   }
 
-  async vaults(applicationId: Uuid, filter: Parameters<Engine["vaults"]>[1] = {}): Promise<Page<Vault>> {
-    return listVaults(this.#usable, this.#cursors, applicationId, filter);
+  vaults(applicationId: Uuid, filter: VaultFilter = {}): List<Vault> {
+    return listOf(filter, async (at) => listVaults(this.#usable, this.#cursors, applicationId, at));
   }
 
   async balances(applicationId: Uuid, userId: Uuid) {
@@ -330,6 +335,10 @@ class LedgerEngine implements Engine {
 
   async withdrawal(applicationId: Uuid, withdrawalId: Uuid) {
     return readWithdrawal(this.#usable, applicationId, withdrawalId);
+  }
+
+  withdrawals(applicationId: Uuid, filter: WithdrawalFilter = {}): List<Withdrawal> {
+    return listOf(filter, async (at) => listWithdrawals(this.#usable, this.#cursors, applicationId, at));
   }
 
   async seal(mode: Mode): Promise<Batch | null> {
@@ -356,8 +365,8 @@ class LedgerEngine implements Engine {
     return open.batchNumber === batchNumber ? open : batchView(findBatch(this.#usable, mode, batchNumber));
   }
 
-  async batches(filter: Parameters<Engine["batches"]>[0] = {}): Promise<Page<Batch>> {
-    return listBatches(this.#usable, this.#cursors, filter);
+  batches(filter: BatchFilter = {}): List<Batch> {
+    return listOf(filter, async (at) => listBatches(this.#usable, this.#cursors, at));
   }
 
   async sealedBatch(mode: Mode, batchNumber: number) {

@@ -1,7 +1,8 @@
-import type { Database, EngineState, VaultProof } from "../engine-types.ts";
+import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MODES, type Mode, type VaultId } from "../model.ts";
 import type { BatchHeader, L1Block, L1Event, Settlement, VaultContent } from "../ports.ts";
+import type { EngineState, VaultProof } from "../proof-types.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
 import { stateCommitment, stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";

@@ -1,7 +1,7 @@
-import type { VaultProof } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
 import type { BatchHeader, VaultContent } from "../ports.ts";
+import type { VaultProof } from "../proof-types.ts";
 import { type DecodeOptions, decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { keccak256 } from "../protocol/hash.ts";

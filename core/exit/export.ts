@@ -1,8 +1,8 @@
 import { type BatchSource, committedProof, deriveBatch, isBatch } from "../archive/index.ts";
-import type { VaultProof } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import type { VaultId } from "../model.ts";
 import type { L1Event, L1Reader } from "../ports.ts";
+import type { VaultProof } from "../proof-types.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { type ExitKit, requireWholeKit } from "./kit.ts";

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from "uuid";
-import type { AssetFilter, NewAsset } from "../engine-types.ts";
+import type { NewAsset } from "../engine-types.ts";
 import { type ErrorCode, MintmarkError } from "../errors.ts";
+import type { AssetFilter } from "../list-types.ts";
 import { type Asset, type Page, STANDARDS, type Standard, type Uuid } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { assetType } from "../protocol/asset.ts";

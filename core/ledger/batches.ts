@@ -1,5 +1,5 @@
-import type { BatchFilter } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
+import type { BatchFilter } from "../list-types.ts";
 import { type Batch, MODES, type Mode, type Page, type VaultId } from "../model.ts";
 import type { SealedBatch, VaultContent } from "../ports.ts";
 import type { EngineState } from "../proof-types.ts";

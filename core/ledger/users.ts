@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
-import type { PageOptions } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
+import type { PageOptions } from "../list-types.ts";
 import type { Address, Page, User, Uuid } from "../model.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type UserIdRecord, type UserRecord, userIdRecord, userRecord } from "../store/records.ts";

@@ -17,6 +17,7 @@ import {
 import { endOf } from "../store/store.ts";
 import {
   activityKey,
+  applicationWithdrawalKey,
   authorizationKey,
   journalKey,
   PREFIX,
@@ -148,6 +149,7 @@ function acceptWithdrawal(
   const reference = journalKey(journalSequence).subarray(1);
   group.put(transactionKey(applicationIndex, sequence), reference);
   group.put(userTransactionKey(applicationIndex, userIndex, sequence), reference);
+  group.put(applicationWithdrawalKey(applicationIndex, sequence), reference);
   group.stage(authorizationKey(digest), encodeRecord(withdrawalIdRecord, record.withdrawalId));
   setPending(group, record);
   putWithdrawal(ledger, group, record, "withdrawal.accepted");
@@ -218,7 +220,8 @@ export async function readWithdrawal(ledger: Ledger, applicationId: Uuid, withdr
   return withdrawalView(ledger, record);
 }
 
-async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): Promise<Withdrawal> {
+/** A withdrawal as its application sees it. */
+export async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): Promise<Withdrawal> {
   const [user] = await readUsers(ledger, record.applicationIndex, [record.userIndex]);
   const { withdrawalId, vaultId, quantity, recipient, withdrawnBefore, deadline, status } = record;
   const { l1TxHash, l1BlockNumber, failure, createdAt, updatedAt } = record;

@@ -112,7 +112,17 @@ export async function readMint(store: Store, sequence: number): Promise<Journale
 }
 
 export async function readEntry(store: Store, sequence: number): Promise<Journaled> {
+  return decodeEntry(sequence, await readRecord(store, sequence));
+}
+
+/** The time of the entry at this sequence, without decoding the rest. Throws `store_corrupt`. */
+export async function readTime(store: Store, sequence: number): Promise<number> {
+  const record = checkedRecord(await readRecord(store, sequence), `Journal entry ${sequence}`);
+  return new ByteReader(record, 1).u48();
+}
+
+async function readRecord(store: Store, sequence: number): Promise<Buffer> {
   const record = await store.get(journalKey(sequence));
   if (record === undefined) throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is missing.`);
-  return decodeEntry(sequence, record);
+  return record;
 }

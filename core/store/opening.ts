@@ -39,7 +39,7 @@ import {
 } from "./store-keys.ts";
 
 /** Version of everything this store holds. */
-const FORMAT_VERSION = 2;
+const FORMAT_VERSION = 3;
 
 export interface Opened {
   readonly ledger: Ledger;

@@ -51,6 +51,8 @@ export const PREFIX = {
   idempotency: 0x43,
   /** applicationIndex(4) ‖ sequence(8) → event. */
   applicationEvent: 0x44,
+  /** applicationIndex(4) ‖ sequence(8) → journal sequence: the application's withdrawals. */
+  applicationWithdrawal: 0x45,
   /** vaultId(8) → what was withdrawn of a vault and is reserved. */
   activity: 0x50,
   /** withdrawalId(16) → withdrawal. */
@@ -150,13 +152,12 @@ export function bindingKey(assetIndex: number, tokenId: bigint): Buffer {
   return key;
 }
 
-export const transactionsOf = (application: number): Buffer => ofU32(PREFIX.transaction, application);
 export const transactionKey = (application: number, sequence: number): Buffer =>
   endedByU64(ofU32(PREFIX.transaction, application, undefined, 8), sequence);
-export const userTransactionsOf = (application: number, user: number): Buffer =>
-  ofU32(PREFIX.userTransaction, application, user);
 export const userTransactionKey = (application: number, user: number, sequence: number): Buffer =>
   endedByU64(ofU32(PREFIX.userTransaction, application, user, 8), sequence);
+export const applicationWithdrawalKey = (application: number, sequence: number): Buffer =>
+  endedByU64(ofU32(PREFIX.applicationWithdrawal, application, undefined, 8), sequence);
 export const applicationEventKey = (application: number, sequence: number): Buffer =>
   endedByU64(ofU32(PREFIX.applicationEvent, application, undefined, 8), sequence);
 export const mintKey = (mintId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.mint, 17), mintId);

@@ -59,6 +59,7 @@ export class ReferenceWithdrawals {
     return [
       { key: keys.transactionKey(entry.applicationIndex, entry.sequence), value, name },
       { key: keys.userTransactionKey(entry.applicationIndex, entry.userIndex, entry.sequence), value, name },
+      { key: keys.applicationWithdrawalKey(entry.applicationIndex, entry.sequence), value, name },
       ...this.#tell("withdrawal.accepted", entry.withdrawalId, time),
     ];
   }

@@ -1,0 +1,183 @@
+import { describe, expect, it } from "vitest";
+import type { List, Page, TransactionFilter } from "../../../core/index.ts";
+import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { all, type Fixture, fixture, mintOf, OWNERS, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
+
+const REQUESTS = 12;
+const [owner] = OWNERS;
+
+/** A dozen requests of both users, a second apart, with a withdrawal after every fourth. */
+async function busy(): Promise<Fixture> {
+  const made = await fixture();
+  const { engine, tenant, assets, clock } = made;
+  for (let i = 0; i < REQUESTS; i++) {
+    clock.now += 1000;
+    const mints = [mintOf(assets.erc721, i), mintOf(assets.erc20, "", 5, "zk-rollup")];
+    await engine.mint(tenant.principal, requestOf(tenant.users[i % 2], ...mints));
+    if (i % 4 !== 0) continue;
+    await engine.seal("validium");
+    const { data } = await engine.vaults(tenant.applicationId, { userId: tenant.users[0]?.userId, limit: 100 });
+    const vault = data.findLast(({ dataAvailabilityMode }) => dataAvailabilityMode === "validium");
+    if (vault === undefined) throw new Error("no vault to withdraw");
+    const deadline = BigInt(clock.now / 1000 + 3600);
+    const message = { vaultId: vault.vaultId, withdrawnBefore: 0n, quantity: 1n, recipient: owner.address, deadline };
+    const signature = await owner.signTypedData(withdrawalTypedData(SETTLEMENT, message));
+    clock.now += 1000;
+    await engine.requestWithdrawal(tenant.principal, { ...message, signature });
+  }
+  return made;
+}
+
+/** Entries that the engine read from its store while it did something. */
+async function recordsRead({ database }: Fixture, work: () => Promise<unknown>): Promise<number> {
+  let read = 0;
+  const { get, iterator } = database;
+  Object.assign(database, {
+    get: (...args: Parameters<typeof get>) => {
+      read++;
+      return get.apply(database, args);
+    },
+    iterator: (...args: Parameters<typeof iterator>) => {
+      const made = iterator.apply(database, args);
+      const { nextv } = made;
+      made.nextv = async (...sizes: Parameters<typeof nextv>) => {
+        const entries = await nextv.apply(made, sizes);
+        read += entries.length;
+        return entries;
+      };
+      return made;
+    },
+  });
+  try {
+    await work();
+  } finally {
+    Object.assign(database, { get, iterator });
+  }
+  return read;
+}
+
+describe("a list", () => {
+  it("is one page when awaited, and everything from that page on when iterated, as often as one likes", async () => {
+    const { engine, tenant, assets } = await busy();
+    await using _ = engine;
+    const { applicationId } = tenant;
+    const lists: readonly ((page: { limit?: number; cursor?: string }) => List<unknown>)[] = [
+      (page) => engine.users(applicationId, page),
+      (page) => engine.assets(applicationId, page),
+      (page) => engine.transactions(applicationId, page),
+      (page) => engine.transactions(applicationId, { ...page, order: "asc", assetId: assets.erc20 }),
+      (page) => engine.vaults(applicationId, page),
+      (page) => engine.vaults(applicationId, { ...page, userId: tenant.users[1]?.userId }),
+      (page) => engine.batches(page),
+      (page) => engine.withdrawals(applicationId, page),
+    ];
+    for (const list of lists) {
+      const everything = await list({ limit: 100 });
+      expect(everything.hasMore).toBe(false);
+      expect(everything.data.length).toBeGreaterThan(1);
+      const some = list({ limit: 2 });
+      const first: Page<unknown> = await some;
+      expect(first.data).toEqual(everything.data.slice(0, 2));
+      expect(await all(some)).toEqual(everything.data);
+      expect(await all(some)).toEqual(everything.data);
+      if (first.nextCursor === null) continue;
+      expect(await all(list({ limit: 1, cursor: first.nextCursor }))).toEqual(everything.data.slice(2));
+    }
+  });
+
+  it("reads no further than it is iterated", async () => {
+    const world = await busy();
+    await using _ = world.engine;
+    const { engine, tenant } = world;
+    const few = await recordsRead(world, async () => {
+      for await (const __ of engine.transactions(tenant.applicationId, { limit: 1 })) break;
+    });
+    const many = await recordsRead(world, () => all(engine.transactions(tenant.applicationId, { limit: 1 })));
+    expect(few * 5).toBeLessThan(many);
+  });
+
+  it("refuses once the engine is closed, awaited or iterated", async () => {
+    const { engine, tenant } = await busy();
+    await engine.close();
+    expect((await refusal(engine.users(tenant.applicationId))).code).toBe("engine_closed");
+    expect((await refusal(all(engine.vaults(tenant.applicationId)))).code).toBe("engine_closed");
+  });
+});
+
+describe("a filter", () => {
+  it("by time, vault, batch, mint or user finds what a plain filter over everything does, in both orders", async () => {
+    const { engine, tenant, clock } = await busy();
+    await using _ = engine;
+    const { applicationId } = tenant;
+    const everything = await all(engine.transactions(applicationId, { order: "asc", limit: 100 }));
+    const times = [0, clock.now + 1, ...everything.map(({ timestamps }) => timestamps.accepted ?? 0)];
+    const filters: TransactionFilter[] = [
+      ...times.flatMap((time) => [
+        { createdAfter: time },
+        { createdBefore: time },
+        { createdAfter: time - 0.5, createdBefore: time + 1500.5 },
+        { createdAfter: time - 2000, type: "withdrawal" as const },
+        { createdBefore: time, userId: tenant.users[1]?.userId },
+      ]),
+      ...everything
+        .slice(0, 8)
+        .flatMap(({ vaultId, batchId, mintId }) => [
+          { vaultId },
+          { vaultId, userId: tenant.users[1]?.userId },
+          { batchId },
+          { batchId, type: "mint" as const },
+          ...(mintId === null ? [] : [{ mintId }, { mintId, createdBefore: times[9] }]),
+        ]),
+      { vaultId: 99n },
+      { batchId: "validium-99" },
+      { batchId: "nonsense" },
+      { mintId: tenant.applicationId },
+      { userId: tenant.applicationId },
+    ];
+    for (const filter of filters) {
+      const expected = everything.filter((one) => {
+        const at = one.timestamps.accepted ?? 0;
+        return (
+          (filter.type === undefined || one.type === filter.type) &&
+          (filter.userId === undefined || one.userId === filter.userId) &&
+          (filter.vaultId === undefined || one.vaultId === filter.vaultId) &&
+          (filter.batchId === undefined || one.batchId === filter.batchId) &&
+          (filter.mintId === undefined || one.mintId === filter.mintId) &&
+          (filter.createdAfter === undefined || at > filter.createdAfter) &&
+          (filter.createdBefore === undefined || at < filter.createdBefore)
+        );
+      });
+      const name = JSON.stringify({ ...filter, vaultId: String(filter.vaultId) });
+      const list = (order: "asc" | "desc") => all(engine.transactions(applicationId, { ...filter, order, limit: 3 }));
+      expect(await list("asc"), name).toEqual(expected);
+      expect(await list("desc"), name).toEqual(expected.toReversed());
+    }
+  });
+
+  it("by time, mint, or withdrawals reads a few records of many", async () => {
+    const world = await fixture();
+    const { engine, tenant, assets, clock } = world;
+    await using _ = engine;
+    const results = [];
+    for (let i = 0; i < 500; i++) {
+      clock.now += 1000;
+      results.push(await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, i))));
+    }
+    const middle = results[250];
+    const time = clock.now - 249_000;
+    const filters: TransactionFilter[] = [
+      { createdAfter: time - 1, createdBefore: time + 1 },
+      { createdBefore: time + 1, createdAfter: time - 1, order: "asc" },
+      { mintId: middle?.mintId },
+      { type: "withdrawal" },
+    ];
+    for (const filter of filters) {
+      let found = 0;
+      const read = await recordsRead(world, async () => {
+        found = (await all(engine.transactions(tenant.applicationId, filter))).length;
+      });
+      expect(found).toBe(filter.type === undefined ? 1 : 0);
+      expect(read, JSON.stringify(filter)).toBeLessThan(60);
+    }
+  });
+});
