@@ -248,6 +248,12 @@ export interface Engine extends AsyncDisposable, Proofs {
   mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
   /** Everything `mint` checks, at this moment, without minting: rejects as `mint` would. */
   checkMint(principal: Principal, request: unknown): Promise<{ readonly users: number; readonly mints: number }>;
+  /**
+   * Forgets the idempotency keys of mints that were made before a time (ms since 1970), so that the store does not keep them for ever;
+   * the mints stay. Whoever repeats one of these requests then mints anew: leave callers the time that they were promised. Resolves
+   * with the number of keys; mints go on meanwhile. An aborted `signal` stops it between two steps.
+   */
+  forgetIdempotencyKeys(before: number, options?: { readonly signal?: AbortSignal }): Promise<number>;
   mintResult(applicationId: Uuid, mintId: Uuid): Promise<MintResult>;
   transaction(applicationId: Uuid, transactionId: string): Promise<Transaction>;
   /** A page can be shorter than `limit` and yet have a next one: the work of one page is bounded, however rare its matches. */

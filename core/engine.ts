@@ -28,6 +28,7 @@ import { Cursors } from "./ledger/cursor.ts";
 import { applicationEvents } from "./ledger/event-log.ts";
 import { EventHub } from "./ledger/events.ts";
 import { listVaults, readBalances } from "./ledger/holdings.ts";
+import { forgetIdempotencyKeys } from "./ledger/idempotency.ts";
 import {
   recordCommitted,
   recordEvents,
@@ -294,6 +295,10 @@ class LedgerEngine implements Engine {
     const read = readMintRequest(request, ledger.limits, issues);
     await ledger.writer.run(new MintCheck(ledger, principal, read, issues, null));
     return { users: read.users.length, mints: read.mints.length };
+  }
+
+  async forgetIdempotencyKeys(before: number, { signal }: { readonly signal?: AbortSignal } = {}): Promise<number> {
+    return forgetIdempotencyKeys(this.#usable, before, signal);
   }
 
   async mintResult(applicationId: Uuid, mintId: Uuid): Promise<MintResult> {

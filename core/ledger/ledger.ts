@@ -120,7 +120,7 @@ export class Ledger {
   /** By batch number: how many vaults the mode's earlier batches have together. */
   readonly #firstOrdinals: Readonly<Record<Mode, number[]>> = { validium: [], "zk-rollup": [] };
   readonly #dirty = { applications: new Set<number>(), keys: new Set<number>(), assets: new Set<number>() };
-  head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, l1Observed: null, l1Finalized: null };
+  head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, l1Observed: null, l1Finalized: null, keysForgotten: 0 };
   /** The head as it is on disk. */
   durableHead: HeadRecord = this.head;
 

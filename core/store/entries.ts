@@ -149,6 +149,8 @@ const KINDS = {
       stateRoot: hash,
     },
   ],
+  /** The idempotency keys of mints before this journal sequence are forgotten. */
+  idempotencyForgotten: [25, { upTo: varint }],
   webhookCreated: [
     30,
     {

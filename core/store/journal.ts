@@ -3,7 +3,14 @@ import type { MintColumns } from "../ledger/mint-columns.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
-import { decodeMint, encodeMint, type MintEntry, type MintHeader, type PlacedColumns } from "./mint-entry.ts";
+import {
+  decodeMint,
+  decodeMintHeader,
+  encodeMint,
+  type MintEntry,
+  type MintHeader,
+  type PlacedColumns,
+} from "./mint-entry.ts";
 import { endOf, type Store } from "./store.ts";
 import { journalKey, PREFIX } from "./store-keys.ts";
 
@@ -80,15 +87,29 @@ export async function* readJournal(store: Pick<Store, "entries">): AsyncGenerato
   }
 }
 
-/** The intact entries of one kind, in order: the others are not decoded. */
-export async function* readJournalKind<K extends EntryKind>(
+/** The entries from a sequence on, without what they hold but for the header of a mint. Throws `store_corrupt`. */
+export async function* readMintHeaders(
   store: Pick<Store, "entries">,
-  kind: K,
+  from: number,
+): AsyncGenerator<Omit<Journaled, "entry"> & { readonly header: MintHeader | null }> {
+  const end = endOf(Buffer.from([PREFIX.journal]));
+  for await (const [key, record] of store.entries({ gte: journalKey(from), lt: end })) {
+    const sequence = Number(key.readBigUInt64BE(1));
+    const reader = new ByteReader(checkedRecord(record, `Journal entry ${sequence}`), 1);
+    const time = reader.u48();
+    yield { sequence, time, header: reader.u8() === MINT_KIND ? decodeMintHeader(reader) : null };
+  }
+}
+
+/** The intact entries of some kinds, in order: the others are not decoded. */
+export async function* readJournalKinds<K extends EntryKind>(
+  store: Pick<Store, "entries">,
+  kinds: readonly K[],
 ): AsyncGenerator<Extract<Entry, EntryOf<K>>> {
   const prefix = Buffer.from([PREFIX.journal]);
-  const { number } = ENTRY_KINDS.named(kind);
+  const numbers = new Set(kinds.map((kind) => ENTRY_KINDS.named(kind).number));
   for await (const [key, record] of store.entries({ gte: prefix, lt: endOf(prefix) })) {
-    if (record[KIND_AT] !== number || key.length !== 9) continue;
+    if (!numbers.has(record[KIND_AT] ?? -1) || key.length !== 9) continue;
     let entry: Entry | MintEntry;
     try {
       ({ entry } = decodeEntry(Number(key.readBigUInt64BE(1)), record));
@@ -96,12 +117,15 @@ export async function* readJournalKind<K extends EntryKind>(
       if (!(error instanceof MintmarkError) || error.code !== "store_corrupt") throw error;
       continue;
     }
-    if (isOfKind(entry, kind)) yield entry;
+    if (isOfKind(entry, kinds)) yield entry;
   }
 }
 
-function isOfKind<K extends EntryKind>(entry: Entry | MintEntry, kind: K): entry is Extract<Entry, EntryOf<K>> {
-  return entry.kind === kind;
+function isOfKind<K extends EntryKind>(
+  entry: Entry | MintEntry,
+  kinds: readonly K[],
+): entry is Extract<Entry, EntryOf<K>> {
+  return kinds.some((kind) => kind === entry.kind);
 }
 
 /** The mint at this sequence number. Throws `store_corrupt` when there is none: an index record led here. */

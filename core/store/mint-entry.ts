@@ -156,6 +156,17 @@ function encodeHeader(to: ByteWriter, header: MintHeader): void {
 
 /** The inverse of {@link encodeMint}. */
 export function decodeMint(from: ByteReader): MintEntry {
+  const header = decodeMintHeader(from);
+  const count = header.users.reduce((sum, user) => sum + user.count, 0);
+  const { validium, "zk-rollup": rollup } = header.openPlaces;
+  const mints: PlacedMint[] = [];
+  const next = { validium: { ...validium }, "zk-rollup": { ...rollup } };
+  for (let i = 0; i < count; i++) mints.push(decodePlaced(from, next));
+  return { kind: "mint", ...header, mints };
+}
+
+/** What comes before the entries. */
+export function decodeMintHeader(from: ByteReader): MintHeader {
   const applicationIndex = from.varint();
   const keyIndex = from.varint();
   const firstSequence = from.varint();
@@ -163,11 +174,7 @@ export function decodeMint(from: ByteReader): MintEntry {
   const openPlaces = { validium: decodeOpen(from), "zk-rollup": decodeOpen(from) };
   const idempotency = from.u8() === 1 ? { key: from.hex(32), digest: from.hex(32) } : null;
   const users = Array.from({ length: from.varint() }, () => ({ userIndex: from.varint(), count: from.varint() }));
-  const count = users.reduce((sum, user) => sum + user.count, 0);
-  const mints: PlacedMint[] = [];
-  const next = { validium: { ...openPlaces.validium }, "zk-rollup": { ...openPlaces["zk-rollup"] } };
-  for (let i = 0; i < count; i++) mints.push(decodePlaced(from, next));
-  return { kind: "mint", applicationIndex, keyIndex, firstSequence, mintId, idempotency, openPlaces, users, mints };
+  return { applicationIndex, keyIndex, firstSequence, mintId, idempotency, openPlaces, users };
 }
 
 function decodeOpen(from: ByteReader): OpenPlace {

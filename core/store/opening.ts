@@ -81,7 +81,7 @@ async function createStore(store: Store, genesis: EntryOf<"genesis">, time: numb
   for await (const _ of store.entries({ limit: 1 })) {
     throw new MintmarkError("store_corrupt", "The store holds records but no head; it is not an engine's, or damaged.");
   }
-  const head = { journalLength: 1, time, userCount: 0, l1Observed: null, l1Finalized: null };
+  const head = { journalLength: 1, time, userCount: 0, l1Observed: null, l1Finalized: null, keysForgotten: 0 };
   await store.write([
     { type: "put", key: journalKey(0), value: encodeEntry(time, genesis) },
     { type: "put", key: SECRET_KEY, value: randomBytes(32) },

@@ -140,6 +140,8 @@ export const headRecord = layout({
   userCount: varint,
   l1Observed: nullable(bigVarint),
   l1Finalized: nullable(bigVarint),
+  /** Journal sequence before which the mints' idempotency keys are forgotten. */
+  keysForgotten: varint,
 });
 export type HeadRecord = ValueOf<typeof headRecord>;
 

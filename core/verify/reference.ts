@@ -39,6 +39,14 @@ interface Growing {
   mintCount: number;
 }
 
+/** What must be known of the whole journal before its first entry: records that a later entry changes or takes away. */
+export interface Foreseen {
+  /** As {@link ReferenceBatches} asks for. */
+  readonly voidings: ReadonlyMap<string, number>;
+  /** Journal sequence before which idempotency keys are forgotten in the end. */
+  readonly keysForgotten: number;
+}
+
 /**
  * The engine's state derived from the journal alone, one entry at a time, as plainly as possible: the second implementation that
  * `verify` holds the store to. It keeps in memory what is few or not sealed yet; everything else it tells as soon as it is determined.
@@ -61,15 +69,24 @@ export class Reference {
   readonly #withdrawals = new ReferenceWithdrawals(this.#events);
   readonly #webhooks = new ReferenceWebhooks(this.#events);
   readonly #uniqueness: ReferenceTokens;
+  readonly #keysForgotten: number;
   readonly #counts = new Map<number, number>();
-  #head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, l1Observed: null, l1Finalized: null };
+  #head: HeadRecord = {
+    journalLength: 0,
+    time: 0,
+    userCount: 0,
+    l1Observed: null,
+    l1Finalized: null,
+    keysForgotten: 0,
+  };
 
   /**
    * @param seed - the store's own, for hashes of tokens
-   * @param voidings - as {@link ReferenceBatches} asks for
+   * @param foreseen - of the same journal
    */
-  constructor(report: (problem: string) => void, seed: Uint8Array, voidings: ReadonlyMap<string, number>) {
+  constructor(report: (problem: string) => void, seed: Uint8Array, { voidings, keysForgotten }: Foreseen) {
     this.#report = report;
+    this.#keysForgotten = keysForgotten;
     this.#batches = new ReferenceBatches(
       voidings,
       this.#events,
@@ -208,6 +225,13 @@ export class Reference {
         return this.#seal(entry, time);
       case "slotsVoided":
         return this.#void(entry, time);
+      case "idempotencyForgotten": {
+        const { upTo } = entry;
+        if (upTo <= this.#head.keysForgotten || upTo > sequence)
+          this.#report(`entry ${sequence} forgets up to ${upTo}`);
+        this.#head = { ...this.#head, keysForgotten: upTo };
+        return [];
+      }
       default:
         return this.#settlement(entry, sequence, time);
     }
@@ -240,7 +264,7 @@ export class Reference {
       void expected.push(expectedRecord(key, reference, `an index of mint ${mintId}`));
     index(keys.mintKey(mintId));
     index(keys.transactionKey(application, firstSequence));
-    if (entry.idempotency !== null) {
+    if (entry.idempotency !== null && sequence >= this.#keysForgotten) {
       const { key, digest } = entry.idempotency;
       const record = encodeRecord(idempotencyRecord, { digest, sequence });
       const at = keys.idempotencyKeyKey(application, Buffer.from(key.slice(2), "hex"));

@@ -2,13 +2,13 @@ import type { VerifyReport } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { stateOver } from "../ledger/batches.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { readJournal, readJournalKind } from "../store/journal.ts";
+import { readJournal, readJournalKinds } from "../store/journal.ts";
 import { readSeed } from "../store/opening.ts";
 import type { Store } from "../store/store.ts";
 import { endOf } from "../store/store.ts";
 import { chunkKey, keyString, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
-import { Reference } from "./reference.ts";
+import { type Foreseen, Reference } from "./reference.ts";
 import { batchName } from "./reference-batches.ts";
 import type { Expected } from "./reference-records.ts";
 import type { Suspect } from "./reference-tokens.ts";
@@ -32,7 +32,7 @@ export async function verifyStore(ledger: Ledger, { signal, onProgress }: Verify
     const report = (problem: string): void => {
       if (problems.length < MAX_PROBLEMS) problems.push(problem);
     };
-    const reference = new Reference(report, await readSeed(store), await voidingsOf(store));
+    const reference = new Reference(report, await readSeed(store), await foreseen(store));
     try {
       for await (const journaled of readJournal(store)) {
         signal?.throwIfAborted();
@@ -60,14 +60,19 @@ export async function verifyStore(ledger: Ledger, { signal, onProgress }: Verify
   });
 }
 
-/** How often the journal makes slots of a batch void, by the batch's name. Damage is left for the reading that follows. */
-async function voidingsOf(store: Pick<Store, "entries">): Promise<Map<string, number>> {
+/** What the journal takes back later. Damage is left for the reading that follows. */
+async function foreseen(store: Pick<Store, "entries">): Promise<Foreseen> {
   const voidings = new Map<string, number>();
-  for await (const entry of readJournalKind(store, "slotsVoided")) {
+  let keysForgotten = 0;
+  for await (const entry of readJournalKinds(store, ["slotsVoided", "idempotencyForgotten"])) {
+    if (entry.kind === "idempotencyForgotten") {
+      keysForgotten = entry.upTo;
+      continue;
+    }
     const name = batchName(entry);
     voidings.set(name, (voidings.get(name) ?? 0) + 1);
   }
-  return voidings;
+  return { voidings, keysForgotten };
 }
 
 /** Compares records that an entry alone determines. */

@@ -84,7 +84,7 @@ describe("the events of an application", () => {
       expect(await eventsOf(again, tenant.applicationId)).toEqual(told);
       await again.close();
       const store = await Store.open(folder);
-      const reference = new Reference(() => {}, new Uint8Array(32), new Map());
+      const reference = new Reference(() => {}, new Uint8Array(32), { voidings: new Map(), keysForgotten: 0 });
       const replayed = new Map<string, string>();
       for await (const journaled of readJournal(store)) {
         for (const { key, value } of reference.apply(journaled))

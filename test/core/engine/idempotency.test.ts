@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { fixture, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
+
+const HOUR = 3_600_000;
+
+describe("an idempotency key", () => {
+  it("is forgotten with its mint's age, and the mint is not", async () => {
+    const { engine, tenant, assets, clock, database } = await fixture();
+    const body = requestOf(tenant.users[0], mintOf(assets.erc20, "", 5));
+    const other = requestOf(tenant.users[0], mintOf(assets.erc20, "", 6));
+    const old = await engine.mint(tenant.principal, body, { idempotencyKey: "old" });
+    clock.now += 2 * HOUR;
+    const young = await engine.mint(tenant.principal, body, { idempotencyKey: "young" });
+    expect((await refusal(engine.mint(tenant.principal, other, { idempotencyKey: "old" }))).code).toBe(
+      "idempotency_key_reused",
+    );
+    expect(await engine.forgetIdempotencyKeys(clock.now)).toBe(1);
+    expect(await engine.forgetIdempotencyKeys(clock.now)).toBe(0);
+    const again = await engine.mint(tenant.principal, other, { idempotencyKey: "old" });
+    expect(again.replayed).toBe(false);
+    expect((await engine.mint(tenant.principal, body, { idempotencyKey: "young" })).mintId).toBe(young.mintId);
+    expect((await engine.mintResult(tenant.applicationId, old.mintId)).transactions).toHaveLength(1);
+    expect((await engine.verify()).problems).toEqual([]);
+    await engine.close();
+    await using reopened = await openTest(database, { clock: clock.read });
+    const replayed = await reopened.mint(tenant.principal, other, { idempotencyKey: "old" });
+    expect(replayed).toMatchObject({ mintId: again.mintId, replayed: true });
+    clock.now += 1;
+    expect(await reopened.forgetIdempotencyKeys(clock.now)).toBe(2);
+    expect((await reopened.verify()).problems).toEqual([]);
+  });
+
+  it("answers as a plain model does, whatever is minted, repeated and forgotten", async () => {
+    const step = fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record({ key: fc.integer({ min: 0, max: 5 }), amount: fc.integer({ min: 1, max: 2 }) }),
+      },
+      { weight: 1, arbitrary: fc.record({ wait: fc.integer({ min: 0, max: 3 }) }) },
+      { weight: 1, arbitrary: fc.record({ forget: fc.integer({ min: 0, max: 3 }) }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const { engine, tenant, assets, clock } = await fixture();
+        await using _ = engine;
+        const known = new Map<number, { readonly time: number; readonly amount: number; readonly mintId: string }>();
+        for (const one of steps) {
+          if ("wait" in one) clock.now += one.wait * HOUR;
+          else if ("forget" in one) {
+            const before = clock.now - one.forget * HOUR;
+            const due = [...known].filter(([, { time }]) => time < before);
+            expect(await engine.forgetIdempotencyKeys(before)).toBe(due.length);
+            for (const [key] of due) known.delete(key);
+          } else {
+            const { key, amount } = one;
+            const body = requestOf(tenant.users[0], mintOf(assets.erc20, "", amount));
+            const minting = engine.mint(tenant.principal, body, { idempotencyKey: `${key}` });
+            const earlier = known.get(key);
+            if (earlier !== undefined && earlier.amount !== amount) {
+              expect((await refusal(minting)).code).toBe("idempotency_key_reused");
+              continue;
+            }
+            const { mintId, replayed } = await minting;
+            expect(replayed).toBe(earlier !== undefined);
+            if (earlier === undefined) known.set(key, { time: clock.now, amount, mintId });
+            else expect(mintId).toBe(earlier.mintId);
+          }
+        }
+        expect((await engine.verify()).problems).toEqual([]);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it("is used once also while keys are forgotten beside the mints, by two at a time and in many steps", async () => {
+    const { engine, tenant, assets, clock } = await fixture();
+    await using _ = engine;
+    const mint = (key: string) =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)), { idempotencyKey: key });
+    await Promise.all(Array.from({ length: 2_500 }, (__, i) => mint(`old ${i}`)));
+    clock.now += HOUR;
+    const [first, second, ...minted] = await Promise.all([
+      engine.forgetIdempotencyKeys(clock.now),
+      engine.forgetIdempotencyKeys(clock.now),
+      ...Array.from({ length: 500 }, (__, i) => mint(`new ${i}`)),
+    ]);
+    expect(first + second).toBe(2_500);
+    expect(minted.every(({ replayed }) => !replayed)).toBe(true);
+    expect((await mint("new 7")).replayed).toBe(true);
+    expect((await mint("old 7")).replayed).toBe(false);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("is forgotten no further than asked: a signal stops between steps, a bad time is refused", async () => {
+    const { engine, tenant, assets, clock } = await fixture();
+    await using _ = engine;
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)), {
+      idempotencyKey: "a",
+    });
+    clock.now += 1;
+    const signal = AbortSignal.abort(new Error("enough"));
+    await expect(engine.forgetIdempotencyKeys(clock.now, { signal })).rejects.toThrow("enough");
+    for (const before of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect((await refusal(engine.forgetIdempotencyKeys(before))).code).toBe("validation_failed");
+    }
+    expect(await engine.forgetIdempotencyKeys(clock.now)).toBe(1);
+  });
+});
