@@ -10,7 +10,10 @@ import { CALLERS, type EngineFigures, SINGLE_CALLERS, USERS_PER_REQUEST } from "
 import type { Row, Section } from "./section.ts";
 
 /** Mints that a row's store holds when it is measured. */
-const SIZES = (process.env.MINTMARK_BENCH_VAULTS ?? "0,10000,100000,1000000,10000000").split(",").map(Number);
+const SIZES = {
+  usual: [0, 10_000, 100_000, 1_000_000],
+  full: [0, 10_000, 100_000, 1_000_000, 10_000_000],
+} as const;
 const ROW = fileURLToPath(new URL("./engine-row.ts", import.meta.url));
 
 const COLUMNS = [
@@ -59,9 +62,9 @@ async function row(mints: number, progress: (line: string) => void): Promise<Row
 /** The engine over LevelDB through its public API, as it fills up. */
 export const engineSection: Section = {
   name: "engine",
-  async run(progress) {
+  async run(progress, extent) {
     const rows: Row[] = [];
-    for (const mints of SIZES) rows.push(await row(mints, progress));
+    for (const mints of SIZES[extent]) rows.push(await row(mints, progress));
     return {
       name: "engine",
       title: "Durable mints",

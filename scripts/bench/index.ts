@@ -8,7 +8,7 @@ import { engineSection } from "./engine.ts";
 import { keccakSection } from "./keccak.ts";
 import { plot } from "./plot.ts";
 import { machine, page, type Report, sectionText } from "./report.ts";
-import type { Section, SectionResult } from "./section.ts";
+import type { Extent, Section, SectionResult } from "./section.ts";
 import { treesSection } from "./trees.ts";
 
 /** `npm run bench`: measures sections by name, prints tables with ratios, or JSON. */
@@ -18,6 +18,7 @@ const SECTIONS: readonly Section[] = [keccakSection, treesSection, engineSection
 const USAGE = `Usage: npm run bench -- [options]
 
   --only a,b   measure only these sections: ${SECTIONS.map(({ name }) => name).join(", ")}
+  --full       the engine with 10 million mints before, too: some minutes more
   --json       print the results as JSON and nothing else
   --write      write docs/bench.md and docs/bench.svg; all sections
   --help       print this
@@ -27,6 +28,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       only: { type: "string" },
+      full: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
@@ -39,8 +41,9 @@ async function main(): Promise<void> {
   if (values.write && values.only !== undefined) throw new Error("--write needs all sections; leave out --only");
   const report = { machine: machine(), sections: [] as SectionResult[] } satisfies Report;
   const sections = chosen(values.only);
+  const extent: Extent = values.full ? "full" : "usual";
   for (const section of sections) {
-    const result = sections.length === 1 ? await section.run(progress) : await inOwnProcess(section);
+    const result = sections.length === 1 ? await section.run(progress, extent) : await inOwnProcess(section, extent);
     progress("");
     report.sections.push(result);
     if (!values.json) process.stdout.write(`\n## ${result.title}\n\n${sectionText(result)}\n`);
@@ -59,9 +62,10 @@ function chosen(only: string | undefined): readonly Section[] {
 }
 
 /** So that no section is measured in the heap and with the compiled code that another has left behind. */
-async function inOwnProcess({ name }: Section): Promise<SectionResult> {
+async function inOwnProcess({ name }: Section, extent: Extent): Promise<SectionResult> {
   const script = fileURLToPath(import.meta.url);
-  const child = spawn(process.execPath, [...process.execArgv, script, "--only", name, "--json"], {
+  const options = ["--only", name, "--json", ...(extent === "full" ? ["--full"] : [])];
+  const child = spawn(process.execPath, [...process.execArgv, script, ...options], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, "exit")]);

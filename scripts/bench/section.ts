@@ -31,10 +31,13 @@ export interface SectionResult {
   readonly reference: string | null;
 }
 
+/** How much is measured: with `full` also what takes minutes and gigabytes. */
+export type Extent = "usual" | "full";
+
 /** A part of the benchmark that can be run by its name. `progress` takes one line, for people, while it runs. */
 export interface Section {
   readonly name: string;
-  run(progress: (line: string) => void): Promise<SectionResult>;
+  run(progress: (line: string) => void, extent: Extent): Promise<SectionResult>;
 }
 
 /** How many times as good as a row the reference row is in a column, 1 for itself; null where either has no value. */
