@@ -43,7 +43,7 @@ import { listOf } from "./ledger/list.ts";
 import { type Idempotency, idempotencyKeyHash, type MintOutcome, MintTransition } from "./ledger/mint.ts";
 import { MintCheck } from "./ledger/mint-check.ts";
 import { columnsOf, type MintColumns, readMintColumns } from "./ledger/mint-columns.ts";
-import { acceptedResult, presentResult, replayedResult } from "./ledger/mint-results.ts";
+import { AcceptedResult, presentResult, replayedResult } from "./ledger/mint-results.ts";
 import { batchProof, consistencyProof, vaultMultiproof, vaultProof, vaultStateProof } from "./ledger/proofs.ts";
 import { Issues, type MintRequest, readMintRequest } from "./ledger/request.ts";
 import { closeOpenBatch, sealClosed } from "./ledger/seal.ts";
@@ -485,7 +485,7 @@ function readMint(ledger: Ledger, request: unknown): ReadMint {
 }
 
 function resultOf(ledger: Ledger, { sequence, minted }: MintOutcome): MintResult | Promise<MintResult> {
-  return minted === null ? replayedResult(ledger, sequence) : acceptedResult(ledger, minted);
+  return minted === null ? replayedResult(ledger, sequence) : new AcceptedResult(ledger, minted);
 }
 
 function requireScope(principal: Principal, scope: Scope): void {

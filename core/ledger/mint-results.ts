@@ -30,28 +30,42 @@ export function sequenceIn(reference: Buffer): number {
 
 /**
  * The answer to a mint that was just accepted. Its lists are made when they are first looked at: a caller may need only one, and
- * they hold an object for each entry.
+ * they hold an object for each entry. The getters are the class's: as an object's own, V8 would make a hidden class of every answer,
+ * which outlives it and all that it refers to until the next full collection.
  */
-export function acceptedResult(ledger: Ledger, minted: Minted): MintResult {
-  let vaults: Vault[] | null = null;
-  let transactions: MintTransaction[] | null = null;
-  const { mintId } = minted.header;
-  const listed = (): readonly Vault[] => {
-    vaults ??= acceptedVaults(ledger, minted);
-    return vaults;
-  };
-  return {
-    mintId,
-    get vaults() {
-      return listed();
-    },
-    get transactions() {
-      transactions ??= acceptedTransactions(minted);
-      return transactions;
-    },
-    replayed: false,
-    receipt: receiptFor(ledger, minted.time, listed),
-  };
+export class AcceptedResult implements MintResult {
+  readonly mintId: Uuid;
+  readonly replayed = false;
+  readonly #ledger: Ledger;
+  readonly #minted: Minted;
+  #vaults: Vault[] | null = null;
+  #transactions: MintTransaction[] | null = null;
+
+  constructor(ledger: Ledger, minted: Minted) {
+    this.mintId = minted.header.mintId;
+    this.#ledger = ledger;
+    this.#minted = minted;
+  }
+
+  get vaults(): readonly Vault[] {
+    this.#vaults ??= acceptedVaults(this.#ledger, this.#minted);
+    return this.#vaults;
+  }
+
+  get transactions(): readonly MintTransaction[] {
+    this.#transactions ??= acceptedTransactions(this.#minted);
+    return this.#transactions;
+  }
+
+  receipt(): ReturnType<MintResult["receipt"]> {
+    return receiptFor(this.#ledger, this.#minted.time, () => this.vaults)();
+  }
+
+  /** With the lists, which are not its own properties. */
+  toJSON(): Omit<MintResult, "receipt"> {
+    const { mintId, vaults, transactions, replayed } = this;
+    return { mintId, vaults, transactions, replayed };
+  }
 }
 
 function acceptedTransactions({ header: { mintId, users }, columns, placed }: Minted): MintTransaction[] {
