@@ -143,9 +143,9 @@ describe("the client, over its rate", () => {
     await using _ = world;
     for (let n = 0; n < 4; n++) expect((await client.GET("/api/v1/limits")).response.status).toBe(200);
     const impatient = createClient({ baseUrl, apiKey: world.key, maxWaitMs: 0 });
-    const answers = [];
-    for (let n = 0; n < 3; n++) answers.push((await impatient.GET("/api/v1/limits")).response.status);
-    expect(answers).toContain(429);
+    // At once, so that a slow machine does not earn new units meanwhile.
+    const answers = await Promise.all(Array.from({ length: 40 }, () => impatient.GET("/api/v1/limits")));
+    expect(answers.map(({ response }) => response.status)).toContain(429);
   });
 
   test("stops waiting when its signal is aborted", async () => {
