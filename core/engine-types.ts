@@ -261,7 +261,11 @@ export interface Engine extends AsyncDisposable, Proofs {
   vault(applicationId: Uuid, vaultId: VaultId): Promise<Vault>;
   /** In the order in which they were made; shorter pages as with `transactions`. */
   vaults(applicationId: Uuid, filter?: VaultFilter): List<Vault>;
-  balances(applicationId: Uuid, userId: Uuid): Promise<readonly Balance[]>;
+  /**
+   * What a user holds, by token: ERC-721 tokens in the order of their mints, then sums over vaults of the other standards. However many
+   * vaults there are, no more than the sums and a few of the vaults are in memory.
+   */
+  balances(applicationId: Uuid, userId: Uuid): AsyncIterable<Balance>;
   /** Checks the owner's signature and reserves the quantity. One withdrawal of a vault at a time. */
   requestWithdrawal(principal: Principal, request: WithdrawalRequest): Promise<Withdrawal>;
   withdrawal(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;

@@ -329,7 +329,7 @@ class LedgerEngine implements Engine {
     return listOf(filter, async (at) => listVaults(this.#usable, this.#cursors, applicationId, at));
   }
 
-  async balances(applicationId: Uuid, userId: Uuid) {
+  balances(applicationId: Uuid, userId: Uuid) {
     return readBalances(this.#usable, applicationId, userId);
   }
 

@@ -10,6 +10,7 @@ import { type Endpoint, FORM, isScope } from "./endpoint.ts";
 import { type Code, handleError, notFoundHandler, ServerError } from "./errors.ts";
 import { StreamSlots } from "./event-stream.ts";
 import { type LogOptions, loggerOptions } from "./log.ts";
+import { forgetOldKeys } from "./old-keys.ts";
 import { openApiDocument } from "./openapi.ts";
 import { explorerPage } from "./pages/explorer.ts";
 import { mountPage } from "./pages/files.ts";
@@ -68,6 +69,8 @@ export interface ServerOptions {
   readonly streamsPerKey?: number;
   /** How events are delivered to webhooks, which this server does from when it listens until it closes. */
   readonly webhooks?: DispatcherOptions;
+  /** How long an idempotency key answers for its mint. Default 24, the least that callers are promised. */
+  readonly keepIdempotencyHours?: number;
   /** Milliseconds between two signs of life on a stream of events. Default 15,000. */
   readonly heartbeatMs?: number;
   /** Addresses of the proxies whose X-Forwarded-For is believed. Default: none. */
@@ -85,6 +88,8 @@ const USER_BYTES = 256;
 const IDLE_CONNECTION_MS = 120_000;
 /** Shorter than the idle time-out here and of common proxies. */
 const HEARTBEAT_MS = 15_000;
+/** What docs/api.md promises. */
+const KEEP_IDEMPOTENCY_HOURS = 24;
 
 /** Builds the HTTP service over an engine, without listening. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
@@ -149,13 +154,25 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   }
   app.server.on("checkExpectation", refuseExpectation).on("connect", refuseTunnel);
   app.addHook("preClose", async () => app.drain());
-  const onError = (error: unknown): void => app.log.error({ err: error }, "webhooks failed");
-  const dispatcher = new WebhookDispatcher(engine, { onError, ...options.webhooks });
-  // Deliveries begin with the listening: a server that only answers in memory delivers nothing.
-  app.addHook("onListen", async () => dispatcher.start());
-  app.addHook("preClose", async () => dispatcher.stop());
+  workWhileListening(app, options);
   await mountAll(app, service, now);
   return app;
+}
+
+/** What the server does by itself, from when it listens until it closes: one that only answers in memory does none of it. */
+function workWhileListening(app: FastifyInstance, options: ServerOptions): void {
+  const { engine, webhooks, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS } = options;
+  const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
+  const work = new AsyncDisposableStack();
+  app.addHook("onListen", async () => {
+    const dispatcher = new WebhookDispatcher(engine, { onError: failed("webhooks failed"), ...webhooks });
+    dispatcher.start();
+    work.defer(() => dispatcher.stop());
+    work.use(
+      forgetOldKeys(engine, keepIdempotencyHours, failed("idempotency keys could not be forgotten; trying again")),
+    );
+  });
+  app.addHook("preClose", () => work.disposeAsync());
 }
 
 async function mountAll(app: FastifyInstance, service: Service, now: () => number): Promise<void> {

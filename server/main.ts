@@ -76,6 +76,7 @@ async function serve(config: Config): Promise<void> {
       key: { units: config.MINTMARK_RATE_UNITS, windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS },
     },
     webhooks: { reach: config.MINTMARK_WEBHOOK_REACH },
+    keepIdempotencyHours: config.MINTMARK_IDEMPOTENCY_HOURS,
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
     trustedProxies: config.MINTMARK_TRUSTED_PROXIES,
     ...(settling && { checks: settling.checks }),

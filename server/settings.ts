@@ -156,6 +156,9 @@ const variables = z.object({
   MINTMARK_RATE_WINDOW_SECONDS: count(1, 86_400)
     .default(DEFAULT_RATE_LIMITS.key.windowSeconds)
     .describe("Length of the window."),
+  MINTMARK_IDEMPOTENCY_HOURS: count(24, 87_600)
+    .default(24)
+    .describe("For which an idempotency key answers for its mint; then it is forgotten."),
   MINTMARK_REQUEST_TIMEOUT_SECONDS: count(1, 600).default(30).describe("For a whole request to arrive."),
   MINTMARK_DRAIN_SECONDS: count(0, 600).default(0).describe("How long to answer 503 before the socket closes."),
   MINTMARK_SHUTDOWN_SECONDS: count(1, 600).default(10).describe("When busy connections are cut."),

@@ -150,9 +150,9 @@ export function userToWire(from: User): z.output<typeof user> {
   return { userId: from.userId, ownerAddress: from.ownerAddress, createdAt: time(from.createdAt) };
 }
 
-export function balancesToWire(from: readonly Balance[]): z.output<typeof balances> {
+export async function balancesToWire(from: AsyncIterable<Balance>): Promise<z.output<typeof balances>> {
   return {
-    data: from.map(({ assetId, tokenId, mintingBlob, amount, available, withdrawn }) => ({
+    data: await Array.fromAsync(from, ({ assetId, tokenId, mintingBlob, amount, available, withdrawn }) => ({
       assetId,
       tokenId: decimalOrNull(tokenId),
       mintingBlob,

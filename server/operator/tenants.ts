@@ -57,7 +57,7 @@ export const TENANT_OPERATIONS = {
   ),
   "users.show": operation(ofUser, async (engine, { applicationId, userId }) => ({
     ...userToWire(await engine.user(applicationId, userId)),
-    balances: balancesToWire(await engine.balances(applicationId, userId)).data,
+    balances: (await balancesToWire(engine.balances(applicationId, userId))).data,
   })),
 } as const;
 

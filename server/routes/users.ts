@@ -82,7 +82,7 @@ export const userEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "One entry per token.", schemas: [balances] },
     errors: ["user_not_found"],
     async handle({ service: { engine }, principal, params }) {
-      return balancesToWire(await engine.balances(principal.applicationId, params.userId));
+      return balancesToWire(engine.balances(principal.applicationId, params.userId));
     },
   }),
 ];

@@ -2,7 +2,15 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from "fas
 import { MemoryLevel } from "memory-level";
 import { expect } from "vitest";
 import { z } from "zod";
-import { type Asset, type Engine, type Limits, openEngine, type ReceiptSigner, type Scope } from "../../core/index.ts";
+import {
+  type Asset,
+  type Clock,
+  type Engine,
+  type Limits,
+  openEngine,
+  type ReceiptSigner,
+  type Scope,
+} from "../../core/index.ts";
 import { buildServer, type ServerOptions } from "../../server/app.ts";
 import { type Endpoint, errorsOf } from "../../server/endpoint.ts";
 import { type Code, STATUS_OF } from "../../server/errors.ts";
@@ -56,6 +64,7 @@ export interface WorldOptions extends Omit<Partial<ServerOptions>, "engine"> {
   readonly store?: string;
   readonly engineVersion?: number;
   readonly receiptSigner?: ReceiptSigner;
+  readonly clock?: Clock;
 }
 
 let contracts = 0;
@@ -66,6 +75,7 @@ export async function createWorld({
   store,
   engineVersion = 5,
   receiptSigner,
+  clock,
   ...server
 }: WorldOptions = {}): Promise<World> {
   const engine = await openEngine({
@@ -74,6 +84,7 @@ export async function createWorld({
     environment: "sandbox",
     ...(limits && { limits }),
     ...(receiptSigner && { receiptSigner }),
+    ...(clock && { clock }),
   });
   const { applicationId } = await engine.createApplication({ name: "First" });
   const { applicationId: otherApplicationId } = await engine.createApplication({ name: "Second" });
@@ -192,9 +203,9 @@ async function snapshot({ engine, applicationId, otherApplicationId, users, othe
     state: engine.state(),
     open: [engine.openBatch("validium"), engine.openBatch("zk-rollup")],
     balances: [
-      await engine.balances(applicationId, users[0]),
-      await engine.balances(applicationId, users[1]),
-      await engine.balances(otherApplicationId, otherUser),
+      await Array.fromAsync(engine.balances(applicationId, users[0])),
+      await Array.fromAsync(engine.balances(applicationId, users[1])),
+      await Array.fromAsync(engine.balances(otherApplicationId, otherUser)),
     ],
     transactions: await engine.transactions(applicationId, { limit: 100 }),
     assets: await engine.assets(applicationId),

@@ -57,7 +57,7 @@ describe("a mint", () => {
     expect((await mint(1n)).vaults[0]).toMatchObject({ vaultId: 0n, amount: MAX });
     expect((await mint(1n)).vaults[0]).toMatchObject({ vaultId: 1n, amount: 1n });
     expect((await mint(2n)).vaults[0]).toMatchObject({ vaultId: 1n, amount: 3n });
-    const [balance] = await engine.balances(tenant.applicationId, tenant.users[0]?.userId ?? "");
+    const [balance] = await all(engine.balances(tenant.applicationId, tenant.users[0]?.userId ?? ""));
     expect(balance?.amount).toBe(MAX + 3n);
   });
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Engine, MODES, type Mode, type User } from "../../../core/index.ts";
 import { type NaiveAsset, NaiveLedger, type NaiveMint } from "../naive/naive-ledger.ts";
-import { blobOf, type Fixture, fixture, knownAsset, mintOf, openTest, refusal, SETTLEMENT } from "./fixture.ts";
+import { all, blobOf, type Fixture, fixture, knownAsset, mintOf, openTest, refusal, SETTLEMENT } from "./fixture.ts";
 
 const BATCH_VAULTS = 5;
 
@@ -175,7 +175,7 @@ async function requireSame({ ledger, assets, users }: Model, { engine, fixture: 
   const { rootValidium, rootRollup } = engine.state();
   expect([rootValidium, rootRollup]).toEqual(MODES.map((mode) => ledger.root(mode)));
   for (const { userId, ownerAddress } of users) {
-    const balances = await engine.balances(tenant.applicationId, userId);
+    const balances = await all(engine.balances(tenant.applicationId, userId));
     for (const { assetId, naive } of assets) {
       const own = balances.filter((balance) => balance.assetId === assetId);
       expect(own.reduce((sum, { amount }) => sum + amount, 0n)).toBe(ledger.balance(ownerAddress, naive));

@@ -152,6 +152,31 @@ describe("other lists", () => {
     expect(batches.map(({ batchId }) => batchId)).toEqual(["zk-rollup-0", "validium-0"]);
   });
 
+  it("of balances are the sums over the vaults, of however many vaults and batches", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const [user] = tenant.users;
+    for (let round = 0; round < 3; round++) {
+      const swords = Array.from({ length: 500 }, (__, i) => mintOf(assets.erc721, round * 500 + i));
+      const potions = [1, 2].map((id) => mintOf(assets.erc1155, id, 1 + round));
+      await engine.mint(tenant.principal, requestOf(user, ...swords, mintOf(assets.erc20, "", 5), ...potions));
+      await engine.seal("validium");
+    }
+    const vaults = await all(engine.vaults(tenant.applicationId, { userId: user?.userId }));
+    const sums = Map.groupBy(vaults, ({ assetId, mintingBlob }) => `${assetId} ${mintingBlob}`);
+    const balances = await all(engine.balances(tenant.applicationId, user?.userId ?? ""));
+    expect(balances).toHaveLength(1_503);
+    for (const { assetId, mintingBlob, amount, available } of balances) {
+      const own = sums.get(`${assetId} ${mintingBlob}`) ?? [];
+      expect(own.reduce((sum, one) => sum + one.amount, 0n)).toBe(amount);
+      expect(available).toBe(amount);
+    }
+    expect(balances.map(({ tokenId }) => tokenId).slice(0, 1_500)).toEqual(
+      Array.from({ length: 1_500 }, (__, i) => BigInt(i)),
+    );
+    expect(balances.slice(1_500).map(({ amount }) => amount)).toEqual([15n, 6n, 6n]);
+  });
+
   it("keep applications apart", async () => {
     const { engine, tenant } = await minted();
     await using _ = engine;
@@ -164,7 +189,7 @@ describe("other lists", () => {
         engine.mintResult(id, mint?.mintId ?? ""),
         engine.vault(id, mint?.vaultId ?? 0n),
         engine.user(id, mint?.userId ?? ""),
-        engine.balances(id, mint?.userId ?? ""),
+        all(engine.balances(id, mint?.userId ?? "")),
       ].map(async (promise) => (await refusal(promise)).code),
     );
     expect(codes).toEqual([

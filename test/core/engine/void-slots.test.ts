@@ -76,7 +76,7 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
       status: "failed",
       availableBalance: 0n,
     });
-    const balances = await engine.balances(tenant.applicationId, tenant.users[0]?.userId ?? "");
+    const balances = await all(engine.balances(tenant.applicationId, tenant.users[0]?.userId ?? ""));
     const swords = balances.filter(({ assetId }) => assetId === assets.erc721).map(({ tokenId }) => tokenId);
     expect(swords).toEqual([8n, 9n]);
     expect((await engine.verify()).problems).toEqual([]);
