@@ -30,7 +30,7 @@ describe("Solidity and the vectors agree on trees:", () => {
 });
 
 describe("Solidity and the vectors agree on vault proofs:", () => {
-  const { header, headerHash, settlement, statePath, commitment, proofs, multiproofs, refused } =
+  const { header, headerHash, settlement, statePath, commitment, proofs, multiproofs, refused, refusedMultiproofs } =
     vectors("vault-proofs");
   const source = [BigInt(settlement.chainId), settlement.contract] as const;
   const path = pathStruct(statePath);
@@ -99,6 +99,11 @@ describe("Solidity and the vectors agree on vault proofs:", () => {
       expect(await verify(contents.toReversed())).toBe(false);
       expect(await verify(contents.slice(1))).toBe(false);
     }
+  });
+
+  it.each(refusedMultiproofs)("many at once, none for $name", async ({ vaults, vaultCount, siblings }) => {
+    const proof = [vaults.map(vaultStruct), header.batchRoot, Number(vaultCount), siblings] as const;
+    expect(await harness.read.verifyVaults(proof)).toBe(false);
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { MintResult } from "../../../core/index.ts";
+import type { MintResult, Mode } from "../../../core/index.ts";
+import { assetType } from "../../../core/protocol/asset.ts";
 import { all, blobOf, fixture, knownAsset, mintOf, newTenant, refusal, requestOf } from "./fixture.ts";
 
 const MAX = (1n << 63n) - 1n;
@@ -46,6 +47,65 @@ describe("a mint", () => {
     expect(again.vaults.map(({ vaultId, amount }) => [vaultId, amount])).toEqual([[0n, 42n]]);
     expect(await engine.vault(tenant.applicationId, 0n)).toEqual(again.vaults[0]);
     expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("is of 1 to 2^63 - 1 units, as a number that is exact or in decimal digits", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const mint = (amount: number | string) =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc1155, `${amount}`, amount)));
+    for (const amount of [1, Number.MAX_SAFE_INTEGER, "1", "9007199254740993", MAX.toString()]) {
+      expect((await mint(amount)).vaults[0]?.amount).toBeGreaterThanOrEqual(BigInt(amount));
+    }
+    for (const amount of [0, "0", (MAX + 1n).toString(), (1n << 64n).toString()]) {
+      expect((await refusal(mint(amount))).code).toBe("amount_out_of_range");
+    }
+    for (const amount of [1.5, Number.MAX_SAFE_INTEGER + 1, "1e3", "0x10", " 1", "01", "+1", ""]) {
+      expect((await refusal(mint(amount))).code, `${amount}`).toBe("validation_failed");
+    }
+  });
+
+  it("of a quantized ERC-20 is of units: its quantum is part of the asset's type, and its cap counts units", async () => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    const token = { standard: "erc20", contractAddress: `0x${"e2".repeat(20)}`, name: "q", symbol: "Q" } as const;
+    const quantum = 1_000_000n;
+    for (const wrong of [0n, -1n, 1n << 128n]) {
+      expect((await refusal(engine.addAsset({ ...token, quantum: wrong }))).code).toBe("validation_failed");
+    }
+    const card = { ...token, standard: "erc1155", quantum } as const;
+    expect((await refusal(engine.addAsset(card))).code).toBe("validation_failed");
+    const asset = await engine.addAsset({ ...token, quantum, supplyCap: 5n });
+    expect(asset.assetType).toBe(assetType("erc20", token.contractAddress, quantum));
+    await engine.whitelistAsset(asset.assetId, true);
+    await engine.markAssetRegistered(asset.assetId);
+    await engine.enableAsset(tenant.applicationId, asset.assetId);
+    const mint = (amount: number) =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset.assetId, "", amount)));
+    expect((await mint(5)).vaults[0]).toMatchObject({ assetType: asset.assetType, amount: 5n });
+    expect((await refusal(mint(1))).code).toBe("supply_cap_exceeded");
+  });
+
+  it("of an ERC-1155 id adds up in its owner's vault of the open batch, and begins another after the seal", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const [alice, bob] = tenant.users;
+    const mint = async (user: typeof alice, id: number, amount: number, mode: Mode = "validium") => {
+      const { vaults } = await engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc1155, id, amount, mode)));
+      return [vaults[0]?.batchId, (vaults[0]?.vaultId ?? 0n) & 0xfffffn, vaults[0]?.amount];
+    };
+    expect(await mint(alice, 7, 2)).toEqual(["validium-0", 0n, 2n]);
+    expect(await mint(alice, 7, 3)).toEqual(["validium-0", 0n, 5n]);
+    expect(await mint(alice, 8, 1)).toEqual(["validium-0", 1n, 1n]);
+    expect(await mint(bob, 7, 1)).toEqual(["validium-0", 2n, 1n]);
+    expect(await mint(alice, 7, 1, "zk-rollup")).toEqual(["zk-rollup-0", 0n, 1n]);
+    await engine.seal("validium");
+    expect(await mint(alice, 7, 4)).toEqual(["validium-1", 0n, 4n]);
+    const balances = await all(engine.balances(tenant.applicationId, alice?.userId ?? ""));
+    expect(balances.map(({ tokenId, amount }) => [tokenId, amount])).toEqual([
+      [7n, 10n],
+      [8n, 1n],
+    ]);
   });
 
   it("begins another vault where a sum would pass 2^63 - 1, and goes on filling that one", async () => {

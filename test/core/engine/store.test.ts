@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../../core/index.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { fixture, memory, mintOf, newTenant, OWNERS, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
+import { committed, ownerAddress, withdrawn } from "./l1-fixture.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 
@@ -159,6 +161,9 @@ async function furnished() {
   expect(await engine.forgetIdempotencyKeys(clock.now)).toBe(1);
   await mint(mintOf(assets.erc721, 2), mintOf(assets.erc20, "", 9));
   await engine.recordSubmitted("validium", 0, `0x${"11".repeat(32)}`);
+  const ownVault = packVaultId({ mode: "zk-rollup", batchNumber: 0, slot: 0 });
+  const ownWithdrawal = withdrawn(ownVault, 3n, 3n, ownerAddress, 11n);
+  await engine.recordEvents([await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal], 12n);
   const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
   await engine.webhooks.recordDelivered(webhook.webhookId, 4);
   await engine.webhooks.recordDisabled(webhook.webhookId, "down");
@@ -187,8 +192,7 @@ describe("damage", () => {
     const records = await database.iterator<Buffer, Buffer>(BINARY).all();
     // The secret is random: nothing can tell it from another.
     const damageable = records.filter(([key]) => key[0] !== PREFIX.secret);
-    // All but what only L1 tells of.
-    const { secret: _, l1Event: _event, vaultEvent: _vault, ...expected } = PREFIX;
+    const { secret: _, ...expected } = PREFIX;
     expect(new Set(damageable.map(([key]) => key[0]))).toEqual(new Set(Object.values(expected)));
     const damage = async (change: () => Promise<void>, undo: () => Promise<void>): Promise<string | undefined> => {
       await database.open();

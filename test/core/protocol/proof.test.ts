@@ -142,6 +142,11 @@ describe("multiproofs of vaults", () => {
     expect(verifyVaultMultiproof(derivedHash("x"), proof)).toBe(false);
   });
 
+  it.each(file.refusedMultiproofs)("refused: $name", ({ vaults: some, vaultCount, siblings }) => {
+    const proof = { vaults: some.map(contentOf), vaultCount: Number(vaultCount), siblings: siblings as Hash[] };
+    expect(verifyVaultMultiproof(root, proof)).toBe(false);
+  });
+
   it("are not made for what the batch does not hold, or out of order", () => {
     const [first, second] = present as [VaultContent, VaultContent];
     expect(() => proveVaults(tree, [second, first])).toThrow(invalid);

@@ -7,7 +7,7 @@ import { BatchTree } from "../../../../core/protocol/batch-tree.ts";
 import { batchHeaderHash, stateCommitment, stateLeaf } from "../../../../core/protocol/commitment.ts";
 import { keccak256 } from "../../../../core/protocol/hash.ts";
 import { bytesToHex, hexToBytes, unpackHashes } from "../../../../core/protocol/hex.ts";
-import { proveVault, proveVaults, type VaultProof } from "../../../../core/protocol/proof.ts";
+import { proveVault, proveVaults, type VaultMultiproof, type VaultProof } from "../../../../core/protocol/proof.ts";
 import { StateHistory } from "../../../../core/protocol/state-tree.ts";
 import { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "../../../../core/protocol/vault.ts";
 import { ASSETS, derivedAddress, derivedHash, SETTLEMENT, text } from "./derive.ts";
@@ -55,7 +55,7 @@ export function vaultProofVectors() {
   return {
     description:
       "Proofs of vaults (docs/protocol.md 3, 7): a batch of eleven slots (6 is void) in a validium state of nine batches. `proofs` hold against `header`, and with " +
-      "`statePath` against `commitment`; `multiproofs` hold too. `refused`: hostile proofs, each with the root it claims to lead to; nothing may accept one.",
+      "`statePath` against `commitment`; `multiproofs` hold too. `refused`: hostile proofs, each with the root it claims to lead to; `refusedMultiproofs`, against `header`'s root: nothing may accept one.",
     settlement: SETTLEMENT,
     mode: MODE,
     batchNumber: BATCH_NUMBER,
@@ -77,6 +77,7 @@ export function vaultProofVectors() {
       proveVaults(tree, some),
     ),
     refused: hostileProofs(tree, present, batchRoot),
+    refusedMultiproofs: hostileMultiproofs(tree, present),
   };
 }
 
@@ -135,6 +136,48 @@ function hostileProofs(tree: BatchTree, vaults: readonly VaultContent[], batchRo
     ),
   ];
 }
+
+/** The same for many vaults at once. */
+function hostileMultiproofs(tree: BatchTree, vaults: readonly VaultContent[]) {
+  const [first, second, third, another] = [1, 2, 7, 8].map((index) => pick(vaults, index)) as Quartet<VaultContent>;
+  const honest = proveVaults(tree, [first, second, third]);
+  const inBatch = (batchNumber: number) =>
+    honest.vaults.map((vault) => ({
+      ...vault,
+      vaultId: packVaultId({ ...unpackVaultId(vault.vaultId), batchNumber }),
+    }));
+  const sibling = derivedHash("a sibling that is not there");
+  const otherTree = new BatchTree(vaultLeaves(placeVaults(entries, MODE, BATCH_NUMBER + 1)));
+  const refused = (name: string, change: Partial<VaultMultiproof>) => ({ name, ...honest, ...change });
+  return [
+    refused("no vault", { vaults: [] }),
+    refused("no vault and no sibling", { vaults: [], siblings: [] }),
+    refused("a vault twice", { vaults: [first, first, second, third] }),
+    refused("a vault left out", { vaults: [first, third] }),
+    refused("a vault added", { vaults: [first, second, third, another] }),
+    refused("a vault in another's place", { vaults: [first, second, another] }),
+    refused("vaults out of order", { vaults: [second, first, third] }),
+    refused("ids exchanged", {
+      vaults: [{ ...first, vaultId: second.vaultId }, { ...second, vaultId: first.vaultId }, third],
+    }),
+    refused("another owner of one", { vaults: [first, second, { ...third, owner: derivedAddress("a thief") }] }),
+    refused("a larger amount of one", { vaults: [first, { ...second, amount: second.amount + 1n }, third] }),
+    refused("the same vaults in another batch", { vaults: inBatch(BATCH_NUMBER + 1) }),
+    refused("one of them in another batch", { vaults: [...inBatch(BATCH_NUMBER + 1).slice(0, 1), second, third] }),
+    refused("another batch's proof", proveVaults(otherTree, inBatch(BATCH_NUMBER + 1))),
+    refused("truncated by one sibling", { siblings: honest.siblings.slice(0, -1) }),
+    refused("without siblings", { siblings: [] }),
+    refused("extended by a sibling", { siblings: [...honest.siblings, sibling] }),
+    refused("a changed sibling", { siblings: [...honest.siblings.slice(0, -1), sibling] }),
+    refused("siblings in reverse", { siblings: honest.siblings.toReversed() }),
+    refused("a count of one fewer level", { vaultCount: 8 }),
+    refused("a count of one more level", { vaultCount: 17 }),
+    refused("a count below a slot", { vaultCount: unpackVaultId(third.vaultId).slot }),
+    refused("a count of 0", { vaultCount: 0 }),
+  ];
+}
+
+type Quartet<T> = [T, T, T, T];
 
 /** The node one level below the root that a slot stands under. */
 function nodeAbove(tree: BatchTree, slot: number): Uint8Array {
