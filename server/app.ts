@@ -18,6 +18,7 @@ import { referencePage } from "./pages/reference.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./rate-limit.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./readiness.ts";
 import { requestId } from "./request-id.ts";
+import { RequestLog } from "./request-log.ts";
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
 import type { ServerL1, Service } from "./service.ts";
@@ -118,6 +119,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const service: Service = { ...parts, document: () => document };
   const app = Fastify({
     logger: log ? loggerOptions(log) : false,
+    logController: new RequestLog(),
     genReqId: requestId,
     requestTimeout: requestTimeoutSeconds * 1000,
     connectionTimeout: IDLE_CONNECTION_MS,

@@ -1,9 +1,8 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { v7 } from "uuid";
 import { problem, ServerError, type ServerErrorCode } from "./errors.ts";
-import { requestId } from "./request-id.ts";
+import { newRequestId, requestId } from "./request-id.ts";
 
 const CODES: Readonly<Record<string, ServerErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
@@ -18,7 +17,7 @@ export function handleClientError(error: Error & { readonly code?: string }, soc
 }
 
 function answer(code: ServerErrorCode): string {
-  const requestId = v7();
+  const requestId = newRequestId();
   const body = problem(code, requestId);
   const text = JSON.stringify(body);
   return [

@@ -3,6 +3,9 @@ import type { FastifyRequest, FastifyServerOptions } from "fastify";
 /** API keys, JWTs and the secrets of webhooks, wherever they turn up. */
 const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|whsec_[A-Za-z0-9+/=_%-]+/g;
 
+/** What is sent as one, whatever it looks like, at any depth of a line. */
+const CREDENTIALS = /("(?:x-api-key|authorization)":)"(?:[^"\\]|\\.)*"/gi;
+
 const REDACTED = "[redacted]";
 
 export interface LogOptions {
@@ -18,8 +21,8 @@ export function loggerOptions({ level, stream, secrets = [] }: LogOptions): Fast
   return {
     level,
     ...(stream && { stream }),
-    redact: { paths: ['*["x-api-key"]', "*.authorization", '*.headers["x-api-key"]', "*.headers.authorization"] },
-    hooks: { streamWrite: (line) => swept(line, secrets) },
+    // pino's own redaction clones every line's objects; one look at the text costs less and goes deeper.
+    hooks: { streamWrite: (line) => swept(line.replace(CREDENTIALS, `$1"${REDACTED}"`), secrets) },
     serializers: {
       req: (request: FastifyRequest) => ({
         method: request.method,

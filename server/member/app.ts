@@ -10,6 +10,7 @@ import { handleError, notFoundHandler } from "../errors.ts";
 import { type LogOptions, loggerOptions } from "../log.ts";
 import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../rate-limit.ts";
 import { requestId } from "../request-id.ts";
+import { RequestLog } from "../request-log.ts";
 import { addMirrorRoute } from "./mirrors.ts";
 import { sendRefusal } from "./refusal.ts";
 
@@ -69,6 +70,7 @@ export function buildMemberServer(options: MemberServerOptions): FastifyInstance
   );
   const app = Fastify({
     logger: log ? loggerOptions(log) : false,
+    logController: new RequestLog(),
     genReqId: requestId,
     requestTimeout: requestTimeoutSeconds * 1000,
     bodyLimit: maxDataBytes,

@@ -191,11 +191,14 @@ test("no secret is ever logged, wherever a caller puts it", async () => {
   ];
   await Promise.all(misplaced);
   world.app.log.error({ err: new Error(`failed for ${world.key}`), headers: { "x-api-key": world.key } }, token);
+  const formless = ['of no "form"', "at any \\ depth"] as const;
+  world.app.log.error({ "x-api-key": formless[0], a: { b: { headers: { Authorization: formless[1] } } } });
   const log = lines.join("");
   expect(lines.length).toBeGreaterThan(10);
   const secret = world.key.split("_")[3]?.slice(0, 20) ?? "";
   expect(secret).toHaveLength(20);
   for (const part of [secret, token.split(".")[1], token.split(".")[2]]) expect(log).not.toContain(part);
+  for (const text of formless) expect(log).not.toContain(JSON.stringify(text).slice(1, -1));
   expect(log).toContain("[redacted]");
 });
 
