@@ -10,13 +10,15 @@ import {
   SignJWT,
 } from "jose";
 import { type ApiKey, type Engine, MintmarkError, type Principal, SCOPES, type Scope } from "../core/index.ts";
+import { ServerError } from "./errors.ts";
 
 /** Lifetime of an access token. */
 export const TOKEN_SECONDS = 15 * 60;
 
 const ALGORITHM = "HS256";
 const TYPE = "at+jwt";
-const ISSUER = "mintmark";
+/** What `iss` of this server's own tokens is; no other issuer may have the name. */
+export const ISSUER = "mintmark";
 
 /** Signatures that another issuer may use: public keys only, so that knowing how to check a token is not knowing how to make one. */
 const PUBLIC_KEY_ALGORITHMS = ["EdDSA", "ES256", "ES384", "PS256", "RS256"];
@@ -32,9 +34,24 @@ export interface TrustedIssuer {
 
 /** A JSON Web Key Set from an https address, fetched when it is first needed and kept fresh, or from a file. */
 export async function readJwks(place: string): Promise<JWTVerifyGetKey> {
-  if (/^https:\/\//.test(place)) return createRemoteJWKSet(new URL(place));
+  if (/^https:\/\//.test(place)) return remoteKeys(createRemoteJWKSet(new URL(place)));
   return createLocalJWKSet(JSON.parse(await readFile(place, "utf8")) as JSONWebKeySet);
 }
+
+/** What is wrong with a token is its bearer's fault; that its issuer's keys cannot be had is `issuer_unreachable`. */
+export function remoteKeys(keys: JWTVerifyGetKey): JWTVerifyGetKey {
+  return async (header, token) => {
+    try {
+      return await keys(header, token);
+    } catch (cause) {
+      if (OF_THE_TOKEN.some((type) => cause instanceof type)) throw cause;
+      throw new ServerError("issuer_unreachable", undefined, { cause });
+    }
+  };
+}
+
+/** The key that the token names is not in the set, or its algorithm is of no kind that a set holds. */
+const OF_THE_TOKEN = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
 
 /**
  * Issues and checks bearer tokens: JWTs (RFC 9068) signed with a secret that only this server knows. Those of a trusted issuer have the same
@@ -50,6 +67,8 @@ export class AccessTokens {
   /** `secret` has at least 32 bytes; servers behind one address share it. */
   constructor(engine: Engine, secret: Uint8Array, trusted?: TrustedIssuer) {
     if (secret.length < 32) throw new TypeError("The token secret must have at least 32 bytes.");
+    if (trusted?.issuer === ISSUER)
+      throw new TypeError(`The trusted issuer must not be "${ISSUER}", which is this server.`);
     const { chainId, contract } = engine.settlement;
     this.#engine = engine;
     this.#secret = secret;
@@ -71,7 +90,7 @@ export class AccessTokens {
 
   /**
    * Who bears the token. The key behind it is looked at each time, so revoking a key or suspending its application ends its tokens at
-   * once. Rejects with `credentials_invalid`, `credentials_expired` or `application_suspended`.
+   * once. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended` or `issuer_unreachable`.
    */
   async verify(token: string): Promise<Principal> {
     const { applicationId, keyId, scopes } = await this.#claims(token);
@@ -99,6 +118,7 @@ export class AccessTokens {
         scopes: SCOPES.filter((scope) => granted.includes(scope)),
       };
     } catch (cause) {
+      if (cause instanceof ServerError) throw cause;
       throw new MintmarkError(cause instanceof errors.JWTExpired ? "credentials_expired" : "credentials_invalid");
     }
   }

@@ -42,9 +42,10 @@ const SINGLE = new Set(["host", "authorization", "content-type"]);
 
 /**
  * Throws `malformed_request` for a request that two parties could understand in two ways: a field twice that must come once, or no Host
- * (RFC 9112, 3.2).
+ * (RFC 9112, 3.2), or an address that is not percent-encoded UTF-8.
  */
-export function requireClear({ rawHeaders, headers, httpVersion }: IncomingMessage): void {
+export function requireClear({ url = "", rawHeaders, headers, httpVersion }: IncomingMessage): void {
+  if (!isEncoded(url)) throw new ServerError("malformed_request", "The URL is not percent-encoded UTF-8.");
   if (headers.host === undefined && httpVersion === "1.1") {
     throw new ServerError("malformed_request", "The Host header is missing.");
   }
@@ -54,6 +55,16 @@ export function requireClear({ rawHeaders, headers, httpVersion }: IncomingMessa
     if (!SINGLE.has(name)) continue;
     if (seen.has(name)) throw new ServerError("malformed_request", `The header ${name} occurs more than once.`);
     seen.add(name);
+  }
+}
+
+/** Printable ASCII whose escapes make UTF-8. */
+function isEncoded(url: string): boolean {
+  if (!/^[!-~]*$/.test(url)) return false;
+  try {
+    return !url.includes("%") || decodeURIComponent(url) !== "";
+  } catch {
+    return false;
   }
 }
 

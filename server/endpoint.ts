@@ -197,7 +197,7 @@ const SESSION = [
   "credentials_expired",
 ] as const satisfies readonly Code[];
 
-const CREDENTIALS = [...SESSION, "application_suspended"] as const satisfies readonly Code[];
+const CREDENTIALS = [...SESSION, "application_suspended", "issuer_unreachable"] as const satisfies readonly Code[];
 
 const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as const satisfies readonly Code[];
 

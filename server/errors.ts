@@ -22,6 +22,8 @@ export const SERVER_ERROR_CODES = {
   rate_limited: "Too many requests; repeat after Retry-After seconds.",
   too_many_streams: "The key has as many streams of events open as it may; close one.",
   internal: "The server failed. Nothing is known to have changed; quote the requestId.",
+  issuer_unreachable:
+    "The keys of the token's issuer could not be fetched. Repeat the request later, or use an API key.",
   not_ready: "The server is not ready to serve; see `errors`.",
   shutting_down: "The server is shutting down. Repeat the request elsewhere or later.",
 } as const;
@@ -94,6 +96,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   store_mismatch: 503,
   engine_closed: 503,
   l1_failed: 503,
+  issuer_unreachable: 503,
   not_ready: 503,
   shutting_down: 503,
 };
@@ -117,9 +120,9 @@ export class ServerError extends Error {
   constructor(
     code: ServerErrorCode,
     detail: string = SERVER_ERROR_CODES[code],
-    options: { issues?: readonly WireIssue[]; headers?: Readonly<Record<string, string>> } = {},
+    options: { issues?: readonly WireIssue[]; headers?: Readonly<Record<string, string>>; cause?: unknown } = {},
   ) {
-    super(detail);
+    super(detail, { cause: options.cause });
     this.code = code;
     this.issues = options.issues ?? [];
     this.headers = options.headers ?? {};

@@ -56,6 +56,7 @@ async function serve(config: Config): Promise<void> {
           mostLag: BigInt(config.MINTMARK_MOST_LAG),
           leastBalance: config.MINTMARK_LEAST_BALANCE,
           onError: (error) => app?.log.error({ err: error }, "settling failed; trying again"),
+          onMemberFailure: (member, error) => app?.log.warn({ err: error, member }, "a committee member did not sign"),
         })
       : null;
   const metrics = config.MINTMARK_METRICS_PORT === undefined ? undefined : new Metrics({ engine, l1: committer ?? l1 });
@@ -63,10 +64,7 @@ async function serve(config: Config): Promise<void> {
     metrics && (await serveMetrics(metrics, config.MINTMARK_METRICS_HOST, config.MINTMARK_METRICS_PORT ?? 0));
   app = await buildServer({
     engine,
-    log: {
-      level: config.MINTMARK_LOG_LEVEL,
-      secrets: [...secretsOf(config), config.MINTMARK_RECEIPT_KEY ?? []].flat(),
-    },
+    log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
     ...(metrics && { onAnswer: metrics.observe }),
     ...(l1 && { l1 }),
     ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),
@@ -94,12 +92,14 @@ async function serve(config: Config): Promise<void> {
 /** What is in the settings and must never be in a log; of the RPC's address all but the host, as it commonly holds the key to it. */
 function secretsOf({
   MINTMARK_OPERATOR_KEY,
+  MINTMARK_RECEIPT_KEY,
   MINTMARK_TOKEN_SECRET,
   MINTMARK_RPC_URL = "http://none",
 }: Config): string[] {
   const { username, password, pathname, search } = new URL(MINTMARK_RPC_URL);
   const token = MINTMARK_TOKEN_SECRET && Buffer.from(MINTMARK_TOKEN_SECRET).toString("hex");
-  const secrets = [MINTMARK_OPERATOR_KEY, token, username, password, ...`${pathname}${search}`.split(/[/?&=]/)];
+  const keys = [MINTMARK_OPERATOR_KEY, MINTMARK_RECEIPT_KEY, token];
+  const secrets = [...keys, username, password, ...`${pathname}${search}`.split(/[/?&=]/)];
   return secrets.filter((text) => text !== undefined).filter(({ length }) => length >= 8);
 }
 

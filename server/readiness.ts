@@ -1,4 +1,4 @@
-import { type Engine, MintmarkError, MODES, type Mode } from "../core/index.ts";
+import { type Engine, ERROR_CODES, MintmarkError, MODES, type Mode } from "../core/index.ts";
 import { within } from "./deadline.ts";
 
 /** One look at something that must work for the server to be ready: resolves with what it found, rejects with what is wrong. */
@@ -58,9 +58,10 @@ export class Readiness {
   }
 }
 
-/** Other errors can hold anything, such as the address of a chain's node with the key to it. */
+/** Messages of other errors can hold anything, such as the addresses of the committee's members, or a chain's node with the key to it. */
 function shown(error: unknown): string {
-  return error instanceof NotReady || error instanceof MintmarkError ? error.message : "failed; the log tells why";
+  if (error instanceof NotReady) return error.message;
+  return error instanceof MintmarkError ? ERROR_CODES[error.code] : "failed; the log tells why";
 }
 
 /** What can be asked of the engine alone: whether its store answers, and how long mints have been waiting in the open batches. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Hex } from "../core/index.ts";
+import { ISSUER } from "./access-token.ts";
 import { DEFAULT_RATE_LIMITS } from "./rate-limit.ts";
 
 const count = (least: number, most: number) =>
@@ -140,9 +141,15 @@ const variables = z.object({
   MINTMARK_JWKS: z
     .string()
     .min(1)
+    .refine((place) => !place.startsWith("http:"), "Give an https address: whoever can change the keys can be anyone.")
     .optional()
     .describe("Keys of another issuer whose bearer tokens are taken: an https address, or a file."),
-  MINTMARK_JWT_ISSUER: z.string().min(1).optional().describe("That issuer's name, as `iss` has it."),
+  MINTMARK_JWT_ISSUER: z
+    .string()
+    .min(1)
+    .refine((name) => name !== ISSUER, `Give the other issuer's name: ${ISSUER} is this server's own.`)
+    .optional()
+    .describe("That issuer's name, as `iss` has it."),
   MINTMARK_JWT_AUDIENCE: z.string().min(1).optional().describe("What `aud` of its tokens must name."),
   MINTMARK_TRUSTED_PROXIES: z
     .string()
@@ -190,6 +197,9 @@ export const settings = variables.superRefine(
     for (const name of ["MINTMARK_JWT_ISSUER", "MINTMARK_JWT_AUDIENCE"] as const) {
       if (given.MINTMARK_JWKS !== undefined && given[name] === undefined) {
         demand(name, "Give what tokens must carry: keys alone say nothing of whom they are for.");
+      }
+      if (given.MINTMARK_JWKS === undefined && given[name] !== undefined) {
+        demand("MINTMARK_JWKS", `Give that issuer's keys: without them ${name} does nothing.`);
       }
     }
   },

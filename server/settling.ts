@@ -26,6 +26,8 @@ export interface SettlingOptions {
   /** Wei below which the operator's account makes the server unready. */
   readonly leastBalance: bigint;
   readonly onError: (error: unknown) => void;
+  /** Told why a member of the committee has not signed. */
+  readonly onMemberFailure: (member: Address, error: unknown) => void;
 }
 
 /** The engine's way to L1 beside its server: seals, commits, watches and withdraws until it is disposed. */
@@ -43,6 +45,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     threshold,
     l1,
     earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+    onFailure: options.onMemberFailure,
   });
   await committee.requireInForce();
   const store = new Level<Uint8Array, Uint8Array>(options.checkpoints);

@@ -25,6 +25,8 @@ export interface CollectorOptions {
    * against all earlier ones. Without it such a member stays out.
    */
   readonly earlierBatch?: (batchNumber: number) => Promise<SealedBatch>;
+  /** Told why a member has not signed, also when enough others did. Default: nobody. */
+  readonly onFailure?: (member: Address, error: unknown) => void;
 }
 
 /** What a member did when it was last asked. */
@@ -89,6 +91,7 @@ export function collectAttestations(options: CollectorOptions): Collector {
           return { memberIndex, ...compactSignature(signature) };
         } catch (error) {
           standings.set(address, { address, batchNumber, state: "failed", failure: messageOf(error) });
+          options.onFailure?.(address, error);
           throw error;
         }
       });

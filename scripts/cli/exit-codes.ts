@@ -19,6 +19,7 @@ const UNREACHABLE = new Set(["store_locked", "store_failed", "engine_closed", "l
 
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError) return EXIT.usage;
-  if (error instanceof MintmarkError) return UNREACHABLE.has(error.code) ? EXIT.unreachable : EXIT.refused;
-  return EXIT.refused;
+  if (!(error instanceof MintmarkError)) return EXIT.refused;
+  if (error.code === "validation_failed") return EXIT.usage;
+  return UNREACHABLE.has(error.code) ? EXIT.unreachable : EXIT.refused;
 }

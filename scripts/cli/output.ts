@@ -39,10 +39,16 @@ function text(value: unknown): string {
     const next = pagination.nextCursor === null ? "" : `\n\nmore: --cursor ${cell(pagination.nextCursor)}`;
     return `${table(data as readonly Row[])}${next}`;
   }
-  const width = Math.max(...Object.keys(value).map((name) => name.length));
-  return Object.entries(value)
-    .map(([name, field]) => `${name.padEnd(width)}  ${cell(field)}`)
-    .join("\n");
+  const fields = flat(value);
+  const width = Math.max(...fields.map(([name]) => name.length));
+  return fields.map(([name, field]) => `${name.padEnd(width)}  ${cell(field)}`).join("\n");
+}
+
+/** Fields by name; those of a thing within as `thing.field`. */
+function flat(row: Row, prefix = ""): (readonly [name: string, field: unknown])[] {
+  return Object.entries(row).flatMap(([name, field]) =>
+    isRow(field) ? flat(field, `${prefix}${name}.`) : [[`${prefix}${name}`, field] as const],
+  );
 }
 
 function table(rows: readonly Row[]): string {

@@ -112,6 +112,7 @@ describe("on a store that no server has open", () => {
     const { code, stderr, json } = await run(["verify", "--json"]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(json().problems).toEqual([]);
+    expect((await run(["verify"])).stdout).toMatch(/^state\.countRollup +0$/m);
     expect((await run(["batches", "seal", "--json"])).json()).toEqual([]);
     expect((await run(["batches", "status", "--json"])).json().data).toEqual([]);
     expect((await run(["withdrawals", "pending"])).stdout).toBe("none\n");
@@ -122,14 +123,14 @@ describe("on a store that no server has open", () => {
     const hostile: readonly (readonly [number, ...string[]])[] = [
       [1, "keys", "revoke", "__proto__"],
       [1, "keys", "revoke", "constructor"],
-      [1, "applications", "suspend", "../../etc/passwd"],
+      [2, "applications", "suspend", "../../etc/passwd"],
       [1, "applications", "create", "\u001b[2Jgone"],
       [1, "applications", "create", "x".repeat(100_000)],
-      [1, "batches", "seal", "--mode", "__proto__"],
-      [1, "batches", "commit", "--from-block", "-1", "--rpc", "file:///etc/passwd", "--key-stdin"],
+      [2, "batches", "seal", "--mode", "__proto__"],
+      [2, "batches", "commit", "--from-block", "-1", "--rpc", "file:///etc/passwd", "--key-stdin"],
       [2, "batches", "commit", "--from-block", "1", ...noWhere, "--members", "nobody"],
       [2, "rebuild", "/dev/null/x", "--from-block", "1e9", ...noWhere, "--contract", "0x00"],
-      [1, "users", "list", "--application", "$(id)", "--limit", "1e99", "--cursor", "%00"],
+      [2, "users", "list", "--application", "$(id)", "--limit", "1e99", "--cursor", "%00"],
     ];
     // One after the other: each opens the store for itself.
     for (const [code, ...args] of hostile) {

@@ -21,7 +21,7 @@ export interface OperatorOptions {
 }
 
 /** `npm run server` with a chain and the operator's key: engine, settlement and API in one process. */
-export class OperatorProcess {
+export class OperatorProcess implements AsyncDisposable {
   readonly url: string;
   readonly #options: OperatorOptions;
   readonly #child: ChildProcess;
@@ -85,6 +85,11 @@ export class OperatorProcess {
   /** Ends it in order; resolves with the exit code. */
   stop(): Promise<number | null> {
     return this.#end("SIGTERM");
+  }
+
+  /** Leaves nothing behind of a test that failed half-way; harmless after `stop`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#end("SIGKILL");
   }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {

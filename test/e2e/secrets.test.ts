@@ -43,7 +43,7 @@ test("a whole run of the server prints no secret that was used in it", async () 
       MINTMARK_METRICS_PORT: "0",
     },
   };
-  const server = await OperatorProcess.start(start);
+  await using server = await OperatorProcess.start(start);
   // biome-ignore lint/suspicious/noExplicitAny: whatever the server answered.
   const send = async (method: string, path: string, headers: Record<string, string>, body?: string): Promise<any> => {
     const reply = await fetch(`${server.url}${path}`, { method, headers, ...(body !== undefined && { body }) });

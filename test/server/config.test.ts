@@ -119,6 +119,14 @@ describe("a configuration file", () => {
   });
 });
 
+test("another issuer is named apart from this server, with keys that only it can change", () => {
+  const issuer = { MINTMARK_JWKS: "http://keys.example", MINTMARK_JWT_ISSUER: "mintmark", MINTMARK_JWT_AUDIENCE: "x" };
+  const names = (environment: Record<string, string>) =>
+    problems({ ...REQUIRED, ...environment }).map((line) => line.split(":", 1)[0]);
+  expect(names(issuer)).toEqual(["MINTMARK_JWKS", "MINTMARK_JWT_ISSUER"]);
+  expect(names({ MINTMARK_JWT_ISSUER: "https://identity.example" })).toEqual(["MINTMARK_JWKS"]);
+});
+
 test("a live server checks a public chain at start", () => {
   const names = problems({ ...REQUIRED, MINTMARK_ENVIRONMENT: "live" }).map((line) => line.split(":", 1)[0]);
   expect(names).toEqual(["MINTMARK_RPC_URL", "MINTMARK_CHAIN_ID"]);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MintmarkError } from "../../core/index.ts";
 import { NotReady, Readiness } from "../../server/readiness.ts";
 import { createWorld, entries, refusal, type World } from "./fixture.ts";
 
@@ -45,8 +46,10 @@ describe("readiness", () => {
     expect(late.body.errors).toEqual([{ pointer: "/checks/l1", code: "not_ready", detail: "40 blocks behind" }]);
     const secret = await fails(new Error("fetch https://rpc.example/v2/secret failed"));
     expect(secret.body.errors[0].detail).toBe("failed; the log tells why");
+    const member = await fails(new MintmarkError("l1_failed", "member at https://member.example did not answer"));
+    expect(member.body.errors[0].detail).toBe("L1 refused or did not answer.");
     await Promise.all([ready(), ready(), ready()]);
-    expect(asked).toBe(3);
+    expect(asked).toBe(4);
     own.app.drain();
     expect(refusal(await ready())).toMatchObject({ status: 503, code: "shutting_down" });
     expect(refusal(await own.send("GET", "/api/v1/state"))).toMatchObject({ status: 503, code: "shutting_down" });

@@ -121,6 +121,9 @@ describe("over a real socket", () => {
       "malformed_request",
     ],
     ["GET /healthz HTTP/1.1\r\n\r\n", 400, "malformed_request"],
+    ["GET /api/v1/assets?symbol=%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400, "malformed_request"],
+    ["GET /api/v1/assets?symbol=% HTTP/1.1\r\nHost: x\r\n\r\n", 400, "malformed_request"],
+    ["GET /api/v1/assets?symbol=\u00ff HTTP/1.1\r\nHost: x\r\n\r\n", 400, "malformed_request"],
     ["GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400, "malformed_request"],
     [
       "GET /api/v1/assets HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nauthorization: b\r\n\r\n",

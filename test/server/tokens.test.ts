@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
+import { createRemoteJWKSet, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { readJwks } from "../../server/access-token.ts";
+import { AccessTokens, readJwks, remoteKeys } from "../../server/access-token.ts";
 import { createWorld, refusal, type World } from "./fixture.ts";
 
 const SECRET = new Uint8Array(32).fill(7);
@@ -187,4 +187,25 @@ test("tokens of a trusted issuer act for the key that they name, by the issuer's
     .setExpirationTime(2)
     .sign(trusted.privateKey);
   expect(refusal(await use(late))).toMatchObject({ status: 401, code: "credentials_expired" });
+});
+
+test("an issuer whose keys cannot be fetched is no fault of the token's", async () => {
+  const { privateKey } = await generateKeyPair("ES256");
+  const keys = remoteKeys(createRemoteJWKSet(new URL("https://127.0.0.1:9/jwks")));
+  const issuer = "https://identity.example";
+  await using own = await createWorld({ trustedIssuer: { keys, issuer, audience: "mintmark" } });
+  const token = (alg: string) =>
+    new SignJWT({ iss: issuer, aud: "mintmark", sub: own.applicationId, client_id: own.keyId, scope: "read" })
+      .setProtectedHeader({ alg, typ: "at+jwt" })
+      .setIssuedAt()
+      .setExpirationTime("5m")
+      .sign(alg === "ES256" ? privateKey : SECRET);
+  const use = async (alg: string) => {
+    const headers = { authorization: `Bearer ${await token(alg)}` };
+    return refusal(await own.send("GET", "/api/v1/assets", { key: null, headers }));
+  };
+  expect(await use("ES256")).toMatchObject({ status: 503, code: "issuer_unreachable" });
+  expect(await use("HS256")).toMatchObject({ status: 401, code: "credentials_invalid" });
+  const another = { keys, issuer: "mintmark", audience: "mintmark" };
+  expect(() => new AccessTokens(own.engine, SECRET, another)).toThrow("trusted issuer");
 });
