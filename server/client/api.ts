@@ -802,7 +802,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -845,7 +845,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -876,7 +876,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -923,7 +923,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -954,7 +954,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -992,7 +992,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1023,7 +1023,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1057,7 +1057,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
     /** Disable an asset for the application */
@@ -1088,7 +1088,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1123,7 +1123,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
     /** Users of the application */
@@ -1154,7 +1154,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1185,7 +1185,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1221,7 +1221,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1252,7 +1252,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1287,7 +1287,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1318,7 +1318,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1350,7 +1350,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1387,7 +1387,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1418,7 +1418,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1455,7 +1455,7 @@ export interface Paths {
         429: Refusal<"rate_limited" | "too_many_streams">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1490,7 +1490,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
     /** The application's webhooks and how they do */
@@ -1516,7 +1516,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1547,7 +1547,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
     /** Delete a webhook; nothing more is delivered to it */
@@ -1578,7 +1578,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1611,7 +1611,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1644,7 +1644,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1678,7 +1678,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1709,7 +1709,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1741,7 +1741,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -1890,7 +1890,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
@@ -2041,7 +2041,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
       };
     };
   };
