@@ -81,19 +81,19 @@ contract StateMirror is IStateMirror, Committee, Withdrawals {
     /// @inheritdoc IStateMirror
     function importBatch(uint64 sequence, uint64 batchNumber, MirrorBatch calldata batch, bytes32[] calldata siblings) external {
         if (sequence >= stepCount) revert StepUnknown(sequence);
-        MirrorStep memory at = _steps[sequence];
-        if (batchNumber < at.first || batchNumber >= at.count) revert BatchNotInStep(at.first, at.count, batchNumber);
+        MirrorStep memory origin = _steps[sequence];
+        if (batchNumber < origin.first || batchNumber >= origin.count) revert BatchNotInStep(origin.first, origin.count, batchNumber);
         // The source would not have taken it, but only the committee says that the source took anything.
         if (batch.vaultCount == 0 || batch.vaultCount > MAX_BATCH_VAULTS) {
             revert IStateCommitment.VaultCountInvalid(batch.vaultCount);
         }
         bytes32 leaf = StateProof.stateLeaf(batchNumber, batch.vaultCount, batch.dataHash, batch.batchRoot);
-        if (siblings.length != StateProof.STATE_HEIGHT || StateProof.fold(leaf, batchNumber, siblings) != at.root) {
+        if (siblings.length != StateProof.STATE_HEIGHT || StateProof.fold(leaf, batchNumber, siblings) != origin.root) {
             revert BatchProofInvalid(batchNumber);
         }
-        _headers[at.mode][batchNumber] =
-            StateProof.headerHash(batch.batchRoot, batch.vaultCount, at.acceptedAt, sequence);
-        emit BatchImported(at.mode, batchNumber, batch.batchRoot, batch.vaultCount, batch.dataHash, at.acceptedAt, sequence);
+        _headers[origin.mode][batchNumber] =
+            StateProof.headerHash(batch.batchRoot, batch.vaultCount, origin.acceptedAt, sequence);
+        emit BatchImported(origin.mode, batchNumber, batch.batchRoot, batch.vaultCount, batch.dataHash, origin.acceptedAt, sequence);
     }
 
     /// @inheritdoc IStateMirror

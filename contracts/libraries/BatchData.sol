@@ -497,13 +497,14 @@ library BatchData {
     }
 
     /// @dev The text one higher; 0 when that takes one digit more.
-    function _successor(uint256 text, uint256 digits) private pure returns (uint256) {
+    function _successor(uint256 text, uint256 digits) private pure returns (uint256 next) {
         unchecked {
+            next = text;
             uint256 place = 256 - 8 * digits;
             for (;;) {
-                text += 1 << place;
-                if ((text >> place) & 0xff != 0x3a) return text;
-                text -= 10 << place;
+                next += 1 << place;
+                if ((next >> place) & 0xff != 0x3a) return next;
+                next -= 10 << place;
                 place += 8;
                 if (place == 256) return 0;
             }

@@ -37,18 +37,19 @@ library StateProof {
     /// @notice The leaf of a vault; it binds the vault's own place.
     /// @dev keccak256(0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob), written from the back so that each
     /// word's leading zeros are overwritten.
-    function vaultLeaf(Vault calldata vault) internal pure returns (bytes32 hash) {
+    function vaultLeaf(Vault memory vault) internal pure returns (bytes32 hash) {
         (uint256 vaultId, uint256 chainId, address owner, uint256 assetType, uint256 amount) =
             (vault.vaultId, vault.chainId, vault.owner, vault.assetType, vault.amount);
-        bytes calldata blob = vault.blob;
+        bytes memory blob = vault.blob;
         assembly ("memory-safe") {
             let free := mload(0x40)
-            calldatacopy(add(free, 77), blob.offset, blob.length)
+            let length := mload(blob)
+            mcopy(add(free, 77), add(blob, 32), length)
             mstore(add(free, 45), amount)
             mstore(add(free, 37), assetType)
             mstore(add(free, 5), owner)
             mstore(free, or(or(shl(184, vaultId), shl(120, chainId)), shr(40, owner)))
-            hash := keccak256(free, add(77, blob.length))
+            hash := keccak256(free, add(77, length))
         }
     }
 
@@ -56,7 +57,7 @@ library StateProof {
         return keccak256(abi.encodePacked(uint8(2), batchNumber, vaultCount, dataHash, batchRoot));
     }
 
-    function headerHash(BatchHeader calldata header) internal pure returns (bytes32) {
+    function headerHash(BatchHeader memory header) internal pure returns (bytes32) {
         return headerHash(header.batchRoot, header.vaultCount, header.committedAt, header.sequence);
     }
 
@@ -89,6 +90,14 @@ library StateProof {
         return Math.log2(count, Math.Rounding.Ceil);
     }
 
+    /// @notice Whether `levels` is the {height} of `count` slots, which are at least one; cheaper than to compute it.
+    function isHeight(uint256 levels, uint256 count) internal pure returns (bool) {
+        unchecked {
+            uint256 last = count - 1;
+            return last >> levels == 0 && (levels == 0 || last >> (levels - 1) == 1);
+        }
+    }
+
     /// @notice The root that a leaf at a position leads to, siblings from the leaf upwards.
     function fold(bytes32 leaf, uint256 position, bytes32[] calldata siblings) internal pure returns (bytes32 hash) {
         assembly ("memory-safe") {
@@ -118,9 +127,9 @@ library StateProof {
     }
 
     /// @notice Whether the vault is in a batch of this root and count, at the slot that its id names. Which batch that is, its caller knows.
-    function verifyVault(Vault calldata vault, bytes32 batchRoot, uint32 vaultCount, bytes32[] calldata siblings) internal pure returns (bool) {
+    function verifyVault(Vault memory vault, bytes32 batchRoot, uint32 vaultCount, bytes32[] calldata siblings) internal pure returns (bool) {
         uint256 slot = vault.vaultId & SLOT_MASK;
-        return slot < vaultCount && siblings.length == height(vaultCount) && fold(vaultLeaf(vault), slot, siblings) == batchRoot;
+        return slot < vaultCount && isHeight(siblings.length, vaultCount) && fold(vaultLeaf(vault), slot, siblings) == batchRoot;
     }
 
     /// @notice Whether the vault is in the state that a settlement contract's commitment stands for.
@@ -140,7 +149,7 @@ library StateProof {
         bool isRollup = vault.vaultId >> 63 == 1;
         if (batchNumber >= (isRollup ? path.countRollup : path.countValidium) || path.siblings.length != STATE_HEIGHT) return false;
         uint256 slot = vault.vaultId & SLOT_MASK;
-        if (slot >= vaultCount || vaultCount > MAX_BATCH_VAULTS || siblings.length != height(vaultCount)) return false;
+        if (slot >= vaultCount || vaultCount > MAX_BATCH_VAULTS || !isHeight(siblings.length, vaultCount)) return false;
         bytes32 leaf = stateLeaf(batchNumber, vaultCount, path.dataHash, fold(vaultLeaf(vault), slot, siblings));
         bytes32 root = fold(leaf, batchNumber, path.siblings);
         (bytes32 validium, bytes32 rollup) = isRollup ? (path.otherRoot, root) : (root, path.otherRoot);

@@ -59,9 +59,12 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
     /// @inheritdoc IWithdrawals
     function withdrawBatch(WithdrawalRequest[] calldata requests) external nonReentrant returns (bool[] memory succeeded) {
         succeeded = new bool[](requests.length);
+        if (requests.length == 0) return succeeded;
+        WithdrawalRequest calldata next = requests[0];
         for (uint256 i; i < requests.length; ++i) {
-            WithdrawalRequest calldata request = requests[i];
-            (bool starved, bool done) = _attempt(request, requests[i + 1 < requests.length ? i + 1 : i]);
+            WithdrawalRequest calldata request = next;
+            if (i + 1 < requests.length) next = requests[i + 1];
+            (bool starved, bool done) = _attempt(request, next);
             // An item that gets less than its gas would fail by the caller's choice and not its own.
             if (starved) revert GasTooLow(i);
             succeeded[i] = done;
@@ -129,59 +132,63 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));
     }
 
+    /// @dev The vault and the header are read many times, which is cheaper from memory.
     function _withdraw(
-        Vault calldata vault,
-        BatchHeader calldata header,
+        Vault memory vault,
+        BatchHeader memory header,
         bytes32[] calldata siblings,
         uint64 quantity,
         address recipient,
         Authorization calldata authorization,
         address caller
     ) private {
-        if (quantity == 0) revert QuantityZero(vault.vaultId);
-        if (recipient == address(0)) revert RecipientZero(vault.vaultId);
+        uint64 vaultId = vault.vaultId;
+        if (quantity == 0) revert QuantityZero(vaultId);
+        if (recipient == address(0)) revert RecipientZero(vaultId);
         _prove(vault, header, siblings);
-        (address token, Standard standard, uint256 quantum) = _requireWithdrawable(vault, header);
+        (address token, Standard standard, uint256 quantum) = _requireWithdrawable(vault, header.committedAt);
         uint64 before;
         if (standard == Standard.ERC721) {
-            if (quantity != 1) revert QuantityTooLarge(vault.vaultId, quantity, 1);
-            _take(vault.vaultId);
+            if (quantity != 1) revert QuantityTooLarge(vaultId, quantity, 1);
+            _take(vaultId);
         } else {
-            before = _spend(vault.vaultId, quantity, vault.amount);
+            before = _spend(vaultId, quantity, vault.amount);
         }
-        _authorize(vault, before, quantity, recipient, authorization, caller);
-        emit Withdrawn(vault.vaultId, recipient, quantity, before + quantity);
+        _authorize(vaultId, vault.owner, before, quantity, recipient, authorization, caller);
+        emit Withdrawn(vaultId, recipient, quantity, before + quantity);
         _mint(token, recipient, quantity * quantum, vault.blob);
     }
 
     /// @dev The header is the stored one, and the vault is below its root at the place that its id names.
-    function _prove(Vault calldata vault, BatchHeader calldata header, bytes32[] calldata siblings) private view {
-        uint64 batchNumber = (vault.vaultId << 1) >> 21;
-        bytes32 stored = batchHeaderHash(Mode(vault.vaultId >> 63), batchNumber);
-        if (stored == 0 || StateProof.headerHash(header) != stored) revert HeaderMismatch(vault.vaultId);
-        if (!StateProof.verifyVault(vault, header.batchRoot, header.vaultCount, siblings)) revert ProofInvalid(vault.vaultId);
+    function _prove(Vault memory vault, BatchHeader memory header, bytes32[] calldata siblings) private view {
+        uint64 vaultId = vault.vaultId;
+        bytes32 stored = batchHeaderHash(Mode(vaultId >> 63), (vaultId << 1) >> 21);
+        if (stored == 0 || StateProof.headerHash(header) != stored) revert HeaderMismatch(vaultId);
+        if (!StateProof.verifyVault(vault, header.batchRoot, header.vaultCount, siblings)) revert ProofInvalid(vaultId);
     }
 
     /// @dev Nobody on L1 has looked into a validium leaf before this.
-    function _requireWithdrawable(Vault calldata vault, BatchHeader calldata header)
+    function _requireWithdrawable(Vault memory vault, uint64 committedAt)
         private
         view
         returns (address token, Standard standard, uint256 quantum)
     {
-        Asset storage found = _assets[vault.chainId][vault.assetType];
+        (uint64 vaultId, uint64 chainId, uint256 assetType, uint64 amount) =
+            (vault.vaultId, vault.chainId, vault.assetType, vault.amount);
+        Asset storage found = _assets[chainId][assetType];
         (token, standard) = (found.token, found.standard);
-        if (vault.chainId != block.chainid) revert OtherChain(vault.chainId);
-        if (standard == Standard.None) revert AssetNotRegistered(vault.chainId, vault.assetType);
-        if (vault.amount == 0 || vault.amount > uint64(type(int64).max)) revert AmountInvalid(vault.vaultId, vault.amount);
+        if (chainId != block.chainid) revert OtherChain(chainId);
+        if (standard == Standard.None) revert AssetNotRegistered(chainId, assetType);
+        if (amount == 0 || amount > uint64(type(int64).max)) revert AmountInvalid(vaultId, amount);
         uint256 blobLength = vault.blob.length;
-        if ((standard == Standard.ERC20) != (blobLength == 0) || blobLength > 255) revert BlobLengthInvalid(vault.vaultId, blobLength);
+        if ((standard == Standard.ERC20) != (blobLength == 0) || blobLength > 255) revert BlobLengthInvalid(vaultId, blobLength);
         quantum = 1;
         if (standard == Standard.ERC20) {
             quantum = found.quantum;
         } else if (standard == Standard.ERC721) {
-            if (vault.amount != 1) revert AmountInvalid(vault.vaultId, vault.amount);
-            uint64 maturesAt = header.committedAt + maturity;
-            if (block.timestamp < maturesAt) revert NotMature(vault.vaultId, maturesAt);
+            if (amount != 1) revert AmountInvalid(vaultId, amount);
+            uint64 maturesAt = committedAt + maturity;
+            if (block.timestamp < maturesAt) revert NotMature(vaultId, maturesAt);
             // A token may read more spellings than the scheme has; {voidDuplicate} could not tell what those name.
             if (found.scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);
         }
@@ -204,23 +211,24 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
     }
 
     function _authorize(
-        Vault calldata vault,
+        uint64 vaultId,
+        address owner,
         uint64 before,
         uint64 quantity,
         address recipient,
         Authorization calldata authorization,
         address caller
     ) private view {
-        if (authorization.signature.length == 0) {
-            if (caller != vault.owner) revert NotOwner(vault.vaultId, caller);
+        (uint64 deadline, bytes calldata signature) = (authorization.deadline, authorization.signature);
+        if (signature.length == 0) {
+            if (caller != owner) revert NotOwner(vaultId, caller);
             return;
         }
-        if (block.timestamp > authorization.deadline) revert AuthorizationExpired(vault.vaultId, authorization.deadline);
-        bytes32 digest =
-            _hashTypedDataV4(Messages.withdrawal(vault.vaultId, before, quantity, recipient, authorization.deadline));
-        bool isCancelled = (_hasCancelled[vault.vaultId >> 8] >> (vault.vaultId & 0xff)) & 1 == 1 && _cancelled[vault.owner][digest];
-        if (isCancelled) revert AuthorizationIsCancelled(vault.vaultId, digest);
-        if (!_signed(vault.owner, digest, authorization.signature)) revert SignatureInvalid(vault.vaultId);
+        if (block.timestamp > deadline) revert AuthorizationExpired(vaultId, deadline);
+        bytes32 digest = _hashTypedDataV4(Messages.withdrawal(vaultId, before, quantity, recipient, deadline));
+        bool isCancelled = (_hasCancelled[vaultId >> 8] >> (vaultId & 0xff)) & 1 == 1 && _cancelled[owner][digest];
+        if (isCancelled) revert AuthorizationIsCancelled(vaultId, digest);
+        if (!_signed(owner, digest, signature)) revert SignatureInvalid(vaultId);
     }
 
     /// @dev By key first: an account that has delegated its code (EIP-7702) still signs with it. Then by the wallet contract.
@@ -263,7 +271,7 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         }
     }
 
-    function _mint(address token, address recipient, uint256 quantity, bytes calldata blob) private {
+    function _mint(address token, address recipient, uint256 quantity, bytes memory blob) private {
         if (token.code.length == 0) revert TokenWithoutCode(token);
         bytes memory callData = abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob));
         bool minted;
