@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {Vault} from "../../contracts/interfaces/Model.sol";
+import {StateProof} from "../../contracts/libraries/StateProof.sol";
 import {ProofHarness} from "../../contracts/test/ProofHarness.sol";
 import {Batches} from "./support/Batches.sol";
 import {NaiveTree} from "./support/NaiveTree.sol";
@@ -21,6 +22,16 @@ contract ProofsFuzz {
         uint256 height = NaiveTree.heightOf(leaves.length);
         bytes32 root = NaiveTree.root(leaves, height);
         require(_library.fold(leaves[position], position, NaiveTree.siblings(leaves, height, position)) == root, "fold");
+    }
+
+    function testFuzz_aPathIsAsLongAsTheTreeIsHigh(uint32 count, uint256 levels) external pure {
+        // Small counts as often as large ones.
+        count = 1 + (count >> (levels % 32)) % type(uint32).max;
+        uint256 height = StateProof.height(count);
+        require(2 ** height >= count && (height == 0 || 2 ** (height - 1) < count), "not ceil(log2 count)");
+        require(StateProof.isHeight(height, count), "its height");
+        require(StateProof.isHeight(levels % 40, count) == (levels % 40 == height), "another height");
+        require(!StateProof.isHeight(levels | 64, count), "higher than any tree");
     }
 
     function testFuzz_manyLeavesFoldToTheRoot(bytes32 seed, uint256 size, uint256 chosen) external view {

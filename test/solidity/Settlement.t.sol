@@ -16,23 +16,12 @@ contract SettlementInvariants {
         targets[0] = address(_handler);
     }
 
-    function invariant_committedHeadersNeverChange() external view {
+    /// @dev All after each sequence: to find one costs more than to check it.
+    function invariant_headersRootsVaultsAndSupplyHoldAndNobodyTakesWhatIsNotTheirs() external view {
         require(_handler.headersHold(), "a header has changed");
-    }
-
-    function invariant_stateOnlyGrows() external view {
         require(_handler.rootsHold(), "a state root is not that of the batches committed");
-    }
-
-    function invariant_withdrawnIsWhatOwnersAskedAndNeverMoreThanTheVault() external view {
-        require(_handler.vaultsHold(), "a vault has paid something else");
-    }
-
-    function invariant_mintedOnL1IsWhatWasWithdrawnAndTheEarlierCardWins() external view {
-        require(_handler.supplyHolds(), "the tokens do not add up");
-    }
-
-    function invariant_nobodyTakesWhatIsNotTheirsAndNoOwnerIsRefused() external view {
+        require(_handler.vaultsHold(), "a vault has paid something else than its owner asked, or more than it holds");
+        require(_handler.supplyHolds(), "minted on L1 is not what was withdrawn, or not to the earlier card's owner");
         string memory complaint = _handler.complaint();
         require(bytes(complaint).length == 0, complaint);
     }

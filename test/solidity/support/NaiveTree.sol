@@ -9,12 +9,13 @@ library NaiveTree {
 
     /// @dev Root of a tree of some height whose first leaves are given, the others zero.
     function root(bytes32[] memory leaves, uint256 height) internal pure returns (bytes32) {
-        return _subtree(leaves, 0, height);
+        return _subtree(leaves, _zeros(height), 0, height);
     }
 
     function siblings(bytes32[] memory leaves, uint256 height, uint256 position) internal pure returns (bytes32[] memory path) {
         path = new bytes32[](height);
-        for (uint256 h; h < height; ++h) path[h] = _subtree(leaves, ((position >> h) ^ 1) << h, h);
+        bytes32[] memory zeros = _zeros(height);
+        for (uint256 h; h < height; ++h) path[h] = _subtree(leaves, zeros, ((position >> h) ^ 1) << h, h);
     }
 
     /// @dev ceil(log2 count).
@@ -22,13 +23,16 @@ library NaiveTree {
         while (2 ** height < count) ++height;
     }
 
-    function _subtree(bytes32[] memory leaves, uint256 start, uint256 height) private pure returns (bytes32) {
-        if (start >= leaves.length) return _zero(height);
+    function _subtree(bytes32[] memory leaves, bytes32[] memory zeros, uint256 start, uint256 height) private pure returns (bytes32) {
+        if (start >= leaves.length) return zeros[height];
         if (height == 0) return leaves[start];
-        return node(_subtree(leaves, start, height - 1), _subtree(leaves, start + 2 ** (height - 1), height - 1));
+        bytes32 left = _subtree(leaves, zeros, start, height - 1);
+        return node(left, _subtree(leaves, zeros, start + 2 ** (height - 1), height - 1));
     }
 
-    function _zero(uint256 height) private pure returns (bytes32 zero) {
-        for (uint256 h; h < height; ++h) zero = node(zero, zero);
+    /// @dev Roots of empty subtrees by height. Once a tree: the invariants build thousands.
+    function _zeros(uint256 height) private pure returns (bytes32[] memory zeros) {
+        zeros = new bytes32[](height + 1);
+        for (uint256 h; h < height; ++h) zeros[h + 1] = node(zeros[h], zeros[h]);
     }
 }
