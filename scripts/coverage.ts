@@ -13,6 +13,11 @@ import { RUNNER } from "./coverage/run.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LEAST_PERCENT = 99;
 
+if (process.argv.length > 2) {
+  process.stdout.write("usage: npm run coverage\n");
+  process.exit(process.argv[2] === "--help" ? 0 : 2);
+}
+
 const { status } = spawnSync("npx", ["vitest", "run", "--config", "scripts/coverage/vitest.config.ts", "--root", "."], {
   cwd: ROOT,
   stdio: "inherit",

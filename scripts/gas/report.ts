@@ -29,21 +29,18 @@ The transaction of 20 owners' withdrawals (row "20 owners at once, signatures"),
 | --- | ---: |
 | the token: two new storage slots and reading them (44,500), \`Transfer\` event, minter role, reading the decimal id, code around it | 49,042 |
 | calldata: 519 non-zero and 604 zero bytes, of them 10 siblings 5,120 | 10,723 |
-| settlement contract: reading and checking the request, 10 steps up the tree, code around it | 9,837 |
+| settlement contract: taking the request out of the batch, calling itself with it, reading and checking it, 10 steps up the tree, code around it | 9,912 |
 | — recovering the signer | 3,100 |
 | — \`Withdrawn\` event | 2,012 |
 | — storage: the vault's bit, a twentieth of a new word (1,095); header, asset, cancellations (800) | 1,895 |
 | — hashing: leaf, path, header, message | 978 |
 | — the token has code, calls | 337 |
-| taking the request out of the batch and calling itself with it | 1,097 |
 | a twentieth of the transaction's own 21,000 | 1,050 |
-| **together** | **80,071** |
+| **together** | **79,049** |
 
-A plain mint is 68,452 with its whole transaction, so 1.1 times that leaves 75,297. What is missing, 4,773, lies in two places.
-
-- Calldata. Twenty neighbours could share one header and the upper siblings (a multiproof, which \`StateProof.verifyVaults\` has), which is about 5,000 each. But then one wrong proof fails all twenty, and the
-  protocol has each item fail alone, its proof included. One owner's twenty stay below the aim without it.
-- Reading the request. A field of a calldata struct is checked each time it is read. Copied to memory once, vault and header cost 1,021 less (tried: 79,049 each); not the 4,773 either.
+A plain mint is 68,452 with its whole transaction, so 1.1 times that leaves 75,297. What is missing, 3,752, lies in the calldata. Twenty neighbours could share one header and the upper siblings (a multiproof, which
+\`StateProof.verifyVaults\` has), which is about 5,000 each. But then one wrong proof fails all twenty, and the protocol has each item fail alone, its proof included. One owner's twenty stay below the aim
+without it.
 
 ## Why a range of ids costs a leaf for each
 
