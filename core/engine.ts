@@ -1,18 +1,6 @@
 import type { Engine, EngineOptions, MintOptions, MintResult, VoidSlots } from "./engine-types.ts";
 import { MintmarkError } from "./errors.ts";
 import type { EventOptions } from "./event-types.ts";
-import { authenticate, issueKey, keyView, revokeKey } from "./ledger/api-keys.ts";
-import { applicationView, createApplication, suspendApplication } from "./ledger/applications.ts";
-import {
-  addAsset,
-  assetView,
-  durableAsset,
-  listAssets,
-  markAssetRegistered,
-  setEnabled,
-  setMintingFault,
-  whitelistAsset,
-} from "./ledger/assets.ts";
 import {
   batchView,
   committedCount,
@@ -23,44 +11,52 @@ import {
   sealedCount,
   stateOver,
   vaultContent,
-} from "./ledger/batches.ts";
+} from "./ledger/batches/batches.ts";
+import { batchProof, consistencyProof, vaultMultiproof, vaultProof, vaultStateProof } from "./ledger/batches/proofs.ts";
+import { closeOpenBatch, sealClosed } from "./ledger/batches/seal.ts";
+import { voidSlots } from "./ledger/batches/void-slots.ts";
 import { Cursors } from "./ledger/cursor.ts";
-import { applicationEvents } from "./ledger/event-log.ts";
-import { EventHub } from "./ledger/events.ts";
-import { listVaults, readBalances } from "./ledger/holdings.ts";
-import { forgetIdempotencyKeys } from "./ledger/idempotency.ts";
-import {
-  recordCommitted,
-  recordEvents,
-  recordFinalized,
-  recordReorg,
-  recordSubmitted,
-  recordWithdrawn,
-} from "./ledger/l1-events.ts";
+import { applicationEvents } from "./ledger/events/event-log.ts";
+import { EventHub } from "./ledger/events/events.ts";
+import { LedgerWebhooks } from "./ledger/events/webhooks.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { readLimits } from "./ledger/limits.ts";
 import { listOf } from "./ledger/list.ts";
-import { type Idempotency, idempotencyKeyHash, type MintOutcome, MintTransition } from "./ledger/mint.ts";
-import { MintCheck } from "./ledger/mint-check.ts";
-import { columnsOf, type MintColumns, readMintColumns } from "./ledger/mint-columns.ts";
-import { AcceptedResult, presentResult, replayedResult } from "./ledger/mint-results.ts";
-import { batchProof, consistencyProof, vaultMultiproof, vaultProof, vaultStateProof } from "./ledger/proofs.ts";
-import { Issues, type MintRequest, readMintRequest } from "./ledger/request.ts";
-import { closeOpenBatch, sealClosed } from "./ledger/seal.ts";
-import { listTransactions, listWithdrawals, readTransaction } from "./ledger/transactions.ts";
-import { createUser, listUsers, readUser } from "./ledger/users.ts";
-import { requireAddress } from "./ledger/validate.ts";
-import { batchAt, placeOf, readVault, vaultViews } from "./ledger/vaults.ts";
-import { voidSlots } from "./ledger/void-slots.ts";
-import { LedgerWebhooks } from "./ledger/webhooks.ts";
+import { forgetIdempotencyKeys } from "./ledger/mint/forget-keys.ts";
+import { type Idempotency, idempotencyKeyHash } from "./ledger/mint/idempotency.ts";
+import { type MintOutcome, MintTransition } from "./ledger/mint/mint.ts";
+import { MintCheck } from "./ledger/mint/mint-check.ts";
+import { columnsOf, type MintColumns, readMintColumns } from "./ledger/mint/mint-columns.ts";
+import { AcceptedResult, presentResult, replayedResult } from "./ledger/mint/mint-results.ts";
+import { Issues, type MintRequest, readMintRequest } from "./ledger/mint/request.ts";
+import { recordSubmitted } from "./ledger/settlement/batch-progress.ts";
+import { recordFinalized, recordReorg } from "./ledger/settlement/finality.ts";
+import { recordCommitted, recordEvents, recordWithdrawn } from "./ledger/settlement/l1-events.ts";
+import { requestWithdrawal } from "./ledger/settlement/withdrawal-request.ts";
 import {
   pendingWithdrawals,
   readWithdrawal,
   recordWithdrawalAttempt,
   recordWithdrawalFailed,
   recordWithdrawalSubmitted,
-  requestWithdrawal,
-} from "./ledger/withdrawals.ts";
+} from "./ledger/settlement/withdrawals.ts";
+import { authenticate, issueKey, keyView, revokeKey } from "./ledger/tenants/api-keys.ts";
+import { applicationView, createApplication, suspendApplication } from "./ledger/tenants/applications.ts";
+import {
+  addAsset,
+  assetView,
+  durableAsset,
+  listAssets,
+  markAssetRegistered,
+  setEnabled,
+  setMintingFault,
+  whitelistAsset,
+} from "./ledger/tenants/assets.ts";
+import { createUser, listUsers, readUser } from "./ledger/tenants/users.ts";
+import { listTransactions, listWithdrawals, readTransaction } from "./ledger/transactions/transactions.ts";
+import { requireAddress } from "./ledger/validate.ts";
+import { listVaults, readBalances } from "./ledger/vaults/holdings.ts";
+import { batchAt, placeOf, readVault, vaultViews } from "./ledger/vaults/vaults.ts";
 import type {
   AssetFilter,
   BatchFilter,

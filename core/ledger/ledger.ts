@@ -38,14 +38,14 @@ import {
 } from "../store/store-keys.ts";
 import { Table } from "../store/table.ts";
 import { Writer } from "../store/writer.ts";
-import { Bindings } from "./bindings.ts";
-import { Followers } from "./followers.ts";
-import type { MintColumns } from "./mint-columns.ts";
-import type { OpenBatch } from "./open-batch.ts";
-import { SealingThread } from "./sealing-thread.ts";
-import { TokenHasher } from "./token-hash.ts";
-import { TokenIndex } from "./token-index.ts";
-import { UserCache } from "./user-cache.ts";
+import type { OpenBatch } from "./batches/open-batch.ts";
+import { SealingThread } from "./batches/sealing-thread.ts";
+import { Followers } from "./events/followers.ts";
+import type { MintColumns } from "./mint/mint-columns.ts";
+import { UserCache } from "./tenants/user-cache.ts";
+import { Bindings } from "./tokens/bindings.ts";
+import { TokenHasher } from "./tokens/token-hash.ts";
+import { TokenIndex } from "./tokens/token-index.ts";
 
 /** What a journal entry was given when it was recorded. */
 export interface Recorded {

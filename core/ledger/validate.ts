@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash } from "../model.ts";
-import { readUuid } from "./request.ts";
+import { readUuid } from "./mint/request.ts";
 
 /** What the engine's methods ask of their arguments. Each throws `validation_failed` and names the argument. */
 

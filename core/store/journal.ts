@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import type { MintColumns } from "../ledger/mint-columns.ts";
+import type { MintColumns } from "../ledger/mint/mint-columns.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";

@@ -1,5 +1,5 @@
-import type { MintColumns } from "../ledger/mint-columns.ts";
-import type { OpenBatch } from "../ledger/open-batch.ts";
+import type { OpenBatch } from "../ledger/batches/open-batch.ts";
+import type { MintColumns } from "../ledger/mint/mint-columns.ts";
 import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { ByteReader, ByteWriter } from "./binary.ts";

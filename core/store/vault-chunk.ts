@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
-import { highWord, lowWord } from "../ledger/amount-words.ts";
-import type { NewVault, VaultColumns } from "../ledger/vault-columns.ts";
+import { highWord, lowWord } from "../ledger/mint/amount-words.ts";
+import type { NewVault, VaultColumns } from "../ledger/vaults/vault-columns.ts";
 import type { Address, Hex } from "../model.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";

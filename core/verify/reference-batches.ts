@@ -1,5 +1,5 @@
-import { contentsOf, sealContents, stateLeafOf } from "../ledger/seal.ts";
-import { mergedRuns, runAt } from "../ledger/void-runs.ts";
+import { contentsOf, sealContents, stateLeafOf } from "../ledger/batches/seal.ts";
+import { mergedRuns, runAt } from "../ledger/batches/void-runs.ts";
 import { MODES, type Mode } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { StateTree } from "../protocol/state-tree.ts";

@@ -1,5 +1,5 @@
-import { TokenHasher } from "../ledger/token-hash.ts";
-import { TokenIndex } from "../ledger/token-index.ts";
+import { TokenHasher } from "../ledger/tokens/token-hash.ts";
+import { TokenIndex } from "../ledger/tokens/token-index.ts";
 import { MODES } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { PlacedMint } from "../store/mint-entry.ts";

@@ -1,4 +1,4 @@
-import { runAt } from "../ledger/void-runs.ts";
+import { runAt } from "../ledger/batches/void-runs.ts";
 import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { WithdrawalEventType } from "../store/event-record.ts";

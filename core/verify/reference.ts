@@ -1,6 +1,6 @@
-import { encodeBatchTokens } from "../ledger/batch-tokens.ts";
-import { idempotencyRecord } from "../ledger/idempotency.ts";
 import { enablementId } from "../ledger/ledger.ts";
+import { idempotencyRecord } from "../ledger/mint/idempotency.ts";
+import { encodeBatchTokens } from "../ledger/tokens/batch-tokens.ts";
 import { MODES, type Mode } from "../model.ts";
 import { assetType } from "../protocol/asset.ts";
 import { tokenIdOf } from "../protocol/blob.ts";

@@ -1,6 +1,6 @@
 import type { VerifyReport } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
-import { stateOver } from "../ledger/batches.ts";
+import { stateOver } from "../ledger/batches/batches.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readJournal, readJournalKinds } from "../store/journal.ts";
 import { readSeed } from "../store/opening.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Batch, Engine } from "../../../core/index.ts";
-import { deriveBatch } from "../../../core/ledger/derive-batch.ts";
-import { SealingThread } from "../../../core/ledger/sealing-thread.ts";
-import { VaultColumns } from "../../../core/ledger/vault-columns.ts";
+import { deriveBatch } from "../../../core/ledger/batches/derive-batch.ts";
+import { SealingThread } from "../../../core/ledger/batches/sealing-thread.ts";
+import { VaultColumns } from "../../../core/ledger/vaults/vault-columns.ts";
 import { decodeRecord } from "../../../core/store/layout.ts";
 import { batchRecord } from "../../../core/store/records.ts";
 import { Store } from "../../../core/store/store.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Hex } from "../../../core/index.ts";
-import { fastTokenIdOf } from "../../../core/ledger/token-id.ts";
+import { fastTokenIdOf } from "../../../core/ledger/tokens/token-id.ts";
 import { tokenIdOf } from "../../../core/protocol/blob.ts";
 import { blobOf } from "./fixture.ts";
 

@@ -1,0 +1,140 @@
+import { MintmarkError } from "../../errors.ts";
+import type { Mode } from "../../model.ts";
+import type { VaultContent } from "../../ports.ts";
+import { encodeBatchData } from "../../protocol/batch-encoder.ts";
+import { BatchTree } from "../../protocol/batch-tree.ts";
+import { stateLeaf } from "../../protocol/commitment.ts";
+import { keccak256 } from "../../protocol/hash.ts";
+import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
+import { packVaultId, vaultLeaves } from "../../protocol/vault.ts";
+import type { Group } from "../../store/group.ts";
+import type { AssetRecord, BatchRecord } from "../../store/records.ts";
+import { batchDataKey, batchTokensKey, pageRootsKey } from "../../store/store-keys.ts";
+import type { StoredVault } from "../../store/vault-chunk.ts";
+import { tellSealed } from "../events/event-log.ts";
+import { type Ledger, openBatchRecord } from "../ledger.ts";
+import { batchView } from "./batches.ts";
+import { type DerivedBatch, deriveBatch, SAVED } from "./derive-batch.ts";
+import { OpenBatch } from "./open-batch.ts";
+import { SLOTS_OF_ONE_VOID, slotCountOf } from "./void-runs.ts";
+
+/** What a slot's leaf commits to. */
+export function contentOf(
+  place: { readonly mode: Mode; readonly batchNumber: number; readonly slot: number },
+  vault: StoredVault,
+  asset: Pick<AssetRecord, "chainId" | "assetType">,
+): VaultContent {
+  return {
+    vaultId: packVaultId(place),
+    chainId: asset.chainId,
+    owner: vault.owner,
+    assetType: asset.assetType,
+    amount: vault.amount,
+    blob: vault.blob,
+  };
+}
+
+/** A batch's vaults as the tree and the encoded data see them. */
+export function contentsOf(
+  mode: Mode,
+  batchNumber: number,
+  vaults: readonly StoredVault[],
+  assetAt: (assetIndex: number) => Pick<AssetRecord, "chainId" | "assetType">,
+  firstSlot = 0,
+): VaultContent[] {
+  return vaults.map((vault, i) =>
+    contentOf({ mode, batchNumber, slot: firstSlot + i }, vault, assetAt(vault.assetIndex)),
+  );
+}
+
+/** Encoded data, tree and hashes of a closed batch of this mode; null for a void slot. */
+export function sealContents(mode: Mode, contents: readonly (VaultContent | null)[]) {
+  const alone = contents.length === 1 && contents[0] === null;
+  const slots = alone ? Array<null>(SLOTS_OF_ONE_VOID).fill(null) : contents;
+  const data = encodeBatchData(slots, SAVED[mode]);
+  const tree = new BatchTree(vaultLeaves(slots));
+  return { data, tree, batchRoot: bytesToHex(tree.root), dataHash: bytesToHex(keccak256(data)) };
+}
+
+/** Puts the next open batch in the place of the present one, which mints no longer reach. */
+export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
+  const closed = ledger.open(mode);
+  const firstOrdinal = closed.firstOrdinal + closed.vaultCount;
+  ledger.setOpen(new OpenBatch(mode, closed.batchNumber + 1, ledger.now(), firstOrdinal, ledger.limits));
+  return closed;
+}
+
+/** Batches with fewer vaults are sealed on the spot: it takes a millisecond or less. */
+const OFF_LOOP_VAULTS = 1_024;
+
+/**
+ * Seals a batch that was closed: in this group when it is small and none before it waits, else when the thread has derived it. Until
+ * then its record is that of an open batch, which the next opening goes on with if this process dies.
+ */
+export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord | Promise<BatchRecord> {
+  if (closed.vaultCount < OFF_LOOP_VAULTS && !ledger.sealings[closed.mode].has(closed.batchNumber - 1)) {
+    return sealBatch(
+      ledger,
+      group,
+      closed,
+      deriveBatch(closed, closed.vaults, (index) => ledger.assetAt(index)),
+    );
+  }
+  closed.flush(group);
+  ledger.putBatch(group, openBatchRecord(closed));
+  return sealLater(ledger, closed);
+}
+
+/** Has a closed batch derived and then sealed, behind the batches before it. */
+export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecord> {
+  const { mode, batchNumber } = closed;
+  const sealings = ledger.sealings[mode];
+  const before = sealings.get(batchNumber - 1);
+  const derived = ledger.sealingThread.derive(closed, closed.vaults, (index) => ledger.assetAt(index));
+  const sealed = Promise.allSettled([derived, before]).then(([outcome]) =>
+    ledger.writer.run({
+      weight: 1,
+      keys: () => [],
+      apply(group) {
+        if (outcome.status === "rejected") throw outcome.reason;
+        return sealBatch(ledger, group, closed, outcome.value);
+      },
+    }),
+  );
+  sealings.set(batchNumber, sealed);
+  // When it fails the writer has failed, or was closed, and says so to everyone.
+  sealed.catch(() => {}).finally(() => sealings.delete(batchNumber));
+  return sealed;
+}
+
+/** Journals a closed batch, and writes what was derived of it and its place in the state tree. */
+function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: DerivedBatch): BatchRecord {
+  const { mode, batchNumber, vaultCount, mintCount } = closed;
+  const { batchRoot, dataHash } = derived;
+  const history = ledger.latestHistory(mode);
+  history.append(stateLeafOf({ batchNumber, vaultCount, dataHash, batchRoot }));
+  const stateRoot = bytesToHex(history.root());
+  const roots = { batchRoot, dataHash, stateRoot };
+  const { time } = ledger.record(group, { kind: "batchSealed", mode, batchNumber, vaultCount, mintCount, ...roots });
+  closed.flush(group);
+  group.put(batchDataKey(mode, batchNumber), derived.data);
+  group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
+  group.put(batchTokensKey(mode, batchNumber), derived.tokens);
+  const record: BatchRecord = { ...openBatchRecord(closed), status: "sealed", ...roots, sealedAt: time };
+  ledger.putBatch(group, record);
+  tellSealed(ledger, group, record, closed.vaults, time);
+  group.onDurable(() => {
+    ledger.release(closed);
+    ledger.emit("batchSealed", batchView(record));
+  });
+  return record;
+}
+
+/** The leaf of a sealed batch in its mode's state tree. */
+export function stateLeafOf(
+  batch: Pick<BatchRecord, "batchNumber" | "vaultCount" | "dataHash" | "batchRoot">,
+): Uint8Array {
+  const { batchNumber, dataHash, batchRoot } = batch;
+  if (dataHash === null || batchRoot === null) throw new MintmarkError("store_corrupt", "A sealed batch has no root.");
+  return hexToBytes(stateLeaf({ batchNumber, vaultCount: slotCountOf(batch), dataHash, batchRoot }));
+}

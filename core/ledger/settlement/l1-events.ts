@@ -1,0 +1,188 @@
+import { MintmarkError } from "../../errors.ts";
+import type { Address, Batch, Uuid } from "../../model.ts";
+import type { L1Event } from "../../ports.ts";
+import type { Group } from "../../store/group.ts";
+import { decodeRecord, encodeRecord } from "../../store/layout.ts";
+import { bigRecord, l1EventRecord, type WithdrawalRecord, withdrawalIdRecord } from "../../store/records.ts";
+import { authorizationKey, l1EventKey, vaultEventKey } from "../../store/store-keys.ts";
+import { batchView } from "../batches/batches.ts";
+import type { Ledger } from "../ledger.ts";
+import { requireHash } from "../validate.ts";
+import { placeOf, readVault } from "../vaults/vaults.ts";
+import { applyCommitted, type Committed, requireOurs } from "./batch-progress.ts";
+import {
+  attempted,
+  clearPending,
+  isPending,
+  latestWithdrawal,
+  putActivity,
+  putWithdrawal,
+  readActivity,
+  release,
+} from "./withdrawals.ts";
+
+type Withdrawn = L1Event & { readonly type: "withdrawn" };
+
+export async function recordCommitted(ledger: Ledger, event: Committed): Promise<Batch> {
+  const record = await ledger.writer.alone(async (group) => {
+    requireOurs(ledger, event);
+    return applyCommitted(ledger, group, event);
+  });
+  return batchView(record);
+}
+
+export async function recordWithdrawn(ledger: Ledger, event: Withdrawn): Promise<void> {
+  await ledger.writer.alone(async (group) => {
+    await requireKnown(ledger, event);
+    await applyEvent(ledger, group, event);
+  });
+}
+
+/** Applies the events of the blocks after the cursor up to `toBlock`, and moves the cursor there. */
+export async function recordEvents(ledger: Ledger, events: readonly L1Event[], toBlock: bigint): Promise<void> {
+  await ledger.writer.alone(async (group) => {
+    const cursor = ledger.head.l1Observed;
+    if (cursor !== null && toBlock <= cursor) return;
+    const fresh = events.filter(
+      ({ blockNumber }) => (cursor === null || blockNumber > cursor) && blockNumber <= toBlock,
+    );
+    fresh.sort((a, b) =>
+      a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1,
+    );
+    // Everything is checked before anything is changed.
+    for (const event of fresh) await requireKnown(ledger, event);
+    for (const event of fresh) await applyEvent(ledger, group, event);
+    ledger.record(group, { kind: "l1Observed", blockNumber: toBlock });
+    ledger.head = { ...ledger.head, l1Observed: toBlock };
+  });
+}
+
+/** Throws `l1_failed` for what this store cannot have caused: it is not the contract's store, or has lost data. */
+async function requireKnown(ledger: Ledger, event: L1Event): Promise<void> {
+  if (event.type === "batchCommitted") requireOurs(ledger, event);
+  if (event.type === "withdrawn") await requireVault(ledger, event.vaultId);
+  if (event.type === "duplicateVoided") await requireVault(ledger, event.laterVaultId);
+}
+
+async function requireVault(ledger: Ledger, vaultId: bigint): Promise<void> {
+  try {
+    await readVault(ledger, placeOf(vaultId));
+  } catch (error) {
+    if (!(error instanceof MintmarkError) || error.code !== "vault_not_found") throw error;
+    throw new MintmarkError("l1_failed", `L1 tells of vault ${vaultId}, which this store does not know.`);
+  }
+}
+
+async function applyEvent(ledger: Ledger, group: Group, event: L1Event): Promise<void> {
+  switch (event.type) {
+    case "batchCommitted":
+      await applyCommitted(ledger, group, event);
+      return;
+    case "withdrawn": {
+      const { vaultId, quantity, withdrawnTotal: total } = event;
+      const recipient = event.recipient.toLowerCase() as Address;
+      return applyWithdrawn(ledger, group, event, { vaultId, quantity, total, recipient });
+    }
+    case "duplicateVoided": {
+      // The later vault is exhausted: for an ERC-721, its one unit.
+      const exhausted = { vaultId: event.laterVaultId, quantity: 0n, total: 1n, recipient: null };
+      return applyWithdrawn(ledger, group, event, exhausted);
+    }
+    case "authorizationCancelled":
+      return applyCancelled(ledger, group, event);
+    case "withdrawalFailed":
+      return applyFailedAttempt(ledger, group, event);
+  }
+}
+
+interface WithdrawnFacts {
+  readonly vaultId: bigint;
+  readonly quantity: bigint;
+  readonly total: bigint;
+  readonly recipient: Withdrawn["recipient"] | null;
+}
+
+/** What L1 says has been withdrawn of a vault in all, whoever asked for it; settles or overtakes a pending request. */
+async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, facts: WithdrawnFacts): Promise<void> {
+  const { blockNumber, logIndex } = event;
+  const eventKey = l1EventKey(blockNumber, logIndex);
+  if ((await group.read(ledger.store, eventKey)) !== undefined) return;
+  const { vaultId, total } = facts;
+  const txHash = requireHash("txHash", event.txHash);
+  const { time } = ledger.record(group, { kind: "vaultWithdrawn", ...facts, blockNumber, logIndex, txHash });
+  let activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn: total, updatedAt: time };
+  let decided: Uuid | null = null;
+  for (const withdrawalId of activity.pending) {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    if (known.withdrawnBefore === total) continue;
+    activity = release(activity, known, time);
+    decided = known.withdrawalId;
+    clearPending(group, known);
+    const after = decide(known, facts, { l1TxHash: txHash, l1BlockNumber: blockNumber }, time);
+    putWithdrawal(ledger, group, after, after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled");
+  }
+  putActivity(group, vaultId, activity);
+  group.stage(eventKey, encodeRecord(l1EventRecord, { vaultId, withdrawalId: decided }));
+  group.put(vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total));
+}
+
+/** A request is settled by the very withdrawal that it asked for; any other makes its authorization unusable. */
+function decide(
+  known: WithdrawalRecord,
+  { quantity, total, recipient }: WithdrawnFacts,
+  onL1: Pick<WithdrawalRecord, "l1TxHash" | "l1BlockNumber">,
+  time: number,
+): WithdrawalRecord {
+  const asked =
+    known.withdrawnBefore + known.quantity === total && known.quantity === quantity && known.recipient === recipient;
+  if (asked) {
+    const submittedAt = known.submittedAt ?? time;
+    return { ...known, ...onL1, status: "settled", failure: null, submittedAt, settledAt: time, updatedAt: time };
+  }
+  const failure = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
+  return { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
+}
+
+async function applyCancelled(
+  ledger: Ledger,
+  group: Group,
+  event: L1Event & { readonly type: "authorizationCancelled" },
+): Promise<void> {
+  const { blockNumber, logIndex } = event;
+  const eventKey = l1EventKey(blockNumber, logIndex);
+  if ((await group.read(ledger.store, eventKey)) !== undefined) return;
+  const reference = await group.read(ledger.store, authorizationKey(requireHash("digest", event.digest)));
+  if (reference === undefined) return;
+  const known = await latestWithdrawal(ledger, group, decodeRecord(withdrawalIdRecord, reference, "An authorization"));
+  const { owner } = await readVault(ledger, placeOf(known.vaultId));
+  // Anybody may cancel a digest of their own making; only the owner's own counts.
+  if (!isPending(known) || owner !== event.signer.toLowerCase()) return;
+  const { digest } = known;
+  const { time } = ledger.record(group, {
+    kind: "authorizationCancelled",
+    signer: owner,
+    digest,
+    blockNumber,
+    logIndex,
+  });
+  const failure = "The owner has cancelled the authorization on L1.";
+  clearPending(group, known);
+  const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
+  putWithdrawal(ledger, group, failed, "withdrawal.failed");
+  putActivity(group, known.vaultId, release(await readActivity(ledger, group, known.vaultId), known, time));
+  const decided = { vaultId: known.vaultId, withdrawalId: known.withdrawalId };
+  group.stage(eventKey, encodeRecord(l1EventRecord, decided));
+}
+
+async function applyFailedAttempt(
+  ledger: Ledger,
+  group: Group,
+  event: L1Event & { readonly type: "withdrawalFailed" },
+): Promise<void> {
+  const { pending } = await readActivity(ledger, group, event.vaultId);
+  for (const withdrawalId of pending) {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    const changed = attempted(ledger, group, known, `The token's contract refused: ${event.reason.slice(0, 1000)}`);
+    if (changed !== known) putWithdrawal(ledger, group, changed, "withdrawal.attempt_refused");
+  }
+}

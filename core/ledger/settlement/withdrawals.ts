@@ -1,0 +1,207 @@
+import type { PendingWithdrawal } from "../../engine-types.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Hash, Uuid, Withdrawal } from "../../model.ts";
+import type { WithdrawalEventType } from "../../store/event-record.ts";
+import type { Group } from "../../store/group.ts";
+import { decodeRecord, encodeRecord } from "../../store/layout.ts";
+import {
+  type ActivityRecord,
+  activityRecord,
+  type WithdrawalRecord,
+  withdrawalIdRecord,
+  withdrawalRecord,
+} from "../../store/records.ts";
+import { endOf } from "../../store/store.ts";
+import { activityKey, PREFIX, pendingWithdrawalKey, withdrawalKey } from "../../store/store-keys.ts";
+import { vaultProof } from "../batches/proofs.ts";
+import { tell, withdrawalEvent } from "../events/event-log.ts";
+import type { Ledger } from "../ledger.ts";
+import { readUsers } from "../tenants/users.ts";
+import { requireHash, requireText, requireUuid } from "../validate.ts";
+import { decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
+export function reserve(
+  activity: ActivityRecord,
+  { withdrawalId, quantity }: WithdrawalRecord,
+  now: number,
+): ActivityRecord {
+  const pending = [...activity.pending, withdrawalId];
+  return { ...activity, reserved: activity.reserved + quantity, pending, updatedAt: now };
+}
+
+export function release(
+  activity: ActivityRecord,
+  { withdrawalId, quantity }: WithdrawalRecord,
+  now: number,
+): ActivityRecord {
+  const pending = activity.pending.filter((id) => id !== withdrawalId);
+  return { ...activity, reserved: activity.reserved - quantity, pending, updatedAt: now };
+}
+
+export function putActivity(group: Group, vaultId: bigint, activity: ActivityRecord): void {
+  group.stage(activityKey(vaultId), encodeRecord(activityRecord, activity));
+}
+
+export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint): Promise<ActivityRecord> {
+  return decodeActivity(await group.read(ledger.store, activityKey(vaultId)));
+}
+
+/** Writes a withdrawal as it now is, and tells its application and listeners. */
+export function putWithdrawal(ledger: Ledger, group: Group, record: WithdrawalRecord, type: WithdrawalEventType): void {
+  tell(ledger, group, record.applicationIndex, record.updatedAt, withdrawalEvent(type, record));
+  group.stage(withdrawalKey(record.withdrawalId), encodeRecord(withdrawalRecord, record));
+  group.onDurable(() => {
+    const application = ledger.applications.get(record.applicationIndex);
+    if (application === undefined) return;
+    // The user's id is the one thing that the record does not hold; whoever listens gets it a read later.
+    void withdrawalView(ledger, record).then((withdrawal) =>
+      ledger.emit("withdrawal", { applicationId: application.applicationId, withdrawal }),
+    );
+  });
+}
+
+export function setPending(group: Group, record: WithdrawalRecord): void {
+  group.put(pendingWithdrawalKey(record.journalSequence), encodeRecord(withdrawalIdRecord, record.withdrawalId));
+}
+
+export function clearPending(group: Group, record: WithdrawalRecord): void {
+  group.remove(pendingWithdrawalKey(record.journalSequence));
+}
+
+/** A withdrawal as the writer has it. Throws `withdrawal_not_found`. */
+export async function latestWithdrawal(ledger: Ledger, group: Group, withdrawalId: Uuid): Promise<WithdrawalRecord> {
+  const record = await group.read(ledger.store, withdrawalKey(requireUuid("withdrawalId", withdrawalId)));
+  if (record === undefined) throw new MintmarkError("withdrawal_not_found");
+  return decodeRecord(withdrawalRecord, record, `Withdrawal ${withdrawalId}`);
+}
+
+export async function readWithdrawal(ledger: Ledger, applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const stored = await ledger.store.get(withdrawalKey(requireUuid("withdrawalId", withdrawalId)));
+  const record = stored === undefined ? null : decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
+  if (record?.applicationIndex !== applicationIndex) throw new MintmarkError("withdrawal_not_found");
+  return withdrawalView(ledger, record);
+}
+
+/** A withdrawal as its application sees it. */
+export async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): Promise<Withdrawal> {
+  const [user] = await readUsers(ledger, record.applicationIndex, [record.userIndex]);
+  const { withdrawalId, vaultId, quantity, recipient, withdrawnBefore, deadline, status } = record;
+  const { l1TxHash, l1BlockNumber, failure, createdAt, updatedAt } = record;
+  const message = { withdrawalId, userId: user?.userId ?? "", vaultId, quantity, recipient, withdrawnBefore, deadline };
+  return { ...message, status, l1TxHash, l1BlockNumber, failure, createdAt, updatedAt };
+}
+
+/** A transaction that carries the withdrawal is on its way. */
+export async function recordWithdrawalSubmitted(ledger: Ledger, withdrawalId: Uuid, txHash: Hash): Promise<Withdrawal> {
+  const l1TxHash = requireHash("txHash", txHash);
+  return changePending(ledger, withdrawalId, "withdrawal.submitted", (record, group) => {
+    if (record.l1TxHash === l1TxHash) return record;
+    const { time } = ledger.record(group, {
+      kind: "withdrawalSubmitted",
+      withdrawalId: record.withdrawalId,
+      txHash: l1TxHash,
+    });
+    return { ...record, status: "submitted", l1TxHash, submittedAt: record.submittedAt ?? time, updatedAt: time };
+  });
+}
+
+/** L1 refused an attempt; the reservation stays. */
+export async function recordWithdrawalAttempt(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+  failure: string,
+): Promise<Withdrawal> {
+  const reason = requireText("failure", failure, 2000);
+  return changePending(ledger, withdrawalId, "withdrawal.attempt_refused", (record, group) =>
+    attempted(ledger, group, record, reason),
+  );
+}
+
+export function attempted(ledger: Ledger, group: Group, record: WithdrawalRecord, failure: string): WithdrawalRecord {
+  if (record.failure === failure) return record;
+  const { time } = ledger.record(group, { kind: "withdrawalAttempted", withdrawalId: record.withdrawalId, failure });
+  return { ...record, failure, updatedAt: time };
+}
+
+/** Gives up a withdrawal whose authorization can no longer be used, and releases what it reserved. */
+export async function recordWithdrawalFailed(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+  failure: string,
+  l1Time: bigint,
+): Promise<Withdrawal> {
+  const reason = requireText("failure", failure, 2000);
+  const record = await ledger.writer.alone(async (group) => {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    if (!isPending(known)) return known;
+    const activity = await readActivity(ledger, group, known.vaultId);
+    const usable = known.deadline >= l1Time && activity.withdrawn === known.withdrawnBefore;
+    if (usable) throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
+    const { time } = ledger.record(group, {
+      kind: "withdrawalFailed",
+      withdrawalId: known.withdrawalId,
+      failure: reason,
+    });
+    return putFailed(ledger, group, known, activity, reason, time);
+  });
+  return withdrawalView(ledger, record);
+}
+
+/** Ends a pending withdrawal and releases what it reserved. */
+export function putFailed(
+  ledger: Ledger,
+  group: Group,
+  known: WithdrawalRecord,
+  activity: ActivityRecord,
+  failure: string,
+  time: number,
+): WithdrawalRecord {
+  const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
+  clearPending(group, known);
+  putWithdrawal(ledger, group, failed, "withdrawal.failed");
+  putActivity(group, known.vaultId, release(activity, known, time));
+  return failed;
+}
+
+export function isPending({ status }: WithdrawalRecord): boolean {
+  return status === "accepted" || status === "submitted";
+}
+
+/** Changes a withdrawal that is still pending; one that is no longer stays as it is. */
+async function changePending(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+  type: WithdrawalEventType,
+  change: (record: WithdrawalRecord, group: Group) => WithdrawalRecord,
+): Promise<Withdrawal> {
+  const record = await ledger.writer.alone(async (group) => {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    const changed = isPending(known) ? change(known, group) : known;
+    if (changed !== known) putWithdrawal(ledger, group, changed, type);
+    return changed;
+  });
+  return withdrawalView(ledger, record);
+}
+
+/** Withdrawals that L1 can be asked for, oldest first. */
+export async function* pendingWithdrawals(ledger: Ledger): AsyncGenerator<PendingWithdrawal> {
+  const prefix = Buffer.from([PREFIX.pendingWithdrawal]);
+  for await (const [, stored] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) })) {
+    const withdrawalId = decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal");
+    const found = await ledger.store.get(withdrawalKey(withdrawalId));
+    if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
+    const record = decodeRecord(withdrawalRecord, found, `Withdrawal ${withdrawalId}`);
+    // The list was read from a snapshot: meanwhile it may have been settled.
+    if (!isPending(record)) continue;
+    const { vault, header, siblings } = await vaultProof(ledger, record.vaultId);
+    if (header === null) continue;
+    const { assetIndex } = await readVault(ledger, placeOf(record.vaultId));
+    const { quantity, recipient, deadline, signature } = record;
+    const authorization = { deadline, signature };
+    yield {
+      withdrawal: await withdrawalView(ledger, record),
+      standard: ledger.assetAt(assetIndex).standard,
+      call: { vault, header, siblings, quantity, recipient, authorization },
+    };
+  }
+}

@@ -1,0 +1,216 @@
+import { v7 as uuidv7 } from "uuid";
+import type { NewAsset } from "../../engine-types.ts";
+import { type ErrorCode, MintmarkError } from "../../errors.ts";
+import type { AssetFilter } from "../../list-types.ts";
+import { type Asset, type Page, STANDARDS, type Standard, type Uuid } from "../../model.ts";
+import type { Settlement } from "../../ports.ts";
+import { assetType } from "../../protocol/asset.ts";
+import type { EntryOf } from "../../store/entries.ts";
+import type { Group } from "../../store/group.ts";
+import type { AssetRecord } from "../../store/records.ts";
+import { enablementKey } from "../../store/store-keys.ts";
+import { type Cursors, pageLimit, scopeOf } from "../cursor.ts";
+import { tell } from "../events/event-log.ts";
+import { enablementId, type Ledger } from "../ledger.ts";
+import { readUuid } from "../mint/request.ts";
+import { requireAddress, requireText } from "../validate.ts";
+
+/** First engine version of a settlement contract that takes a standard. */
+const SINCE_VERSION: Readonly<Record<Standard, number>> = { erc721: 4, erc20: 5, erc1155: 5 };
+
+/** Why an asset cannot be minted now by an application that has it enabled or not; null when it can. */
+export function availability(
+  settlement: Settlement,
+  asset: AssetRecord,
+  enabled: boolean,
+): { readonly code: ErrorCode; readonly detail: string } | null {
+  const since = SINCE_VERSION[asset.standard];
+  if (settlement.engineVersion < since) {
+    const detail = `${asset.standard} needs a settlement contract of engine version ${since}; this one is ${settlement.engineVersion}`;
+    return { code: "standard_not_available", detail };
+  }
+  if (!asset.whitelisted)
+    return { code: "asset_not_whitelisted", detail: "the operator has not whitelisted the asset" };
+  if (!asset.registered) return { code: "asset_not_registered", detail: "the asset is not registered on L1" };
+  if (asset.fault !== null) return { code: "mint_unwithdrawable", detail: asset.fault };
+  if (!enabled) return { code: "asset_not_enabled", detail: "the asset is not enabled for this application" };
+  return null;
+}
+
+/** An asset as an application sees it; `application` null for the operator, to whom nothing is enabled. */
+export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: number | null): Asset {
+  const enabled =
+    applicationIndex !== null && (ledger.enablements.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
+  const obstacle = availability(ledger.settlement, asset, enabled);
+  const exhausted = asset.supplyCap !== null && asset.minted >= asset.supplyCap;
+  const { assetId, standard, chainId, contractAddress, quantum, name, symbol, decimals, blobScheme, supplyCap } = asset;
+  return {
+    assetId,
+    standard,
+    chainId,
+    contractAddress,
+    quantum,
+    assetType: asset.assetType,
+    name,
+    symbol,
+    decimals,
+    blobScheme,
+    supplyCap,
+    minted: asset.minted,
+    whitelisted: asset.whitelisted,
+    registered: asset.registered,
+    enabled,
+    minterLocked: asset.minterLocked,
+    // Every asset that can be made known here is one that a withdrawal mints.
+    mintable: true,
+    mintingAvailable: obstacle === null && !exhausted,
+    unavailableReason: obstacle?.detail ?? (exhausted ? "the supply cap is reached" : null),
+  };
+}
+
+/** The asset as readers see it. Throws `asset_not_found`. */
+export function durableAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
+  const index = ledger.assetIndices.get(String(assetId).toLowerCase());
+  const asset = index === undefined ? undefined : ledger.assets.get(index);
+  if (asset === undefined) throw new MintmarkError("asset_not_found");
+  return asset;
+}
+
+function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
+  const index = ledger.assetIndices.get(String(assetId).toLowerCase());
+  const asset = index === undefined ? undefined : ledger.assets.latest(index);
+  if (asset === undefined) throw new MintmarkError("asset_not_found");
+  return asset;
+}
+
+/** Makes a token known. Throws `validation_failed`, `asset_exists`. */
+export async function addAsset(ledger: Ledger, asset: NewAsset): Promise<Asset> {
+  const entry = newAsset(ledger, asset);
+  const type = assetType(entry.standard, entry.contractAddress, entry.quantum);
+  return ledger.writer.alone(async (group) => {
+    requireUnknown(ledger, entry);
+    const assetIndex = ledger.assets.latestCount;
+    const { time } = ledger.record(group, { ...entry, assetIndex });
+    const { kind: _, ...facts } = entry;
+    const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null };
+    const record: AssetRecord = { ...facts, ...fresh, assetIndex, assetType: type, createdAt: time };
+    ledger.putAsset(group, record);
+    return assetView(ledger, record, null);
+  });
+}
+
+function newAsset(ledger: Ledger, asset: NewAsset): Omit<EntryOf<"assetAdded">, "assetIndex"> {
+  if (!STANDARDS.includes(asset.standard)) throw new MintmarkError("validation_failed", "standard is unknown");
+  const assetId = asset.assetId === undefined ? uuidv7() : readUuid(asset.assetId);
+  if (assetId === null) throw new MintmarkError("validation_failed", "assetId must be a UUID");
+  const decimals = asset.decimals ?? 0;
+  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) {
+    throw new MintmarkError("validation_failed", "decimals must be a whole number from 0 to 255");
+  }
+  const supplyCap = asset.supplyCap ?? null;
+  if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n)) {
+    throw new MintmarkError("validation_failed", "supplyCap must be a bigint, not negative, or null");
+  }
+  return {
+    kind: "assetAdded",
+    assetId,
+    standard: asset.standard,
+    chainId: asset.chainId ?? ledger.settlement.chainId,
+    contractAddress: requireAddress("contractAddress", asset.contractAddress),
+    quantum: asset.quantum ?? 1n,
+    name: requireText("name", asset.name, 200),
+    symbol: requireText("symbol", asset.symbol, 50),
+    decimals,
+    blobScheme: asset.blobScheme ?? "mintmark",
+    supplyCap,
+  };
+}
+
+/** One contract has one standard and one asset; uniqueness of tokens stands on that. */
+function requireUnknown(ledger: Ledger, entry: Omit<EntryOf<"assetAdded">, "assetIndex">): void {
+  if (ledger.assetIndices.has(entry.assetId)) throw new MintmarkError("asset_exists", "An asset of this id is known.");
+  for (const known of ledger.assets.values()) {
+    if (known.chainId === entry.chainId && known.contractAddress === entry.contractAddress) {
+      throw new MintmarkError("asset_exists");
+    }
+  }
+}
+
+export async function whitelistAsset(ledger: Ledger, assetId: Uuid, whitelisted: boolean): Promise<Asset> {
+  return ledger.writer.alone(async (group) => {
+    const asset = latestAsset(ledger, assetId);
+    if (asset.whitelisted === whitelisted) return assetView(ledger, asset, null);
+    ledger.record(group, { kind: "assetWhitelisted", assetIndex: asset.assetIndex, whitelisted });
+    return changeAsset(ledger, group, { ...asset, whitelisted });
+  });
+}
+
+export async function markAssetRegistered(ledger: Ledger, assetId: Uuid, minterLocked: boolean | null): Promise<Asset> {
+  return ledger.writer.alone(async (group) => {
+    const asset = latestAsset(ledger, assetId);
+    if (asset.registered && asset.minterLocked === minterLocked) return assetView(ledger, asset, null);
+    ledger.record(group, { kind: "assetRegistered", assetIndex: asset.assetIndex, minterLocked });
+    return changeAsset(ledger, group, { ...asset, registered: true, minterLocked });
+  });
+}
+
+/** Records why L1 would refuse to mint of an asset, or that it would not any more. */
+export async function setMintingFault(ledger: Ledger, assetId: Uuid, fault: string | null): Promise<Asset> {
+  const reason = fault === null ? null : requireText("fault", fault, 2000);
+  return ledger.writer.alone(async (group) => {
+    const asset = latestAsset(ledger, assetId);
+    if (asset.fault === reason) return assetView(ledger, asset, null);
+    ledger.record(group, { kind: "assetFault", assetIndex: asset.assetIndex, fault: reason });
+    return changeAsset(ledger, group, { ...asset, fault: reason });
+  });
+}
+
+function changeAsset(ledger: Ledger, group: Group, changed: AssetRecord): Asset {
+  ledger.putAsset(group, changed);
+  return assetView(ledger, changed, null);
+}
+
+/** Enables an asset for an application or disables it; the answer is the asset as the application then sees it. */
+export async function setEnabled(ledger: Ledger, applicationId: Uuid, assetId: Uuid, enabled: boolean): Promise<Asset> {
+  await ledger.writer.alone(async (group) => {
+    const { applicationIndex } = ledger.latestApplication(applicationId);
+    const { assetIndex, whitelisted, assetId: known } = latestAsset(ledger, assetId);
+    const id = enablementId(applicationIndex, assetIndex);
+    if ((ledger.enablements.latest(id) ?? false) === enabled) return;
+    if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
+    const { time } = ledger.record(group, { kind: "assetEnabled", applicationIndex, assetIndex, enabled });
+    const type = enabled ? "asset.enabled" : "asset.disabled";
+    tell(ledger, group, applicationIndex, time, { type, assetId: known });
+    ledger.enablements.put(group, id, enabled);
+    const key = enablementKey(applicationIndex, assetIndex);
+    if (enabled) group.put(key, Buffer.from([1]));
+    else group.remove(key);
+  });
+  return assetView(ledger, durableAsset(ledger, assetId), ledger.application(applicationId).applicationIndex);
+}
+
+/** Whether an asset belongs on a page of this filter. */
+function assetMatches(asset: Asset, filter: AssetFilter): boolean {
+  return (
+    (filter.standard === undefined || filter.standard.length === 0 || filter.standard.includes(asset.standard)) &&
+    (filter.mintable === undefined || asset.mintable === filter.mintable) &&
+    (filter.enabled === undefined || asset.enabled === filter.enabled) &&
+    (filter.symbol === undefined || asset.symbol === filter.symbol)
+  );
+}
+
+/** A page of all assets as an application sees them, in the order in which they became known. */
+export function listAssets(ledger: Ledger, cursors: Cursors, applicationId: Uuid, filter: AssetFilter): Page<Asset> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const limit = pageLimit(filter.limit);
+  const scope = scopeOf("assets", applicationId, filter);
+  const after = cursors.read(filter.cursor, scope) ?? -1;
+  const found = [...ledger.assets.values()]
+    .filter(({ assetIndex }) => assetIndex > after)
+    .map((record) => ({ at: record.assetIndex, asset: assetView(ledger, record, applicationIndex) }))
+    .filter(({ asset }) => assetMatches(asset, filter));
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  const nextCursor = found.length > limit && last ? cursors.issue(last.at, scope) : null;
+  return { data: page.map(({ asset }) => asset), nextCursor, hasMore: nextCursor !== null, limit };
+}
