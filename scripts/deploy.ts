@@ -1,12 +1,14 @@
 /**
- * Deploys Mintmark to a chain: `node scripts/deploy.ts [--json]`, everything by environment (see ENVIRONMENT). Run it again to verify
- * what is there, or to add a token.
+ * Deploys Mintmark to a chain, and mirrors of it to others: `node scripts/deploy.ts [--json]`, everything by environment (see
+ * ENVIRONMENT). Run it again to verify what is there, or to add a token or a mirror.
  */
-import { createPublicClient, http, isAddress, isHex } from "viem";
+import { createPublicClient, http, isAddress, isHex, type LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import { deploy, pendingOf } from "./deploy/deploy.ts";
+import { deploy } from "./deploy/deploy.ts";
 import { type Deployer, deployContract, lower } from "./deploy/deployer.ts";
+import { deployMirrorOf } from "./deploy/mirror.ts";
+import { pendingOf } from "./deploy/pending.ts";
 import { readRecord, recordPath } from "./deploy/record.ts";
 import type { TokenConfig } from "./deploy/token.ts";
 import { readEnvironment } from "./environment.ts";
@@ -26,7 +28,14 @@ const ENVIRONMENT = `
   MINTMARK_TOKEN           JSON of one token to deploy and register, for example
                            {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "lockMinter",
                            "cap" and "quantum" (erc20, decimal strings), "blobScheme" ("mintmark" or "imx"),
-                           "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price`;
+                           "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price
+
+for tokens of another chain, the settlement contract's mirror there, which the same key pays for:
+  MINTMARK_MIRROR_RPC_URL    that chain's RPC
+  MINTMARK_MIRROR_ADMIN      schedules the mirror's committees; an account of that chain; default: the deployer
+  MINTMARK_MIRROR_COMMITTEE  addresses separated by commas; default: the settlement contract's
+  MINTMARK_MIRROR_THRESHOLD  signatures that a state needs; default: the settlement contract's
+  MINTMARK_MIRROR_TOKEN      as MINTMARK_TOKEN, deployed there and registered with both`;
 
 const address = z
   .string()
@@ -53,6 +62,25 @@ const token = z.strictObject({
   admin: address.optional(),
   lockMinter: z.boolean().optional(),
 });
+const tokenVariable = z
+  .string()
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      context.addIssue({ code: "custom", message: "not JSON" });
+      return z.NEVER;
+    }
+  })
+  .pipe(token);
+const committee = z
+  .string()
+  .transform((text) => text.split(","))
+  .pipe(z.array(address).min(1).max(255));
+const threshold = z
+  .string()
+  .regex(/^[1-9]\d*$/)
+  .transform(Number);
 const environment = z.object({
   MINTMARK_RPC_URL: z.url(),
   MINTMARK_DEPLOYER_KEY: z
@@ -63,29 +91,17 @@ const environment = z.object({
   MINTMARK_MULTISIG: address.optional(),
   MINTMARK_GUARDIAN: address.optional(),
   MINTMARK_OPERATOR: address.optional(),
-  MINTMARK_COMMITTEE: z
-    .string()
-    .transform((text) => text.split(","))
-    .pipe(z.array(address).min(1).max(255)),
-  MINTMARK_THRESHOLD: z
-    .string()
-    .regex(/^[1-9]\d*$/)
-    .transform(Number),
+  MINTMARK_COMMITTEE: committee,
+  MINTMARK_THRESHOLD: threshold,
   MINTMARK_CHANGE_DELAY: seconds.default(604_800n),
   MINTMARK_MATURITY: seconds.default(86_400n),
   MINTMARK_DEPLOYMENTS: z.string().default(".mintmark/deployments"),
-  MINTMARK_TOKEN: z
-    .string()
-    .transform((text, context) => {
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        context.addIssue({ code: "custom", message: "not JSON" });
-        return z.NEVER;
-      }
-    })
-    .pipe(token)
-    .optional(),
+  MINTMARK_TOKEN: tokenVariable.optional(),
+  MINTMARK_MIRROR_RPC_URL: z.url().optional(),
+  MINTMARK_MIRROR_ADMIN: address.optional(),
+  MINTMARK_MIRROR_COMMITTEE: committee.optional(),
+  MINTMARK_MIRROR_THRESHOLD: threshold.optional(),
+  MINTMARK_MIRROR_TOKEN: tokenVariable.optional(),
 });
 
 async function main(): Promise<void> {
@@ -94,12 +110,10 @@ async function main(): Promise<void> {
     return;
   }
   const env = readEnvironment(environment, ENVIRONMENT);
-  const transport = http(env.MINTMARK_RPC_URL, { retryCount: 5 });
-  const client = createPublicClient({ transport });
   const account = privateKeyToAccount(env.MINTMARK_DEPLOYER_KEY);
-  const chainId = await client.getChainId();
-  const record = recordPath(env.MINTMARK_DEPLOYMENTS, chainId);
-  const by: Deployer = { account, client, transport, chainId, pending: pendingOf(record) };
+  const there = await deployerOn(env.MINTMARK_RPC_URL, account);
+  const record = recordPath(env.MINTMARK_DEPLOYMENTS, there.chainId);
+  const by: Deployer = { ...there, pending: pendingOf(record) };
   const log = (line: string) => process.stderr.write(`${line}\n`);
   const deployer = lower(account.address);
   const earlier = await readRecord(record);
@@ -107,12 +121,11 @@ async function main(): Promise<void> {
   async function newAdmin() {
     return env.MINTMARK_MULTISIG ? timeLock(by, env.MINTMARK_MULTISIG, env.MINTMARK_CHANGE_DELAY, log) : deployer;
   }
-  const tokens: TokenConfig[] = env.MINTMARK_TOKEN
-    ? [{ ...env.MINTMARK_TOKEN, admin: env.MINTMARK_TOKEN.admin ?? deployer }]
-    : [];
-  const deployment = await deploy(by, {
+  const tokensOf = (asked: z.output<typeof token> | undefined): TokenConfig[] =>
+    asked === undefined ? [] : [{ ...asked, admin: asked.admin ?? deployer }];
+  let deployment = await deploy(by, {
     record,
-    tokens,
+    tokens: tokensOf(env.MINTMARK_TOKEN),
     settlement: {
       admin,
       guardian: env.MINTMARK_GUARDIAN ?? deployer,
@@ -124,17 +137,36 @@ async function main(): Promise<void> {
     },
     onProgress: log,
   });
+  if (env.MINTMARK_MIRROR_RPC_URL !== undefined) {
+    const { MINTMARK_MIRROR_COMMITTEE: members, MINTMARK_MIRROR_THRESHOLD: least } = env;
+    deployment = await deployMirrorOf(await deployerOn(env.MINTMARK_MIRROR_RPC_URL, account), by, {
+      record,
+      tokens: tokensOf(env.MINTMARK_MIRROR_TOKEN),
+      config: {
+        admin: env.MINTMARK_MIRROR_ADMIN ?? deployer,
+        ...(members && { committee: members }),
+        ...(least && { threshold: least }),
+      },
+      onProgress: log,
+    });
+  }
   log(`written and verified: ${record}`);
   const text = JSON.stringify(
     deployment,
     (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value),
     2,
   );
-  process.stdout.write(
-    process.argv.includes("--json")
-      ? `${text}\n`
-      : `StateCommitment ${deployment.settlement.address} on chain ${by.chainId}\n`,
-  );
+  if (process.argv.includes("--json")) return void process.stdout.write(`${text}\n`);
+  process.stdout.write(`StateCommitment ${deployment.settlement.address} on chain ${by.chainId}\n`);
+  for (const { address, chainId } of deployment.mirrors) {
+    process.stdout.write(`StateMirror ${address} on chain ${chainId}\n`);
+  }
+}
+
+async function deployerOn(rpcUrl: string, account: LocalAccount): Promise<Deployer> {
+  const transport = http(rpcUrl, { retryCount: 5 });
+  const client = createPublicClient({ transport });
+  return { account, client, transport, chainId: await client.getChainId() };
 }
 
 async function timeLock(by: Deployer, multisig: `0x${string}`, delay: bigint, log: (line: string) => void) {

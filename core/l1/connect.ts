@@ -1,7 +1,7 @@
 import { createPublicClient, http, type LocalAccount, type PublicClient, type Transport } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
-import type { Settlement } from "../ports.ts";
+import type { L1Owner, L1Reader, Settlement } from "../ports.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { ViemCommitter } from "./committer.ts";
 import { askL1 } from "./failure.ts";
@@ -30,6 +30,9 @@ export interface FeeOptions {
   readonly maxFeePerGas?: bigint;
 }
 
+/** The exit of the settlement contract and of a mirror: the same functions in both. */
+export type OwnerPortal = L1Owner & Pick<L1Reader, "settlement" | "verifyVault" | "holding" | "block">;
+
 export type L1WriteOptions = L1Options & FeeOptions & { readonly account: LocalAccount };
 
 /** What reader and committer share: one connection to one settlement contract. */
@@ -50,6 +53,11 @@ export async function connectL1(options: L1WriteOptions): Promise<ViemCommitter>
   return new ViemCommitter(await connect(options), options.account, options);
 }
 
+/** Connects to what pays a vault, for its owner's own withdrawal with `account`: the settlement contract, or a mirror of it. Rejects with `l1_failed`. */
+export async function connectPortal(options: L1WriteOptions): Promise<OwnerPortal> {
+  return new ViemCommitter(await connectTo(options), options.account, options);
+}
+
 /** A viem client that repeats what a busy or absent node did not answer, with back-off, before it gives up. */
 export function l1Client(rpc: string | Transport, pollingMs = 1_000): PublicClient {
   const transport = typeof rpc === "string" ? http(rpc, { retryCount: 5, retryDelay: 200, timeout: 20_000 }) : rpc;
@@ -58,15 +66,24 @@ export function l1Client(rpc: string | Transport, pollingMs = 1_000): PublicClie
 }
 
 async function connect(options: L1Options): Promise<L1Connection> {
-  const { contract, finality = "finalized", pollingMs = 1_000 } = options;
+  const connection = await connectTo(options);
+  const { client, settlement } = connection;
+  const { chainId, contract } = settlement;
+  const engineVersion = await askL1(`reading the engine version of ${contract} on chain ${chainId}`, () =>
+    client.readContract({ abi: stateCommitmentAbi, address: contract, functionName: "engineVersion" }),
+  );
+  return { ...connection, settlement: { ...settlement, engineVersion: Number(engineVersion) } };
+}
+
+/** One connection to a contract that pays withdrawals, a settlement contract or a mirror, on the chain that is meant. Rejects with `l1_failed`. */
+export async function connectTo(options: L1Options): Promise<L1Connection> {
+  const { finality = "finalized", pollingMs = 1_000 } = options;
   const client = l1Client(options.rpc, pollingMs);
   const chainId = BigInt(await askL1("asking for the chain id", () => client.getChainId()));
   if (options.chainId !== undefined && options.chainId !== chainId) {
     throw new MintmarkError("l1_failed", `the RPC serves chain ${chainId}, not ${options.chainId}`);
   }
-  const engineVersion = await askL1(`reading the engine version of ${contract} on chain ${chainId}`, () =>
-    client.readContract({ abi: stateCommitmentAbi, address: contract, functionName: "engineVersion" }),
-  );
-  const settlement = { chainId, contract: contract.toLowerCase() as Address, engineVersion: Number(engineVersion) };
-  return { client, settlement, finality, pollingMs };
+  const contract = options.contract.toLowerCase() as Address;
+  // A mirror does not state a version: this engine's, which pays all standards, is the first that has mirrors.
+  return { client, settlement: { chainId, contract, engineVersion: 5 }, finality, pollingMs };
 }

@@ -1,25 +1,22 @@
 import type { LocalAccount } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { MirrorIdentity } from "../mirror/attester.ts";
-import type { MirrorCommittee, MirrorContract, MirrorStep } from "../mirror/contract.ts";
+import type { MirrorCommittee, MirrorContract, MirrorReader, MirrorStep } from "../mirror/contract.ts";
 import type { Growth } from "../mirror/history.ts";
 import { type Address, type Hash, type Hex, MODES, type Mode } from "../model.ts";
 import type { L1Receipt, L1SendOptions } from "../ports.ts";
 import type { StateLeafContent, StateRoots } from "../protocol/commitment.ts";
 import { stateMirrorAbi as abi } from "./abi.ts";
 import { toReceipt, ViemCommitter } from "./committer.ts";
-import { type L1Connection, type L1WriteOptions, l1Client } from "./connect.ts";
+import { connectTo, type L1Connection, type L1Options, type L1WriteOptions } from "./connect.ts";
 import { askL1 } from "./failure.ts";
-import { MODE_VALUE } from "./reader.ts";
+import { MODE_VALUE, ViemReader } from "./reader.ts";
 
 /** Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects with `l1_failed`. */
 export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror> {
-  const { rpc, contract, finality = "finalized", pollingMs = 1_000 } = options;
-  const client = l1Client(rpc, pollingMs);
-  const chainId = BigInt(await askL1("asking for the chain id", () => client.getChainId()));
-  if (options.chainId !== undefined && options.chainId !== chainId) {
-    throw new MintmarkError("l1_failed", `the RPC serves chain ${chainId}, not ${options.chainId}`);
-  }
+  const connection = await connectTo(options);
+  const { client, settlement } = connection;
+  const { contract } = settlement;
   const read = { abi, address: contract } as const;
   const [sourceChainId, sourceContract] = await askL1(`reading the source of mirror ${contract}`, () =>
     Promise.all([
@@ -27,9 +24,13 @@ export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror
       client.readContract({ ...read, functionName: "sourceContract" }),
     ]),
   );
-  const settlement = { chainId, contract: contract.toLowerCase() as Address, engineVersion: 5 };
   const source = { chainId: sourceChainId, contract: sourceContract.toLowerCase() as Address };
-  return new ViemMirror({ client, settlement, finality, pollingMs }, source, options);
+  return new ViemMirror(connection, source, options);
+}
+
+/** Connects to a `StateMirror` for reading what an exit kit is made of. Rejects with `l1_failed`. */
+export async function readMirror(options: L1Options): Promise<MirrorReader> {
+  return new ViemMirrorReader(await connectTo(options));
 }
 
 /**
@@ -57,29 +58,12 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
     return { committeeHash, epoch };
   }
 
-  async steps(): Promise<readonly MirrorStep[]> {
-    const { client } = this.connection;
-    return askL1("reading the mirror's steps", async () => {
-      const count = await client.readContract({ ...this.#read, functionName: "stepCount" });
-      const steps: MirrorStep[] = [];
-      for (let sequence = 0n; sequence < count; sequence++) {
-        const step = await client.readContract({ ...this.#read, functionName: "step", args: [sequence] });
-        const mode = MODES[step.mode];
-        if (mode === undefined)
-          throw new MintmarkError("l1_failed", `the mirror reported the unknown mode ${step.mode}`);
-        const counts = { first: Number(step.first), count: Number(step.count) };
-        steps.push({ ...step, ...counts, sequence: Number(sequence), mode });
-      }
-      return steps;
-    });
+  steps(): Promise<readonly MirrorStep[]> {
+    return readSteps(this.connection);
   }
 
-  async isImported(mode: Mode, batchNumber: number): Promise<boolean> {
-    const args = [MODE_VALUE[mode], BigInt(batchNumber)] as const;
-    const header = await askL1(`asking the mirror for ${mode} batch ${batchNumber}`, () =>
-      this.connection.client.readContract({ ...this.#read, functionName: "batchHeaderHash", args }),
-    );
-    return BigInt(header) !== 0n;
+  isImported(mode: Mode, batchNumber: number): Promise<boolean> {
+    return readImported(this.connection, mode, batchNumber);
   }
 
   async advance(from: StateRoots, growth: Growth, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt> {
@@ -107,4 +91,38 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
   get #read() {
     return { abi, address: this.settlement.contract } as const;
   }
+}
+
+class ViemMirrorReader extends ViemReader {
+  steps(): Promise<readonly MirrorStep[]> {
+    return readSteps(this.connection);
+  }
+
+  isImported(mode: Mode, batchNumber: number): Promise<boolean> {
+    return readImported(this.connection, mode, batchNumber);
+  }
+}
+
+function readSteps({ client, settlement }: L1Connection): Promise<readonly MirrorStep[]> {
+  const read = { abi, address: settlement.contract } as const;
+  return askL1("reading the mirror's steps", async () => {
+    const count = await client.readContract({ ...read, functionName: "stepCount" });
+    const steps: MirrorStep[] = [];
+    for (let sequence = 0n; sequence < count; sequence++) {
+      const step = await client.readContract({ ...read, functionName: "step", args: [sequence] });
+      const mode = MODES[step.mode];
+      if (mode === undefined) throw new MintmarkError("l1_failed", `the mirror reported the unknown mode ${step.mode}`);
+      const counts = { first: Number(step.first), count: Number(step.count) };
+      steps.push({ ...step, ...counts, sequence: Number(sequence), mode });
+    }
+    return steps;
+  });
+}
+
+async function readImported({ client, settlement }: L1Connection, mode: Mode, batchNumber: number): Promise<boolean> {
+  const args = [MODE_VALUE[mode], BigInt(batchNumber)] as const;
+  const header = await askL1(`asking the mirror for ${mode} batch ${batchNumber}`, () =>
+    client.readContract({ abi, address: settlement.contract, functionName: "batchHeaderHash", args }),
+  );
+  return BigInt(header) !== 0n;
 }

@@ -23,6 +23,10 @@ export interface MirrorCommittee {
   readonly epoch: bigint;
 }
 
+/** What the exit kit of a vault on a mirror is made of, read without an account. */
+export type MirrorReader = Pick<MirrorContract, "steps" | "isImported" | "settlement" | "maturity"> &
+  Pick<MirrorContract, "registration" | "token" | "verifyVault">;
+
 /** The `StateMirror` contract. Every method rejects with `l1_failed` when its chain cannot be asked, or refuses. */
 export interface MirrorContract
   extends Portal,

@@ -1,7 +1,9 @@
 import { MintmarkError } from "../errors.ts";
 import type { Mode } from "../model.ts";
 import type { BatchHeader } from "../ports.ts";
+import type { VaultProof } from "../proof-types.ts";
 import { countOf, type StateLeafContent } from "../protocol/commitment.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
 import { type AttesterCommittee, collectState } from "./collector.ts";
 import { countsOf, type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
@@ -89,6 +91,26 @@ export async function importBatches(
     }
   }
   return imported;
+}
+
+/**
+ * A vault's proof as a mirror takes it: the siblings of the source, under the header that the mirror keeps. `exportExitKit` makes a kit of it.
+ *
+ * @throws MintmarkError `proof_not_ready` while the batch is not known on the mirror
+ */
+export async function proofOnMirror(
+  proof: VaultProof,
+  mirror: Pick<MirrorContract, "steps" | "isImported">,
+): Promise<VaultProof> {
+  const { mode, batchNumber } = unpackVaultId(proof.vault.vaultId);
+  const step = stepOf(await mirror.steps(), mode, batchNumber);
+  if (proof.header === null || step === undefined || !(await mirror.isImported(mode, batchNumber))) {
+    throw new MintmarkError(
+      "proof_not_ready",
+      `${mode}-${batchNumber} is not known on the mirror yet: relay it first.`,
+    );
+  }
+  return { ...proof, header: mirrorHeader(step, proof.header) };
 }
 
 /** A batch's header as its mirror keeps it: maturity and order count from when the mirror learned of it. */

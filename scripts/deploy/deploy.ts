@@ -1,13 +1,8 @@
 import type { Deployer } from "./deployer.ts";
-import { PendingCreations } from "./pending.ts";
+import { pendingOf } from "./pending.ts";
 import { type Deployment, readRecord, writeRecord } from "./record.ts";
 import { deploySettlement, type SettlementConfig } from "./settlement.ts";
-import { deployToken, type TokenConfig } from "./token.ts";
-
-/** What a run has signed but not yet recorded is kept beside the record. */
-export function pendingOf(record: string): PendingCreations {
-  return new PendingCreations(`${record}.pending`);
-}
+import { deployMissing, deployToken, type TokenConfig } from "./token.ts";
 
 export interface DeployOptions {
   readonly settlement: SettlementConfig;
@@ -32,20 +27,19 @@ export async function deploy(account: Deployer, options: DeployOptions): Promise
   }
   onProgress(earlier ? `verifying StateCommitment at ${earlier.settlement.address}` : "deploying StateCommitment");
   const settlement = await deploySettlement(by, options.settlement, earlier?.settlement);
-  let deployment: Deployment = { version: 1, chainId: by.chainId, settlement, tokens: earlier?.tokens ?? [] };
+  const { tokens: recorded = [], mirrors = [] } = earlier ?? {};
+  let deployment: Deployment = { version: 1, chainId: by.chainId, settlement, tokens: recorded, mirrors };
   await writeRecord(path, deployment);
   // What a run left pending after it had recorded the settlement contract is a token's.
   if (earlier === undefined) await pending.clear();
-  for (const token of tokens) {
-    const known = deployment.tokens.some(
-      ({ standard, symbol }) => standard === token.standard && symbol === token.symbol,
-    );
-    if (known) continue;
+  const create = (token: TokenConfig) => {
     onProgress(`deploying ${token.standard} ${token.symbol}`);
-    const deployed = await deployToken(by, settlement.address, token);
-    deployment = { ...deployment, tokens: [...deployment.tokens, deployed] };
+    return deployToken(by, settlement.address, token);
+  };
+  await deployMissing(tokens, recorded, create, async (all) => {
+    deployment = { ...deployment, tokens: all };
     await writeRecord(path, deployment);
     await pending.clear();
-  }
+  });
   return deployment;
 }

@@ -2,6 +2,9 @@ import type { Address, Hex } from "viem";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { isCodeOf, readArtifact } from "./artifact.ts";
 import { type Deployed, type Deployer, deployContract, lower } from "./deployer.ts";
+import { pendingOf } from "./pending.ts";
+import { type Deployment, type MirrorRecord, readRecord, writeRecord } from "./record.ts";
+import { deployMissing, deployToken, registerToken, type TokenConfig } from "./token.ts";
 
 /** Constructor of `StateMirror`; see the contract for what each may do. */
 export interface MirrorConfig {
@@ -48,4 +51,61 @@ export async function verifyMirror(by: Deployer, address: Address, config: Mirro
     if (found !== expected)
       throw new Error(`${what} of mirror ${address} is ${String(found)}, not ${String(expected)}`);
   }
+}
+
+export interface MirrorOptions {
+  /** File of the settlement contract's deployment, which names the mirror from then on. */
+  readonly record: string;
+  /** What is not taken from the settlement contract's own deployment. */
+  readonly config: Pick<MirrorConfig, "admin"> & Partial<Pick<MirrorConfig, "committee" | "threshold">>;
+  /** On the mirror's chain; registered with the mirror, and with the settlement contract for the engine. */
+  readonly tokens?: readonly TokenConfig[];
+  readonly onProgress?: (step: string) => void;
+}
+
+/**
+ * Brings another chain to a mirror of a recorded settlement contract and to the tokens asked for. What the record names already is verified,
+ * not deployed again, so a repeated or interrupted run ends in the same state.
+ *
+ * @param by - pays on the mirror's chain
+ * @param source - pays for the registrations on the settlement contract's chain
+ */
+export async function deployMirrorOf(by: Deployer, source: Deployer, options: MirrorOptions): Promise<Deployment> {
+  const { record: path, tokens = [], onProgress = () => {} } = options;
+  const found = await readRecord(path);
+  if (found?.chainId !== source.chainId) {
+    throw new Error(`${path} names no settlement contract on chain ${source.chainId}; deploy one first`);
+  }
+  let deployment: Deployment = found;
+  const { settlement } = found;
+  const pending = pendingOf(`${path}.mirror-${by.chainId}`);
+  const there = { ...by, pending };
+  const save = async (mirror: MirrorRecord) => {
+    const others = deployment.mirrors.filter(({ chainId }) => chainId !== by.chainId);
+    deployment = { ...deployment, mirrors: [...others, mirror] };
+    await writeRecord(path, deployment);
+    await pending.clear();
+  };
+  const sourceOf = { sourceChainId: BigInt(source.chainId), sourceContract: settlement.address };
+  const earlier = deployment.mirrors.find(({ chainId }) => chainId === by.chainId);
+  onProgress(earlier ? `verifying StateMirror at ${earlier.address}` : `deploying StateMirror on chain ${by.chainId}`);
+  let mirror = earlier;
+  if (mirror === undefined) {
+    const { committee, threshold, changeDelay, maturity } = settlement;
+    const asked = { committee, threshold, changeDelay, maturity, ...options.config };
+    const { address, blockNumber, gasUsed } = await deployMirror(there, { ...asked, ...sourceOf });
+    const deployed = { address, deployedAtBlock: blockNumber, gasUsed, tokens: [] };
+    const accounts = { admin: lower(asked.admin), committee: asked.committee.map(lower).toSorted() };
+    mirror = { ...asked, ...accounts, ...deployed, chainId: by.chainId };
+    await save(mirror);
+  } else await verifyMirror(there, mirror.address, { ...mirror, ...sourceOf });
+  const recorded = mirror;
+  const create = async (config: TokenConfig) => {
+    onProgress(`deploying ${config.standard} ${config.symbol} on chain ${by.chainId}`);
+    const token = await deployToken(there, recorded.address, config);
+    await registerToken(source, settlement.address, { ...token, chainId: BigInt(by.chainId) });
+    return token;
+  };
+  await deployMissing(tokens, recorded.tokens, create, (all) => save({ ...recorded, tokens: all }));
+  return deployment;
 }

@@ -44,3 +44,8 @@ export class PendingCreations {
     return pending.parse(JSON.parse(text));
   }
 }
+
+/** What a run has signed but not yet recorded is kept beside the record. */
+export function pendingOf(record: string): PendingCreations {
+  return new PendingCreations(`${record}.pending`);
+}

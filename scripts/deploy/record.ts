@@ -33,16 +33,32 @@ const tokenRecord = z.strictObject({
   gasUsed: integer,
 });
 
+/** A mirror of the settlement contract on another chain, with the tokens that live there. */
+const mirrorRecord = z.strictObject({
+  chainId: z.int(),
+  address,
+  deployedAtBlock: integer,
+  gasUsed: integer,
+  admin: address,
+  committee: z.array(address),
+  threshold: z.int(),
+  changeDelay: integer,
+  maturity: integer,
+  tokens: z.array(tokenRecord),
+});
+
 const deployment = z.strictObject({
   version: z.literal(1),
   chainId: z.int(),
   settlement: settlementRecord,
   tokens: z.array(tokenRecord),
+  mirrors: z.array(mirrorRecord).default([]),
 });
 
 export type SettlementRecord = z.output<typeof settlementRecord>;
 export type TokenRecord = z.output<typeof tokenRecord>;
-/** What was deployed on one chain: the file that engines and operators read. Integers are decimal strings in the file. */
+export type MirrorRecord = z.output<typeof mirrorRecord>;
+/** What was deployed for one settlement contract: the file that engines and operators read. Integers are decimal strings in the file. */
 export type Deployment = z.output<typeof deployment>;
 
 /** Where the record of a chain is kept in a folder. */

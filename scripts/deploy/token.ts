@@ -40,29 +40,12 @@ const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mintmark: 1
 const NO_CAP = (1n << 256n) - 1n;
 const NO_ROYALTY: Royalty = { receiver: "0x0000000000000000000000000000000000000000", fraction: 0n };
 
-/** Deploys a token whose minter is the settlement contract, registers it there, and locks the minter role. */
+/** Deploys a token whose minter is the settlement contract, or a mirror of it, registers it there, and locks the minter role. */
 export async function deployToken(by: Deployer, settlement: Address, config: TokenConfig): Promise<TokenRecord> {
   const { standard, name, symbol, quantum = 1n, blobScheme = "mintmark" } = config;
   const contract = CONTRACT[standard];
   const { address, blockNumber, gasUsed } = await deployContract(by, contract, constructorArgs(settlement, config));
-  const { abi } = await readArtifact("StateCommitment");
-  const chainId = BigInt(by.chainId);
-  const type = BigInt(assetType(standard, address, quantum));
-  const registered = (await by.client.readContract({
-    abi,
-    address: settlement,
-    functionName: "asset",
-    args: [chainId, type],
-  })) as readonly [number, Address, bigint];
-  // By an interrupted run, or by a stranger, who can do it only as the token says of itself.
-  if (registered[0] === 0) {
-    await send(by, "StateCommitment", settlement, "registerAsset", [
-      STANDARD_VALUE[standard],
-      chainId,
-      address,
-      quantum,
-    ]);
-  }
+  await registerToken(by, settlement, { standard, chainId: BigInt(by.chainId), address, quantum });
   const minterLocked = config.lockMinter ?? true;
   // Locked by the administrator, which is another account where a multisig holds the role.
   const canLock = minterLocked && config.admin.toLowerCase() === by.account.address.toLowerCase();
@@ -84,6 +67,40 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
     deployedAtBlock: blockNumber,
     gasUsed,
   };
+}
+
+export interface Registration {
+  readonly standard: Standard;
+  /** The chain that the token lives on. */
+  readonly chainId: bigint;
+  readonly address: Address;
+  readonly quantum: bigint;
+}
+
+/** Registers a token with a settlement contract or a mirror on this chain, unless an interrupted run, or anybody else, has done so. */
+export async function registerToken(by: Deployer, contract: Address, token: Registration): Promise<void> {
+  const { standard, chainId, address, quantum } = token;
+  const { abi } = await readArtifact("StateCommitment");
+  const args = [chainId, BigInt(assetType(standard, address, quantum))];
+  const registered = await by.client.readContract({ abi, address: contract, functionName: "asset", args });
+  if ((registered as readonly [number, Address, bigint])[0] !== 0) return;
+  const registration = [STANDARD_VALUE[standard], chainId, address, quantum];
+  await send(by, "StateCommitment", contract, "registerAsset", registration);
+}
+
+/** Deploys, by `create`, the tokens that have no record with their standard and symbol; each is recorded before the next. */
+export async function deployMissing(
+  wanted: readonly TokenConfig[],
+  recorded: readonly TokenRecord[],
+  create: (token: TokenConfig) => Promise<TokenRecord>,
+  record: (tokens: TokenRecord[]) => Promise<void>,
+): Promise<void> {
+  const tokens = [...recorded];
+  for (const token of wanted) {
+    if (tokens.some(({ standard, symbol }) => standard === token.standard && symbol === token.symbol)) continue;
+    tokens.push(await create(token));
+    await record([...tokens]);
+  }
 }
 
 function constructorArgs(settlement: Address, config: TokenConfig): readonly unknown[] {

@@ -1,6 +1,6 @@
 import type { LocalAccount } from "viem";
 import { type ExitOptions, type ExitPlan, type ExitResult, exitWithKit, planExit } from "../../core/exit/index.ts";
-import { connectL1 } from "../../core/l1/index.ts";
+import { connectPortal } from "../../core/l1/index.ts";
 import { readExitKit } from "./kit-file.ts";
 
 export interface ExitFromFileOptions
@@ -39,7 +39,7 @@ async function connect({ kit: path, rpcUrl, account, ...rest }: Omit<ExitFromFil
   const kit = await readExitKit(path);
   const { chainId, contract } = kit.settlement;
   const polling = rest.pollingMs === undefined ? {} : { pollingMs: rest.pollingMs };
-  const l1 = await connectL1({ rpc: rpcUrl, contract, chainId, account, ...polling });
+  const l1 = await connectPortal({ rpc: rpcUrl, contract, chainId, account, ...polling });
   return { ...rest, kit, l1, account: account.address };
 }
 

@@ -13,36 +13,13 @@ import { exitKitText, readExitKit } from "../../scripts/exit/kit-file.ts";
 import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
 import { at, mint } from "../settlement/fixture.ts";
 import { type MembersWorld, startMembersWorld } from "./member-world.ts";
+import { run } from "./script.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const ABI = parseAbi([
   "function balanceOf(address) view returns (uint256)",
   "function ownerOf(uint256) view returns (address)",
 ]);
-
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a script as its user does; `input` is its standard input. */
-function run(script: string, args: readonly string[], env: Record<string, string>, input = ""): Promise<Ran> {
-  const child = spawn(process.execPath, [`scripts/${script}.ts`, ...args], {
-    cwd: ROOT,
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  let [stdout, stderr] = ["", ""];
-  child.stdout.on("data", (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on("data", (chunk) => {
-    stderr += chunk;
-  });
-  child.stdin.end(input);
-  return new Promise((resolve) => child.once("close", (code) => resolve({ code, stdout, stderr })));
-}
 
 describe("owners' exits with everything gone but the chain", () => {
   let world: MembersWorld;

@@ -9,6 +9,7 @@ import { openEngine } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { Settler } from "../../core/settlement/settler.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
+import { recordPath } from "../../scripts/deploy/record.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { startChain } from "../../scripts/sandbox/chain.ts";
 import { at, seed, TOKENS } from "../settlement/fixture.ts";
@@ -28,7 +29,7 @@ export async function startMembersWorld({ members = COMMITTEE, threshold = THRES
   const client = createPublicClient({ transport, pollingInterval: 20 });
   const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
   const { settlement, tokens } = await deploy(by, {
-    record: join(folder, "deployment.json"),
+    record: recordPath(folder, by.chainId),
     tokens: TOKENS,
     settlement: {
       admin: ADMIN.address,

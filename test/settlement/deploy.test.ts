@@ -8,8 +8,9 @@ import { createPublicClient, custom, type EIP1193RequestFn, encodeDeployData, ht
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readArtifact } from "../../scripts/deploy/artifact.ts";
-import { deploy, pendingOf } from "../../scripts/deploy/deploy.ts";
+import { deploy } from "../../scripts/deploy/deploy.ts";
 import { type Deployer, deployContract } from "../../scripts/deploy/deployer.ts";
+import { pendingOf } from "../../scripts/deploy/pending.ts";
 import { readRecord, recordPath, writeRecord } from "../../scripts/deploy/record.ts";
 import type { SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import type { TokenConfig } from "../../scripts/deploy/token.ts";

@@ -1,0 +1,157 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createPublicClient, erc20Abi, erc721Abi, http, toHex } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Standard, Uuid, VaultId } from "../../core/index.ts";
+import { readMirror } from "../../core/l1/index.ts";
+import { unpackVaultId } from "../../core/protocol/vault.ts";
+import { type Deployment, readRecord, recordPath } from "../../scripts/deploy/record.ts";
+import { ADMIN, COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
+import { at, mint } from "../settlement/fixture.ts";
+import { type MembersWorld, startMembersWorld } from "./member-world.ts";
+import { run } from "./script.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const keyOf = (account: typeof ADMIN) => toHex(account.getHdKey().privateKey ?? new Uint8Array());
+
+describe("tokens of another chain, by commands alone", () => {
+  let world: MembersWorld;
+  let far: LocalChain;
+  let mirror: Deployment["mirrors"][number];
+  const relays: ChildProcess[] = [];
+  const vaults: Record<"sword" | "points", VaultId> = { sword: 0n, points: 0n };
+
+  beforeAll(async () => {
+    world = await startMembersWorld({ members: COMMITTEE.slice(0, 1), threshold: 1 });
+    far = await startChain("other", 0);
+  });
+  afterAll(async () => {
+    for (const relay of relays) relay.kill("SIGKILL");
+    await world.close();
+    await far.stop();
+  });
+
+  const file = (name: string) => join(world.folder, name);
+  const chain = () => ({ MINTMARK_RPC_URL: world.rpcUrl, MINTMARK_CONTRACT: world.settlement.address });
+  const there = () => ({ MINTMARK_MIRROR_RPC_URL: far.rpcUrl, MINTMARK_MIRROR: mirror.address });
+  const reader = () => readMirror({ rpc: far.rpcUrl, contract: mirror.address });
+
+  test("one command deploys the mirror and a token there, and records them; again, it verifies them", async () => {
+    const deploying = (token: object) =>
+      run("deploy", ["--json"], {
+        MINTMARK_RPC_URL: world.rpcUrl,
+        MINTMARK_DEPLOYER_KEY: keyOf(ADMIN),
+        MINTMARK_COMMITTEE: at(COMMITTEE, 0).address,
+        MINTMARK_THRESHOLD: "1",
+        MINTMARK_DEPLOYMENTS: world.folder,
+        MINTMARK_MIRROR_RPC_URL: far.rpcUrl,
+        MINTMARK_MIRROR_TOKEN: JSON.stringify(token),
+      });
+    const first = await deploying({ standard: "erc20", name: "Far points", symbol: "FPTS", quantum: "10" });
+    expect(first.stderr).toContain("deploying StateMirror on chain 31338");
+    const second = await deploying({ standard: "erc721", name: "Far swords", symbol: "FSWRD" });
+    expect(second.stderr).toContain("verifying StateMirror");
+    const record = await readRecord(recordPath(world.folder, 31_337));
+    mirror = at(record?.mirrors ?? [], 0);
+    expect(record?.mirrors).toHaveLength(1);
+    expect(mirror).toMatchObject({ chainId: 31_338, threshold: 1, maturity: world.settlement.maturity });
+    expect(mirror.tokens.map(({ symbol, minterLocked }) => [symbol, minterLocked])).toEqual([
+      ["FPTS", true],
+      ["FSWRD", true],
+    ]);
+    expect((JSON.parse(second.stdout) as Deployment).mirrors[0]?.address).toBe(mirror.address);
+  });
+
+  test("the relay, killed in between and started again, makes every batch known there", async () => {
+    const { engine, principal } = world;
+    const assets = new Map<Standard, Uuid>();
+    for (const { standard, address, quantum, name, symbol } of mirror.tokens) {
+      const token = { standard, chainId: 31_338n, contractAddress: address, quantum, name, symbol };
+      const { assetId } = await engine.addAsset(token);
+      await engine.whitelistAsset(assetId, true);
+      await engine.markAssetRegistered(assetId);
+      await engine.enableAsset(principal.applicationId, assetId);
+      assets.set(standard, assetId);
+    }
+    vaults.sword = await mint({ ...world, assets }, "erc721", "validium", "7");
+    vaults.points = await mint({ ...world, assets }, "erc20", "zk-rollup", "", 5);
+    expect((await world.settlerOver().settler.round()).committed).toBe(2);
+    const killed = startRelay();
+    await expect.poll(async () => (await (await reader()).steps()).length, { timeout: 30_000 }).toBeGreaterThan(0);
+    const ended = once(killed, "exit");
+    killed.kill("SIGKILL");
+    await ended;
+    const relay = startRelay();
+    for (const vaultId of Object.values(vaults)) {
+      const { mode, batchNumber } = unpackVaultId(vaultId);
+      await expect
+        .poll(async () => (await reader()).isImported(mode, batchNumber), { timeout: 30_000, interval: 250 })
+        .toBe(true);
+    }
+    expect(await (await reader()).steps()).toHaveLength(2);
+    const closed = once(relay, "exit");
+    relay.kill("SIGTERM");
+    expect((await closed)[0]).toBe(0);
+  });
+
+  test("an owner exits there with a kit and nothing else: engine, member and relay are gone", async () => {
+    const member = { ...chain(), MINTMARK_PEERS: at(world.processes, 0).url };
+    const written = (name: keyof typeof vaults) =>
+      run("exit-kit", [`${vaults[name]}`, "--out", file(`${name}.json`)], { ...member, ...there() });
+    const [near, ...kits] = await Promise.all([
+      run("exit-kit", [`${vaults.sword}`], member),
+      written("sword"),
+      written("points"),
+    ]);
+    // The settlement contract cannot pay it, so there is no kit for it.
+    expect(near).toMatchObject({ code: 1, stdout: "" });
+    for (const kit of kits) expect(kit).toMatchObject({ code: 0, stdout: "" });
+    await world.engine.close();
+    await at(world.processes, 0).stop();
+
+    const { owner } = at(world.users, 0);
+    const exit = (name: string, rpcUrl: string) =>
+      run("exit", [file(`${name}.json`), "--wait"], { MINTMARK_RPC_URL: rpcUrl }, keyOf(owner));
+    const elsewhere = await exit("sword", world.rpcUrl);
+    expect(elsewhere).toMatchObject({ code: 1, stdout: "" });
+    expect(elsewhere.stderr).toContain("the RPC serves chain 31337, not 31338");
+    expect(await exit("sword", far.rpcUrl)).toMatchObject({ code: 0 });
+    expect(await exit("points", far.rpcUrl)).toMatchObject({ code: 0 });
+
+    const client = createPublicClient({ transport: http(far.rpcUrl) });
+    const [points, swords] = mirror.tokens.map(({ address }) => address);
+    expect(
+      await client.readContract({
+        abi: erc20Abi,
+        address: points ?? "0x",
+        functionName: "balanceOf",
+        args: [owner.address],
+      }),
+    ).toBe(50n);
+    expect(
+      await client.readContract({ abi: erc721Abi, address: swords ?? "0x", functionName: "ownerOf", args: [7n] }),
+    ).toBe(owner.address);
+    const again = await exit("points", far.rpcUrl);
+    expect(again.stderr).toContain("All of this vault has been withdrawn");
+  });
+
+  function startRelay(): ChildProcess {
+    const relay = spawn(process.execPath, ["scripts/relay.ts"], {
+      cwd: ROOT,
+      env: {
+        ...{ PATH: process.env.PATH, ...chain(), ...there() },
+        MINTMARK_FROM_BLOCK: `${world.settlement.deployedAtBlock}`,
+        MINTMARK_CONFIRMATIONS: "0",
+        MINTMARK_MEMBERS: `${at(COMMITTEE, 0).address}=${at(world.processes, 0).url}`,
+        MINTMARK_THRESHOLD: "1",
+        MINTMARK_POLL_MS: "200",
+      },
+      stdio: ["pipe", "ignore", "inherit"],
+    });
+    relay.stdin?.end(keyOf(OPERATOR));
+    relays.push(relay);
+    return relay;
+  }
+});
