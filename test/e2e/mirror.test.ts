@@ -96,7 +96,7 @@ describe("tokens of another chain, by commands alone", () => {
     expect((await closed)[0]).toBe(0);
   });
 
-  test("an owner exits there with a kit and nothing else: engine, member and relay are gone", async () => {
+  test("a kit is made with the mirror named, and none without it", async () => {
     const member = { ...chain(), MINTMARK_PEERS: at(world.processes, 0).url };
     const written = (name: keyof typeof vaults) =>
       run("exit-kit", [`${vaults[name]}`, "--out", file(`${name}.json`)], { ...member, ...there() });
@@ -108,33 +108,31 @@ describe("tokens of another chain, by commands alone", () => {
     // The settlement contract cannot pay it, so there is no kit for it.
     expect(near).toMatchObject({ code: 1, stdout: "" });
     for (const kit of kits) expect(kit).toMatchObject({ code: 0, stdout: "" });
+  });
+
+  const exit = (name: string, rpcUrl: string) =>
+    run("exit", [file(`${name}.json`), "--wait"], { MINTMARK_RPC_URL: rpcUrl }, keyOf(at(world.users, 0).owner));
+
+  test("an owner exits there with a kit and nothing else: engine, member and relay are gone", async () => {
     await world.engine.close();
     await at(world.processes, 0).stop();
-
-    const { owner } = at(world.users, 0);
-    const exit = (name: string, rpcUrl: string) =>
-      run("exit", [file(`${name}.json`), "--wait"], { MINTMARK_RPC_URL: rpcUrl }, keyOf(owner));
-    const elsewhere = await exit("sword", world.rpcUrl);
-    expect(elsewhere).toMatchObject({ code: 1, stdout: "" });
-    expect(elsewhere.stderr).toContain("the RPC serves chain 31337, not 31338");
     expect(await exit("sword", far.rpcUrl)).toMatchObject({ code: 0 });
     expect(await exit("points", far.rpcUrl)).toMatchObject({ code: 0 });
-
+    const { address } = at(world.users, 0).owner;
     const client = createPublicClient({ transport: http(far.rpcUrl) });
-    const [points, swords] = mirror.tokens.map(({ address }) => address);
-    expect(
-      await client.readContract({
-        abi: erc20Abi,
-        address: points ?? "0x",
-        functionName: "balanceOf",
-        args: [owner.address],
-      }),
-    ).toBe(50n);
-    expect(
-      await client.readContract({ abi: erc721Abi, address: swords ?? "0x", functionName: "ownerOf", args: [7n] }),
-    ).toBe(owner.address);
-    const again = await exit("points", far.rpcUrl);
+    const [points = "0x", swords = "0x"] = mirror.tokens.map((token) => token.address);
+    const balance = { abi: erc20Abi, address: points, functionName: "balanceOf", args: [address] } as const;
+    expect(await client.readContract(balance)).toBe(50n);
+    const owned = { abi: erc721Abi, address: swords, functionName: "ownerOf", args: [7n] } as const;
+    expect(await client.readContract(owned)).toBe(address);
+  });
+
+  test("nothing is paid twice there, nor on the source's chain", async () => {
+    const [again, elsewhere] = await Promise.all([exit("points", far.rpcUrl), exit("sword", world.rpcUrl)]);
+    expect(again).toMatchObject({ code: 1, stdout: "" });
     expect(again.stderr).toContain("All of this vault has been withdrawn");
+    expect(elsewhere).toMatchObject({ code: 1, stdout: "" });
+    expect(elsewhere.stderr).toContain("the RPC serves chain 31337, not 31338");
   });
 
   function startRelay(): ChildProcess {
