@@ -41,12 +41,12 @@ export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, er
 export class ViemReader implements L1Reader, L1Tokens {
   readonly settlement: Settlement;
   protected readonly connection: L1Connection;
-  readonly #logs: LogReader;
+  protected readonly logs: LogReader;
 
   constructor(connection: L1Connection) {
     this.connection = connection;
     this.settlement = connection.settlement;
-    this.#logs = new LogReader(connection.client, connection.settlement.contract);
+    this.logs = new LogReader(connection.client, connection.settlement.contract);
   }
 
   blockNumber(): Promise<bigint> {
@@ -210,7 +210,7 @@ export class ViemReader implements L1Reader, L1Tokens {
 
   async events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]> {
     const doing = `reading events of blocks ${fromBlock} to ${toBlock}`;
-    return decodeEvents(await askL1(doing, () => this.#logs.read(fromBlock, toBlock)));
+    return decodeEvents(await askL1(doing, () => this.logs.read(fromBlock, toBlock)));
   }
 
   /** One optional view of a token; `otherwise` when the token does not have it. A chain that does not answer is still an error. */
