@@ -4,6 +4,7 @@ import { type Engine, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./access-token.ts";
 import { authenticate, authenticateOwner, countFailures } from "./authentication.ts";
+import { OutgoingBatches } from "./batch-data.ts";
 import { acceptForm, acceptJson } from "./body.ts";
 import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from "./client-error.ts";
 import { type Endpoint, FORM, isScope } from "./endpoint.ts";
@@ -85,6 +86,8 @@ const SMALL_BODY_BYTES = 64 * 1024;
 /** A mint entry with the longest blob and generous white space, and a user around entries. */
 const ENTRY_BYTES = 1024;
 const USER_BYTES = 256;
+/** Of binary answers, for each unit of rate. */
+const BYTES_PER_UNIT = 1024 * 1024;
 /** A connection on which nothing moves for this long is closed. */
 const IDLE_CONNECTION_MS = 120_000;
 /** Shorter than the idle time-out here and of common proxies. */
@@ -110,6 +113,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     requestTimeoutSeconds,
     readiness: new Readiness({ ...engineChecks(engine), ...options.checks }, now),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
+    outgoingBatches: new OutgoingBatches(engine),
     webhookReach: options.webhooks?.reach ?? "public",
     heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
     stopping: stopping.signal,
@@ -245,10 +249,19 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       const more = Math.min(cost?.(request.body) ?? 1, most) - 1;
       if (more > 0 && request.principal !== null) meters.key.spend(request.principal.keyId, more, reply);
       reply.code(endpoint.success.status);
-      const answer = endpoint.respond(service, request, reply);
-      return countFailures(answer, meters.failedAuthentication, request, reply);
+      const attempt = endpoint.respond(service, request, reply);
+      const answer = await countFailures(attempt, meters.failedAuthentication, request, reply);
+      if (answer instanceof Uint8Array) spendBytes(answer.length, request, reply, meters);
+      return answer;
     },
   });
+}
+
+/** The first unit was spent before; more than a bucket holds could never be paid. */
+function spendBytes(bytes: number, request: FastifyRequest, reply: FastifyReply, { key, publicReads }: Meters): void {
+  const [meter, caller] = request.principal ? [key, request.principal.keyId] : [publicReads, addressGroup(request.ip)];
+  const more = Math.min(Math.ceil(bytes / BYTES_PER_UNIT), meter.quota.units) - 1;
+  if (more > 0) meter.spend(caller, more, reply);
 }
 
 const PATTERNS = ENDPOINTS.map(({ method, path }) => {

@@ -1,7 +1,6 @@
-import { inspect } from "node:util";
 import type { FastifyInstance } from "fastify";
 import { privateKeyToAccount } from "viem/accounts";
-import { MintmarkError, openEngine } from "../core/index.ts";
+import { openEngine } from "../core/index.ts";
 import { connectL1, readL1 } from "../core/l1/index.ts";
 import { readJwks } from "./access-token.ts";
 import { buildServer } from "./app.ts";
@@ -12,6 +11,7 @@ import { serveOperator } from "./operator/socket.ts";
 import type { Config } from "./settings.ts";
 import { type Settling, startSettling } from "./settling.ts";
 import { shutDown } from "./shutdown.ts";
+import { startupError } from "./startup-error.ts";
 import { stopSignal } from "./stop-signal.ts";
 
 // The process: settings from the environment, one engine, its way to L1 if it is given a chain and a key, one server, and an orderly end
@@ -36,7 +36,7 @@ async function serve(config: Config): Promise<void> {
   });
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
-  const trustedIssuer = jwks && issuer && audience ? { keys: await readJwks(jwks), issuer, audience } : undefined;
+  const trustedIssuer = jwks && issuer && audience ? { keys: await keySet(jwks), issuer, audience } : undefined;
   let app: FastifyInstance | undefined;
   await using settling: Settling | null =
     operator && committer
@@ -124,11 +124,12 @@ async function connect(config: Config) {
   return { l1: committer, operator, committer };
 }
 
-/** Fails with one sentence where one says it all, and shows no secret. */
-function report(error: unknown, secrets: readonly string[]): void {
-  const short = error instanceof ConfigError || error instanceof MintmarkError;
-  console.error(swept(short ? error.message : inspect(error), secrets));
-  process.exitCode = 1;
+async function keySet(place: string) {
+  try {
+    return await readJwks(place);
+  } catch {
+    throw new ConfigError("MINTMARK_JWKS: Give an https address, or a file that holds a JSON Web Key Set.");
+  }
 }
 
 let secrets: string[] = [];
@@ -137,5 +138,6 @@ try {
   secrets = secretsOf(config);
   await serve(config);
 } catch (error) {
-  report(error, secrets);
+  console.error(swept(startupError(error), secrets));
+  process.exitCode = 1;
 }

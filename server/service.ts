@@ -1,6 +1,7 @@
 import type { KitChain } from "../core/exit/index.ts";
 import type { Engine, L1Reader } from "../core/index.ts";
 import type { AccessTokens } from "./access-token.ts";
+import type { OutgoingBatches } from "./batch-data.ts";
 import type { StreamSlots } from "./event-stream.ts";
 import type { RateLimits } from "./rate-limit.ts";
 import type { Readiness } from "./readiness.ts";
@@ -31,6 +32,7 @@ export interface Service {
   /** Where webhooks may lead. */
   readonly webhookReach: Reach;
   readonly streams: StreamSlots;
+  readonly outgoingBatches: OutgoingBatches;
   /** Between two signs of life on a stream of events. */
   readonly heartbeatMs: number;
   /** Aborted when the server begins to shut down. */

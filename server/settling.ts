@@ -6,6 +6,7 @@ import type { connectL1 } from "../core/l1/index.ts";
 import { Checkpoints, Settler } from "../core/settlement/index.ts";
 import { describeCommittee } from "./committee-standing.ts";
 import { NotReady, type ReadinessCheck } from "./readiness.ts";
+import { claimSettling, SETTLES_BY_ITSELF } from "./settler-claim.ts";
 
 export interface SettlingOptions {
   readonly engine: Engine;
@@ -40,6 +41,7 @@ export interface Settling extends AsyncDisposable {
 export async function startSettling(options: SettlingOptions): Promise<Settling> {
   const { engine, l1, operator, threshold, fromBlock, sealAfterMs, intervalMs, onError } = options;
   await using stack = new AsyncDisposableStack();
+  stack.use(claimSettling(engine, SETTLES_BY_ITSELF));
   const committee = collectAttestations({
     members: options.members.map((member) => new RemoteMember({ ...member, operator, settlement: engine.settlement })),
     threshold,

@@ -11,6 +11,7 @@ import { Settler } from "../../core/settlement/settler.ts";
 import { buildServer } from "../../server/app.ts";
 import { describeCommittee } from "../../server/committee-standing.ts";
 import { serveOperator } from "../../server/operator/socket.ts";
+import { claimSettling, SETTLES_BY_ITSELF } from "../../server/settler-claim.ts";
 import { shutDown } from "../../server/shutdown.ts";
 import { deploy } from "../deploy/deploy.ts";
 import { type Deployer, lower } from "../deploy/deployer.ts";
@@ -92,6 +93,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     verifySignature: l1.verifySignature.bind(l1),
   });
   stack.defer(() => engine.close());
+  stack.use(claimSettling(engine, SETTLES_BY_ITSELF));
   stack.use(await serveOperator(engine, resolve(folder, "engine")));
   const facts = await seed(engine, deployment);
 

@@ -26,7 +26,7 @@ export function retryingFetch(options: RetryOptions = {}): (request: Request) =>
         return undefined;
       });
       if (outcome !== undefined && (attempt > retries || !(await refusedForNow(outcome, request)))) return outcome;
-      const wait = retryAfterMs(outcome) ?? backoffDelay(BACKOFF, attempt);
+      const wait = retryAfterMs(outcome?.headers.get("retry-after")) ?? backoffDelay(BACKOFF, attempt);
       if (outcome !== undefined && wait > maxWaitMs) return outcome;
       await outcome?.body?.cancel();
       await pause(wait, request.signal);
@@ -55,9 +55,9 @@ function repeatable({ method, headers }: Request): boolean {
   return REPEATABLE.has(method) || headers.has("idempotency-key");
 }
 
-/** RFC 9110 10.2.3: seconds, or a date. Undefined when the answer names neither. */
-function retryAfterMs(response: Response | undefined): number | undefined {
-  const text = response?.headers.get("retry-after") ?? "";
+/** Milliseconds that a Retry-After field asks for (RFC 9110, 10.2.3): seconds, or a date. Undefined when it names neither. */
+export function retryAfterMs(field: string | null | undefined): number | undefined {
+  const text = field ?? "";
   if (/^\d+$/.test(text)) return Number(text) * 1000;
   const date = Date.parse(text);
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());

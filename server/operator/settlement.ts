@@ -5,11 +5,9 @@ import { type Address, type Asset, type Engine, type Hex, MintmarkError } from "
 import { connectL1, readL1 } from "../../core/l1/index.ts";
 import { Settler } from "../../core/settlement/index.ts";
 import { address, uuid } from "../schemas/common.ts";
+import { claimSettling } from "../settler-claim.ts";
 import { assetToWire } from "../wire.ts";
 import { operation } from "./operation.ts";
-
-/** Engines that a commit is under way for: two at once would take each other's nonces. */
-const committing = new WeakSet<Engine>();
 
 const privateKey = z
   .string()
@@ -54,13 +52,8 @@ export const SETTLEMENT_OPERATIONS = {
     },
   ),
   "batches.commit": operation(commit, async (engine, input, { signal }) => {
-    if (committing.has(engine)) throw new MintmarkError("l1_failed", "Another commit is under way; wait for it.");
-    committing.add(engine);
-    try {
-      return await settle(engine, input, signal);
-    } finally {
-      committing.delete(engine);
-    }
+    using _ = claimSettling(engine, { code: "l1_failed", detail: "Another commit is under way; wait for it." });
+    return await settle(engine, input, signal);
   }),
 } as const;
 

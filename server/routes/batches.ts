@@ -44,11 +44,15 @@ const data = {
   params: batchParams,
   success: { status: 200, description: "docs/protocol.md, section 4.", mediaType: "application/octet-stream" },
   errors: ["batch_not_found", "proof_not_ready"],
-  async handle({ service: { engine }, params, reply }: Input<"params", typeof batchParams> & { reply: FastifyReply }) {
+  async handle({
+    service: { outgoingBatches },
+    params,
+    reply,
+  }: Input<"params", typeof batchParams> & { reply: FastifyReply }) {
     const { mode, batchNumber } = batchOf(params.batchId);
-    const sealed = await engine.sealedBatch(mode, batchNumber);
+    const bytes = await outgoingBatches.data(mode, batchNumber, reply.raw);
     reply.type("application/octet-stream");
-    return Buffer.from(sealed.data.buffer, sealed.data.byteOffset, sealed.data.byteLength);
+    return bytes;
   },
 } as const;
 

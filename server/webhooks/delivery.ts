@@ -1,12 +1,13 @@
 import { once } from "node:events";
-import http, { type IncomingMessage } from "node:http";
+import http, { type ClientRequest, type IncomingMessage } from "node:http";
 import https from "node:https";
+import { retryAfterMs } from "../client/retry.ts";
 import { guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
 
 /** What a receiver made of a delivery. `gone`: it asks for no more of them, by the status 410. */
 export type Outcome =
   | { readonly kind: "delivered" }
-  | { readonly kind: "failed"; readonly failure: string }
+  | { readonly kind: "failed"; readonly failure: string; readonly retryAfterMs?: number | undefined }
   | { readonly kind: "gone"; readonly failure: string };
 
 /** Most bytes of an answer that are read; only its status counts. */
@@ -16,12 +17,14 @@ const ANSWER_BYTES = 16 * 1024;
 export class Deliverer implements Disposable {
   readonly #reach: Reach;
   readonly #timeoutMs: number;
+  readonly #lookup: ReturnType<typeof guardedLookup>;
   readonly #agents: { readonly "http:": http.Agent; readonly "https:": https.Agent };
 
   constructor(reach: Reach, timeoutMs: number) {
     this.#reach = reach;
     this.#timeoutMs = timeoutMs;
-    const options = { keepAlive: true, lookup: guardedLookup(reach) as never };
+    this.#lookup = guardedLookup(reach);
+    const options = { keepAlive: true };
     this.#agents = { "http:": new http.Agent(options), "https:": new https.Agent(options) };
   }
 
@@ -38,9 +41,13 @@ export class Deliverer implements Disposable {
   ): Promise<Outcome> {
     const timeout = AbortSignal.timeout(this.#timeoutMs);
     try {
-      const status = await this.#send(new URL(url), headers, body, AbortSignal.any([signal, timeout]));
+      const answer = await this.#send(new URL(url), headers, body, AbortSignal.any([signal, timeout]));
+      const { statusCode: status = 0 } = answer;
       if (status >= 200 && status < 300) return { kind: "delivered" };
-      return { kind: status === 410 ? "gone" : "failed", failure: `The receiver answered ${status}.` };
+      const failure = `The receiver answered ${status}.`;
+      if (status === 410) return { kind: "gone", failure };
+      const busy = status === 429 || status === 503;
+      return { kind: "failed", failure, ...(busy && { retryAfterMs: retryAfterMs(answer.headers["retry-after"]) }) };
     } catch (error) {
       signal.throwIfAborted();
       const failure = timeout.aborted ? `No answer within ${this.#timeoutMs / 1000} s.` : reasonOf(error);
@@ -48,19 +55,39 @@ export class Deliverer implements Disposable {
     }
   }
 
-  async #send(url: URL, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<number> {
+  async #send(
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
     requireReachable(this.#reach, url);
     const secure = url.protocol === "https:";
     const { request } = secure ? https : http;
-    const sent = request(url, { method: "POST", headers, signal, agent: this.#agents[secure ? "https:" : "http:"] });
-    sent.end(body);
-    // One that fails after its answer has come is of no more interest.
-    sent.on("error", () => {});
-    const [answer] = (await once(sent, "response")) as [IncomingMessage];
+    const send = (agent: http.Agent | false) => {
+      const options = { method: "POST", headers, signal, agent, lookup: this.#lookup as never };
+      // One that fails after its answer has come is of no more interest.
+      return request(url, options)
+        .on("error", () => {})
+        .end(body);
+    };
+    const first = send(this.#agents[secure ? "https:" : "http:"]);
+    const answer = await answerTo(first).catch((error: NodeJS.ErrnoException) => {
+      // The receiver may have closed a kept connection in the moment in which it was used again: that is no failure of its own.
+      if (!first.reusedSocket || !CLOSED.has(error.code ?? "")) throw error;
+      return answerTo(send(false));
+    });
     // What follows the status does not count, so it may fail.
     await discard(answer).catch(() => {});
-    return answer.statusCode ?? 0;
+    return answer;
   }
+}
+
+const CLOSED = new Set(["ECONNRESET", "EPIPE"]);
+
+async function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  return answer;
 }
 
 /** Reads an answer to its end, so that its connection can be used again, or cuts it off where it becomes too long. */

@@ -35,6 +35,14 @@ const DEFAULTS: Required<DispatcherOptions> = {
   onError: () => {},
 };
 
+/** Tries since the start before giving up: for a webhook that was failing when the server went down, ten minutes at the default waits. */
+const LEAST_TRIES = 8;
+
+/** Milliseconds until the next try: as a busy receiver asks, but no sooner than without it and within the longest wait. */
+export function waitBefore(backoff: Backoff, attempt: number, retryAfterMs = 0): number {
+  return Math.max(backoffDelay(backoff, attempt), Math.min(retryAfterMs, backoff.maxMs));
+}
+
 interface Running {
   readonly stop: AbortController;
   readonly done: Promise<void>;
@@ -124,13 +132,14 @@ export class WebhookDispatcher {
       if (outcome.kind === "delivered") return true;
       const { webhooks } = this.#engine;
       await progress.flush();
-      if (outcome.kind === "gone" || (failingSince !== null && Date.now() - failingSince >= giveUpAfterMs)) {
+      const tooLong = failingSince !== null && Date.now() - failingSince >= giveUpAfterMs;
+      if (outcome.kind === "gone" || (tooLong && attempt >= LEAST_TRIES)) {
         await webhooks.recordDisabled(webhook.webhookId, outcome.failure);
         return false;
       }
       if (failingSince === null) await webhooks.recordFailing(webhook.webhookId, outcome.failure);
       failingSince ??= Date.now();
-      await pause(backoffDelay(backoff, attempt), signal);
+      await pause(waitBefore(backoff, attempt, outcome.retryAfterMs), signal);
     }
   }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runDemo } from "../../scripts/demo/run.ts";
 import type { SandboxDescription } from "../../scripts/sandbox/sandbox.ts";
+import { mintmark } from "../cli/cli.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 
@@ -71,6 +72,13 @@ describe("the sandbox, as a process", () => {
     const text = await printed(second, "already runs");
     expect(text).toContain("stop it first");
     expect((await fetch(`${description.api}/healthz`)).status).toBe(200);
+  });
+
+  test("nobody commits beside its own settler", async () => {
+    const commit = ["batches", "commit", "--store", join(folder, "engine"), "--from-block", "0"];
+    const key = { MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`, MINTMARK_RPC_URL: description.rpcUrl };
+    const { code, stderr } = await mintmark(commit, key);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("settles by itself")]);
   });
 
   test("the demo passes every check against it, twice", async () => {

@@ -6,7 +6,7 @@ import { openEngine } from "../../core/index.ts";
 import { buildServer } from "../../server/app.ts";
 import { guardedLookup, mayReach } from "../../server/webhooks/address-policy.ts";
 import { Deliverer } from "../../server/webhooks/delivery.ts";
-import { WebhookDispatcher } from "../../server/webhooks/dispatcher.ts";
+import { WebhookDispatcher, waitBefore } from "../../server/webhooks/dispatcher.ts";
 import { createWorld, refusal, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
 import { type Received, Receiver } from "./receiver.ts";
 import { listen } from "./sse.ts";
@@ -120,6 +120,53 @@ describe("deliveries", () => {
     const received = await receiver.has(2);
     expect(sequences(received)).toEqual(received.map(() => 4));
     expect(await look(webhookId)).toMatchObject({ status: "active", delivered: 3, failure });
+  });
+
+  test("heed a busy receiver's Retry-After within bounds", async () => {
+    const backoff = { firstMs: 1, maxMs: 10_000 };
+    expect(waitBefore(backoff, 1, 5_000)).toBe(5_000);
+    expect(waitBefore(backoff, 1, 1e12)).toBe(10_000);
+    expect(waitBefore(backoff, 30, 5_000)).toBeGreaterThan(7_000);
+    using deliverer = new Deliverer("public-and-loopback", 5_000);
+    const ask = (status: number) => {
+      receiver.answer = (response) => void response.writeHead(status, { "retry-after": "7" }).end();
+      return deliverer.post(receiver.url, {}, "{}", new AbortController().signal);
+    };
+    expect(await ask(429)).toMatchObject({ kind: "failed", retryAfterMs: 7_000 });
+    expect(await ask(503)).toMatchObject({ kind: "failed", retryAfterMs: 7_000 });
+    expect(await ask(500)).not.toHaveProperty("retryAfterMs");
+  });
+
+  test("are sent anew at once, and once, when a kept connection closes under them", async () => {
+    using deliverer = new Deliverer("public-and-loopback", 5_000);
+    const post = () => deliverer.post(receiver.url, {}, "{}", new AbortController().signal);
+    expect(await post()).toEqual({ kind: "delivered" });
+    receiver.answer = (response) => {
+      if (receiver.received.length === 2) response.destroy();
+      else response.writeHead(204).end();
+    };
+    expect(await post()).toEqual({ kind: "delivered" });
+    expect(receiver.received).toHaveLength(3);
+    expect(await post()).toEqual({ kind: "delivered" });
+    receiver.answer = (response) => response.destroy();
+    expect(await post()).toMatchObject({ kind: "failed", failure: "socket hang up" });
+  });
+
+  test("do not end at the first failure after a long time in which nobody tried", async () => {
+    await start();
+    const { webhookId } = await create();
+    receiver.answer = (response) => void response.writeHead(500).end();
+    await happen(1);
+    await vi.waitFor(async () => expect((await look(webhookId)).failingSince).not.toBeNull());
+    await world.app.close();
+    receiver.received.length = 0;
+    receiver.answer = (response) => void response.writeHead(receiver.received.length < 3 ? 500 : 204).end();
+    const dispatcher = new WebhookDispatcher(world.engine, { ...QUICK, giveUpAfterMs: 0 });
+    dispatcher.start();
+    expect(sequences(await receiver.has(3))).toEqual([4, 4, 4]);
+    const taken = [{ webhookId, delivered: 4, failingSince: null }];
+    await vi.waitFor(() => expect(world.engine.webhooks.deliverable()).toMatchObject(taken));
+    await dispatcher.stop();
   });
 
   test("do not read an endless answer", async () => {
