@@ -72,7 +72,7 @@ export async function startMembersWorld({ members = COMMITTEE, threshold = THRES
   processes.push(...(await Promise.all(members.slice(1).map((_, i) => startMember(i + 1, [first.url])))));
 
   /** A settler over members at these addresses; by default the five processes. */
-  function settlerOver(urls: readonly string[] = processes.map(({ url }) => url), timeoutMs = 5_000) {
+  function settlerOver(urls: readonly string[] = processes.map(({ url }) => url), timeoutMs = 20_000) {
     const committee = collectAttestations({
       members: members.map(({ address }, index) => {
         return new RemoteMember({ address, url: at(urls, index), operator: OPERATOR, settlement: l1.settlement });

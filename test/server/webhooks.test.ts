@@ -240,6 +240,9 @@ describe("after a restart", () => {
       const repeated = [...(await receiver.has(3))];
       expect(repeated.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
       for (const delivery of repeated) expect(Receiver.verify(secret, delivery)).toEqual(delivery.event);
+      await vi.waitFor(async () => {
+        expect(await engine.webhooks.get(world.applicationId, webhookId)).toMatchObject({ delivered: 6 });
+      });
       await app.close();
       // The end of a server in order leaves nothing to repeat.
       const dispatcher = new WebhookDispatcher(engine, QUICK);
