@@ -81,7 +81,7 @@ function progress(line: string): void {
 }
 
 async function write(report: Report): Promise<void> {
-  const docs = new URL("../../docs", import.meta.url);
+  const docs = new URL("../../docs/", import.meta.url);
   await writeFile(new URL("bench.md", docs), page(report));
   await writeFile(new URL("bench.svg", docs), plot(report.sections));
 }
