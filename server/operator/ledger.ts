@@ -2,7 +2,7 @@ import { z } from "zod";
 import { MAX_AMOUNT, MODES, type Mode } from "../../core/index.ts";
 import { address, batchId, mode, page, standard, uuid } from "../schemas/common.ts";
 import { assetToWire, batchToWire, decimal, pageToWire, transactionToWire, withdrawalToWire } from "../wire.ts";
-import { all, operation } from "./operation.ts";
+import { operation } from "./operation.ts";
 
 const asset = z.strictObject({ assetId: uuid });
 const enablement = asset.extend({ applicationId: uuid });
@@ -26,7 +26,7 @@ const newAsset = z.strictObject({
 /** Assets, batches, withdrawals, and whether all of it is what the journal says. */
 export const LEDGER_OPERATIONS = {
   "assets.add": operation(newAsset, async (engine, input) => assetToWire(await engine.addAsset(input))),
-  "assets.list": operation(z.strictObject({}), (engine) => all(engine.allAssets(), assetToWire)),
+  "assets.list": operation(z.strictObject({}), (engine) => Array.fromAsync(engine.allAssets(), assetToWire)),
   "assets.whitelist": operation(asset.extend({ whitelisted: z.boolean() }), async (engine, input) =>
     assetToWire(await engine.whitelistAsset(input.assetId, input.whitelisted)),
   ),
@@ -55,7 +55,10 @@ export const LEDGER_OPERATIONS = {
     withdrawalToWire(await engine.withdrawal(input.applicationId, input.withdrawalId)),
   ),
   "withdrawals.pending": operation(z.strictObject({}), (engine) =>
-    all(engine.pendingWithdrawals(), ({ withdrawal, standard }) => ({ ...withdrawalToWire(withdrawal), standard })),
+    Array.fromAsync(engine.pendingWithdrawals(), ({ withdrawal, standard }) => ({
+      ...withdrawalToWire(withdrawal),
+      standard,
+    })),
   ),
   verify: operation(z.strictObject({}), async (engine, _, { signal, progress }) => {
     const onProgress = (entries: number) => progress(`${entries} journal entries`);

@@ -21,10 +21,3 @@ export function operation<S extends z.ZodType>(
 ): Operation {
   return { input, run: (engine, given, running) => run(engine, given as z.output<S>, running) };
 }
-
-/** Everything that an iterable gives, mapped. */
-export async function all<T, W>(entries: AsyncIterable<T>, map: (entry: T) => W): Promise<W[]> {
-  const mapped: W[] = [];
-  for await (const entry of entries) mapped.push(map(entry));
-  return mapped;
-}

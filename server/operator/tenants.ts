@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type ApiKey, type Application, type Engine, MintmarkError, SCOPES } from "../../core/index.ts";
 import { address, instant, page, uuid } from "../schemas/common.ts";
 import { balancesToWire, decimal, pageToWire, userToWire } from "../wire.ts";
-import { all, operation } from "./operation.ts";
+import { operation } from "./operation.ts";
 
 const name = z.string().min(1).max(200);
 const keyId = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "Give a key's id, the part after mm_test_ or mm_live_.");
@@ -27,7 +27,9 @@ export const TENANT_OPERATIONS = {
   "applications.create": operation(z.strictObject({ name, applicationId: uuid.optional() }), async (engine, input) =>
     applicationToJson(await engine.createApplication(input)),
   ),
-  "applications.list": operation(z.strictObject({}), (engine) => all(engine.applications(), applicationToJson)),
+  "applications.list": operation(z.strictObject({}), (engine) =>
+    Array.fromAsync(engine.applications(), applicationToJson),
+  ),
   "applications.suspend": operation(
     ofApplication.extend({ suspended: z.boolean() }),
     async (engine, { applicationId, suspended }) =>
@@ -36,7 +38,9 @@ export const TENANT_OPERATIONS = {
   "keys.issue": operation(newKey, async (engine, { applicationId, ...options }) =>
     issuedToJson(await engine.issueKey(applicationId, options)),
   ),
-  "keys.list": operation(ofApplication, (engine, { applicationId }) => all(engine.keys(applicationId), keyToJson)),
+  "keys.list": operation(ofApplication, (engine, { applicationId }) =>
+    Array.fromAsync(engine.keys(applicationId), keyToJson),
+  ),
   "keys.rotate": operation(z.strictObject({ keyId, expiresAt: instant.optional() }), async (engine, input) => {
     const { applicationId, scopes, mintQuota, mintsUsed, revokedAt } = await findKey(engine, input.keyId);
     if (revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");

@@ -16,7 +16,7 @@ export interface SealedAsset {
 
 /** Leaves packed and hashed at a time: few enough to stay in the cache. */
 const LEAVES_PER_CHUNK = 1024;
-/** Where the parts of a leaf's preimage are that differ from vault to vault; docs/protocol.md 2. */
+// Where the parts of a leaf's preimage are that differ from vault to vault; docs/protocol.md 2.
 /** The three bytes that hold the slot and four bits of the batch number. */
 const SLOT_AT = 6;
 const OWNER_AT = 17;
