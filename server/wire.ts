@@ -96,7 +96,7 @@ export async function mintToWire(from: MintResult): Promise<z.output<typeof mint
   };
 }
 
-function receiptToWire({ root, count, time, signer, signature, chainIds }: MintReceipt) {
+export function receiptToWire({ root, count, time, signer, signature, chainIds }: MintReceipt) {
   const chains = Object.entries(chainIds).map(([assetId, chainId]) => [assetId, decimal(chainId)] as const);
   return { root, count, time, signer, signature, chainIds: Object.fromEntries(chains) };
 }

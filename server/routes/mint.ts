@@ -2,6 +2,7 @@ import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import { type Endpoint, endpoint, type PrivateCall } from "../endpoint.ts";
+import { mintAnswer } from "../mint-answer.ts";
 import { uuid } from "../schemas/common.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
 import { mintToWire } from "../wire.ts";
@@ -79,7 +80,8 @@ async function mint({ service: { engine }, principal, query, body, request, repl
   if (query.dryRun) return { dryRun: true, ...(await engine.checkMint(principal, body)) };
   const result = await engine.mint(principal, body, idempotency(request.headers["idempotency-key"]));
   if (result.replayed) reply.header("idempotency-replayed", "true");
-  return mintToWire(result);
+  reply.type("application/json; charset=utf-8");
+  return mintAnswer(result);
 }
 
 /** Entries that the body asks for, as far as it is well-formed; the core refuses the rest. */
