@@ -24,7 +24,8 @@ interface Placed extends VaultEntry {
 /**
  * Finds mints that could never be withdrawn when they are made, and not at the exit; between two rounds of settling, so no caller waits
  * for it. An asset is looked at when it becomes available and again and again: its minter role, and a mint of it. A batch is looked at
- * once, before anybody signs or commits it: who owns its ERC-721 ids on L1, the total of each ERC-20 (its cap), and mints of the others.
+ * once, before anybody signs or commits it: who owns its ERC-721 ids on L1, the total of each ERC-20 in it, and of all that was ever minted
+ * of it (its cap), and mints of the others.
  *
  * What holds for an asset as a whole can be mended there, so it becomes the asset's fault, which nobody mints past, and goes when L1 takes
  * the mint. A token that L1 refuses by itself, in its final state, will not come: its slot becomes void, and its mint has failed with the reason.
@@ -98,9 +99,20 @@ export class Preflight {
     const units = entries.reduce((sum, { amount }) => sum + amount, 0n);
     const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
     const reason = await this.#l1.tryMint(asset.contractAddress, total, await this.#l1.blockNumber());
-    if (reason === null) return;
-    this.#refused.set(asset.assetId, total);
-    await this.#judge(asset, reason);
+    if (reason !== null) this.#refused.set(asset.assetId, total);
+    const obstacle = reason ?? (await this.#beyondCap(asset));
+    if (obstacle !== null) await this.#judge(asset, obstacle);
+  }
+
+  /**
+   * Why a token's cap cannot let out all that was ever minted of it here, the open batch included, withdrawn or not: what was withdrawn is part
+   * of its supply. By the same rule the committee's members refuse to sign.
+   */
+  async #beyondCap({ contractAddress, minted, quantum }: Asset): Promise<string | null> {
+    const cap = await this.#l1.supplyCap(contractAddress);
+    const units = minted * quantum;
+    if (cap === null || units <= cap) return null;
+    return `${units} base units have been minted in all batches, more than its cap of ${cap}`;
   }
 
   /** The slots that are to become void. */
@@ -138,13 +150,16 @@ export class Preflight {
   }
 
   /** Why nothing of the asset could be minted on L1 now; null when nothing shows that. */
-  async #obstacle({ assetId, contractAddress, standard, quantum }: Asset): Promise<string | null> {
+  async #obstacle(asset: Asset): Promise<string | null> {
+    const { assetId, contractAddress, standard, quantum } = asset;
     if ((await this.#l1.isMinter(contractAddress)) === false) {
       return `the settlement contract ${this.#engine.settlement.contract} does not hold the minter role of ${contractAddress}`;
     }
     const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;
     const mint = this.#refused.get(assetId) ?? unit;
-    return mint === undefined ? null : this.#l1.tryMint(contractAddress, mint, await this.#l1.blockNumber());
+    if (mint === undefined) return null;
+    const reason = await this.#l1.tryMint(contractAddress, mint, await this.#l1.blockNumber());
+    return reason ?? (standard === "erc20" ? this.#beyondCap(asset) : null);
   }
 
   async #judge({ assetId, unavailableReason }: Asset, obstacle: string | null): Promise<void> {

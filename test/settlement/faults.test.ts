@@ -146,6 +146,44 @@ describe("fees", () => {
   });
 });
 
+describe("an operator's key that is used elsewhere at the same time", () => {
+  const elsewhere = ({ transport }: Chain) =>
+    createWalletClient({ transport, account: OPERATOR }).sendTransaction({ to: OPERATOR.address, chain: null });
+
+  test("between rounds costs nothing", async () => {
+    world = await createWorld();
+    const { chain, engine, settler, l1 } = world;
+    for (const text of ["1", "2", "3"]) {
+      await mint(world, "erc721", "validium", text);
+      await settler.round();
+      await elsewhere(chain);
+    }
+    expect(await l1.state()).toEqual(engine.state());
+    expect(await engine.committedState()).toEqual(engine.state());
+    expect(await transactionsOf(chain)).toBe(6);
+  });
+
+  test("while a commit is under way takes its nonce: the round says so, and the next one commits", async () => {
+    let taken = false;
+    const request =
+      (chain: Chain): Request =>
+      async (call: Parameters<Request>[0]) => {
+        if (call.method === "eth_sendRawTransaction" && !taken) {
+          taken = true;
+          await elsewhere(chain);
+        }
+        return chain.request(call as never);
+      };
+    world = await createWorld({ request: request as (chain: Chain) => Request });
+    const { chain, engine, settler, l1 } = world;
+    await mint(world, "erc721", "zk-rollup", "1");
+    await expect(settler.round()).rejects.toThrow(`another transaction of ${OPERATOR.address} took nonce 0`);
+    await settler.round();
+    expect(await l1.state()).toEqual(engine.state());
+    expect(await transactionsOf(chain)).toBe(2);
+  });
+});
+
 /** Every n-th request of some kinds fails as a busy node fails. */
 function flaky(every: number): (chain: Chain) => Request {
   let count = 0;

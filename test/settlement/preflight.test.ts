@@ -1,6 +1,6 @@
 import { toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Standard } from "../../core/index.ts";
+import type { Mode, Standard } from "../../core/index.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
@@ -40,8 +40,9 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">) {
   return {
     settler,
     asset: () => engine.asset(principal.applicationId, assetId),
-    mint: (text: string, amount = 1) =>
-      mint({ ...world, assets: new Map<Standard, string>([[standard, assetId]]) }, standard, "validium", text, amount),
+    mint: (text: string, amount = 1, mode: Mode = "validium") =>
+      mint({ ...world, assets: new Map<Standard, string>([[standard, assetId]]) }, standard, mode, text, amount),
+    assetId,
     call: (name: string, args: readonly unknown[]) => send(chain.by, CONTRACT[standard], address, name, args),
     role,
     settlement: chain.settlement.address,
@@ -99,5 +100,22 @@ describe("a mint that L1 would refuse", () => {
     await token.settler.round();
     expect((await token.asset()).unavailableReason).toContain("ERC20ExceededCap(110, 100)");
     await expect(token.mint("", 1)).rejects.toMatchObject({ code: "mint_unwithdrawable" });
+  });
+
+  test("because batches that fit one by one are together more than its cap, is found when the last is sealed", async () => {
+    const token = await withToken({ standard: "erc20", cap: 100n });
+    const { engine, chain, l1, committee } = world;
+    await token.mint("", 60, "zk-rollup");
+    await token.settler.round();
+    expect((await token.asset()).mintingAvailable).toBe(true);
+    await token.mint("", 60, "zk-rollup");
+    await token.settler.round();
+    const reason = "120 base units have been minted in all batches, more than its cap of 100";
+    expect((await token.asset()).unavailableReason).toContain(reason);
+    await expect(token.mint("", 1)).rejects.toMatchObject({ code: "mint_unwithdrawable" });
+    // A new process knows nothing of it, and counts the same again.
+    await engine.setMintingFault(token.assetId, null);
+    await newSettler({ engine, l1, committee }, chain).round();
+    expect((await token.asset()).unavailableReason).toContain(reason);
   });
 });
