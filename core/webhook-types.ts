@@ -1,5 +1,6 @@
 import type { EventType } from "./event-types.ts";
 import type { Uuid } from "./model.ts";
+import type { WaitOptions } from "./wait-types.ts";
 
 /** An address that an application's events are delivered to, each at least once and in order. */
 export interface Webhook {
@@ -35,15 +36,15 @@ export interface IssuedWebhook {
 /** The webhooks of all applications: what applications do with them, and what delivers to them. */
 export interface Webhooks {
   /** Delivers what happens from now on. Throws `validation_failed`, `too_many_webhooks`. */
-  create(applicationId: Uuid, webhook: NewWebhook): Promise<IssuedWebhook>;
+  create(applicationId: Uuid, webhook: NewWebhook, wait?: WaitOptions): Promise<IssuedWebhook>;
   list(applicationId: Uuid): Promise<readonly Webhook[]>;
   /** Throws `webhook_not_found`, as do all that follow. */
   get(applicationId: Uuid, webhookId: Uuid): Promise<Webhook>;
-  delete(applicationId: Uuid, webhookId: Uuid): Promise<void>;
+  delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void>;
   /** A new secret. Deliveries are signed with the one before as well for another day. */
-  rotateSecret(applicationId: Uuid, webhookId: Uuid): Promise<IssuedWebhook>;
+  rotateSecret(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<IssuedWebhook>;
   /** Takes up deliveries where they stopped. */
-  enable(applicationId: Uuid, webhookId: Uuid): Promise<Webhook>;
+  enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook>;
 
   // For what delivers.
   /** Those to deliver to now: active, of applications that are not suspended. */
@@ -51,9 +52,9 @@ export interface Webhooks {
   /** What deliveries are signed with now: the secret, and the one before for a day after it was rotated. */
   secrets(webhookId: Uuid): readonly string[];
   /** Events up to this one need not be delivered again. */
-  recordDelivered(webhookId: Uuid, sequence: number): Promise<void>;
+  recordDelivered(webhookId: Uuid, sequence: number, wait?: WaitOptions): Promise<void>;
   /** The first failure after a success. */
-  recordFailing(webhookId: Uuid, failure: string): Promise<void>;
+  recordFailing(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void>;
   /** Gives up, and tells the application by the event `webhook.disabled`. */
-  recordDisabled(webhookId: Uuid, failure: string): Promise<void>;
+  recordDisabled(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void>;
 }

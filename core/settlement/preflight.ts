@@ -1,5 +1,5 @@
+import type { VoidSlots } from "../batch-types.ts";
 import type { Engine } from "../engine.ts";
-import type { VoidSlots } from "../engine-types.ts";
 import type { Asset, Mode, Uuid } from "../model.ts";
 import type { Clock, L1Reader, L1Tokens, SealedBatch, TokenMint } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";

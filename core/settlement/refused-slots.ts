@@ -1,5 +1,5 @@
+import type { VoidSlots } from "../batch-types.ts";
 import type { Engine } from "../engine.ts";
-import type { VoidSlots } from "../engine-types.ts";
 import type { Hash, Standard } from "../model.ts";
 import type { L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";

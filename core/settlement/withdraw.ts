@@ -1,8 +1,8 @@
 import { type Backoff, backoffDelay } from "../backoff.ts";
 import type { Engine } from "../engine.ts";
-import type { PendingWithdrawal } from "../engine-types.ts";
 import type { Uuid } from "../model.ts";
 import type { Clock, L1Committer, L1Reader } from "../ports.ts";
+import type { PendingWithdrawal } from "../settlement-types.ts";
 
 /** Withdrawals of one transaction. */
 const PER_TRANSACTION = 20;

@@ -70,14 +70,14 @@ export class Writer {
     return this.#ended.signal;
   }
 
-  /** Queues a transition; resolves with its result when it is on disk. */
+  /** Queues a transition; resolves with its result when it is on disk. An aborted signal takes it out of the queue, never out of a group. */
   run<T>(transition: Transition<T>, signal?: AbortSignal): Promise<T> {
     return this.#enqueue<T>({ transition, body: null, weight: transition.weight, alone: false }, signal);
   }
 
   /** Queues a transition that reads the store as it goes; it has the writer for itself, and everything before it is on disk. */
-  alone<T>(body: (group: Group) => Promise<T>): Promise<T> {
-    return this.#enqueue<T>({ transition: null, body, weight: 1, alone: true });
+  alone<T>(body: (group: Group) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#enqueue<T>({ transition: null, body, weight: 1, alone: true }, signal);
   }
 
   /** Finishes what is queued, and takes no more. */

@@ -1,4 +1,4 @@
-import type { VerifyReport } from "../engine-types.ts";
+import type { VerifyOptions, VerifyReport } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { stateOver } from "../ledger/batches/batches.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -12,12 +12,6 @@ import { type Foreseen, Reference } from "./reference.ts";
 import { batchName } from "./reference-batches.ts";
 import type { Expected } from "./reference-records.ts";
 import type { Suspect } from "./reference-tokens.ts";
-
-export interface VerifyOptions {
-  readonly signal?: AbortSignal;
-  /** Called now and then with the number of journal entries read. */
-  readonly onProgress?: (entries: number) => void;
-}
 
 const MAX_PROBLEMS = 100;
 const PROGRESS_EVERY = 1024;

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
-import type { Mode } from "../../model.ts";
+import type { Batch, Mode } from "../../model.ts";
 import type { VaultContent } from "../../ports.ts";
 import { encodeBatchData } from "../../protocol/batch-encoder.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
@@ -62,6 +62,19 @@ export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
   const firstOrdinal = closed.firstOrdinal + closed.vaultCount;
   ledger.setOpen(new OpenBatch(mode, closed.batchNumber + 1, ledger.now(), firstOrdinal, ledger.limits));
   return closed;
+}
+
+/** Closes the mode's open batch, unless it is empty, and resolves when it is sealed: an abort after it was closed comes too late. */
+export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSignal): Promise<Batch | null> {
+  // In an object, so that the writer goes on while the batch is being sealed.
+  const { sealed } = await ledger.writer.alone(
+    async (group) => ({
+      sealed: ledger.open(mode).vaultCount === 0 ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode)),
+    }),
+    signal,
+  );
+  const record = await sealed;
+  return record === null ? null : batchView(record);
 }
 
 /** Batches with fewer vaults are sealed on the spot: it takes a millisecond or less. */

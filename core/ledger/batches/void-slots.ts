@@ -30,6 +30,7 @@ export async function voidSlots(
   mode: Mode,
   batchNumber: number,
   slots: readonly VoidRun[],
+  signal?: AbortSignal,
 ): Promise<Batch> {
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestBatch(ledger, mode, batchNumber);
@@ -45,7 +46,7 @@ export async function voidSlots(
     for (const { vaultId, failure } of pending) await failWithdrawals(ledger, group, vaultId, failure);
     group.onDurable(() => ledger.emit("slotsVoided", { batch: batchView(resealed), slots: added }));
     return resealed;
-  });
+  }, signal);
   return batchView(record);
 }
 

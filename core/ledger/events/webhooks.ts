@@ -6,6 +6,7 @@ import type { Environment, Uuid } from "../../model.ts";
 import { EVENT_TYPES } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
 import type { WebhookRecord } from "../../store/records.ts";
+import type { WaitOptions } from "../../wait-types.ts";
 import type { IssuedWebhook, NewWebhook, Webhook, Webhooks } from "../../webhook-types.ts";
 import type { Ledger, Recorded } from "../ledger.ts";
 import { requireText } from "../validate.ts";
@@ -28,7 +29,11 @@ export class LedgerWebhooks implements Webhooks {
     this.#storeSecret = storeSecret;
   }
 
-  async create(applicationId: Uuid, { url, types = [] }: NewWebhook): Promise<IssuedWebhook> {
+  async create(
+    applicationId: Uuid,
+    { url, types = [] }: NewWebhook,
+    { signal }: WaitOptions = {},
+  ): Promise<IssuedWebhook> {
     const ledger = this.#usable;
     const address = requireUrl(ledger.environment, url);
     const wanted = requireTypes(types);
@@ -45,7 +50,7 @@ export class LedgerWebhooks implements Webhooks {
       const { time } = ledger.record(group, { kind: "webhookCreated", ...facts });
       const fresh = { status: "active", rotations: 0, rotatedAt: null, failingSince: null, failure: null } as const;
       return this.#issued(this.#put(group, { ...facts, ...fresh, createdAt: time }));
-    });
+    }, signal);
   }
 
   async list(applicationId: Uuid): Promise<readonly Webhook[]> {
@@ -60,22 +65,28 @@ export class LedgerWebhooks implements Webhooks {
     return this.#view(requireOwn(record, applicationIndex));
   }
 
-  async delete(applicationId: Uuid, webhookId: Uuid): Promise<void> {
-    await this.#change(applicationId, webhookId, "webhookDeleted", () => ({ status: "deleted" }));
+  async delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void> {
+    await this.#change(applicationId, webhookId, "webhookDeleted", () => ({ status: "deleted" }), wait);
   }
 
-  async rotateSecret(applicationId: Uuid, webhookId: Uuid): Promise<IssuedWebhook> {
-    const rotated = await this.#change(applicationId, webhookId, "webhookSecretRotated", ({ rotations }, { time }) => {
-      return { rotations: rotations + 1, rotatedAt: time };
-    });
+  async rotateSecret(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<IssuedWebhook> {
+    const rotated = await this.#change(
+      applicationId,
+      webhookId,
+      "webhookSecretRotated",
+      ({ rotations }, { time }) => {
+        return { rotations: rotations + 1, rotatedAt: time };
+      },
+      wait,
+    );
     return this.#issued(rotated);
   }
 
-  async enable(applicationId: Uuid, webhookId: Uuid): Promise<Webhook> {
+  async enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook> {
     const { status } = await this.get(applicationId, webhookId);
     if (status === "active") return this.get(applicationId, webhookId);
     const fresh = { status: "active", failingSince: null, failure: null } as const;
-    return this.#view(await this.#change(applicationId, webhookId, "webhookEnabled", () => fresh));
+    return this.#view(await this.#change(applicationId, webhookId, "webhookEnabled", () => fresh, wait));
   }
 
   deliverable(): readonly Webhook[] {
@@ -95,33 +106,48 @@ export class LedgerWebhooks implements Webhooks {
     return old ? [current, this.#secret(webhookId, rotations - 1)] : [current];
   }
 
-  async recordDelivered(webhookId: Uuid, sequence: number): Promise<void> {
+  async recordDelivered(webhookId: Uuid, sequence: number, { signal }: WaitOptions = {}): Promise<void> {
     const ledger = this.#usable;
     // Shares its write with whatever is being written, so that deliveries do not hold mints up.
-    await ledger.writer.run({
-      weight: 1,
-      keys: () => [],
-      apply: (group) => {
-        const record = this.#latestActive(webhookId);
-        if (record === null || sequence <= record.delivered) return;
-        const { webhookIndex } = record;
-        ledger.record(group, { kind: "webhookDelivered", webhookIndex, sequence });
-        this.#put(group, { ...record, delivered: sequence, failingSince: null, failure: null }, "quiet");
+    await ledger.writer.run(
+      {
+        weight: 1,
+        keys: () => [],
+        apply: (group) => {
+          const record = this.#latestActive(webhookId);
+          if (record === null || sequence <= record.delivered) return;
+          const { webhookIndex } = record;
+          ledger.record(group, { kind: "webhookDelivered", webhookIndex, sequence });
+          this.#put(group, { ...record, delivered: sequence, failingSince: null, failure: null }, "quiet");
+        },
       },
-    });
+      signal,
+    );
   }
 
-  async recordFailing(webhookId: Uuid, failure: string): Promise<void> {
-    await this.#fail(webhookId, "webhookFailing", failure, (_group, record, time) => {
-      return { ...record, failingSince: record.failingSince ?? time, failure };
-    });
+  async recordFailing(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void> {
+    await this.#fail(
+      webhookId,
+      "webhookFailing",
+      failure,
+      (_group, record, time) => {
+        return { ...record, failingSince: record.failingSince ?? time, failure };
+      },
+      wait,
+    );
   }
 
-  async recordDisabled(webhookId: Uuid, failure: string): Promise<void> {
-    await this.#fail(webhookId, "webhookDisabled", failure, (group, record, time) => {
-      tell(this.#ledger, group, record.applicationIndex, time, { type: "webhook.disabled", webhookId, failure });
-      return { ...record, status: "disabled", failingSince: record.failingSince ?? time, failure };
-    });
+  async recordDisabled(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void> {
+    await this.#fail(
+      webhookId,
+      "webhookDisabled",
+      failure,
+      (group, record, time) => {
+        tell(this.#ledger, group, record.applicationIndex, time, { type: "webhook.disabled", webhookId, failure });
+        return { ...record, status: "disabled", failingSince: record.failingSince ?? time, failure };
+      },
+      wait,
+    );
   }
 
   async #fail(
@@ -129,6 +155,7 @@ export class LedgerWebhooks implements Webhooks {
     kind: "webhookFailing" | "webhookDisabled",
     failure: string,
     change: (group: Group, record: WebhookRecord, time: number) => WebhookRecord,
+    { signal }: WaitOptions = {},
   ): Promise<void> {
     const reason = requireText("failure", failure, MAX_URL);
     await this.#usable.writer.alone(async (group) => {
@@ -136,7 +163,7 @@ export class LedgerWebhooks implements Webhooks {
       if (record === null) return;
       const { time } = this.#ledger.record(group, { kind, webhookIndex: record.webhookIndex, failure: reason });
       this.#put(group, change(group, record, time), kind === "webhookFailing" ? "quiet" : "told");
-    });
+    }, signal);
   }
 
   /** null once it was deleted or disabled: what was on its way then no longer counts. */
@@ -150,6 +177,7 @@ export class LedgerWebhooks implements Webhooks {
     webhookId: Uuid,
     kind: "webhookDeleted" | "webhookSecretRotated" | "webhookEnabled",
     change: (record: WebhookRecord, recorded: Recorded) => Partial<WebhookRecord>,
+    { signal }: WaitOptions = {},
   ): Promise<WebhookRecord> {
     const ledger = this.#usable;
     return ledger.writer.alone(async (group) => {
@@ -157,7 +185,7 @@ export class LedgerWebhooks implements Webhooks {
       const record = requireOwn(ledger.webhooks.latest(this.#indexOf(webhookId)), applicationIndex);
       const recorded = ledger.record(group, { kind, webhookIndex: record.webhookIndex });
       return this.#put(group, { ...record, ...change(record, recorded) });
-    });
+    }, signal);
   }
 
   /** Writes a registration as it now is, and tells listeners unless it is only how far deliveries have come. */

@@ -31,7 +31,8 @@ export async function forgetIdempotencyKeys(ledger: Ledger, before: number, sign
   for (;;) {
     signal?.throwIfAborted();
     const step = await readForgettable(ledger, ledger.durableHead.keysForgotten, before);
-    if (step.keys.length > 0 || step.upTo - step.from >= ENTRIES_AT_ONCE) forgotten += await forget(ledger, step);
+    if (step.keys.length > 0 || step.upTo - step.from >= ENTRIES_AT_ONCE)
+      forgotten += await forget(ledger, step, signal);
     if (step.last) return forgotten;
   }
 }
@@ -51,17 +52,20 @@ async function readForgettable(ledger: Ledger, from: number, before: number): Pr
   return { from, upTo, keys, last: true };
 }
 
-function forget(ledger: Ledger, { from, upTo, keys }: Forgettable): Promise<number> {
-  return ledger.writer.run<number>({
-    weight: keys.length,
-    keys: () => [],
-    apply(group) {
-      // Another caller was faster.
-      if (ledger.head.keysForgotten !== from) return 0;
-      ledger.record(group, { kind: "idempotencyForgotten", upTo });
-      ledger.head = { ...ledger.head, keysForgotten: upTo };
-      for (const key of keys) group.remove(key);
-      return keys.length;
+function forget(ledger: Ledger, { from, upTo, keys }: Forgettable, signal?: AbortSignal): Promise<number> {
+  return ledger.writer.run<number>(
+    {
+      weight: keys.length,
+      keys: () => [],
+      apply(group) {
+        // Another caller was faster.
+        if (ledger.head.keysForgotten !== from) return 0;
+        ledger.record(group, { kind: "idempotencyForgotten", upTo });
+        ledger.head = { ...ledger.head, keysForgotten: upTo };
+        for (const key of keys) group.remove(key);
+        return keys.length;
+      },
     },
-  });
+    signal,
+  );
 }

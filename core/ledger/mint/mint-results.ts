@@ -1,5 +1,5 @@
-import type { MintResult, MintTransaction } from "../../engine-types.ts";
 import { MintmarkError } from "../../errors.ts";
+import type { MintResult, MintTransaction } from "../../mint-types.ts";
 import {
   type Address,
   MAX_BATCH_VAULTS,
@@ -12,6 +12,7 @@ import {
 import { type Journaled, readMint } from "../../store/journal.ts";
 import { type MintEntry, type PlacedColumns, type PlacedMint, vaultIdOf } from "../../store/mint-entry.ts";
 import { mintKey } from "../../store/store-keys.ts";
+import type { WaitOptions } from "../../wait-types.ts";
 import type { Ledger } from "../ledger.ts";
 import { readUsers } from "../tenants/users.ts";
 import { fastTokenIdOf } from "../tokens/token-id.ts";
@@ -65,8 +66,8 @@ export class AcceptedResult implements MintResult {
     return this.#transactions;
   }
 
-  receipt(): ReturnType<MintResult["receipt"]> {
-    return receiptFor(this.#ledger, this.#minted.time, () => this.vaults)();
+  receipt(options?: WaitOptions): ReturnType<MintResult["receipt"]> {
+    return receiptFor(this.#ledger, this.#minted.time, () => this.vaults)(options);
   }
 
   /** With the lists, which are not its own properties. */

@@ -1,4 +1,5 @@
-import type { MintResult } from "../../engine-types.ts";
+import { orAborted } from "../../abort.ts";
+import type { MintResult } from "../../mint-types.ts";
 import type { Address, Uuid, Vault } from "../../model.ts";
 import type { ReceiptSigner } from "../../ports.ts";
 import { type MintReceipt, receiptContents, receiptRoot, receiptTypedData } from "../../protocol/receipt.ts";
@@ -14,7 +15,7 @@ const NO_RECEIPT: MintResult["receipt"] = async () => null;
  */
 export function receiptFor(ledger: Ledger, time: number, accepted: () => readonly Vault[]): MintResult["receipt"] {
   const signer = ledger.receiptSigner;
-  return signer === undefined ? NO_RECEIPT : () => signReceipt(ledger, signer, time, accepted());
+  return signer === undefined ? NO_RECEIPT : ({ signal } = {}) => signReceipt(ledger, signer, time, accepted(), signal);
 }
 
 async function signReceipt(
@@ -22,12 +23,14 @@ async function signReceipt(
   signer: ReceiptSigner,
   time: number,
   vaults: readonly Vault[],
+  signal: AbortSignal | undefined,
 ): Promise<MintReceipt> {
   const chainIds: Record<Uuid, bigint> = {};
   for (const { assetId } of vaults) {
     chainIds[assetId] ??= ledger.assetAt(ledger.assetIndices.get(assetId) ?? -1).chainId;
   }
   const message = { root: receiptRoot(receiptContents(vaults, chainIds)), count: vaults.length, time };
-  const signature = await signer.signTypedData(receiptTypedData(ledger.settlement, message));
+  const signing = signer.signTypedData(receiptTypedData(ledger.settlement, message));
+  const signature = await orAborted(signing, signal);
   return { ...message, signer: signer.address.toLowerCase() as Address, signature, chainIds };
 }

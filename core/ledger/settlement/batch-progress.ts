@@ -14,7 +14,13 @@ import { batchIdOf } from "../vaults/vaults.ts";
 export type Committed = L1Event & { readonly type: "batchCommitted" };
 
 /** A transaction that commits the batch is on its way. */
-export async function recordSubmitted(ledger: Ledger, mode: Mode, batchNumber: number, txHash: Hash): Promise<Batch> {
+export async function recordSubmitted(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  txHash: Hash,
+  signal?: AbortSignal,
+): Promise<Batch> {
   const l1TxHash = requireHash("txHash", txHash);
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestBatch(ledger, mode, batchNumber);
@@ -23,7 +29,7 @@ export async function recordSubmitted(ledger: Ledger, mode: Mode, batchNumber: n
     const { time } = ledger.record(group, { kind: "batchSubmitted", mode, batchNumber, txHash: l1TxHash });
     const submittedAt = batch.submittedAt ?? time;
     return putBatch(ledger, group, { ...batch, status: "submitted", l1TxHash, submittedAt }, "batchSubmitted", time);
-  });
+  }, signal);
   return batchView(record);
 }
 

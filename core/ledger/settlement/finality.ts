@@ -10,7 +10,7 @@ import { putBatch } from "./batch-progress.ts";
 import { latestWithdrawal, putActivity, putWithdrawal, readActivity, reserve, setPending } from "./withdrawals.ts";
 
 /** What was settled up to this block is final. Nothing beyond the cursor is: its events are not applied yet. */
-export async function recordFinalized(ledger: Ledger, blockNumber: bigint): Promise<void> {
+export async function recordFinalized(ledger: Ledger, blockNumber: bigint, signal?: AbortSignal): Promise<void> {
   await ledger.writer.alone(async (group) => {
     const { l1Observed, l1Finalized } = ledger.head;
     const upTo = l1Observed !== null && l1Observed < blockNumber ? l1Observed : blockNumber;
@@ -29,7 +29,7 @@ export async function recordFinalized(ledger: Ledger, blockNumber: bigint): Prom
       const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
       putWithdrawal(ledger, group, final, "withdrawal.finalized");
     }
-  });
+  }, signal);
 }
 
 function settledBatches(ledger: Ledger, within: (blockNumber: bigint) => boolean): BatchRecord[] {
@@ -41,7 +41,7 @@ function settledBatches(ledger: Ledger, within: (blockNumber: bigint) => boolean
 }
 
 /** Takes back what blocks from this one on had settled. Throws `l1_failed` for blocks that are final. */
-export async function recordReorg(ledger: Ledger, blockNumber: bigint): Promise<void> {
+export async function recordReorg(ledger: Ledger, blockNumber: bigint, signal?: AbortSignal): Promise<void> {
   await ledger.writer.alone(async (group) => {
     const { l1Observed, l1Finalized } = ledger.head;
     if (l1Finalized !== null && blockNumber <= l1Finalized) {
@@ -56,7 +56,7 @@ export async function recordReorg(ledger: Ledger, blockNumber: bigint): Promise<
       await putBatch(ledger, group, { ...batch, ...gone, status: "submitted" }, "batchReverted", time);
     }
     await revertEvents(ledger, group, blockNumber, time);
-  });
+  }, signal);
 }
 
 /** Newest first, so that each step undoes the last one. */

@@ -23,23 +23,28 @@ import {
 
 type Withdrawn = L1Event & { readonly type: "withdrawn" };
 
-export async function recordCommitted(ledger: Ledger, event: Committed): Promise<Batch> {
+export async function recordCommitted(ledger: Ledger, event: Committed, signal?: AbortSignal): Promise<Batch> {
   const record = await ledger.writer.alone(async (group) => {
     requireOurs(ledger, event);
     return applyCommitted(ledger, group, event);
-  });
+  }, signal);
   return batchView(record);
 }
 
-export async function recordWithdrawn(ledger: Ledger, event: Withdrawn): Promise<void> {
+export async function recordWithdrawn(ledger: Ledger, event: Withdrawn, signal?: AbortSignal): Promise<void> {
   await ledger.writer.alone(async (group) => {
     await requireKnown(ledger, event);
     await applyEvent(ledger, group, event);
-  });
+  }, signal);
 }
 
 /** Applies the events of the blocks after the cursor up to `toBlock`, and moves the cursor there. */
-export async function recordEvents(ledger: Ledger, events: readonly L1Event[], toBlock: bigint): Promise<void> {
+export async function recordEvents(
+  ledger: Ledger,
+  events: readonly L1Event[],
+  toBlock: bigint,
+  signal?: AbortSignal,
+): Promise<void> {
   await ledger.writer.alone(async (group) => {
     const cursor = ledger.head.l1Observed;
     if (cursor !== null && toBlock <= cursor) return;
@@ -54,7 +59,7 @@ export async function recordEvents(ledger: Ledger, events: readonly L1Event[], t
     for (const event of fresh) await applyEvent(ledger, group, event);
     ledger.record(group, { kind: "l1Observed", blockNumber: toBlock });
     ledger.head = { ...ledger.head, l1Observed: toBlock };
-  });
+  }, signal);
 }
 
 /** Throws `l1_failed` for what this store cannot have caused: it is not the contract's store, or has lost data. */

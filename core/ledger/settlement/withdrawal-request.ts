@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from "uuid";
 import { recoverAddress } from "viem";
-import type { WithdrawalRequest } from "../../engine-types.ts";
+import { orAborted } from "../../abort.ts";
 import { MintmarkError } from "../../errors.ts";
+import type { WithdrawalRequest } from "../../holding-types.ts";
 import { type Address, type Hash, type Hex, MAX_AMOUNT, type Principal, type Withdrawal } from "../../model.ts";
 import { withdrawalDigest } from "../../protocol/typed-data.ts";
 import type { Group } from "../../store/group.ts";
@@ -38,24 +39,28 @@ export async function requestWithdrawal(
   ledger: Ledger,
   principal: Principal,
   request: WithdrawalRequest,
+  signal?: AbortSignal,
 ): Promise<Withdrawal> {
   const { vault, ...asked } = await requireRequest(ledger, principal, request);
   const key = activityKey(asked.vaultId);
   const [stored] = await ledger.store.getMany([key]);
   const withdrawnBefore = decodeActivity(stored).withdrawn;
   const digest = withdrawalDigest(ledger.settlement, { ...asked, withdrawnBefore });
-  await requireSignature(ledger, vault.owner, digest, asked.signature);
-  const record = await ledger.writer.run<WithdrawalRecord>({
-    weight: 1,
-    keys: () => [key],
-    apply(group, [onDisk]) {
-      const activity = decodeActivity(group.resolve(key, onDisk));
-      requireBalance(vault, activity, withdrawnBefore, asked.quantity);
-      // It may have become so since the request was looked at.
-      requireNotVoid(ledger.voids, placeOf(asked.vaultId), "latest");
-      return acceptWithdrawal(ledger, group, vault, activity, { ...asked, withdrawnBefore, digest });
+  await requireSignature(ledger, vault.owner, digest, asked.signature, signal);
+  const record = await ledger.writer.run<WithdrawalRecord>(
+    {
+      weight: 1,
+      keys: () => [key],
+      apply(group, [onDisk]) {
+        const activity = decodeActivity(group.resolve(key, onDisk));
+        requireBalance(vault, activity, withdrawnBefore, asked.quantity);
+        // It may have become so since the request was looked at.
+        requireNotVoid(ledger.voids, placeOf(asked.vaultId), "latest");
+        return acceptWithdrawal(ledger, group, vault, activity, { ...asked, withdrawnBefore, digest });
+      },
     },
-  });
+    signal,
+  );
   return withdrawalView(ledger, record);
 }
 
@@ -89,12 +94,19 @@ async function requireRequest(ledger: Ledger, principal: Principal, request: Wit
 }
 
 /** ECDSA here; anything else a wallet contract must answer for on L1, if the engine can ask there. */
-async function requireSignature(ledger: Ledger, owner: Address, digest: Hash, signature: Hex): Promise<void> {
+async function requireSignature(
+  ledger: Ledger,
+  owner: Address,
+  digest: Hash,
+  signature: Hex,
+  signal?: AbortSignal,
+): Promise<void> {
   if (ECDSA_SIGNATURE.test(signature) && BigInt(`0x${signature.slice(66, 130)}`) <= SECP256K1_HALF_ORDER) {
     const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
     if (signer?.toLowerCase() === owner) return;
   }
-  if (ledger.verifySignature !== undefined && (await ledger.verifySignature(owner, digest, signature))) return;
+  const verified = ledger.verifySignature?.(owner, digest, signature);
+  if (verified !== undefined && (await orAborted(verified, signal))) return;
   throw new MintmarkError("signature_invalid");
 }
 

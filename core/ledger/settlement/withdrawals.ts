@@ -1,6 +1,6 @@
-import type { PendingWithdrawal } from "../../engine-types.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Uuid, Withdrawal } from "../../model.ts";
+import type { PendingWithdrawal } from "../../settlement-types.ts";
 import type { WithdrawalEventType } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
@@ -92,17 +92,28 @@ export async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): 
 }
 
 /** A transaction that carries the withdrawal is on its way. */
-export async function recordWithdrawalSubmitted(ledger: Ledger, withdrawalId: Uuid, txHash: Hash): Promise<Withdrawal> {
+export async function recordWithdrawalSubmitted(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+  txHash: Hash,
+  signal?: AbortSignal,
+): Promise<Withdrawal> {
   const l1TxHash = requireHash("txHash", txHash);
-  return changePending(ledger, withdrawalId, "withdrawal.submitted", (record, group) => {
-    if (record.l1TxHash === l1TxHash) return record;
-    const { time } = ledger.record(group, {
-      kind: "withdrawalSubmitted",
-      withdrawalId: record.withdrawalId,
-      txHash: l1TxHash,
-    });
-    return { ...record, status: "submitted", l1TxHash, submittedAt: record.submittedAt ?? time, updatedAt: time };
-  });
+  return changePending(
+    ledger,
+    withdrawalId,
+    "withdrawal.submitted",
+    (record, group) => {
+      if (record.l1TxHash === l1TxHash) return record;
+      const { time } = ledger.record(group, {
+        kind: "withdrawalSubmitted",
+        withdrawalId: record.withdrawalId,
+        txHash: l1TxHash,
+      });
+      return { ...record, status: "submitted", l1TxHash, submittedAt: record.submittedAt ?? time, updatedAt: time };
+    },
+    signal,
+  );
 }
 
 /** L1 refused an attempt; the reservation stays. */
@@ -110,10 +121,15 @@ export async function recordWithdrawalAttempt(
   ledger: Ledger,
   withdrawalId: Uuid,
   failure: string,
+  signal?: AbortSignal,
 ): Promise<Withdrawal> {
   const reason = requireText("failure", failure, 2000);
-  return changePending(ledger, withdrawalId, "withdrawal.attempt_refused", (record, group) =>
-    attempted(ledger, group, record, reason),
+  return changePending(
+    ledger,
+    withdrawalId,
+    "withdrawal.attempt_refused",
+    (record, group) => attempted(ledger, group, record, reason),
+    signal,
   );
 }
 
@@ -129,6 +145,7 @@ export async function recordWithdrawalFailed(
   withdrawalId: Uuid,
   failure: string,
   l1Time: bigint,
+  signal?: AbortSignal,
 ): Promise<Withdrawal> {
   const reason = requireText("failure", failure, 2000);
   const record = await ledger.writer.alone(async (group) => {
@@ -143,7 +160,7 @@ export async function recordWithdrawalFailed(
       failure: reason,
     });
     return putFailed(ledger, group, known, activity, reason, time);
-  });
+  }, signal);
   return withdrawalView(ledger, record);
 }
 
@@ -173,13 +190,14 @@ async function changePending(
   withdrawalId: Uuid,
   type: WithdrawalEventType,
   change: (record: WithdrawalRecord, group: Group) => WithdrawalRecord,
+  signal?: AbortSignal,
 ): Promise<Withdrawal> {
   const record = await ledger.writer.alone(async (group) => {
     const known = await latestWithdrawal(ledger, group, withdrawalId);
     const changed = isPending(known) ? change(known, group) : known;
     if (changed !== known) putWithdrawal(ledger, group, changed, type);
     return changed;
-  });
+  }, signal);
   return withdrawalView(ledger, record);
 }
 

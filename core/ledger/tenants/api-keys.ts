@@ -1,10 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { contractTag } from "../../contract-tag.ts";
-import type { IssuedKey, NewKey } from "../../engine-types.ts";
 import { MintmarkError } from "../../errors.ts";
 import { type ApiKey, type Environment, type Principal, SCOPES, type Uuid } from "../../model.ts";
 import type { KeyRecord } from "../../store/records.ts";
+import type { IssuedKey, NewKey } from "../../tenant-types.ts";
 import type { Ledger } from "../ledger.ts";
 
 /**
@@ -32,7 +32,12 @@ export function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
   return { keyId, applicationId, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt };
 }
 
-export async function issueKey(ledger: Ledger, applicationId: Uuid, options: NewKey): Promise<IssuedKey> {
+export async function issueKey(
+  ledger: Ledger,
+  applicationId: Uuid,
+  options: NewKey,
+  signal?: AbortSignal,
+): Promise<IssuedKey> {
   const { scopes, expiresAt, mintQuota } = requireKeyOptions(options);
   const keyId = newKeyId(ledger);
   const secret = randomBytes(32).toString("hex");
@@ -45,7 +50,7 @@ export async function issueKey(ledger: Ledger, applicationId: Uuid, options: New
     const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
     ledger.putKey(group, record);
     return keyView(ledger, record);
-  });
+  }, signal);
   return { key, secret: tokenOf(ledger.environment, keyId, secret) };
 }
 
@@ -62,7 +67,7 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
   return { scopes: SCOPES.filter((scope) => scopes.includes(scope)), expiresAt, mintQuota };
 }
 
-export async function revokeKey(ledger: Ledger, keyId: string): Promise<ApiKey> {
+export async function revokeKey(ledger: Ledger, keyId: string, signal?: AbortSignal): Promise<ApiKey> {
   return ledger.writer.alone(async (group) => {
     const index = ledger.keyIndices.get(keyId);
     const key = index === undefined ? undefined : ledger.keys.latest(index);
@@ -74,7 +79,7 @@ export async function revokeKey(ledger: Ledger, keyId: string): Promise<ApiKey> 
     const view = keyView(ledger, revoked);
     group.onDurable(() => ledger.emit("access", { applicationId: view.applicationId }));
     return view;
-  });
+  }, signal);
 }
 
 /**

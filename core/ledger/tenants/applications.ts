@@ -13,6 +13,7 @@ export function applicationView({ applicationId, name, suspended, createdAt }: A
 export async function createApplication(
   ledger: Ledger,
   application: { readonly applicationId?: Uuid; readonly name: string },
+  signal?: AbortSignal,
 ): Promise<Application> {
   const name = requireText("name", application.name, 200);
   const applicationId =
@@ -27,13 +28,14 @@ export async function createApplication(
     const record: ApplicationRecord = { applicationIndex, applicationId, name, ...fresh };
     ledger.putApplication(group, record);
     return applicationView(record);
-  });
+  }, signal);
 }
 
 export async function suspendApplication(
   ledger: Ledger,
   applicationId: Uuid,
   suspended: boolean,
+  signal?: AbortSignal,
 ): Promise<Application> {
   return ledger.writer.alone(async (group) => {
     const application = ledger.latestApplication(applicationId);
@@ -44,5 +46,5 @@ export async function suspendApplication(
       group.onDurable(() => ledger.emit("access", { applicationId: application.applicationId }));
     }
     return applicationView({ ...application, suspended });
-  });
+  }, signal);
 }

@@ -1,5 +1,4 @@
 import { v7 as uuidv7 } from "uuid";
-import type { NewAsset } from "../../engine-types.ts";
 import { type ErrorCode, MintmarkError } from "../../errors.ts";
 import type { AssetFilter } from "../../list-types.ts";
 import { type Asset, type Page, STANDARDS, type Standard, type Uuid } from "../../model.ts";
@@ -9,6 +8,7 @@ import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import type { AssetRecord } from "../../store/records.ts";
 import { enablementKey } from "../../store/store-keys.ts";
+import type { NewAsset } from "../../tenant-types.ts";
 import { type Cursors, pageLimit, scopeOf } from "../cursor.ts";
 import { tell } from "../events/event-log.ts";
 import { enablementId, type Ledger } from "../ledger.ts";
@@ -84,7 +84,7 @@ function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
 }
 
 /** Makes a token known. Throws `validation_failed`, `asset_exists`. */
-export async function addAsset(ledger: Ledger, asset: NewAsset): Promise<Asset> {
+export async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
   const entry = newAsset(ledger, asset);
   const type = assetType(entry.standard, entry.contractAddress, entry.quantum);
   return ledger.writer.alone(async (group) => {
@@ -96,7 +96,7 @@ export async function addAsset(ledger: Ledger, asset: NewAsset): Promise<Asset> 
     const record: AssetRecord = { ...facts, ...fresh, assetIndex, assetType: type, createdAt: time };
     ledger.putAsset(group, record);
     return assetView(ledger, record, null);
-  });
+  }, signal);
 }
 
 function newAsset(ledger: Ledger, asset: NewAsset): Omit<EntryOf<"assetAdded">, "assetIndex"> {
@@ -136,33 +136,48 @@ function requireUnknown(ledger: Ledger, entry: Omit<EntryOf<"assetAdded">, "asse
   }
 }
 
-export async function whitelistAsset(ledger: Ledger, assetId: Uuid, whitelisted: boolean): Promise<Asset> {
+export async function whitelistAsset(
+  ledger: Ledger,
+  assetId: Uuid,
+  whitelisted: boolean,
+  signal?: AbortSignal,
+): Promise<Asset> {
   return ledger.writer.alone(async (group) => {
     const asset = latestAsset(ledger, assetId);
     if (asset.whitelisted === whitelisted) return assetView(ledger, asset, null);
     ledger.record(group, { kind: "assetWhitelisted", assetIndex: asset.assetIndex, whitelisted });
     return changeAsset(ledger, group, { ...asset, whitelisted });
-  });
+  }, signal);
 }
 
-export async function markAssetRegistered(ledger: Ledger, assetId: Uuid, minterLocked: boolean | null): Promise<Asset> {
+export async function markAssetRegistered(
+  ledger: Ledger,
+  assetId: Uuid,
+  minterLocked: boolean | null,
+  signal?: AbortSignal,
+): Promise<Asset> {
   return ledger.writer.alone(async (group) => {
     const asset = latestAsset(ledger, assetId);
     if (asset.registered && asset.minterLocked === minterLocked) return assetView(ledger, asset, null);
     ledger.record(group, { kind: "assetRegistered", assetIndex: asset.assetIndex, minterLocked });
     return changeAsset(ledger, group, { ...asset, registered: true, minterLocked });
-  });
+  }, signal);
 }
 
 /** Records why L1 would refuse to mint of an asset, or that it would not any more. */
-export async function setMintingFault(ledger: Ledger, assetId: Uuid, fault: string | null): Promise<Asset> {
+export async function setMintingFault(
+  ledger: Ledger,
+  assetId: Uuid,
+  fault: string | null,
+  signal?: AbortSignal,
+): Promise<Asset> {
   const reason = fault === null ? null : requireText("fault", fault, 2000);
   return ledger.writer.alone(async (group) => {
     const asset = latestAsset(ledger, assetId);
     if (asset.fault === reason) return assetView(ledger, asset, null);
     ledger.record(group, { kind: "assetFault", assetIndex: asset.assetIndex, fault: reason });
     return changeAsset(ledger, group, { ...asset, fault: reason });
-  });
+  }, signal);
 }
 
 function changeAsset(ledger: Ledger, group: Group, changed: AssetRecord): Asset {
@@ -171,7 +186,13 @@ function changeAsset(ledger: Ledger, group: Group, changed: AssetRecord): Asset 
 }
 
 /** Enables an asset for an application or disables it; the answer is the asset as the application then sees it. */
-export async function setEnabled(ledger: Ledger, applicationId: Uuid, assetId: Uuid, enabled: boolean): Promise<Asset> {
+export async function setEnabled(
+  ledger: Ledger,
+  applicationId: Uuid,
+  assetId: Uuid,
+  enabled: boolean,
+  signal?: AbortSignal,
+): Promise<Asset> {
   await ledger.writer.alone(async (group) => {
     const { applicationIndex } = ledger.latestApplication(applicationId);
     const { assetIndex, whitelisted, assetId: known } = latestAsset(ledger, assetId);
@@ -185,7 +206,7 @@ export async function setEnabled(ledger: Ledger, applicationId: Uuid, assetId: U
     const key = enablementKey(applicationIndex, assetIndex);
     if (enabled) group.put(key, Buffer.from([1]));
     else group.remove(key);
-  });
+  }, signal);
   return assetView(ledger, durableAsset(ledger, assetId), ledger.application(applicationId).applicationIndex);
 }
 

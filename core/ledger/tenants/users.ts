@@ -18,32 +18,36 @@ export async function createUser(
   ledger: Ledger,
   applicationId: Uuid,
   user: { readonly userId?: Uuid; readonly ownerAddress: Address },
+  signal?: AbortSignal,
 ): Promise<User> {
   const ownerAddress = requireAddress("ownerAddress", user.ownerAddress);
   const userId = user.userId === undefined ? uuidv7() : requireUuid("userId", user.userId);
   const { applicationIndex } = ledger.application(applicationId);
   const idKey = userIdKey(applicationIndex, userId);
-  const created = await ledger.writer.run<User | null>({
-    weight: 1,
-    keys: () => [idKey],
-    apply(group, [stored]) {
-      const known = group.resolve(idKey, stored);
-      if (known !== undefined) {
-        const { ownerAddress: owner } = decodeRecord(userIdRecord, known, `User ${userId}`);
-        if (owner !== ownerAddress) throw new MintmarkError("user_exists");
-        return null;
-      }
-      const userIndex = ledger.head.userCount;
-      const facts = { applicationIndex, userIndex, userId, ownerAddress };
-      const { time } = ledger.record(group, { kind: "userCreated", ...facts });
-      ledger.head = { ...ledger.head, userCount: userIndex + 1 };
-      const record: UserRecord = { userId, ownerAddress, createdAt: time };
-      group.stage(idKey, encodeRecord(userIdRecord, { userIndex, ownerAddress }));
-      group.put(userKey(applicationIndex, userIndex), encodeRecord(userRecord, record));
-      ledger.users.set(applicationIndex, userId, { userIndex, ownerAddress });
-      return record;
+  const created = await ledger.writer.run<User | null>(
+    {
+      weight: 1,
+      keys: () => [idKey],
+      apply(group, [stored]) {
+        const known = group.resolve(idKey, stored);
+        if (known !== undefined) {
+          const { ownerAddress: owner } = decodeRecord(userIdRecord, known, `User ${userId}`);
+          if (owner !== ownerAddress) throw new MintmarkError("user_exists");
+          return null;
+        }
+        const userIndex = ledger.head.userCount;
+        const facts = { applicationIndex, userIndex, userId, ownerAddress };
+        const { time } = ledger.record(group, { kind: "userCreated", ...facts });
+        ledger.head = { ...ledger.head, userCount: userIndex + 1 };
+        const record: UserRecord = { userId, ownerAddress, createdAt: time };
+        group.stage(idKey, encodeRecord(userIdRecord, { userIndex, ownerAddress }));
+        group.put(userKey(applicationIndex, userIndex), encodeRecord(userRecord, record));
+        ledger.users.set(applicationIndex, userId, { userIndex, ownerAddress });
+        return record;
+      },
     },
-  });
+    signal,
+  );
   return created ?? (await readUser(ledger, applicationId, userId));
 }
 

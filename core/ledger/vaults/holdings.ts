@@ -1,5 +1,6 @@
+import { MintmarkError } from "../../errors.ts";
 import type { Balance, VaultFilter } from "../../list-types.ts";
-import type { Page, Uuid, Vault } from "../../model.ts";
+import type { Page, Uuid, Vault, VaultId } from "../../model.ts";
 import type { PlacedMint } from "../../store/mint-entry.ts";
 import type { Cursors } from "../cursor.ts";
 import type { Ledger } from "../ledger.ts";
@@ -8,10 +9,22 @@ import { findUser } from "../tenants/users.ts";
 import { findPage } from "../transactions/transaction-page.ts";
 import { type Found, type Scan, scanTransactions } from "../transactions/transaction-scan.ts";
 import { matchesAsset } from "../transactions/transactions.ts";
-import { readVaults, vaultViews } from "./vaults.ts";
+import { batchAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
 /** Vaults that are read together. */
 const VAULTS_AT_ONCE = 1_024;
+
+/** One of an application's vaults. Throws `vault_not_found`, for another application's too. */
+export async function findVault(ledger: Ledger, applicationId: Uuid, vaultId: VaultId): Promise<Vault> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const place = placeOf(vaultId);
+  batchAt(ledger, place);
+  const vault = await readVault(ledger, place);
+  if (vault.applicationIndex !== applicationIndex) throw new MintmarkError("vault_not_found");
+  const [view] = await vaultViews(ledger, applicationIndex, [{ place, vault }]);
+  if (view === undefined) throw new MintmarkError("vault_not_found");
+  return view;
+}
 
 /** A page of an application's vaults, in the order of the mints that made them. */
 export async function listVaults(

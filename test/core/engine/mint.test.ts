@@ -354,19 +354,3 @@ describe("an idempotency key", () => {
     expect((await first).replayed).toBe(false);
   });
 });
-
-describe("an abort signal", () => {
-  it("takes a mint out of the queue, but not out of the write", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
-    const mint = (id: number, signal?: AbortSignal) =>
-      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)), signal ? { signal } : {});
-    const controller = new AbortController();
-    const waiting = mint(1, controller.signal);
-    controller.abort(new Error("gave up"));
-    await expect(waiting).rejects.toThrow("gave up");
-    await mint(2);
-    await expect(mint(1)).resolves.toMatchObject({ replayed: false });
-    await expect(mint(3, controller.signal)).rejects.toThrow("gave up");
-  });
-});

@@ -1,44 +1,22 @@
 import { MemoryLevel } from "memory-level";
 import { expect, test } from "vitest";
 import { openEngine } from "../../../core/index.ts";
+import { GatedStore } from "./gated-store.ts";
 
 const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;
 const OWNER = `0x${"70".repeat(20)}` as const;
 
-/** A store whose writes wait until they are let through. */
-function gated() {
-  const store = new MemoryLevel<Buffer, Buffer>();
-  const batch = store.batch.bind(store) as () => { write: (...all: unknown[]) => Promise<void> };
-  const gate = { waiting: [] as (() => void)[], closed: false, started: () => {} };
-  const gatedBatch = () => {
-    const own = batch();
-    const write = own.write.bind(own);
-    own.write = async (...all) => {
-      gate.started();
-      if (gate.closed) await new Promise<void>((resolve) => gate.waiting.push(resolve));
-      return write(...all);
-    };
-    return own;
-  };
-  Object.defineProperty(store, "batch", { value: gatedBatch });
-  return { store, gate };
-}
-
 test("what comes in while the last write is under way is written next", async () => {
-  const { store, gate } = gated();
-  await using engine = await openEngine({ store, settlement: SETTLEMENT, environment: "sandbox" });
+  const gate = new GatedStore();
+  await using engine = await openEngine({ store: gate.store, settlement: SETTLEMENT, environment: "sandbox" });
   const { applicationId } = await engine.createApplication({ name: "A" });
   for (let round = 0; round < 3; round++) {
-    gate.closed = true;
-    const started = new Promise<void>((resolve) => {
-      gate.started = resolve;
-    });
+    const started = gate.close();
     const first = engine.createUser(applicationId, { ownerAddress: OWNER });
     await started;
     // Nothing else is queued: the writer waits for this one write only.
     const others = [1, 2].map(() => engine.createUser(applicationId, { ownerAddress: OWNER }));
-    gate.closed = false;
-    for (const resume of gate.waiting.splice(0)) resume();
+    gate.open();
     const users = await Promise.all([first, ...others]);
     expect(new Set(users.map(({ userId }) => userId)).size).toBe(3);
   }

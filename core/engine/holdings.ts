@@ -1,0 +1,27 @@
+import type { Holdings } from "../holding-types.ts";
+import { listOf } from "../ledger/list.ts";
+import { requestWithdrawal } from "../ledger/settlement/withdrawal-request.ts";
+import { readWithdrawal } from "../ledger/settlement/withdrawals.ts";
+import { listTransactions, listWithdrawals, readTransaction } from "../ledger/transactions/transactions.ts";
+import { findVault, listVaults, readBalances } from "../ledger/vaults/holdings.ts";
+import type { EngineContext } from "./context.ts";
+import { requireScope } from "./requirements.ts";
+
+export function holdings(context: EngineContext): Holdings {
+  return {
+    transaction: async (applicationId, transactionId) => readTransaction(context.ledger, applicationId, transactionId),
+    transactions: (applicationId, filter = {}) =>
+      listOf(filter, async (at) => listTransactions(context.ledger, context.cursors, applicationId, at)),
+    vault: async (applicationId, vaultId) => findVault(context.ledger, applicationId, vaultId),
+    vaults: (applicationId, filter = {}) =>
+      listOf(filter, async (at) => listVaults(context.ledger, context.cursors, applicationId, at)),
+    balances: (applicationId, userId) => readBalances(context.ledger, applicationId, userId),
+    async requestWithdrawal(principal, request, wait) {
+      requireScope(principal, "withdraw");
+      return requestWithdrawal(context.ledger, principal, request, wait?.signal);
+    },
+    withdrawal: async (applicationId, withdrawalId) => readWithdrawal(context.ledger, applicationId, withdrawalId),
+    withdrawals: (applicationId, filter = {}) =>
+      listOf(filter, async (at) => listWithdrawals(context.ledger, context.cursors, applicationId, at)),
+  };
+}

@@ -1,0 +1,93 @@
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { forgetIdempotencyKeys } from "../ledger/mint/forget-keys.ts";
+import { type Idempotency, idempotencyKeyHash } from "../ledger/mint/idempotency.ts";
+import { type MintOutcome, MintTransition } from "../ledger/mint/mint.ts";
+import { MintCheck } from "../ledger/mint/mint-check.ts";
+import { columnsOf, type MintColumns, readMintColumns } from "../ledger/mint/mint-columns.ts";
+import { AcceptedResult, presentResult, replayedResult } from "../ledger/mint/mint-results.ts";
+import { Issues, type MintRequest, readMintRequest } from "../ledger/mint/request.ts";
+import type { Minting, MintResult } from "../mint-types.ts";
+import type { Principal } from "../model.ts";
+import type { EngineContext } from "./context.ts";
+import { requireScope } from "./requirements.ts";
+
+export function minting(context: EngineContext): Minting {
+  const inFlight = new Set<string>();
+  return {
+    async mint(principal, request, { idempotencyKey, signal } = {}) {
+      const { ledger } = context;
+      requireScope(principal, "mint");
+      const read = readMint(ledger, request);
+      if (idempotencyKey === undefined) return await mint(ledger, principal, read, null, signal);
+      const digest = read.columns?.digest() ?? null;
+      const idempotency = { key: idempotencyKeyHash(requireIdempotencyKey(idempotencyKey)), digest };
+      const name = `${principal.applicationId} ${idempotencyKey}`;
+      if (inFlight.has(name)) throw new MintmarkError("idempotency_in_progress");
+      inFlight.add(name);
+      try {
+        return await mint(ledger, principal, read, idempotency, signal);
+      } finally {
+        inFlight.delete(name);
+      }
+    },
+    async checkMint(principal, request, wait) {
+      const { ledger } = context;
+      requireScope(principal, "mint");
+      const issues = new Issues();
+      const read = readMintRequest(request, ledger.limits, issues);
+      await ledger.writer.run(new MintCheck(ledger, principal, read, issues, null), wait?.signal);
+      return { users: read.users.length, mints: read.mints.length };
+    },
+    forgetIdempotencyKeys: async (before, wait) => forgetIdempotencyKeys(context.ledger, before, wait?.signal),
+    mintResult: async (applicationId, mintId) => presentResult(context.ledger, applicationId, mintId),
+  };
+}
+
+/** A mint request in one of its two forms: columns when nothing in it is wrong so far, plain objects when something may be. */
+interface ReadMint {
+  readonly columns: MintColumns | null;
+  readonly plain: MintRequest | null;
+  readonly issues: Issues;
+}
+
+function readMint(ledger: Ledger, request: unknown): ReadMint {
+  const columns = readMintColumns(request, ledger.limits, ledger.assetIndices);
+  const issues = new Issues();
+  return { columns, plain: columns === null ? readMintRequest(request, ledger.limits, issues) : null, issues };
+}
+
+/** Mints, or finds out plainly why not; what was wrong may be so no longer when it is looked at, then once more. */
+async function mint(
+  ledger: Ledger,
+  principal: Principal,
+  { columns, plain, issues }: ReadMint,
+  idempotency: Idempotency | null,
+  signal: AbortSignal | undefined,
+): Promise<MintResult> {
+  const minted =
+    columns === null
+      ? null
+      : await ledger.writer.run(new MintTransition(ledger, principal, columns, idempotency), signal);
+  if (minted !== null) return resultOf(ledger, minted);
+  const request = plain ?? columns?.toRequest((index) => ledger.assetAt(index).assetId);
+  if (request === undefined) throw new Error("a request that was read in no way");
+  const check = new MintCheck(ledger, principal, request, issues, idempotency);
+  const earlier = await ledger.writer.run(check, signal);
+  if (earlier !== null) return resultOf(ledger, earlier);
+  const again = columns ?? columnsOf(request, ledger.assetIndices);
+  const digest = again?.digest() ?? null;
+  const sameKey = idempotency === null ? null : { ...idempotency, digest };
+  return mint(ledger, principal, { columns: again, plain: request, issues: new Issues() }, sameKey, signal);
+}
+
+function resultOf(ledger: Ledger, { sequence, minted }: MintOutcome): MintResult | Promise<MintResult> {
+  return minted === null ? replayedResult(ledger, sequence) : new AcceptedResult(ledger, minted);
+}
+
+function requireIdempotencyKey(key: string): string {
+  if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
+    throw new MintmarkError("validation_failed", "an idempotency key is 1 to 255 printable ASCII characters");
+  }
+  return key;
+}
