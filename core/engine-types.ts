@@ -7,6 +7,7 @@ import type { Batch, Environment, Mode, Uuid, Withdrawal } from "./model.ts";
 import type { Clock, L1Reader, ReceiptSigner, Settlement } from "./ports.ts";
 import type { EngineState, Proofs } from "./proof-types.ts";
 import type { SettlementRecord } from "./settlement-types.ts";
+import type { Journal, Store } from "./store-ports.ts";
 import type { Tenants } from "./tenant-types.ts";
 import type { Webhooks } from "./webhook-types.ts";
 
@@ -27,8 +28,13 @@ export interface Limits {
 export type Database = AbstractLevel<any, any, any>;
 
 export interface EngineOptions {
-  /** Folder of a LevelDB store (created when missing), or a database, e.g. `new MemoryLevel()`. */
-  readonly store: string | Database;
+  /** Folder of a LevelDB store (created when missing), a database, e.g. `new MemoryLevel()`, or a store of your own. */
+  readonly store: string | Database | Store;
+  /**
+   * Gets every entry of the journal too: a change is acknowledged when it is in the store and then here. Opening the engine brings it up
+   * to the store; one that is ahead of the store, or another's, is `store_mismatch`. {@link restoreStore} makes a store of it.
+   */
+  readonly journal?: Journal;
   /** The contract this store's batches are committed to. A store never changes it. */
   readonly settlement: Settlement;
   readonly environment: Environment;

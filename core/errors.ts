@@ -58,7 +58,8 @@ export const ERROR_CODES = {
   store_locked: "Another process has this store open. One engine, one store.",
   store_failed: "The store failed. The engine has stopped acknowledging; close it, mend the disk, open it again.",
   store_corrupt: "A stored record is not what the engine wrote. Restore the store from a copy, or rebuild it.",
-  store_mismatch: "The store belongs to another chain, contract, environment or format version.",
+  store_mismatch:
+    "The store belongs to another chain, contract, environment or format version, or is not its journal's.",
   engine_closed: "The engine is closed.",
   l1_failed: "L1 refused or did not answer.",
 } as const;

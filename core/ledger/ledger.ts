@@ -25,7 +25,6 @@ import {
   type WebhookRecord,
   webhookRecord,
 } from "../store/records.ts";
-import type { Store } from "../store/store.ts";
 import {
   apiKeyKey,
   applicationKey,
@@ -38,6 +37,7 @@ import {
 } from "../store/store-keys.ts";
 import { Table } from "../store/table.ts";
 import { Writer } from "../store/writer.ts";
+import type { Store } from "../store-ports.ts";
 import type { OpenBatch } from "./batches/open-batch.ts";
 import { SealingThread } from "./batches/sealing-thread.ts";
 import { Followers } from "./events/followers.ts";

@@ -1,4 +1,4 @@
-import type { Operation, Store } from "./store.ts";
+import type { Store, StoreOperation } from "../store-ports.ts";
 import { keyString } from "./store-keys.ts";
 
 /**
@@ -6,7 +6,7 @@ import { keyString } from "./store-keys.ts";
  * transition may ask for before this is on disk can be looked up here.
  */
 export class Group {
-  readonly operations: Operation[] = [];
+  readonly operations: StoreOperation[] = [];
   readonly #staged = new Map<string, Buffer | null>();
   readonly #onDurable: (() => void)[] = [];
   /** The group before, while its write may not have been seen by this one's reads. */

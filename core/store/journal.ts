@@ -1,5 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { MintColumns } from "../ledger/mint/mint-columns.ts";
+import type { StoreReader } from "../store-ports.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
@@ -11,8 +12,7 @@ import {
   type MintHeader,
   type PlacedColumns,
 } from "./mint-entry.ts";
-import { endOf, type Store } from "./store.ts";
-import { journalKey, PREFIX } from "./store-keys.ts";
+import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
 /** An entry as the journal holds it. */
 export interface Journaled<E = Entry | MintEntry> {
@@ -76,7 +76,7 @@ function decodeContent(number: number, reader: ByteReader): Entry {
 }
 
 /** The whole journal in order. Throws `store_corrupt` at a damaged entry or a gap. */
-export async function* readJournal(store: Pick<Store, "entries">): AsyncGenerator<Journaled> {
+export async function* readJournal(store: Pick<StoreReader, "entries">): AsyncGenerator<Journaled> {
   const prefix = Buffer.from([PREFIX.journal]);
   let sequence = 0;
   for await (const [key, record] of store.entries({ gte: prefix, lt: endOf(prefix) })) {
@@ -89,7 +89,7 @@ export async function* readJournal(store: Pick<Store, "entries">): AsyncGenerato
 
 /** The entries from a sequence on, without what they hold but for the header of a mint. Throws `store_corrupt`. */
 export async function* readMintHeaders(
-  store: Pick<Store, "entries">,
+  store: Pick<StoreReader, "entries">,
   from: number,
 ): AsyncGenerator<Omit<Journaled, "entry"> & { readonly header: MintHeader | null }> {
   const end = endOf(Buffer.from([PREFIX.journal]));
@@ -103,7 +103,7 @@ export async function* readMintHeaders(
 
 /** The intact entries of some kinds, in order: the others are not decoded. */
 export async function* readJournalKinds<K extends EntryKind>(
-  store: Pick<Store, "entries">,
+  store: Pick<StoreReader, "entries">,
   kinds: readonly K[],
 ): AsyncGenerator<Extract<Entry, EntryOf<K>>> {
   const prefix = Buffer.from([PREFIX.journal]);
@@ -129,23 +129,23 @@ function isOfKind<K extends EntryKind>(
 }
 
 /** The mint at this sequence number. Throws `store_corrupt` when there is none: an index record led here. */
-export async function readMint(store: Store, sequence: number): Promise<Journaled<MintEntry>> {
+export async function readMint(store: Pick<StoreReader, "get">, sequence: number): Promise<Journaled<MintEntry>> {
   const found = await readEntry(store, sequence);
   if (found.entry.kind !== "mint") throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no mint.`);
   return { ...found, entry: found.entry };
 }
 
-export async function readEntry(store: Store, sequence: number): Promise<Journaled> {
+export async function readEntry(store: Pick<StoreReader, "get">, sequence: number): Promise<Journaled> {
   return decodeEntry(sequence, await readRecord(store, sequence));
 }
 
 /** The time of the entry at this sequence, without decoding the rest. Throws `store_corrupt`. */
-export async function readTime(store: Store, sequence: number): Promise<number> {
+export async function readTime(store: Pick<StoreReader, "get">, sequence: number): Promise<number> {
   const record = checkedRecord(await readRecord(store, sequence), `Journal entry ${sequence}`);
   return new ByteReader(record, 1).u48();
 }
 
-async function readRecord(store: Store, sequence: number): Promise<Buffer> {
+async function readRecord(store: Pick<StoreReader, "get">, sequence: number): Promise<Buffer> {
   const record = await store.get(journalKey(sequence));
   if (record === undefined) throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is missing.`);
   return record;

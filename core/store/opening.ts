@@ -13,9 +13,12 @@ import { MODES, type Mode } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
+import type { Store, StoreOperation, StoreReader } from "../store-ports.ts";
 import type { EntryOf } from "./entries.ts";
 import { encodeEntry, readEntry } from "./journal.ts";
+import { JournaledStore } from "./journaled-store.ts";
 import { decodeRecord, encodeRecord, type Field, hash } from "./layout.ts";
+import { LevelStore } from "./level-store.ts";
 import {
   applicationRecord,
   assetRecord,
@@ -26,10 +29,10 @@ import {
   voidsRecord,
   webhookRecord,
 } from "./records.ts";
-import { endOf, Store } from "./store.ts";
 import {
   batchDataKey,
   batchTokensKey,
+  endOf,
   HEAD_KEY,
   journalKey,
   PREFIX,
@@ -56,7 +59,7 @@ export async function openLedger(
   limits: Limits,
   emit: <K extends keyof EngineEvents>(type: K, event: EngineEvents[K]) => void,
 ): Promise<Opened> {
-  const store = await Store.open(options.store);
+  const store = await openStore(options);
   try {
     const genesis = genesisOf(options);
     if ((await store.get(HEAD_KEY)) === undefined) await createStore(store, genesis, options.clock?.() ?? Date.now());
@@ -66,6 +69,18 @@ export async function openLedger(
     const secret = await store.get(SECRET_KEY);
     if (secret?.length !== 32) throw new MintmarkError("store_corrupt", "The store's secret is missing.");
     return { ledger, secret };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** The store of these options, and its journal brought up to it. */
+async function openStore({ store: named, journal }: Pick<EngineOptions, "store" | "journal">): Promise<Store> {
+  const store = await LevelStore.of(named);
+  if (journal === undefined) return store;
+  try {
+    return await JournaledStore.open(store, journal);
   } catch (error) {
     await store.close();
     throw error;
@@ -84,14 +99,21 @@ async function createStore(store: Store, genesis: EntryOf<"genesis">, time: numb
   const head = { journalLength: 1, time, userCount: 0, l1Observed: null, l1Finalized: null, keysForgotten: 0 };
   await store.write([
     { type: "put", key: journalKey(0), value: encodeEntry(time, genesis) },
-    { type: "put", key: SECRET_KEY, value: randomBytes(32) },
-    { type: "put", key: SEED_KEY, value: encodeRecord(hash, bytesToHex(randomBytes(32))) },
+    ...newSecrets(),
     { type: "put", key: HEAD_KEY, value: encodeRecord(headRecord, head) },
   ]);
 }
 
+/** What a store has of its own, and no journal determines. */
+export function newSecrets(): StoreOperation[] {
+  return [
+    { type: "put", key: SECRET_KEY, value: randomBytes(32) },
+    { type: "put", key: SEED_KEY, value: encodeRecord(hash, bytesToHex(randomBytes(32))) },
+  ];
+}
+
 /** Another seed than the one that the stored hashes were made with would hide every token, so it has its own checksum. */
-export async function readSeed(store: Pick<Store, "get">): Promise<Uint8Array> {
+export async function readSeed(store: Pick<StoreReader, "get">): Promise<Uint8Array> {
   const record = await store.get(SEED_KEY);
   if (record === undefined) throw new MintmarkError("store_corrupt", "The store's seed is missing.");
   return hexToBytes(decodeRecord(hash, record, "The store's seed"), 32);

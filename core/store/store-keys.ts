@@ -200,3 +200,12 @@ function u32(value: number): Buffer {
 export function keyString(key: Buffer): string {
   return key.toString("latin1");
 }
+
+/** The first key after every key that starts with `prefix`. */
+export function endOf(prefix: Buffer): Buffer {
+  const end = Buffer.from(prefix);
+  let last = end.length - 1;
+  while (end[last] === 0xff) last--;
+  end[last] = (end[last] ?? 0) + 1;
+  return end.subarray(0, last + 1);
+}

@@ -4,10 +4,9 @@ import { stateOver } from "../ledger/batches/batches.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readJournal, readJournalKinds } from "../store/journal.ts";
 import { readSeed } from "../store/opening.ts";
-import type { Store } from "../store/store.ts";
-import { endOf } from "../store/store.ts";
-import { chunkKey, keyString, PREFIX } from "../store/store-keys.ts";
+import { chunkKey, endOf, keyString, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
+import type { StoreReader } from "../store-ports.ts";
 import { type Foreseen, Reference } from "./reference.ts";
 import { batchName } from "./reference-batches.ts";
 import type { Expected } from "./reference-records.ts";
@@ -55,7 +54,7 @@ export async function verifyStore(ledger: Ledger, { signal, onProgress }: Verify
 }
 
 /** What the journal takes back later. Damage is left for the reading that follows. */
-async function foreseen(store: Pick<Store, "entries">): Promise<Foreseen> {
+export async function foreseen(store: Pick<StoreReader, "entries">): Promise<Foreseen> {
   const voidings = new Map<string, number>();
   let keysForgotten = 0;
   for await (const entry of readJournalKinds(store, ["slotsVoided", "idempotencyForgotten"])) {
@@ -71,7 +70,7 @@ async function foreseen(store: Pick<Store, "entries">): Promise<Foreseen> {
 
 /** Compares records that an entry alone determines. */
 async function compare(
-  store: Pick<Store, "getMany">,
+  store: Pick<StoreReader, "getMany">,
   expected: readonly Expected[],
   report: (problem: string) => void,
 ) {
@@ -84,8 +83,8 @@ async function compare(
 }
 
 /** Two tokens of the same hash: whether they are the same token, by the earlier one's vault. */
-async function requireDifferent(
-  store: Pick<Store, "get">,
+export async function requireDifferent(
+  store: Pick<StoreReader, "get">,
   reference: Reference,
   { earlier, token }: Suspect,
   report: (problem: string) => void,
@@ -98,7 +97,11 @@ async function requireDifferent(
 }
 
 /** Compares the records that many entries determine together, and the number of all others. */
-async function compareRest(store: Pick<Store, "entries">, reference: Reference, report: (problem: string) => void) {
+async function compareRest(
+  store: Pick<StoreReader, "entries">,
+  reference: Reference,
+  report: (problem: string) => void,
+) {
   const last = reference.finish();
   const settled = new Map(last.map((expected) => [keyString(expected.key), expected]));
   const counts = new Map<number, number>();

@@ -11,8 +11,7 @@ import {
   withdrawalIdRecord,
   withdrawalRecord,
 } from "../../store/records.ts";
-import { endOf } from "../../store/store.ts";
-import { activityKey, PREFIX, pendingWithdrawalKey, withdrawalKey } from "../../store/store-keys.ts";
+import { activityKey, endOf, PREFIX, pendingWithdrawalKey, withdrawalKey } from "../../store/store-keys.ts";
 import { vaultProof } from "../batches/proofs.ts";
 import { tell, withdrawalEvent } from "../events/event-log.ts";
 import type { Ledger } from "../ledger.ts";

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ApplicationEvent, type Engine, MODES, type Uuid } from "../../../core/index.ts";
 import { readJournal } from "../../../core/store/journal.ts";
-import { Store } from "../../../core/store/store.ts";
+import { LevelStore } from "../../../core/store/level-store.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { Reference } from "../../../core/verify/reference.ts";
 import { all, fixture, hashOf, mintOf, newTenant, openTest, refusal, requestOf, type TestTenant } from "./fixture.ts";
@@ -83,7 +83,7 @@ describe("the events of an application", () => {
       expect(told.map(({ sequence }) => sequence)).toEqual(told.map((_, i) => i + 1));
       expect(await eventsOf(again, tenant.applicationId)).toEqual(told);
       await again.close();
-      const store = await Store.open(folder);
+      const store = await LevelStore.open(folder);
       const reference = new Reference(() => {}, new Uint8Array(32), { voidings: new Map(), keysForgotten: 0 });
       const replayed = new Map<string, string>();
       for await (const journaled of readJournal(store)) {

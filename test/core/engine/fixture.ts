@@ -34,7 +34,7 @@ export function memory(): Database {
   return new MemoryLevel<Buffer, Buffer>({ storeEncoding: "buffer" });
 }
 
-export function openTest(store: Database | string, options: Partial<EngineOptions> = {}): Promise<Engine> {
+export function openTest(store: EngineOptions["store"], options: Partial<EngineOptions> = {}): Promise<Engine> {
   return openEngine({ store, settlement: SETTLEMENT, environment: "sandbox", ...options });
 }
 

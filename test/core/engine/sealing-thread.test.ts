@@ -4,8 +4,8 @@ import { deriveBatch } from "../../../core/ledger/batches/derive-batch.ts";
 import { SealingThread } from "../../../core/ledger/batches/sealing-thread.ts";
 import { VaultColumns } from "../../../core/ledger/vaults/vault-columns.ts";
 import { decodeRecord } from "../../../core/store/layout.ts";
+import { LevelStore } from "../../../core/store/level-store.ts";
 import { batchRecord } from "../../../core/store/records.ts";
-import { Store } from "../../../core/store/store.ts";
 import { batchKey } from "../../../core/store/store-keys.ts";
 import { type Fixture, fixture, mintOf, openTest, requestOf } from "./fixture.ts";
 
@@ -68,7 +68,7 @@ describe("large batches", () => {
     const closed = engine.close();
     await minted;
     await closed;
-    const store = await Store.open(database);
+    const store = await LevelStore.open(database);
     const left = await Promise.all([0, 1, 2].map((number) => store.get(batchKey("validium", number))));
     expect(left.map((record = Buffer.of()) => decodeRecord(batchRecord, record, "a batch").status)).toEqual([
       "open",

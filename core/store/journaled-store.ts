@@ -1,0 +1,106 @@
+import { MintmarkError } from "../errors.ts";
+import type { Journal, KeyRange, Store, StoreOperation, StoreReader } from "../store-ports.ts";
+import { endOf, journalKey, PREFIX } from "./store-keys.ts";
+
+/** Entries that are copied together. */
+const ENTRIES_AT_ONCE = 1_024;
+/** Entries before the journal's end that must be the store's: ids in them are random, so another store's are not. */
+const ENTRIES_COMPARED = 256;
+const JOURNAL = Buffer.from([PREFIX.journal]);
+
+/**
+ * A store whose journal is copied to another one: a write resolves when it is in the store, whole, and its entries of the journal are in
+ * the other. So the other is never ahead of the store, and has everything that was acknowledged; what it lacks after a crash it gets
+ * when it is opened.
+ */
+export class JournaledStore implements Store {
+  readonly #store: Store;
+  readonly #journal: Journal;
+  /** Entries that the journal holds. */
+  #length: number;
+
+  private constructor(store: Store, journal: Journal, length: number) {
+    this.#store = store;
+    this.#journal = journal;
+    this.#length = length;
+  }
+
+  /** Brings the journal up to the store. Rejects with `store_mismatch` for one that is not the beginning of the store's own. */
+  static async open(store: Store, journal: Journal): Promise<JournaledStore> {
+    const length = await answered(journal.length());
+    await requireBeginning(store, journal, length);
+    const journaled = new JournaledStore(store, journal, length);
+    let entries: Uint8Array[] = [];
+    for await (const [, entry] of store.entries({ gte: journalKey(length), lt: endOf(JOURNAL) })) {
+      entries.push(entry);
+      if (entries.length < ENTRIES_AT_ONCE) continue;
+      await journaled.#append(entries);
+      entries = [];
+    }
+    await journaled.#append(entries);
+    return journaled;
+  }
+
+  get(key: Buffer): Promise<Buffer | undefined> {
+    return this.#store.get(key);
+  }
+
+  getMany(keys: Buffer[]): Promise<(Buffer | undefined)[]> {
+    return this.#store.getMany(keys);
+  }
+
+  entries(range: KeyRange): AsyncIterable<[Buffer, Buffer]> {
+    return this.#store.entries(range);
+  }
+
+  frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
+    return this.#store.frozen(body);
+  }
+
+  async write(operations: readonly StoreOperation[]): Promise<void> {
+    await this.#store.write(operations);
+    await this.#append(
+      operations.flatMap((one) => (one.type === "put" && one.key[0] === JOURNAL[0] ? [one.value] : [])),
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+
+  async #append(entries: readonly Uint8Array[]): Promise<void> {
+    if (entries.length === 0) return;
+    await answered(this.#journal.append(this.#length, entries));
+    this.#length += entries.length;
+  }
+}
+
+/** Whether a journal ends within the store's, and with the same entries as that has there. */
+async function requireBeginning(store: StoreReader, journal: Journal, length: number): Promise<void> {
+  if (length === 0) return;
+  if ((await store.get(journalKey(length - 1))) === undefined) {
+    throw new MintmarkError(
+      "store_mismatch",
+      "The journal goes on after the store's end: make a store of the journal.",
+    );
+  }
+  let number = Math.max(0, length - ENTRIES_COMPARED);
+  for await (const entry of journal.read(number)) {
+    if (number === length) return;
+    const own = await store.get(journalKey(number));
+    if (own === undefined || !own.equals(entry)) {
+      throw new MintmarkError("store_mismatch", `Entry ${number} of the journal is not that of this store.`);
+    }
+    number++;
+  }
+  if (number < length) throw new MintmarkError("store_mismatch", `Entry ${number} of the journal is missing.`);
+}
+
+async function answered<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (cause) {
+    const detail = "The journal beside the store has failed. Open the engine again: it goes on where the journal ends.";
+    throw new MintmarkError("store_failed", detail, { cause });
+  }
+}

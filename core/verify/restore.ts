@@ -1,0 +1,100 @@
+import type { Database } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import { readJournal } from "../store/journal.ts";
+import { LevelStore } from "../store/level-store.ts";
+import { newSecrets, readSeed } from "../store/opening.ts";
+import { HEAD_KEY, journalKey } from "../store/store-keys.ts";
+import type { Journal, Store, StoreOperation } from "../store-ports.ts";
+import { Reference } from "./reference.ts";
+import type { Expected } from "./reference-records.ts";
+import { foreseen, requireDifferent } from "./verify.ts";
+
+export interface RestoreOptions {
+  /** Stops between two entries; the store is of no use then. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called now and then with the number of journal entries that are derived. */
+  readonly onProgress?: (entries: number) => void;
+}
+
+/** Records that are written together. */
+const RECORDS_AT_ONCE = 4_096;
+
+/**
+ * Makes a store of a journal: copies the journal, and derives every record from it by the second implementation, to which `verify` holds
+ * stores. Resolves with the number of entries; an engine over the store goes on where the journal ends, with the same roots.
+ *
+ * The store's own random secret is made anew, so cursors handed out before are refused, and each webhook signs with another secret.
+ *
+ * @param store - empty; closed when this settles. Its head is written last, so that one that was left half made is refused.
+ * @throws MintmarkError `store_mismatch` when it holds something, `store_corrupt` for a journal from which no store follows
+ */
+export async function restoreStore(
+  journal: Journal,
+  store: string | Database | Store,
+  options: RestoreOptions = {},
+): Promise<number> {
+  const target = await LevelStore.of(store);
+  try {
+    for await (const _ of target.entries({ limit: 1 })) {
+      throw new MintmarkError("store_mismatch", "The store to be made holds records already; give an empty one.");
+    }
+    const records = new Records(target);
+    await records.put(newSecrets());
+    let sequence = 0;
+    for await (const entry of journal.read(0)) {
+      options.signal?.throwIfAborted();
+      await records.put([{ type: "put", key: journalKey(sequence++), value: entry }]);
+    }
+    await records.flush();
+    return await derive(target, records, options);
+  } finally {
+    await target.close();
+  }
+}
+
+async function derive(store: Store, records: Records, { signal, onProgress }: RestoreOptions): Promise<number> {
+  const report = (problem: string): never => {
+    throw new MintmarkError("store_corrupt", `No store follows from the journal: ${problem}.`);
+  };
+  const reference = new Reference(report, await readSeed(store), await foreseen(store));
+  for await (const journaled of readJournal(store)) {
+    signal?.throwIfAborted();
+    await records.put(reference.apply(journaled).map(asPut));
+    const suspects = reference.suspects();
+    if (suspects.length > 0) await records.flush();
+    for (const suspect of suspects) await requireDifferent(store, reference, suspect, report);
+    if (reference.entries % 1024 === 0) onProgress?.(reference.entries);
+  }
+  if (reference.entries === 0) report("it is empty");
+  const last = reference.finish();
+  await records.put(last.filter(({ key }) => !key.equals(HEAD_KEY)).map(asPut));
+  await records.flush();
+  await store.write(last.filter(({ key }) => key.equals(HEAD_KEY)).map(asPut));
+  onProgress?.(reference.entries);
+  return reference.entries;
+}
+
+function asPut({ key, value }: Expected): StoreOperation {
+  return { type: "put", key, value };
+}
+
+/** Records on their way to a store, many to a write. */
+class Records {
+  readonly #store: Store;
+  #waiting: StoreOperation[] = [];
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async put(operations: readonly StoreOperation[]): Promise<void> {
+    for (const operation of operations) this.#waiting.push(operation);
+    if (this.#waiting.length >= RECORDS_AT_ONCE) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    if (waiting.length > 0) await this.#store.write(waiting);
+  }
+}
