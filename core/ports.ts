@@ -34,6 +34,8 @@ export interface L1Registration {
   readonly standard: Standard;
   readonly token: Address;
   readonly quantum: bigint;
+  /** How L1 reads the token's blobs, for ever. Of another chain's token it says nothing: the mirror's registry there does. */
+  readonly blobScheme: BlobScheme;
 }
 
 /** What a token contract says of itself. */

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Standard} from "./Model.sol";
+import {BlobScheme, Standard} from "./Model.sol";
 
 /// @title Which token contract an asset type stands for.
 interface IAssetRegistry {
+    /// @param scheme How a token of this chain reads its blobs; of another chain's it says nothing, the mirror's registry there does.
     event AssetRegistered(
-        uint256 indexed assetType, uint64 indexed chainId, address indexed token, Standard standard, uint256 quantum
+        uint256 indexed assetType,
+        uint64 indexed chainId,
+        address indexed token,
+        Standard standard,
+        uint256 quantum,
+        BlobScheme scheme
     );
 
     /// @notice No standard, no chain or no token.
@@ -30,5 +36,8 @@ interface IAssetRegistry {
     function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum) external returns (uint256 assetType);
 
     /// @notice What an asset type stands for; `Standard.None` when nobody has registered it.
-    function asset(uint64 chainId, uint256 assetType) external view returns (Standard standard, address token, uint256 quantum);
+    function asset(uint64 chainId, uint256 assetType)
+        external
+        view
+        returns (Standard standard, address token, uint256 quantum, BlobScheme scheme);
 }

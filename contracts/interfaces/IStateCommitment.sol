@@ -31,6 +31,7 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IWithd
     error BatchNumberMismatch(uint64 expected, uint64 given);
     /// @notice The mode has taken 2^32 - 1 batches.
     error StateFull();
+    /// @notice The root of a batch that holds nothing.
     error BatchRootZero();
     /// @notice Not 1 to 2^20.
     error VaultCountInvalid(uint32 vaultCount);

@@ -38,19 +38,29 @@ abstract contract AssetRegistry is IAssetRegistry {
         uint256 known = _assetTypeOf[chainId][token];
         assetType = AssetEncoding.assetType(standard, token, quantum);
         if (known != 0) revert AssetAlreadyRegistered(chainId, token, known);
-        if (chainId == block.chainid) _requireConforming(standard, token, quantum);
+        BlobScheme scheme;
+        if (chainId == block.chainid) {
+            _requireConforming(standard, token, quantum);
+            scheme = _schemeOf(token);
+        }
         _assetTypeOf[chainId][token] = assetType;
-        _assets[chainId][assetType] = Asset(token, standard, _schemeOf(token), uint128(quantum));
-        emit AssetRegistered(assetType, chainId, token, standard, quantum);
+        _assets[chainId][assetType] = Asset(token, standard, scheme, uint128(quantum));
+        emit AssetRegistered(assetType, chainId, token, standard, quantum, scheme);
     }
 
     /// @inheritdoc IAssetRegistry
-    function asset(uint64 chainId, uint256 assetType) external view returns (Standard standard, address token, uint256 quantum) {
+    function asset(uint64 chainId, uint256 assetType)
+        external
+        view
+        returns (Standard standard, address token, uint256 quantum, BlobScheme scheme)
+    {
         Asset storage found = _assets[chainId][assetType];
-        return (found.standard, found.token, found.quantum);
+        return (found.standard, found.token, found.quantum, found.scheme);
     }
 
     /// @dev A token that states its standard or quantum can be registered only by that, so that nobody can squat it under another one.
+    /// Each question has 30,000 gas, and three new storage slots are written after the last one: a caller who holds gas back to keep the
+    /// token from answering cannot pay for those.
     function _requireConforming(Standard standard, address token, uint256 quantum) private view {
         if (token.code.length == 0) revert TokenWithoutCode(token);
         bool is721 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC721_INTERFACE);

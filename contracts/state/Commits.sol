@@ -32,6 +32,7 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
         if (msg.sender != tx.origin || msg.sender.code.length != 0) revert NotPlainAccount(msg.sender);
         uint256 head = _beforeCommit(Mode.ZkRollup, batchNumber);
         (bytes32 batchRoot, uint256 vaultCount) = _rootOf(batchNumber, data);
+        if (batchRoot == 0) revert BatchRootZero();
         _append(head, Mode.ZkRollup, batchNumber, batchRoot, uint32(vaultCount), keccak256(data));
     }
 

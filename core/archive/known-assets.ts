@@ -1,10 +1,9 @@
-import type { BlobScheme, Hash } from "../model.ts";
+import type { Hash } from "../model.ts";
 import type { L1Reader, L1Registration } from "../ports.ts";
 import { assetKey } from "./keys.ts";
 
 /** What L1 says of a registered asset. */
 export interface KnownAsset extends L1Registration {
-  readonly blobScheme: BlobScheme;
   /** Most quantized units that can ever be withdrawn; null for no bound, and for a token of a chain that cannot be read. */
   readonly cap: bigint | null;
 }
@@ -26,10 +25,14 @@ export class KnownAssets {
     const registration = await this.#l1.registration(chainId, assetType);
     if (registration === null) return null;
     const { token, standard, quantum } = registration;
-    const chain = chainId === this.#l1.settlement.chainId ? this.#l1 : (this.#l1.elsewhere?.(chainId) ?? null);
-    const cap = standard === "erc20" && chain !== null ? await chain.supplyCap(token) : null;
-    // Of a chain that cannot be read, every blob is taken as it is: the strictest reading that refuses no valid one.
-    const blobScheme = chain === null ? "mintmark" : (await chain.token(token, standard)).blobScheme;
+    const isHere = chainId === this.#l1.settlement.chainId;
+    const far = isHere ? null : (this.#l1.elsewhere?.(chainId) ?? null);
+    const cap = standard === "erc20" ? ((await (isHere ? this.#l1 : far)?.supplyCap(token)) ?? null) : null;
+    // L1's registry speaks for tokens of its own chain. Of a chain that cannot be read, every blob is taken as it is: the strictest reading
+    // that refuses no valid one.
+    const blobScheme = isHere
+      ? registration.blobScheme
+      : ((await far?.token(token, standard))?.blobScheme ?? "mintmark");
     const asset = { ...registration, blobScheme, cap: cap === null ? null : cap / quantum };
     this.#known.set(key, asset);
     return asset;
@@ -42,7 +45,7 @@ export class KnownAssets {
 }
 
 /** The part of L1 that tells of assets. */
-export type AssetReader = Pick<L1Reader, "settlement" | "registration" | "token" | "supplyCap"> & {
+export type AssetReader = Pick<L1Reader, "settlement" | "registration" | "supplyCap"> & {
   /** The chain of that id, for its tokens; null when it cannot be read. Default: no other chain can. */
   readonly elsewhere?: (chainId: bigint) => Pick<L1Reader, "token" | "supplyCap"> | null;
 };

@@ -8,7 +8,7 @@ import { unpackVaultId } from "../protocol/vault.ts";
 import { type ExitKit, requireWholeKit } from "./kit.ts";
 
 /** What an exit kit is checked against when it is made. */
-export type KitChain = Pick<L1Reader, "settlement" | "registration" | "token" | "maturity" | "verifyVault">;
+export type KitChain = Pick<L1Reader, "settlement" | "registration" | "maturity" | "verifyVault">;
 
 /**
  * The exit kit of a proven vault, after the contract itself has verified the proof. The proof may come from an engine, from an archive, or
@@ -20,8 +20,7 @@ export async function exportExitKit({ vault, header, siblings }: VaultProof, l1:
   if (header === null) throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
   const registration = await l1.registration(vault.chainId, vault.assetType);
   if (registration === null) throw new MintmarkError("asset_not_registered");
-  const { standard, token: address, quantum } = registration;
-  const { blobScheme } = await l1.token(address, standard);
+  const { standard, token: address, quantum, blobScheme } = registration;
   const { chainId, contract } = l1.settlement;
   const kit: ExitKit = {
     settlement: { chainId, contract },

@@ -1,6 +1,6 @@
 import { BlockNotFoundError, decodeFunctionData, parseAbi } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { Address, Hash, Hex, Mode, Standard, VaultId } from "../model.ts";
+import type { Address, BlobScheme, Hash, Hex, Mode, Standard, VaultId } from "../model.ts";
 import { STANDARDS } from "../model.ts";
 import type {
   L1Block,
@@ -36,6 +36,11 @@ const TOKEN_ABI = parseAbi([
 /** The contract's values of `Mode` and `Standard`. */
 export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
 export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
+
+/** A blob scheme by its value in the contracts. A token that says nothing of it was not made for this project: it reads blobs as Immutable X tokens do. */
+function schemeOf(value: number | null): BlobScheme {
+  return value === 1 ? "mintmark" : "imx";
+}
 
 /** {@link L1Reader} over a viem client. */
 export class ViemReader implements L1Reader, L1Tokens {
@@ -129,7 +134,7 @@ export class ViemReader implements L1Reader, L1Tokens {
   }
 
   async registration(chainId: bigint, assetType: Hash): Promise<L1Registration | null> {
-    const [value, token, quantum] = await askL1(`reading the registration of ${assetType}`, () =>
+    const [value, token, quantum, scheme] = await askL1(`reading the registration of ${assetType}`, () =>
       this.connection.client.readContract({
         abi,
         address: this.settlement.contract,
@@ -138,7 +143,8 @@ export class ViemReader implements L1Reader, L1Tokens {
       }),
     );
     const standard = STANDARDS.find((name) => STANDARD_VALUE[name] === value);
-    return standard === undefined ? null : { standard, token: token.toLowerCase() as Address, quantum };
+    if (standard === undefined) return null;
+    return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme) };
   }
 
   async token(contract: Address, standard: Standard): Promise<L1Token> {
@@ -149,8 +155,7 @@ export class ViemReader implements L1Reader, L1Tokens {
       this.#tokenSays(contract, "blobScheme", null),
       this.#tokenSays(contract, "minterLocked", null),
     ]);
-    // A token that says nothing of its scheme was not made for this project: it reads blobs as Immutable X tokens do.
-    return { name, symbol, decimals, blobScheme: scheme === 1 ? "mintmark" : "imx", minterLocked };
+    return { name, symbol, decimals, blobScheme: schemeOf(scheme), minterLocked };
   }
 
   supplyCap(contract: Address): Promise<bigint | null> {

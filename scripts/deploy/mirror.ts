@@ -49,7 +49,9 @@ export async function verifyMirror(by: Deployer, address: Address, config: Mirro
   ];
   for (const [what, found, expected] of checks) {
     if (found !== expected)
-      throw new Error(`${what} of mirror ${address} is ${String(found)}, not ${String(expected)}`);
+      throw new Error(
+        `${what} of mirror ${address} is ${String(found)}, not ${String(expected)}. If it was changed on purpose since, write it into the record.`,
+      );
   }
 }
 

@@ -69,6 +69,8 @@ export async function verifySettlement(by: Deployer, record: SettlementRecord): 
   ];
   for (const [what, found, expected] of checks) {
     if (found !== expected)
-      throw new Error(`${what} of ${address} is ${String(found)}, recorded is ${String(expected)}`);
+      throw new Error(
+        `${what} of ${address} is ${String(found)}, recorded is ${String(expected)}. If it was changed on purpose since, write it into the record.`,
+      );
   }
 }

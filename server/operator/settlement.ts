@@ -36,7 +36,9 @@ export const SETTLEMENT_OPERATIONS = {
       const asset = await findAsset(engine, assetId);
       const { chainId, contract } = engine.settlement;
       const l1 = await readL1({ rpc, contract, chainId });
-      if ((await l1.registration(asset.chainId, asset.assetType)) === null) {
+      const registration = () => l1.registration(asset.chainId, asset.assetType);
+      let registered = await registration();
+      if (registered === null) {
         if (registrarKey === undefined) {
           throw new MintmarkError(
             "asset_not_registered",
@@ -45,9 +47,16 @@ export const SETTLEMENT_OPERATIONS = {
         }
         const registrar = await connectL1({ rpc, contract, chainId, account: privateKeyToAccount(registrarKey) });
         await registrar.registerAsset(asset);
+        registered = await registration();
       }
       // Another chain's token cannot be asked through this chain's node.
-      const facts = asset.chainId === chainId ? await l1.token(asset.contractAddress, asset.standard) : {};
+      const isHere = asset.chainId === chainId;
+      // What is minted in another scheme than L1 reads could never be withdrawn. An ERC-20 has no blobs.
+      if (isHere && asset.standard !== "erc20" && registered?.blobScheme !== asset.blobScheme) {
+        const detail = `L1 reads this token's blobs as ${registered?.blobScheme}; it was added here as ${asset.blobScheme}, and stays so.`;
+        throw new MintmarkError("validation_failed", detail);
+      }
+      const facts = isHere ? await l1.token(asset.contractAddress, asset.standard) : {};
       return assetToWire(await engine.markAssetRegistered(assetId, facts));
     },
   ),

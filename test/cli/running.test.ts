@@ -43,6 +43,7 @@ describe("while the server runs, and with a chain", () => {
   let chain: LocalChain;
   let settings: Record<string, string>;
   let token: string;
+  let imxToken: string;
   let fromBlock: string;
   let server: Awaited<ReturnType<typeof startServer>>;
   let apiKey = "";
@@ -71,6 +72,14 @@ describe("while the server runs, and with a chain", () => {
     token = (
       await deployToken(by, address, { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address })
     ).address;
+    const shields = {
+      standard: "erc721",
+      name: "Shields",
+      symbol: "SHLD",
+      admin: ADMIN.address,
+      blobScheme: "imx",
+    } as const;
+    imxToken = (await deployToken(by, address, shields)).address;
     fromBlock = `${deployedAtBlock}`;
     settings = {
       MINTMARK_STORE: join(folder, "store"),
@@ -124,6 +133,22 @@ describe("while the server runs, and with a chain", () => {
     await run("keys", "revoke", other.keyId);
     const refused = await createClient({ baseUrl: server.url, apiKey: other.apiKey }).GET("/api/v1/assets");
     expect(refused.error?.code).toBe("credentials_invalid");
+  });
+
+  test("a token that was added in another blob scheme than L1 reads is never minted", async () => {
+    const { assetId } = await run(
+      "assets",
+      "add",
+      imxToken,
+      "--standard",
+      "erc721",
+      "--name",
+      "Shields",
+      "--symbol",
+      "SHLD",
+    );
+    const refused = await mintmark(["assets", "register", assetId, "--rpc", chain.rpcUrl], settings);
+    expect(refused.stderr).toContain("L1 reads this token's blobs as imx; it was added here as mintmark");
   });
 
   test("a token of another chain is registered on L1 with a key from standard input, which is shown nowhere", async () => {

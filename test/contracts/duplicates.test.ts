@@ -193,6 +193,17 @@ describe("two vaults of one ERC-721 token", () => {
     await refuses({ batch, slot: 0 }, { batch, slot: 2 });
   });
 
+  it("whoever withdraws before a duplicate is mature keeps the token, though nobody has seen the batch that holds it", async () => {
+    const earlier = { batch: await commitRollup(d, [entry(d.assets.card, victim, "7")]), slot: 0 };
+    await mature();
+    const hidden = { batch: await commitValidium(d, [entry(d.assets.card, thief, "7")]), slot: 0 };
+    await d.viem.assertions.revertWithCustomError(withdraw(hidden), d.state, "NotMature");
+    await withdraw(earlier, d.actors.owner.account);
+    await mature();
+    await d.viem.assertions.revertWithCustomError(withdraw(hidden), d.state, "TokenRefused");
+    expect((await d.tokens.card.read.ownerOf([7n])).toLowerCase()).toBe(victim.toLowerCase());
+  });
+
   it("when nobody watches for a whole maturity, the first of the two to withdraw has the token", async () => {
     const earlier = { batch: await commitRollup(d, [entry(d.assets.card, victim, "7")]), slot: 0 };
     const later = { batch: await commitRollup(d, [entry(d.assets.card, thief, "7")]), slot: 0 };

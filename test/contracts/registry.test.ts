@@ -1,4 +1,4 @@
-import { maxUint256, zeroAddress } from "viem";
+import { type Hex, maxUint256, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { commitValidium, entry } from "./fixture/batches.ts";
 import { assetOf, type Deployment, MATURITY, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
@@ -17,14 +17,14 @@ describe("the asset registry", () => {
 
   it("knows a registered token by the core's asset type", async () => {
     const { coin, card, item, imxCard } = d.assets;
-    for (const [asset, quantum] of [
-      [coin, 1_000n],
-      [card, 1n],
-      [item, 1n],
-      [imxCard, 1n],
+    for (const [asset, quantum, scheme] of [
+      [coin, 1_000n, SCHEME.mintmark],
+      [card, 1n, SCHEME.mintmark],
+      [item, 1n, SCHEME.mintmark],
+      [imxCard, 1n, SCHEME.imx],
     ] as const) {
       const found = await d.state.read.asset([HERE, BigInt(asset.assetType)]);
-      expect(found).toEqual([STANDARD[asset.standard], asset.token, quantum]);
+      expect(found).toEqual([STANDARD[asset.standard], asset.token, quantum, scheme]);
     }
   });
 
@@ -37,8 +37,25 @@ describe("the asset registry", () => {
       }),
       d.state,
       "AssetRegistered",
-      [BigInt(assetType), ELSEWHERE, token, STANDARD.erc20, quantum],
+      [BigInt(assetType), ELSEWHERE, token, STANDARD.erc20, quantum, SCHEME.imx],
     );
+  });
+
+  it("tells the blob scheme that it keeps, and asks no contract of this chain about another chain's token", async () => {
+    const deploy = () =>
+      d.viem.deployContract("MintableERC1155", ["", "", "", SCHEME.mintmark, d.config.admin, d.state.address]);
+    for (const [chainId, scheme] of [
+      [HERE, SCHEME.mintmark],
+      [ELSEWHERE, SCHEME.imx],
+    ] as const) {
+      const { token, assetType } = assetOf("erc1155", (await deploy()).address);
+      await d.viem.assertions.emitWithArgs(
+        d.state.write.registerAsset([STANDARD.erc1155, chainId, token, 1n]),
+        d.state,
+        "AssetRegistered",
+        [BigInt(assetType), chainId, token, STANDARD.erc1155, 1n, scheme],
+      );
+    }
   });
 
   it("is keyed by chain: one token address on two chains is two assets", async () => {
@@ -206,5 +223,38 @@ describe("the asset registry", () => {
       const { assetType } = await d.register("erc1155", address);
       expect((await d.state.read.asset([HERE, BigInt(assetType)]))[0]).toBe(STANDARD.erc1155);
     }
+  });
+
+  it("hears a token out whatever gas the caller gives: nobody registers it as something else by starving its answers", async () => {
+    const deployCard = () =>
+      d.viem.deployContract("MintableERC721", [
+        "",
+        "",
+        "",
+        SCHEME.mintmark,
+        { receiver: zeroAddress, fraction: 0n },
+        d.config.admin,
+        d.state.address,
+      ]);
+    const coin = await d.viem.deployContract("MintableERC20", ["", "", 1n, 250n, d.config.admin, d.state.address]);
+    let card = await deployCard();
+    let registered = 0;
+    for (let gas = 30_000n; gas <= 130_000n; gas += 5_000n) {
+      const register = (standard: number, { address }: { readonly address: Hex }, quantum: bigint) =>
+        d.state.write.registerAsset([standard, HERE, address, quantum], { gas }).then(
+          () => true,
+          () => false,
+        );
+      for (const standard of [STANDARD.erc20, STANDARD.erc1155]) expect(await register(standard, card, 1n)).toBe(false);
+      expect(await register(STANDARD.erc721, coin, 1n)).toBe(false);
+      expect(await register(STANDARD.erc20, coin, 1n)).toBe(false);
+      if (!(await register(STANDARD.erc721, card, 1n))) continue;
+      const { assetType } = assetOf("erc721", card.address);
+      expect((await d.state.read.asset([HERE, BigInt(assetType)]))[3]).toBe(SCHEME.mintmark);
+      registered++;
+      card = await deployCard();
+    }
+    expect(registered).toBeGreaterThan(0);
+    expect(registered).toBeLessThan(20);
   });
 });

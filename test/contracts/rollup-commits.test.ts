@@ -140,6 +140,12 @@ describe("rollup commits", () => {
     expect(gasUsed).toBeLessThan(16_777_216n);
   });
 
+  it("refuses a batch that holds nothing, whose root is zero; void slots beside others are fine", async () => {
+    await d.viem.assertions.revertWithCustomError(write(0n, [null]), d.state, "BatchRootZero");
+    const batch = await commitRollup(d, [null, null]);
+    expect(batch.header.batchRoot).not.toBe(zeroHash);
+  });
+
   it("stops at the last leaf but one, so that a count is never ambiguous", async () => {
     await fillTree(d);
     const last = 2n ** 32n - 1n;

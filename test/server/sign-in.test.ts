@@ -100,7 +100,6 @@ describe("an owner's sign-in", () => {
       l1: {
         settlement: SETTLEMENT,
         registration: unasked,
-        token: unasked,
         maturity: unasked,
         verifyVault: unasked,
         verifySignature: async (signer, _digest, signature) => {
