@@ -42,8 +42,11 @@ export interface EngineOptions {
   readonly limits?: Partial<Limits>;
   /** Signs receipts for mints. Without it there are none. */
   readonly receiptSigner?: ReceiptSigner;
-  /** Checks wallet contracts' signatures (ERC-1271). Without it only plain accounts can sign withdrawals. */
-  readonly verifySignature?: L1Reader["verifySignature"];
+  /** Checks wallet contracts' signatures (ERC-1271) on a chain. Without it only plain accounts can sign withdrawals. */
+  readonly verifySignature?: (
+    chainId: bigint,
+    ...signed: Parameters<L1Reader["verifySignature"]>
+  ) => ReturnType<L1Reader["verifySignature"]>;
 }
 
 /** What happened, told after it is durable and in the order of the journal. */

@@ -47,6 +47,7 @@ export const ERROR_CODES = {
   duplicate_user: "The same user occurs more than once in this request.",
   batch_too_large: "The request holds more users or mints than the limit.",
   standard_not_available: "The settlement contract's engine version does not support this standard.",
+  chain_not_supported: "No mirror of the state is known here on the chain of this token.",
   supply_cap_exceeded: "The asset's supply cap would be exceeded.",
   quota_exceeded: "The API key's mint quota would be exceeded.",
   mint_unwithdrawable: "The token contract would refuse to mint this on L1.",

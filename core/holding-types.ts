@@ -9,7 +9,10 @@ export interface WithdrawalRequest {
   readonly recipient?: Address;
   /** Seconds since 1970, as signed. */
   readonly deadline: bigint;
-  /** The owner's EIP-712 `Withdrawal` message; `withdrawnBefore` is the vault's `withdrawnBalance`. */
+  /**
+   * The owner's EIP-712 `Withdrawal` message; `withdrawnBefore` is the vault's `withdrawnBalance`, the domain's contract the one that
+   * `portal` names for the token's chain.
+   */
   readonly signature: Hex;
 }
 

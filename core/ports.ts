@@ -12,6 +12,9 @@ export interface Settlement {
   readonly engineVersion: number;
 }
 
+/** A contract that pays withdrawals of its own chain's tokens: the settlement contract, or a mirror of it. The domain of what owners sign for it. */
+export type PortalIdentity = Pick<Settlement, "chainId" | "contract">;
+
 /** What L1 keeps of a committed batch, as one hash; needed with every vault proof. */
 export interface BatchHeader {
   readonly batchRoot: Hash;
@@ -96,6 +99,13 @@ export interface L1Receipt {
 export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; readonly logIndex: number } & (
   | ({
       readonly type: "batchCommitted";
+      readonly mode: Mode;
+      readonly batchNumber: number;
+      readonly dataHash: Hash;
+    } & BatchHeader)
+  /** A batch of the state has become known to a mirror, under a header of its own. */
+  | ({
+      readonly type: "batchImported";
       readonly mode: Mode;
       readonly batchNumber: number;
       readonly dataHash: Hash;

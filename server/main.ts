@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { privateKeyToAccount } from "viem/accounts";
 import { openEngine } from "../core/index.ts";
-import { connectL1, readL1 } from "../core/l1/index.ts";
+import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
 import { readJwks } from "./access-token.ts";
 import { buildServer } from "./app.ts";
 import { ConfigError, readConfig } from "./config.ts";
@@ -32,7 +32,7 @@ async function serve(config: Config): Promise<void> {
       rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
     },
     ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
-    ...(l1 && { verifySignature: l1.verifySignature.bind(l1) }),
+    ...(l1 && { verifySignature: signatureChecks([l1]) }),
   });
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;

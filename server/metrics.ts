@@ -141,7 +141,7 @@ function settlementOnL1(engine: Engine, l1: MetricsL1, registers: Registry[]): v
       },
     });
   asked("mintmark_l1_lag_blocks", "Blocks of L1 that the engine has not applied yet.", async () => {
-    return Number((await l1.blockNumber()) - (engine.settlementCursor() ?? 0n));
+    return Number((await l1.blockNumber()) - (engine.portal(engine.settlement.chainId).observed ?? 0n));
   });
   if (l1.operatorBalance) {
     const balance = l1.operatorBalance.bind(l1);

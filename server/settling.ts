@@ -70,7 +70,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
         return "in step with L1";
       },
       l1Lag: async () => {
-        const lag = (await l1.blockNumber()) - (engine.settlementCursor() ?? fromBlock);
+        const lag = (await l1.blockNumber()) - (engine.portal(engine.settlement.chainId).observed ?? fromBlock);
         if (lag > options.mostLag) throw new NotReady(`${lag} blocks behind L1, more than ${options.mostLag}`);
         return lag === 1n ? "1 block" : `${lag} blocks`;
       },

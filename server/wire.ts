@@ -226,6 +226,7 @@ export function withdrawalToWire(from: Withdrawal): z.output<typeof withdrawal> 
   return {
     withdrawalId: from.withdrawalId,
     userId: from.userId,
+    chainId: decimal(from.chainId),
     vaultId: decimal(from.vaultId),
     quantity: decimal(from.quantity),
     recipient: from.recipient,

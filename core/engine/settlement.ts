@@ -1,8 +1,9 @@
 import { recordSubmitted } from "../ledger/settlement/batch-progress.ts";
 import { recordFinalized, recordReorg } from "../ledger/settlement/finality.ts";
 import { recordCommitted, recordEvents, recordWithdrawn } from "../ledger/settlement/l1-events.ts";
+import { awaitedBatches, pendingWithdrawals } from "../ledger/settlement/pending-withdrawals.ts";
+import { addMirror, portalOf, portals } from "../ledger/settlement/portals.ts";
 import {
-  pendingWithdrawals,
   recordWithdrawalAttempt,
   recordWithdrawalFailed,
   recordWithdrawalSubmitted,
@@ -13,21 +14,25 @@ import { requireMode } from "./requirements.ts";
 
 export function settlementRecord(context: EngineContext): SettlementRecord {
   return {
-    settlementCursor: () => context.ledger.durableHead.l1Observed,
-    settlementFinalized: () => context.ledger.durableHead.l1Finalized,
+    addMirror: async (mirror, wait) => addMirror(context.ledger, mirror, wait?.signal),
+    portals: () => portals(context.ledger),
+    portal: (chainId) => portalOf(context.ledger, chainId),
     recordSubmitted: async (mode, batchNumber, txHash, wait) =>
       recordSubmitted(context.ledger, requireMode(mode), batchNumber, txHash, wait?.signal),
-    recordEvents: async (events, toBlock, wait) => recordEvents(context.ledger, events, toBlock, wait?.signal),
+    recordEvents: async (chainId, events, toBlock, wait) =>
+      recordEvents(context.ledger, chainId, events, toBlock, wait?.signal),
     recordCommitted: async (event, wait) => recordCommitted(context.ledger, event, wait?.signal),
-    recordWithdrawn: async (event, wait) => recordWithdrawn(context.ledger, event, wait?.signal),
-    recordFinalized: async (blockNumber, wait) => recordFinalized(context.ledger, blockNumber, wait?.signal),
-    recordReorg: async (blockNumber, wait) => recordReorg(context.ledger, blockNumber, wait?.signal),
+    recordWithdrawn: async (chainId, event, wait) => recordWithdrawn(context.ledger, chainId, event, wait?.signal),
+    recordFinalized: async (chainId, blockNumber, wait) =>
+      recordFinalized(context.ledger, chainId, blockNumber, wait?.signal),
+    recordReorg: async (chainId, blockNumber, wait) => recordReorg(context.ledger, chainId, blockNumber, wait?.signal),
     recordWithdrawalSubmitted: async (withdrawalId, txHash, wait) =>
       recordWithdrawalSubmitted(context.ledger, withdrawalId, txHash, wait?.signal),
     recordWithdrawalAttempt: async (withdrawalId, failure, wait) =>
       recordWithdrawalAttempt(context.ledger, withdrawalId, failure, wait?.signal),
     recordWithdrawalFailed: async (withdrawalId, failure, l1Time, wait) =>
       recordWithdrawalFailed(context.ledger, withdrawalId, failure, l1Time, wait?.signal),
-    pendingWithdrawals: () => pendingWithdrawals(context.ledger),
+    pendingWithdrawals: (chainId) => pendingWithdrawals(context.ledger, chainId),
+    awaitedBatches: async (chainId) => awaitedBatches(context.ledger, chainId),
   };
 }

@@ -12,3 +12,4 @@ export {
   readL1,
 } from "./connect.ts";
 export { connectMirror, readMirror, type ViemMirror } from "./mirror.ts";
+export { signatureChecks } from "./signatures.ts";

@@ -1,7 +1,7 @@
 import type { EngineEvents, EngineOptions, Limits } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Environment, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
-import type { Clock, L1Reader, ReceiptSigner, Settlement } from "../ports.ts";
+import type { Clock, ReceiptSigner, Settlement } from "../ports.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Entry } from "../store/entries.ts";
@@ -20,6 +20,8 @@ import {
   headRecord,
   type KeyRecord,
   keyRecord,
+  type PortalRecord,
+  portalRecord,
   type VoidedRun,
   voidsRecord,
   type WebhookRecord,
@@ -32,6 +34,7 @@ import {
   batchKey,
   HEAD_KEY,
   journalKey,
+  portalKey,
   voidsKey,
   webhookKey,
 } from "../store/store-keys.ts";
@@ -69,7 +72,7 @@ export class Ledger {
   readonly environment: Environment;
   readonly limits: Limits;
   readonly clock: Clock;
-  readonly verifySignature: L1Reader["verifySignature"] | undefined;
+  readonly verifySignature: EngineOptions["verifySignature"];
   readonly receiptSigner: ReceiptSigner | undefined;
   readonly emit: Emit;
 
@@ -77,6 +80,8 @@ export class Ledger {
   readonly keys = new Table<number, KeyRecord>();
   readonly webhooks = new Table<number, WebhookRecord>();
   readonly assets = new Table<number, AssetRecord>();
+  /** By chain. */
+  readonly portals = new Table<bigint, PortalRecord>();
   /** By {@link enablementId}. */
   readonly enablements = new Table<string, boolean>();
   readonly batches: Readonly<Record<Mode, Table<number, BatchRecord>>> = {
@@ -120,7 +125,7 @@ export class Ledger {
   /** By batch number: how many vaults the mode's earlier batches have together. */
   readonly #firstOrdinals: Readonly<Record<Mode, number[]>> = { validium: [], "zk-rollup": [] };
   readonly #dirty = { applications: new Set<number>(), keys: new Set<number>(), assets: new Set<number>() };
-  head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, l1Observed: null, l1Finalized: null, keysForgotten: 0 };
+  head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
   /** The head as it is on disk. */
   durableHead: HeadRecord = this.head;
 
@@ -264,6 +269,11 @@ export class Ledger {
   putVoids(group: Group, mode: Mode, batchNumber: number, runs: readonly VoidedRun[]): void {
     this.voids[mode].put(group, batchNumber, runs);
     group.put(voidsKey(mode, batchNumber), encodeRecord(voidsRecord, { mode, batchNumber, runs }));
+  }
+
+  putPortal(group: Group, record: PortalRecord): void {
+    this.portals.put(group, record.chainId, record);
+    group.put(portalKey(record.chainId), encodeRecord(portalRecord, record));
   }
 
   putWebhook(group: Group, record: WebhookRecord): void {

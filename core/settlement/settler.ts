@@ -68,7 +68,7 @@ export class Settler {
   async round(signal?: AbortSignal): Promise<Round> {
     const { engine, l1, committee, fromBlock, sealing = {}, lagMs = 15_000, clock = Date.now } = this.#options;
     const known = { checkpoints: this.#checkpoints, secondLook: this.#secondLook };
-    const watching = { engine, l1, ...known, fromBlock, lagMs, ...(signal && { signal }) };
+    const watching = { engine, portal: l1, ...known, fromBlock, lagMs, ...(signal && { signal }) };
     const looking = { preflight: this.#preflight, refused: this.#refused };
     const failures: unknown[] = [];
     const attempt = async (step: () => Promise<number>): Promise<number> => {

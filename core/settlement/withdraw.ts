@@ -1,7 +1,7 @@
 import { type Backoff, backoffDelay } from "../backoff.ts";
 import type { Engine } from "../engine.ts";
 import type { Uuid } from "../model.ts";
-import type { Clock, L1Committer, L1Reader } from "../ports.ts";
+import type { Clock, Portal } from "../ports.ts";
 import type { PendingWithdrawal } from "../settlement-types.ts";
 
 /** Withdrawals of one transaction. */
@@ -15,7 +15,7 @@ interface Refused {
   readonly notBefore: number;
 }
 
-/** What a pass needs to know of L1; read once for all withdrawals. */
+/** What a pass needs to know of the chain; read once for all withdrawals. */
 interface Moment {
   readonly maturity: bigint;
   /** Seconds of the newest block. */
@@ -24,17 +24,17 @@ interface Moment {
   readonly finalTime: bigint;
 }
 
-/** Sends the owners' withdrawals to L1, the ready ones together. One per engine. */
+/** Sends the owners' withdrawals of one chain's tokens to the contract that pays them there, the ready ones together. One per engine and chain. */
 export class WithdrawalSender {
   readonly #engine: Engine;
-  readonly #l1: L1Reader & L1Committer;
+  readonly #portal: Portal;
   readonly #clock: Clock;
-  /** Those that L1 refused last time. Lost with the process: then each is tried at once, which does no harm. */
+  /** Those that the contract refused last time. Lost with the process: then each is tried at once, which does no harm. */
   readonly #refused = new Map<Uuid, Refused>();
 
-  constructor(engine: Engine, l1: L1Reader & L1Committer, clock: Clock) {
+  constructor(engine: Engine, portal: Portal, clock: Clock) {
     this.#engine = engine;
-    this.#l1 = l1;
+    this.#portal = portal;
     this.#clock = clock;
   }
 
@@ -47,7 +47,7 @@ export class WithdrawalSender {
     const moment = await this.#now();
     let sent = 0;
     let group: PendingWithdrawal[] = [];
-    for await (const pending of this.#engine.pendingWithdrawals()) {
+    for await (const pending of this.#engine.pendingWithdrawals(this.#portal.settlement.chainId)) {
       signal?.throwIfAborted();
       if ((await this.#isGivenUp(pending, moment)) || !this.#isDue(pending, moment)) continue;
       if (group.push(pending) < PER_TRANSACTION) continue;
@@ -59,9 +59,9 @@ export class WithdrawalSender {
 
   async #now(): Promise<Moment> {
     const [maturity, newest, final] = await Promise.all([
-      this.#l1.maturity(),
-      this.#l1.block("latest"),
-      this.#l1.finalizedBlockNumber().then((number) => this.#l1.block(number)),
+      this.#portal.maturity(),
+      this.#portal.block("latest"),
+      this.#portal.finalizedBlockNumber().then((number) => this.#portal.block(number)),
     ]);
     return { maturity, time: newest?.timestamp ?? 0n, finalTime: final?.timestamp ?? 0n };
   }
@@ -81,7 +81,7 @@ export class WithdrawalSender {
   }
 
   async #send(group: readonly PendingWithdrawal[], signal?: AbortSignal): Promise<number> {
-    const refusals = await Promise.all(group.map(({ call }) => this.#l1.checkWithdrawal(call)));
+    const refusals = await Promise.all(group.map(({ call }) => this.#portal.checkWithdrawal(call)));
     const ready: PendingWithdrawal[] = [];
     for (const [index, pending] of group.entries()) {
       const reason = refusals[index] ?? null;
@@ -89,7 +89,7 @@ export class WithdrawalSender {
       else await this.#refuse(pending, reason);
     }
     if (ready.length === 0) return 0;
-    const { succeeded } = await this.#l1.withdraw(
+    const { succeeded } = await this.#portal.withdraw(
       ready.map(({ call }) => call),
       {
         ...(signal && { signal }),

@@ -96,10 +96,11 @@ const KINDS = {
       l1Sequence: bigVarint,
     },
   ],
-  /** Something happened on L1 to a vault that L1 holds. `total` is what has been withdrawn of it, exhausted by a void included. */
+  /** Something happened to a vault on its token's chain. `total` is what has been withdrawn of it, exhausted by a void included. */
   vaultWithdrawn: [
     14,
     {
+      chainId: bigVarint,
       vaultId: u64,
       blockNumber: bigVarint,
       logIndex: varint,
@@ -109,12 +110,15 @@ const KINDS = {
       recipient: nullable(address),
     },
   ],
-  authorizationCancelled: [15, { signer: address, digest: hash, blockNumber: bigVarint, logIndex: varint }],
-  /** Events up to this block are applied. */
-  l1Observed: [16, { blockNumber: bigVarint }],
-  l1Finalized: [17, { blockNumber: bigVarint }],
-  /** Blocks from this one on are gone. */
-  l1Reorganised: [18, { blockNumber: bigVarint }],
+  authorizationCancelled: [
+    15,
+    { chainId: bigVarint, signer: address, digest: hash, blockNumber: bigVarint, logIndex: varint },
+  ],
+  /** Events of a chain up to this block are applied. */
+  l1Observed: [16, { chainId: bigVarint, blockNumber: bigVarint }],
+  l1Finalized: [17, { chainId: bigVarint, blockNumber: bigVarint }],
+  /** Blocks of a chain from this one on are gone. */
+  l1Reorganised: [18, { chainId: bigVarint, blockNumber: bigVarint }],
   withdrawalRequested: [
     19,
     {
@@ -123,6 +127,8 @@ const KINDS = {
       userIndex: varint,
       /** The application's sequence of transactions. */
       sequence: varint,
+      /** Of the vault's token. */
+      chainId: bigVarint,
       vaultId: u64,
       quantity: bigVarint,
       recipient: address,
@@ -151,6 +157,21 @@ const KINDS = {
   ],
   /** The idempotency keys of mints before this journal sequence are forgotten. */
   idempotencyForgotten: [25, { upTo: varint }],
+  /** The contract that pays withdrawals on another chain than the settlement contract's. */
+  mirrorAdded: [26, { chainId: bigVarint, contract: address }],
+  /** A mirror knows a batch of the state from here on. */
+  batchImported: [
+    27,
+    {
+      chainId: bigVarint,
+      mode: oneOf(MODES),
+      batchNumber: varint,
+      blockNumber: bigVarint,
+      logIndex: varint,
+      committedAt: bigVarint,
+      l1Sequence: bigVarint,
+    },
+  ],
   webhookCreated: [
     30,
     {

@@ -26,6 +26,7 @@ import {
   batchRecord,
   headRecord,
   keyRecord,
+  portalRecord,
   voidsRecord,
   webhookRecord,
 } from "./records.ts";
@@ -37,12 +38,13 @@ import {
   journalKey,
   PREFIX,
   pageRootsKey,
+  portalKey,
   SECRET_KEY,
   SEED_KEY,
 } from "./store-keys.ts";
 
 /** Version of everything this store holds. */
-const FORMAT_VERSION = 3;
+const FORMAT_VERSION = 4;
 
 export interface Opened {
   readonly ledger: Ledger;
@@ -96,10 +98,12 @@ async function createStore(store: Store, genesis: EntryOf<"genesis">, time: numb
   for await (const _ of store.entries({ limit: 1 })) {
     throw new MintmarkError("store_corrupt", "The store holds records but no head; it is not an engine's, or damaged.");
   }
-  const head = { journalLength: 1, time, userCount: 0, l1Observed: null, l1Finalized: null, keysForgotten: 0 };
+  const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0 };
+  const home = { chainId: genesis.chainId, contract: genesis.contract, observed: null, finalized: null };
   await store.write([
     { type: "put", key: journalKey(0), value: encodeEntry(time, genesis) },
     ...newSecrets(),
+    { type: "put", key: portalKey(genesis.chainId), value: encodeRecord(portalRecord, home) },
     { type: "put", key: HEAD_KEY, value: encodeRecord(headRecord, head) },
   ]);
 }
@@ -152,6 +156,9 @@ async function load(ledger: Ledger): Promise<void> {
   for await (const record of all(ledger.store, PREFIX.webhook, webhookRecord)) {
     ledger.webhookIndices.set(record.webhookId, record.webhookIndex);
     ledger.webhooks.load(record.webhookIndex, record);
+  }
+  for await (const record of all(ledger.store, PREFIX.portal, portalRecord)) {
+    ledger.portals.load(record.chainId, record);
   }
   const enablements = Buffer.from([PREFIX.enablement]);
   for await (const [key] of ledger.store.entries({ gte: enablements, lt: endOf(enablements) })) {

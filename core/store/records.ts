@@ -138,12 +138,25 @@ export const headRecord = layout({
   /** Time of the newest one. */
   time: time,
   userCount: varint,
-  l1Observed: nullable(bigVarint),
-  l1Finalized: nullable(bigVarint),
   /** Journal sequence before which the mints' idempotency keys are forgotten. */
   keysForgotten: varint,
 });
 export type HeadRecord = ValueOf<typeof headRecord>;
+
+/** A contract that pays withdrawals, and how far the events of its chain are applied. The settlement contract's is the first. */
+export const portalRecord = layout({
+  chainId: bigVarint,
+  contract: address,
+  /** Last block whose events are applied. */
+  observed: nullable(bigVarint),
+  /** Last block that is known to be final. */
+  finalized: nullable(bigVarint),
+});
+export type PortalRecord = ValueOf<typeof portalRecord>;
+
+/** What a mirror's header of a batch has of its own. */
+export const importRecord = layout({ committedAt: bigVarint, l1Sequence: bigVarint });
+export type ImportRecord = ValueOf<typeof importRecord>;
 
 /** What happened to one sealed vault since: the vault's own record never changes. */
 export const activityRecord = layout({
@@ -162,6 +175,7 @@ export const withdrawalRecord = layout({
   sequence: varint,
   /** Of the entry that requested it. */
   journalSequence: varint,
+  chainId: bigVarint,
   vaultId: u64,
   quantity: bigVarint,
   recipient: address,
@@ -188,6 +202,10 @@ export const bigRecord = bigVarint;
 /** An index record that names a withdrawal. */
 export const withdrawalIdRecord = uuid;
 
-/** An L1 event that was applied, with the withdrawal whose fate it decided. */
-export const l1EventRecord = layout({ vaultId: nullable(u64), withdrawalId: nullable(uuid) });
+/** An L1 event that was applied: the vault that it touched, with the withdrawal whose fate it decided, or the batch that it brought to a mirror. */
+export const l1EventRecord = layout({
+  vaultId: nullable(u64),
+  withdrawalId: nullable(uuid),
+  imported: nullable(layout({ mode: oneOf(MODES), batchNumber: varint })),
+});
 export type L1EventRecord = ValueOf<typeof l1EventRecord>;

@@ -61,10 +61,14 @@ export const PREFIX = {
   pendingWithdrawal: 0x52,
   /** digest(32) → withdrawalId. */
   authorization: 0x53,
-  /** blockNumber(8) ‖ logIndex(4) → L1 event that was applied. */
+  /** chainId(8) ‖ blockNumber(8) ‖ logIndex(4) → L1 event that was applied. */
   l1Event: 0x60,
-  /** vaultId(8) ‖ blockNumber(8) ‖ logIndex(4) → total withdrawn then. */
+  /** vaultId(8) ‖ blockNumber(8) ‖ logIndex(4) → total withdrawn then; blocks of the chain of the vault's token. */
   vaultEvent: 0x61,
+  /** chainId(8) → contract that pays withdrawals there. */
+  portal: 0x62,
+  /** chainId(8) ‖ mode(1) ‖ batchNumber(4) → header of a batch that a mirror knows. */
+  import: 0x63,
 } as const;
 
 export const HEAD_KEY = Buffer.from([PREFIX.head]);
@@ -176,12 +180,23 @@ export const pendingWithdrawalKey = (sequence: number): Buffer =>
 export const authorizationKey = (digest: string): Buffer =>
   Buffer.concat([Buffer.from([PREFIX.authorization]), Buffer.from(digest.slice(2), "hex")]);
 
-export const l1EventsFrom = (blockNumber: bigint): Buffer => ofU64(PREFIX.l1Event, blockNumber);
-export const l1EventKey = (blockNumber: bigint, logIndex: number): Buffer =>
-  Buffer.concat([l1EventsFrom(blockNumber), u32(logIndex)]);
+export const l1EventsOf = (chainId: bigint): Buffer => ofU64(PREFIX.l1Event, chainId);
+export const l1EventsFrom = (chainId: bigint, blockNumber: bigint): Buffer =>
+  ofU64(PREFIX.l1Event, chainId, blockNumber);
+export const l1EventKey = (chainId: bigint, blockNumber: bigint, logIndex: number): Buffer =>
+  Buffer.concat([l1EventsFrom(chainId, blockNumber), u32(logIndex)]);
+/** The inverse of {@link l1EventKey}, but for the chain. */
+export const placeOfL1Event = (key: Buffer): { readonly blockNumber: bigint; readonly logIndex: number } => ({
+  blockNumber: key.readBigUInt64BE(9),
+  logIndex: key.readUInt32BE(17),
+});
 export const vaultEventsOf = (vaultId: VaultId): Buffer => ofU64(PREFIX.vaultEvent, vaultId);
 export const vaultEventKey = (vaultId: VaultId, blockNumber: bigint, logIndex: number): Buffer =>
   Buffer.concat([ofU64(PREFIX.vaultEvent, vaultId, blockNumber), u32(logIndex)]);
+
+export const portalKey = (chainId: bigint): Buffer => ofU64(PREFIX.portal, chainId);
+export const importKey = (chainId: bigint, mode: Mode, batchNumber: number): Buffer =>
+  Buffer.concat([ofU64(PREFIX.import, chainId), ofBatch(0, mode, batchNumber).subarray(1)]);
 
 function ofU64(prefix: number, ...parts: bigint[]): Buffer {
   const key = Buffer.allocUnsafe(1 + 8 * parts.length);

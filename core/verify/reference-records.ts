@@ -27,6 +27,8 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.authorization,
   keys.PREFIX.l1Event,
   keys.PREFIX.vaultEvent,
+  keys.PREFIX.portal,
+  keys.PREFIX.import,
 ]);
 
 /** Names a record and what it must hold. */

@@ -7,6 +7,7 @@ import {
   type ActivityRecord,
   activityRecord,
   bigRecord,
+  importRecord,
   l1EventRecord,
   type VoidRun,
   type WithdrawalRecord,
@@ -18,12 +19,15 @@ import type { ReferenceEvents } from "./reference-events.ts";
 import type { Expected } from "./reference-records.ts";
 
 interface SeenEvent {
+  readonly chainId: bigint;
   readonly blockNumber: bigint;
   readonly logIndex: number;
-  readonly vaultId: bigint;
+  /** null for an event that brought a batch to a mirror. */
+  readonly vaultId: bigint | null;
   /** null for an event that withdrew nothing. */
   readonly total: bigint | null;
   readonly withdrawalId: string | null;
+  readonly imported: EntryOf<"batchImported"> | null;
 }
 
 const OVERTAKEN = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
@@ -78,16 +82,22 @@ export class ReferenceWithdrawals {
         return this.#fail(entry.withdrawalId, entry.failure, time);
       case "authorizationCancelled": {
         const told: Expected[] = [];
-        const { blockNumber, logIndex } = entry;
+        const { chainId, blockNumber, logIndex } = entry;
         for (const { digest, withdrawalId, vaultId, status } of this.#withdrawals.values()) {
           if (digest !== entry.digest || (status !== "accepted" && status !== "submitted")) continue;
           told.push(...this.#fail(withdrawalId, CANCELLED, time));
-          this.#events.push({ blockNumber, logIndex, vaultId, total: null, withdrawalId });
+          this.#events.push({ chainId, blockNumber, logIndex, vaultId, total: null, withdrawalId, imported: null });
         }
         return told;
       }
       case "vaultWithdrawn":
         return this.#withdrawn(entry, time);
+      case "batchImported": {
+        const { chainId, blockNumber, logIndex } = entry;
+        const nothing = { vaultId: null, total: null, withdrawalId: null };
+        this.#events.push({ chainId, blockNumber, logIndex, ...nothing, imported: entry });
+        return [];
+      }
       default:
         return [];
     }
@@ -110,10 +120,10 @@ export class ReferenceWithdrawals {
     return told;
   }
 
-  /** In the order of the L1 events that settled them. */
-  finalize(blockNumber: bigint, time: number): Expected[] {
+  /** In the order of the chain's events that settled them. */
+  finalize(chainId: bigint, blockNumber: bigint, time: number): Expected[] {
     const told: Expected[] = [];
-    for (const { withdrawalId } of this.#events.toSorted(inOrder)) {
+    for (const { withdrawalId } of this.#events.filter((event) => event.chainId === chainId).sort(inOrder)) {
       const { status, l1BlockNumber = null } = this.#withdrawals.get(withdrawalId ?? "") ?? {};
       if (withdrawalId === null || status !== "settled" || l1BlockNumber === null || l1BlockNumber > blockNumber)
         continue;
@@ -123,11 +133,13 @@ export class ReferenceWithdrawals {
     return told;
   }
 
-  revert(blockNumber: bigint, time: number): Expected[] {
+  revert(chainId: bigint, blockNumber: bigint, time: number): Expected[] {
     const told: Expected[] = [];
-    const gone = this.#events.filter((event) => event.blockNumber >= blockNumber);
-    this.#events = this.#events.filter((event) => event.blockNumber < blockNumber);
+    const isGone = (event: SeenEvent) => event.chainId === chainId && event.blockNumber >= blockNumber;
+    const gone = this.#events.filter(isGone);
+    this.#events = this.#events.filter((event) => !isGone(event));
     for (const { vaultId, withdrawalId } of gone.sort(inOrder).reverse()) {
+      if (vaultId === null) continue;
       const totals = this.#events.filter((event) => event.vaultId === vaultId && event.total !== null).sort(inOrder);
       this.#activities.set(vaultId, {
         ...this.#activity(vaultId),
@@ -158,10 +170,14 @@ export class ReferenceWithdrawals {
     for (const [vaultId, record] of this.#activities) {
       add(keys.activityKey(vaultId), encodeRecord(activityRecord, record), `the activity of vault ${vaultId}`);
     }
-    for (const { blockNumber, logIndex, vaultId, withdrawalId, total } of this.#events) {
-      const name = `L1 event ${logIndex} of block ${blockNumber}`;
-      add(keys.l1EventKey(blockNumber, logIndex), encodeRecord(l1EventRecord, { vaultId, withdrawalId }), name);
-      if (total !== null) add(keys.vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total), name);
+    for (const { chainId, blockNumber, logIndex, vaultId, withdrawalId, total, imported } of this.#events) {
+      const name = `event ${logIndex} of block ${blockNumber} of chain ${chainId}`;
+      const event = encodeRecord(l1EventRecord, { vaultId, withdrawalId, imported });
+      add(keys.l1EventKey(chainId, blockNumber, logIndex), event, name);
+      if (vaultId !== null && total !== null)
+        add(keys.vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total), name);
+      if (imported !== null)
+        add(keys.importKey(chainId, imported.mode, imported.batchNumber), encodeRecord(importRecord, imported), name);
     }
     // Two requests of one digest share their authorization record; the later one wrote it last.
     return [...new Map(expected.map((one) => [keys.keyString(one.key), one])).values()];
@@ -169,7 +185,7 @@ export class ReferenceWithdrawals {
 
   #withdrawn(entry: EntryOf<"vaultWithdrawn">, time: number): Expected[] {
     const told: Expected[] = [];
-    const { vaultId, total, quantity, recipient, blockNumber, logIndex, txHash } = entry;
+    const { chainId, vaultId, total, quantity, recipient, blockNumber, logIndex, txHash } = entry;
     this.#activities.set(vaultId, { ...this.#activity(vaultId), withdrawn: total, updatedAt: time });
     let decided: string | null = null;
     for (const withdrawalId of this.#activity(vaultId).pending) {
@@ -187,7 +203,7 @@ export class ReferenceWithdrawals {
       this.#change(withdrawalId, { ...onL1, status: "settled", failure: null, settledAt: time, updatedAt: time });
       told.push(...this.#tell("withdrawal.settled", withdrawalId, time));
     }
-    this.#events.push({ blockNumber, logIndex, vaultId, total, withdrawalId: decided });
+    this.#events.push({ chainId, blockNumber, logIndex, vaultId, total, withdrawalId: decided, imported: null });
     return told;
   }
 

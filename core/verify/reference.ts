@@ -21,6 +21,8 @@ import {
   headRecord,
   type KeyRecord,
   keyRecord,
+  type PortalRecord,
+  portalRecord,
   userIdRecord,
   userRecord,
 } from "../store/records.ts";
@@ -62,6 +64,8 @@ export class Reference {
   readonly #keys: KeyRecord[] = [];
   readonly #assets: AssetRecord[] = [];
   readonly #enabled = new Set<string>();
+  /** By chain, the settlement contract's first. */
+  readonly #portals = new Map<bigint, PortalRecord>();
   readonly #owners: { readonly applicationIndex: number; readonly owner: StoredVault["owner"] }[] = [];
   readonly #batches: ReferenceBatches;
   readonly #growing: Record<Mode, Map<number, Growing>> = { validium: new Map(), "zk-rollup": new Map() };
@@ -75,8 +79,6 @@ export class Reference {
     journalLength: 0,
     time: 0,
     userCount: 0,
-    l1Observed: null,
-    l1Finalized: null,
     keysForgotten: 0,
   };
 
@@ -154,6 +156,13 @@ export class Reference {
       ...this.#assets.map((record, i) =>
         expectedRecord(keys.assetKey(i), encodeRecord(assetRecord, record), `asset ${i}`),
       ),
+      ...[...this.#portals.values()].map((record) =>
+        expectedRecord(
+          keys.portalKey(record.chainId),
+          encodeRecord(portalRecord, record),
+          `the contract on chain ${record.chainId}`,
+        ),
+      ),
       ...[...this.#enabled].map((id) => this.#enablement(id)),
       ...this.#batches.finish(),
       ...growing,
@@ -174,6 +183,8 @@ export class Reference {
   #apply(entry: Entry, sequence: number, time: number): Expected[] {
     switch (entry.kind) {
       case "genesis":
+      case "mirrorAdded":
+        this.#portals.set(entry.chainId, newPortal(entry));
         return [];
       case "applicationCreated": {
         const { applicationIndex, applicationId, name } = entry;
@@ -424,27 +435,30 @@ export class Reference {
         return this.#changeBatch(entry, { status: "settled", ...onL1, settledAt: time }, "batch.settled", time);
       }
       case "l1Observed":
-        this.#head = { ...this.#head, l1Observed: entry.blockNumber };
+        this.#changePortal(entry.chainId, { observed: entry.blockNumber });
         return [];
       case "l1Finalized": {
-        this.#head = { ...this.#head, l1Finalized: entry.blockNumber };
+        const { chainId, blockNumber } = entry;
+        this.#changePortal(chainId, { finalized: blockNumber });
         const final = { status: "finalized", finalizedAt: time } as const;
+        const within = (block: bigint) => this.#isHome(chainId) && block <= blockNumber;
         return [
-          ...this.#batches.changeSettled((block) => block <= entry.blockNumber, final, "batch.finalized", time),
-          ...this.#withdrawals.finalize(entry.blockNumber, time),
+          ...this.#batches.changeSettled(within, final, "batch.finalized", time),
+          ...this.#withdrawals.finalize(chainId, blockNumber, time),
         ];
       }
       case "l1Reorganised": {
-        const { blockNumber } = entry;
-        const observed = this.#head.l1Observed;
+        const { chainId, blockNumber } = entry;
+        const observed = this.#portals.get(chainId)?.observed ?? null;
         if (observed !== null && observed >= blockNumber) {
-          this.#head = { ...this.#head, l1Observed: blockNumber > 0n ? blockNumber - 1n : null };
+          this.#changePortal(chainId, { observed: blockNumber > 0n ? blockNumber - 1n : null });
         }
         const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null };
         const reverted = { status: "submitted", ...gone } as const;
+        const within = (block: bigint) => this.#isHome(chainId) && block >= blockNumber;
         return [
-          ...this.#batches.changeSettled((block) => block >= blockNumber, reverted, "batch.reverted", time),
-          ...this.#withdrawals.revert(blockNumber, time),
+          ...this.#batches.changeSettled(within, reverted, "batch.reverted", time),
+          ...this.#withdrawals.revert(chainId, blockNumber, time),
         ];
       }
       case "withdrawalRequested": {
@@ -454,6 +468,17 @@ export class Reference {
       default:
         return [...this.#withdrawals.apply(entry, time), ...this.#webhooks.apply(entry, time)];
     }
+  }
+
+  /** Batches are committed on the chain of the first portal. */
+  #isHome(chainId: bigint): boolean {
+    return chainId === this.#portals.keys().next().value;
+  }
+
+  #changePortal(chainId: bigint, change: Partial<PortalRecord>): void {
+    const portal = this.#portals.get(chainId);
+    if (portal === undefined) this.#report(`the journal tells of chain ${chainId}, on which it has no contract`);
+    else this.#portals.set(chainId, { ...portal, ...change });
   }
 
   #changeBatch(
@@ -473,6 +498,10 @@ export class Reference {
 function sameRoots(entry: Roots, roots: Roots): boolean {
   const { batchRoot, dataHash, stateRoot } = roots;
   return entry.batchRoot === batchRoot && entry.dataHash === dataHash && entry.stateRoot === stateRoot;
+}
+
+function newPortal({ chainId, contract }: EntryOf<"genesis" | "mirrorAdded">): PortalRecord {
+  return { chainId, contract, observed: null, finalized: null };
 }
 
 function newAsset({ kind: _, ...facts }: EntryOf<"assetAdded">, time: number): AssetRecord {

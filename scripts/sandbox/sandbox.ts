@@ -6,7 +6,7 @@ import { createPublicClient, http } from "viem";
 import { collectAttestations } from "../../core/committee/collector.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
 import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index.ts";
-import { connectL1 } from "../../core/l1/connect.ts";
+import { connectL1, signatureChecks } from "../../core/l1/index.ts";
 import { Settler } from "../../core/settlement/settler.ts";
 import { buildServer } from "../../server/app.ts";
 import { describeCommittee } from "../../server/committee-standing.ts";
@@ -90,7 +90,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     settlement: l1.settlement,
     environment: "sandbox",
     receiptSigner: OPERATOR,
-    verifySignature: l1.verifySignature.bind(l1),
+    verifySignature: signatureChecks([l1]),
   });
   stack.defer(() => engine.close());
   stack.use(claimSettling(engine, SETTLES_BY_ITSELF));

@@ -499,7 +499,7 @@ export interface NewWithdrawal {
   recipient?: `0x${string}`;
   /** Seconds since 1970, as signed, as a decimal string. */
   deadline: string;
-  /** The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`; domain name Mintmark, version 1, the settlement chain and contract. */
+  /** The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`; domain name Mintmark, version 1, chain and contract being those that pay the token: its own chain, and there the settlement contract or its mirror. */
   signature: `0x${string}`;
 }
 
@@ -736,6 +736,8 @@ export interface WebhookList {
 export interface Withdrawal {
   withdrawalId: string;
   userId: string;
+  /** Of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain. */
+  chainId: string;
   /** A whole number in decimal digits. */
   vaultId: string;
   /** A whole number in decimal digits. */
@@ -1383,7 +1385,7 @@ export interface Paths {
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
         417: Refusal<"expectation_failed">;
-        422: Refusal<"amount_out_of_range" | "insufficient_balance" | "signature_invalid" | "deadline_invalid">;
+        422: Refusal<"amount_out_of_range" | "chain_not_supported" | "insufficient_balance" | "signature_invalid" | "deadline_invalid">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;

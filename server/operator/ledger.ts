@@ -54,12 +54,12 @@ export const LEDGER_OPERATIONS = {
   "withdrawals.show": operation(z.strictObject({ applicationId: uuid, withdrawalId: uuid }), async (engine, input) =>
     withdrawalToWire(await engine.withdrawal(input.applicationId, input.withdrawalId)),
   ),
-  "withdrawals.pending": operation(z.strictObject({}), (engine) =>
-    Array.fromAsync(engine.pendingWithdrawals(), ({ withdrawal, standard }) => ({
-      ...withdrawalToWire(withdrawal),
-      standard,
-    })),
-  ),
+  "withdrawals.pending": operation(z.strictObject({}), async (engine) => {
+    const chains = engine.portals().map(({ chainId }) => Array.fromAsync(engine.pendingWithdrawals(chainId)));
+    return (await Promise.all(chains))
+      .flat()
+      .map(({ withdrawal, standard }) => ({ ...withdrawalToWire(withdrawal), standard }));
+  }),
   verify: operation(z.strictObject({}), async (engine, _, { signal, progress }) => {
     const onProgress = (entries: number) => progress(`${entries} journal entries`);
     const { state, ...report } = await engine.verify({ signal, onProgress });

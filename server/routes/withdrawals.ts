@@ -31,6 +31,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       "amount_out_of_range",
       "insufficient_balance",
       "signature_invalid",
+      "chain_not_supported",
       "deadline_invalid",
       "proof_not_ready",
       "l1_failed",

@@ -27,7 +27,7 @@ export const withdrawalBody = requestComponent(
     deadline: seconds.meta({ description: "Seconds since 1970, as signed, as a decimal string." }),
     signature: hexUpTo(MAX_SIGNATURE_BYTES).meta({
       description:
-        "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`; domain name Mintmark, version 1, the settlement chain and contract.",
+        "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`; domain name Mintmark, version 1, chain and contract being those that pay the token: its own chain, and there the settlement contract or its mirror.",
     }),
   }),
 );
@@ -37,6 +37,9 @@ export const withdrawal = responseComponent(
   z.strictObject({
     withdrawalId: outUuid,
     userId: outUuid,
+    chainId: outDecimal.meta({
+      description: "Of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain.",
+    }),
     vaultId: outDecimal,
     quantity: outDecimal,
     recipient: outAddress,

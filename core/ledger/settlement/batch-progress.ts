@@ -1,6 +1,6 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Batch, Hash, Mode } from "../../model.ts";
-import type { L1Event } from "../../ports.ts";
+import type { L1Event, PortalIdentity } from "../../ports.ts";
 import type { Group } from "../../store/group.ts";
 import type { BatchRecord } from "../../store/records.ts";
 import { batchView } from "../batches/batches.ts";
@@ -12,6 +12,8 @@ import { batchIdOf } from "../vaults/vaults.ts";
 
 /** What L1 tells of a batch that it has committed. */
 export type Committed = L1Event & { readonly type: "batchCommitted" };
+/** What a mirror tells of a batch that it knows. */
+export type Imported = L1Event & { readonly type: "batchImported" };
 
 /** A transaction that commits the batch is on its way. */
 export async function recordSubmitted(
@@ -33,17 +35,18 @@ export async function recordSubmitted(
   return batchView(record);
 }
 
-/** Throws `l1_failed` unless L1 has committed the very batch that this store sealed. */
-export function requireOurs(ledger: Ledger, event: Committed): void {
+/** Throws `l1_failed` unless the settlement contract has committed, or a mirror learned of, the very batch that this store sealed. */
+export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: Committed | Imported): void {
   const batch = ledger.batches[event.mode].latest(event.batchNumber);
   const ours =
+    (chainId === ledger.settlement.chainId) === (event.type === "batchCommitted") &&
     batch !== undefined &&
     batch.batchRoot === event.batchRoot.toLowerCase() &&
     batch.dataHash === event.dataHash.toLowerCase() &&
     slotCountOf(batch) === event.vaultCount;
   if (!ours) {
     const name = batchIdOf(event.mode, event.batchNumber);
-    throw new MintmarkError("l1_failed", `L1 has committed another ${name} than this store's: stop and compare.`);
+    throw new MintmarkError("l1_failed", `Chain ${chainId} has another ${name} than this store: stop and compare.`);
   }
 }
 

@@ -3,24 +3,39 @@ import { MODES } from "../../model.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, bigRecord, l1EventRecord, type WithdrawalRecord } from "../../store/records.ts";
-import { endOf, l1EventsFrom, PREFIX, vaultEventKey, vaultEventsOf } from "../../store/store-keys.ts";
+import {
+  endOf,
+  importKey,
+  l1EventsFrom,
+  l1EventsOf,
+  placeOfL1Event,
+  vaultEventKey,
+  vaultEventsOf,
+} from "../../store/store-keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { putBatch } from "./batch-progress.ts";
+import { latestPortal } from "./portals.ts";
 import { latestWithdrawal, putActivity, putWithdrawal, readActivity, reserve, setPending } from "./withdrawals.ts";
 
-/** What was settled up to this block is final. Nothing beyond the cursor is: its events are not applied yet. */
-export async function recordFinalized(ledger: Ledger, blockNumber: bigint, signal?: AbortSignal): Promise<void> {
+/** What was settled up to this block of a chain is final. Nothing beyond the cursor is: its events are not applied yet. */
+export async function recordFinalized(
+  ledger: Ledger,
+  chainId: bigint,
+  blockNumber: bigint,
+  signal?: AbortSignal,
+): Promise<void> {
   await ledger.writer.alone(async (group) => {
-    const { l1Observed, l1Finalized } = ledger.head;
-    const upTo = l1Observed !== null && l1Observed < blockNumber ? l1Observed : blockNumber;
-    if (l1Finalized !== null && upTo <= l1Finalized) return;
-    const { time } = ledger.record(group, { kind: "l1Finalized", blockNumber: upTo });
-    ledger.head = { ...ledger.head, l1Finalized: upTo };
-    for (const batch of settledBatches(ledger, (block) => block <= upTo)) {
+    const portal = latestPortal(ledger, chainId);
+    const { observed, finalized } = portal;
+    const upTo = observed !== null && observed < blockNumber ? observed : blockNumber;
+    if (finalized !== null && upTo <= finalized) return;
+    const { time } = ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: upTo });
+    ledger.putPortal(group, { ...portal, finalized: upTo });
+    for (const batch of settledBatches(ledger, chainId, (block) => block <= upTo)) {
       await putBatch(ledger, group, { ...batch, status: "finalized", finalizedAt: time }, "batchFinalized", time);
     }
-    const from = l1EventsFrom(l1Finalized === null ? 0n : l1Finalized + 1n);
-    for await (const [, stored] of ledger.store.entries({ gte: from, lt: l1EventsFrom(upTo + 1n) })) {
+    const from = l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
+    for await (const [, stored] of ledger.store.entries({ gte: from, lt: l1EventsFrom(chainId, upTo + 1n) })) {
       const { withdrawalId } = decodeRecord(l1EventRecord, stored, "An L1 event");
       if (withdrawalId === null) continue;
       const known = await latestWithdrawal(ledger, group, withdrawalId);
@@ -31,7 +46,9 @@ export async function recordFinalized(ledger: Ledger, blockNumber: bigint, signa
   }, signal);
 }
 
-function settledBatches(ledger: Ledger, within: (blockNumber: bigint) => boolean): BatchRecord[] {
+/** Batches are committed on the settlement contract's chain alone. */
+function settledBatches(ledger: Ledger, chainId: bigint, within: (blockNumber: bigint) => boolean): BatchRecord[] {
+  if (chainId !== ledger.settlement.chainId) return [];
   return MODES.flatMap((mode) =>
     [...ledger.batches[mode].values()].filter(
       ({ status, l1BlockNumber }) => status === "settled" && l1BlockNumber !== null && within(l1BlockNumber),
@@ -39,33 +56,47 @@ function settledBatches(ledger: Ledger, within: (blockNumber: bigint) => boolean
   );
 }
 
-/** Takes back what blocks from this one on had settled. Throws `l1_failed` for blocks that are final. */
-export async function recordReorg(ledger: Ledger, blockNumber: bigint, signal?: AbortSignal): Promise<void> {
+/** Takes back what a chain's blocks from this one on had settled. Throws `l1_failed` for blocks that are final. */
+export async function recordReorg(
+  ledger: Ledger,
+  chainId: bigint,
+  blockNumber: bigint,
+  signal?: AbortSignal,
+): Promise<void> {
   await ledger.writer.alone(async (group) => {
-    const { l1Observed, l1Finalized } = ledger.head;
-    if (l1Finalized !== null && blockNumber <= l1Finalized) {
+    const portal = latestPortal(ledger, chainId);
+    const { observed, finalized } = portal;
+    if (finalized !== null && blockNumber <= finalized) {
       throw new MintmarkError("l1_failed", `Block ${blockNumber} is final; a chain without it is another chain.`);
     }
-    const { time } = ledger.record(group, { kind: "l1Reorganised", blockNumber });
-    if (l1Observed !== null && l1Observed >= blockNumber) {
-      ledger.head = { ...ledger.head, l1Observed: blockNumber > 0n ? blockNumber - 1n : null };
+    const { time } = ledger.record(group, { kind: "l1Reorganised", chainId, blockNumber });
+    if (observed !== null && observed >= blockNumber) {
+      ledger.putPortal(group, { ...portal, observed: blockNumber > 0n ? blockNumber - 1n : null });
     }
-    for (const batch of settledBatches(ledger, (block) => block >= blockNumber)) {
+    for (const batch of settledBatches(ledger, chainId, (block) => block >= blockNumber)) {
       const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null };
       await putBatch(ledger, group, { ...batch, ...gone, status: "submitted" }, "batchReverted", time);
     }
-    await revertEvents(ledger, group, blockNumber, time);
+    await revertEvents(ledger, group, chainId, blockNumber, time);
   }, signal);
 }
 
 /** Newest first, so that each step undoes the last one. */
-async function revertEvents(ledger: Ledger, group: Group, blockNumber: bigint, time: number): Promise<void> {
-  const range = { gte: l1EventsFrom(blockNumber), lt: endOf(Buffer.from([PREFIX.l1Event])), reverse: true };
+async function revertEvents(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  blockNumber: bigint,
+  time: number,
+): Promise<void> {
+  const range = { gte: l1EventsFrom(chainId, blockNumber), lt: endOf(l1EventsOf(chainId)), reverse: true };
   for await (const [key, stored] of ledger.store.entries(range)) {
-    const { vaultId, withdrawalId } = decodeRecord(l1EventRecord, stored, "An L1 event");
+    const { vaultId, withdrawalId, imported } = decodeRecord(l1EventRecord, stored, "An L1 event");
     group.remove(key);
+    if (imported !== null) group.remove(importKey(chainId, imported.mode, imported.batchNumber));
     if (vaultId === null) continue;
-    group.remove(vaultEventKey(vaultId, key.readBigUInt64BE(1), key.readUInt32BE(9)));
+    const place = placeOfL1Event(key);
+    group.remove(vaultEventKey(vaultId, place.blockNumber, place.logIndex));
     const withdrawn = await withdrawnBefore(ledger, vaultId, blockNumber);
     let activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn, updatedAt: time };
     if (withdrawalId !== null) {

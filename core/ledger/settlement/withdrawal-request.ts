@@ -21,6 +21,7 @@ import { requireNotVoid } from "../batches/void-runs.ts";
 import type { Ledger } from "../ledger.ts";
 import { requireAddress } from "../validate.ts";
 import { batchAt, decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
+import { portalOf } from "./portals.ts";
 import { putActivity, putWithdrawal, reserve, setPending, withdrawalView } from "./withdrawals.ts";
 
 /** Seconds that an authorization must still be good for when it is taken: less would not reach L1 in time. */
@@ -41,12 +42,12 @@ export async function requestWithdrawal(
   request: WithdrawalRequest,
   signal?: AbortSignal,
 ): Promise<Withdrawal> {
-  const { vault, ...asked } = await requireRequest(ledger, principal, request);
+  const { vault, portal, ...asked } = await requireRequest(ledger, principal, request);
   const key = activityKey(asked.vaultId);
   const [stored] = await ledger.store.getMany([key]);
   const withdrawnBefore = decodeActivity(stored).withdrawn;
-  const digest = withdrawalDigest(ledger.settlement, { ...asked, withdrawnBefore });
-  await requireSignature(ledger, vault.owner, digest, asked.signature, signal);
+  const digest = withdrawalDigest(portal, { ...asked, withdrawnBefore });
+  await requireSignature(ledger, portal.chainId, vault.owner, digest, asked.signature, signal);
   const record = await ledger.writer.run<WithdrawalRecord>(
     {
       weight: 1,
@@ -81,21 +82,18 @@ async function requireRequest(ledger: Ledger, principal: Principal, request: Wit
   const vault = await readVault(ledger, place);
   if (vault.applicationIndex !== applicationIndex) throw new MintmarkError("vault_not_found");
   const { chainId } = ledger.assetAt(vault.assetIndex);
-  if (chainId !== ledger.settlement.chainId) {
-    throw new MintmarkError(
-      "validation_failed",
-      `The token lives on chain ${chainId}: withdraw from the mirror there.`,
-    );
-  }
+  // What pays it there is what its owner signs for: the same message counts nowhere else.
+  const portal = portalOf(ledger, chainId);
   if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
   requireNotVoid(ledger.voids, place);
   const recipient = request.recipient === undefined ? vault.owner : requireAddress("recipient", request.recipient);
-  return { vaultId, quantity, deadline, signature, recipient, vault };
+  return { chainId, vaultId, quantity, deadline, signature, recipient, vault, portal };
 }
 
-/** ECDSA here; anything else a wallet contract must answer for on L1, if the engine can ask there. */
+/** ECDSA here; anything else a wallet contract must answer for on the token's chain, if the engine can ask there. */
 async function requireSignature(
   ledger: Ledger,
+  chainId: bigint,
   owner: Address,
   digest: Hash,
   signature: Hex,
@@ -105,7 +103,7 @@ async function requireSignature(
     const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
     if (signer?.toLowerCase() === owner) return;
   }
-  const verified = ledger.verifySignature?.(owner, digest, signature);
+  const verified = ledger.verifySignature?.(chainId, owner, digest, signature);
   if (verified !== undefined && (await orAborted(verified, signal))) return;
   throw new MintmarkError("signature_invalid");
 }
@@ -119,7 +117,7 @@ function requireBalance(vault: StoredVault, activity: ActivityRecord, withdrawnB
 
 type Accepted = Pick<
   WithdrawalRecord,
-  "vaultId" | "quantity" | "recipient" | "withdrawnBefore" | "deadline" | "digest" | "signature"
+  "chainId" | "vaultId" | "quantity" | "recipient" | "withdrawnBefore" | "deadline" | "digest" | "signature"
 >;
 
 function acceptWithdrawal(
@@ -133,9 +131,9 @@ function acceptWithdrawal(
   const application = ledger.applications.latest(applicationIndex);
   if (application === undefined) throw new Error("a vault's application is missing");
   const sequence = application.nextSequence;
-  const { vaultId, quantity, recipient, withdrawnBefore, deadline, digest, signature } = accepted;
+  const { chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, digest, signature } = accepted;
   const facts = {
-    ...{ withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, vaultId, quantity, recipient },
+    ...{ withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, chainId, vaultId, quantity, recipient },
     ...{ withdrawnBefore, deadline, digest, signature },
   };
   const recorded = ledger.record(group, { kind: "withdrawalRequested", ...facts });

@@ -1,6 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Uuid, Withdrawal } from "../../model.ts";
-import type { PendingWithdrawal } from "../../settlement-types.ts";
 import type { WithdrawalEventType } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
@@ -11,13 +10,13 @@ import {
   withdrawalIdRecord,
   withdrawalRecord,
 } from "../../store/records.ts";
-import { activityKey, endOf, PREFIX, pendingWithdrawalKey, withdrawalKey } from "../../store/store-keys.ts";
-import { vaultProof } from "../batches/proofs.ts";
+import { activityKey, pendingWithdrawalKey, withdrawalKey } from "../../store/store-keys.ts";
 import { tell, withdrawalEvent } from "../events/event-log.ts";
 import type { Ledger } from "../ledger.ts";
 import { readUsers } from "../tenants/users.ts";
 import { requireHash, requireText, requireUuid } from "../validate.ts";
-import { decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
+import { decodeActivity } from "../vaults/vaults.ts";
+
 export function reserve(
   activity: ActivityRecord,
   { withdrawalId, quantity }: WithdrawalRecord,
@@ -84,9 +83,18 @@ export async function readWithdrawal(ledger: Ledger, applicationId: Uuid, withdr
 /** A withdrawal as its application sees it. */
 export async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): Promise<Withdrawal> {
   const [user] = await readUsers(ledger, record.applicationIndex, [record.userIndex]);
-  const { withdrawalId, vaultId, quantity, recipient, withdrawnBefore, deadline, status } = record;
+  const { withdrawalId, chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, status } = record;
   const { l1TxHash, l1BlockNumber, failure, createdAt, updatedAt } = record;
-  const message = { withdrawalId, userId: user?.userId ?? "", vaultId, quantity, recipient, withdrawnBefore, deadline };
+  const message = {
+    withdrawalId,
+    userId: user?.userId ?? "",
+    chainId,
+    vaultId,
+    quantity,
+    recipient,
+    withdrawnBefore,
+    deadline,
+  };
   return { ...message, status, l1TxHash, l1BlockNumber, failure, createdAt, updatedAt };
 }
 
@@ -198,27 +206,4 @@ async function changePending(
     return changed;
   }, signal);
   return withdrawalView(ledger, record);
-}
-
-/** Withdrawals that L1 can be asked for, oldest first. */
-export async function* pendingWithdrawals(ledger: Ledger): AsyncGenerator<PendingWithdrawal> {
-  const prefix = Buffer.from([PREFIX.pendingWithdrawal]);
-  for await (const [, stored] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) })) {
-    const withdrawalId = decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal");
-    const found = await ledger.store.get(withdrawalKey(withdrawalId));
-    if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
-    const record = decodeRecord(withdrawalRecord, found, `Withdrawal ${withdrawalId}`);
-    // The list was read from a snapshot: meanwhile it may have been settled.
-    if (!isPending(record)) continue;
-    const { vault, header, siblings } = await vaultProof(ledger, record.vaultId);
-    if (header === null) continue;
-    const { assetIndex } = await readVault(ledger, placeOf(record.vaultId));
-    const { quantity, recipient, deadline, signature } = record;
-    const authorization = { deadline, signature };
-    yield {
-      withdrawal: await withdrawalView(ledger, record),
-      standard: ledger.assetAt(assetIndex).standard,
-      call: { vault, header, siblings, quantity, recipient, authorization },
-    };
-  }
 }

@@ -9,7 +9,7 @@ import { LevelStore } from "../../../core/store/level-store.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { Reference } from "../../../core/verify/reference.ts";
 import { all, fixture, hashOf, mintOf, newTenant, openTest, refusal, requestOf, type TestTenant } from "./fixture.ts";
-import { committed, holding, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, holding, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
 
 const eventsOf = (engine: Engine, applicationId: Uuid, after = 0) =>
   all(engine.applicationEvents(applicationId, { after }));
@@ -34,16 +34,16 @@ describe("the events of an application", () => {
     const { applicationId, principal, users } = tenant;
     await engine.disableAsset(applicationId, assets.erc1155);
     await engine.recordSubmitted("validium", 0, hashOf(1));
-    await engine.recordEvents([await committed(engine, "validium", 0, 7n)], 7n);
-    await engine.recordReorg(7n);
-    await engine.recordEvents([await committed(engine, "validium", 0, 8n)], 8n);
+    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
+    await engine.recordReorg(HOME, 7n);
+    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 8n)], 8n);
     const { withdrawalId } = await engine.requestWithdrawal(principal, await signed(made, 40n));
     await engine.recordWithdrawalAttempt(withdrawalId, "no gas");
     await engine.recordWithdrawalSubmitted(withdrawalId, hashOf(2));
-    await engine.recordEvents([withdrawn(0n, 40n, 40n, ownerAddress, 9n)], 9n);
-    await engine.recordReorg(9n);
-    await engine.recordEvents([withdrawn(0n, 40n, 40n, ownerAddress, 10n)], 10n);
-    await engine.recordFinalized(10n);
+    await engine.recordEvents(HOME, [withdrawn(0n, 40n, 40n, ownerAddress, 9n)], 9n);
+    await engine.recordReorg(HOME, 9n);
+    await engine.recordEvents(HOME, [withdrawn(0n, 40n, 40n, ownerAddress, 10n)], 10n);
+    await engine.recordFinalized(HOME, 10n);
     const events = await eventsOf(engine, applicationId);
     expect(typesOf(events)).toEqual([
       ...["asset.enabled", "asset.enabled", "asset.enabled", "mint.accepted", "batch.sealed", "asset.disabled"],

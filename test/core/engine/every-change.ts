@@ -1,6 +1,6 @@
 import type { Database, EngineOptions, Store, WaitOptions } from "../../../core/index.ts";
 import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
-import { committed, signed, stranger, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, MIRROR, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 const [{ address: ownerAddress }] = OWNERS;
 
@@ -61,10 +61,11 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.recordWithdrawalFailed(withdrawalId, "too late", BigInt(clock.now), wait),
   requestWithdrawal: async (made, wait) =>
     made.engine.requestWithdrawal(made.tenant.principal, await signed(made, 5n), wait),
-  recordWithdrawn: ({ engine }, wait) => engine.recordWithdrawn(withdrawn(0n, 7n, 7n, stranger, 11n), wait),
-  recordEvents: ({ engine }, wait) => engine.recordEvents([withdrawn(0n, 1n, 8n, stranger, 12n)], 12n, wait),
-  recordReorg: ({ engine }, wait) => engine.recordReorg(12n, wait),
-  recordFinalized: ({ engine }, wait) => engine.recordFinalized(11n, wait),
+  recordWithdrawn: ({ engine }, wait) => engine.recordWithdrawn(HOME, withdrawn(0n, 7n, 7n, stranger, 11n), wait),
+  recordEvents: ({ engine }, wait) => engine.recordEvents(HOME, [withdrawn(0n, 1n, 8n, stranger, 12n)], 12n, wait),
+  recordReorg: ({ engine }, wait) => engine.recordReorg(HOME, 12n, wait),
+  addMirror: ({ engine }, wait) => engine.addMirror(MIRROR, wait),
+  recordFinalized: ({ engine }, wait) => engine.recordFinalized(HOME, 11n, wait),
   forgetIdempotencyKeys: ({ engine, clock }, wait) => engine.forgetIdempotencyKeys(clock.now + 1, wait),
   "webhooks.create": ({ engine, tenant }, wait) =>
     engine.webhooks.create(tenant.applicationId, { url: "https://example.com/also" }, wait),

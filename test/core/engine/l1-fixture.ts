@@ -1,7 +1,11 @@
 import type { PrivateKeyAccount } from "viem/accounts";
 import type { Engine, Hex, Mode, VaultId } from "../../../core/index.ts";
+import type { PortalIdentity } from "../../../core/ports.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
-import { type Fixture, fixture, hashOf, mintOf, OWNERS, requestOf } from "./fixture.ts";
+import { type Fixture, fixture, hashOf, mintOf, OWNERS, requestOf, SETTLEMENT } from "./fixture.ts";
+
+/** The settlement contract's chain. */
+export const HOME = SETTLEMENT.chainId;
 
 /** The event that L1 emits for a sealed batch. */
 export async function committed(engine: Engine, mode: Mode, batchNumber: number, blockNumber: bigint) {
@@ -23,6 +27,15 @@ export function withdrawn(
   return { type: "withdrawn", vaultId, quantity, withdrawnTotal, recipient, ...place } as const;
 }
 
+/** Another chain, and the contract that pays withdrawals there. */
+export const MIRROR = { chainId: 31_338n, contract: `0x${"bb".repeat(20)}` } as const;
+
+/** The event that a mirror emits for a batch that it has learned of. */
+export async function imported(engine: Engine, mode: Mode, batchNumber: number, blockNumber: bigint) {
+  const asCommitted = await committed(engine, mode, batchNumber, blockNumber);
+  return { ...asCommitted, type: "batchImported", committedAt: 5000n + blockNumber } as const;
+}
+
 /** A fixture whose first user holds 100 units in vault 0, sealed. */
 export async function holding(options: Parameters<typeof fixture>[0] = {}): Promise<Fixture> {
   const made = await fixture(options);
@@ -38,11 +51,18 @@ export const stranger: Hex = `0x${"57".repeat(20)}`;
 export async function signed(
   { engine, clock }: Fixture,
   quantity: bigint,
-  options: { withdrawnBefore?: bigint; recipient?: Hex; vaultId?: VaultId; signer?: PrivateKeyAccount } = {},
+  options: {
+    withdrawnBefore?: bigint;
+    recipient?: Hex;
+    vaultId?: VaultId;
+    signer?: PrivateKeyAccount;
+    portal?: PortalIdentity;
+  } = {},
 ) {
   const { withdrawnBefore = 0n, recipient = ownerAddress, vaultId = 0n, signer = owner } = options;
+  const { portal = engine.settlement } = options;
   const deadline = BigInt(clock.now / 1000 + 3600);
   const message = { vaultId, withdrawnBefore, quantity, recipient, deadline };
-  const signature = await signer.signTypedData(withdrawalTypedData(engine.settlement, message));
+  const signature = await signer.signTypedData(withdrawalTypedData(portal, message));
   return { vaultId, quantity, recipient, deadline, signature };
 }

@@ -30,8 +30,7 @@ async function seen(engine: Engine, applicationId: Uuid) {
     withdrawals: await Array.fromAsync(engine.withdrawals(applicationId)),
     events: await Array.fromAsync(engine.applicationEvents(applicationId)),
     balances: await Promise.all(users.map(({ userId }) => Array.fromAsync(engine.balances(applicationId, userId)))),
-    cursor: engine.settlementCursor(),
-    finalized: engine.settlementFinalized(),
+    portals: engine.portals(),
   };
 }
 

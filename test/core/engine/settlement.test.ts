@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { L1Event } from "../../../core/index.ts";
 import type { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
-import { committed, holding, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, holding, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 describe("the life of a batch", () => {
   it("goes from sealed over submitted and settled to finalized, and its mints with it", async () => {
@@ -22,7 +22,7 @@ describe("the life of a batch", () => {
     const settled = await engine.recordCommitted(await committed(engine, "validium", 0, 7n));
     expect(settled).toMatchObject({ status: "settled", l1BlockNumber: 7n, committedAt: 1007n, l1TxHash: hashOf(7) });
     clock.now += 1000;
-    await engine.recordFinalized(7n);
+    await engine.recordFinalized(HOME, 7n);
     const [mint] = (await engine.transactions(tenant.applicationId)).data;
     expect(mint?.status).toBe("finalized");
     expect(Object.keys(mint?.timestamps ?? {})).toEqual(["accepted", "batched", "submitted", "settled", "finalized"]);
@@ -51,32 +51,32 @@ describe("the life of a batch", () => {
       expect((await refusal(engine.recordCommitted({ ...event, ...wrong }))).code).toBe("l1_failed");
     }
     const unknown = withdrawn(99n, 1n, 1n, stranger, 7n, 1);
-    expect((await refusal(engine.recordEvents([event, unknown], 9n))).code).toBe("l1_failed");
+    expect((await refusal(engine.recordEvents(HOME, [event, unknown], 9n))).code).toBe("l1_failed");
     expect((await engine.batch("validium", 0)).status).toBe("sealed");
-    expect(engine.settlementCursor()).toBeNull();
+    expect(engine.portal(HOME).observed).toBeNull();
   });
 
   it("goes back to submitted in a reorganisation and forward again, but never behind finality", async () => {
     const fix = await holding();
     const { engine } = fix;
     await using _ = engine;
-    await engine.recordEvents([await committed(engine, "validium", 0, 7n)], 8n);
-    expect(engine.settlementCursor()).toBe(8n);
+    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
+    expect(engine.portal(HOME).observed).toBe(8n);
     const reverted: string[] = [];
     engine.on("batchReverted", ({ batchId }) => reverted.push(batchId));
-    await engine.recordReorg(6n);
+    await engine.recordReorg(HOME, 6n);
     expect(await engine.batch("validium", 0)).toMatchObject({
       status: "submitted",
       l1BlockNumber: null,
       committedAt: null,
     });
-    expect(engine.settlementCursor()).toBe(5n);
+    expect(engine.portal(HOME).observed).toBe(5n);
     expect(reverted).toEqual(["validium-0"]);
-    await engine.recordEvents([await committed(engine, "validium", 0, 9n)], 10n);
+    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 9n)], 10n);
     expect((await engine.vaultProof(0n)).header).toMatchObject({ committedAt: 1009n });
-    await engine.recordFinalized(1000n);
-    expect((await refusal(engine.recordReorg(10n))).code).toBe("l1_failed");
-    await engine.recordReorg(11n);
+    await engine.recordFinalized(HOME, 1000n);
+    expect((await refusal(engine.recordReorg(HOME, 10n))).code).toBe("l1_failed");
+    await engine.recordReorg(HOME, 11n);
     expect((await engine.batch("validium", 0)).status).toBe("finalized");
     expect((await engine.verify()).problems).toEqual([]);
   });
@@ -93,21 +93,21 @@ describe("a withdrawal", () => {
     expect(accepted).toMatchObject({ status: "accepted", withdrawnBefore: 0n, recipient: ownerAddress });
     const vault = () => engine.vault(tenant.applicationId, 0n);
     expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 0n });
-    expect(await all(engine.pendingWithdrawals())).toEqual([]);
+    expect(await all(engine.pendingWithdrawals(HOME))).toEqual([]);
     await engine.recordCommitted(await committed(engine, "validium", 0, 7n));
-    const [pending] = await all(engine.pendingWithdrawals());
+    const [pending] = await all(engine.pendingWithdrawals(HOME));
     expect(pending).toMatchObject({
       withdrawal: accepted,
       standard: "erc20",
       call: { quantity: 30n, header: { sequence: 0n } },
     });
     await engine.recordWithdrawalSubmitted(accepted.withdrawalId, hashOf(8));
-    await engine.recordWithdrawn(withdrawn(0n, 30n, 30n, ownerAddress, 8n));
+    await engine.recordWithdrawn(HOME, withdrawn(0n, 30n, 30n, ownerAddress, 8n));
     const settled = await engine.withdrawal(tenant.applicationId, accepted.withdrawalId);
     expect(settled).toMatchObject({ status: "settled", l1BlockNumber: 8n });
     expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 30n });
-    expect(await all(engine.pendingWithdrawals())).toEqual([]);
-    await engine.recordFinalized(8n);
+    expect(await all(engine.pendingWithdrawals(HOME))).toEqual([]);
+    await engine.recordFinalized(HOME, 8n);
     const [transaction] = (await engine.transactions(tenant.applicationId, { type: "withdrawal" })).data;
     expect(transaction).toMatchObject({ transactionId: accepted.withdrawalId, status: "finalized", amount: 30n });
     expect(await engine.transaction(tenant.applicationId, accepted.withdrawalId)).toEqual(transaction);
@@ -139,12 +139,12 @@ describe("a withdrawal", () => {
 
   it("asks L1 about a wallet contract's signature", async () => {
     const asked: unknown[] = [];
-    const fix = await holding({ verifySignature: async (...parts) => asked.push(parts) > 0 && parts[2] === "0x1234" });
+    const fix = await holding({ verifySignature: async (...parts) => asked.push(parts) > 0 && parts[3] === "0x1234" });
     const { engine, tenant } = fix;
     await using _ = engine;
     const request = { ...(await signed(fix, 30n)), signature: "0x1234" as const };
     expect((await engine.requestWithdrawal(tenant.principal, request)).status).toBe("accepted");
-    expect(asked).toHaveLength(1);
+    expect(asked).toEqual([[HOME, ownerAddress, expect.stringMatching(/^0x[0-9a-f]{64}$/), "0x1234"]]);
   });
 
   it("waits for its batch's seal and for the one before it, and belongs to its application", async () => {
@@ -172,7 +172,7 @@ describe("a withdrawal", () => {
     const status = async (id: string) => (await engine.withdrawal(tenant.applicationId, id)).status;
     const vault = () => engine.vault(tenant.applicationId, 0n);
     const first = await engine.requestWithdrawal(tenant.principal, await signed(fix, 30n));
-    await engine.recordWithdrawn(withdrawn(0n, 10n, 10n, stranger, 8n));
+    await engine.recordWithdrawn(HOME, withdrawn(0n, 10n, 10n, stranger, 8n));
     expect(await status(first.withdrawalId)).toBe("failed");
     expect(await vault()).toMatchObject({ availableBalance: 90n, withdrawnBalance: 10n });
 
@@ -190,9 +190,9 @@ describe("a withdrawal", () => {
     const third = await engine.requestWithdrawal(tenant.principal, await signed(fix, 6n, { withdrawnBefore: 10n }));
     const digest = await digestOf(fix, third);
     const cancel = { type: "authorizationCancelled", digest, txHash: hashOf(9), blockNumber: 9n, logIndex: 0 } as const;
-    await engine.recordEvents([{ ...cancel, signer: stranger }], 9n);
+    await engine.recordEvents(HOME, [{ ...cancel, signer: stranger }], 9n);
     expect(await status(third.withdrawalId)).toBe("accepted");
-    await engine.recordEvents([{ ...cancel, blockNumber: 10n, signer: ownerAddress }], 10n);
+    await engine.recordEvents(HOME, [{ ...cancel, blockNumber: 10n, signer: ownerAddress }], 10n);
     expect(await status(third.withdrawalId)).toBe("failed");
     expect((await engine.verify()).problems).toEqual([]);
   });
@@ -203,18 +203,18 @@ describe("a withdrawal", () => {
     await using _ = engine;
     const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, await signed(fix, 30n));
     const commit = await committed(engine, "validium", 0, 7n);
-    await engine.recordEvents([commit, withdrawn(0n, 30n, 30n, ownerAddress, 9n)], 9n);
+    await engine.recordEvents(HOME, [commit, withdrawn(0n, 30n, 30n, ownerAddress, 9n)], 9n);
     const again = await engine.requestWithdrawal(tenant.principal, await signed(fix, 5n, { withdrawnBefore: 30n }));
-    await engine.recordReorg(8n);
+    await engine.recordReorg(HOME, 8n);
     expect(await engine.vault(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 65n, withdrawnBalance: 0n });
-    expect((await all(engine.pendingWithdrawals())).map(({ withdrawal }) => withdrawal.withdrawalId)).toEqual([
+    expect((await all(engine.pendingWithdrawals(HOME))).map(({ withdrawal }) => withdrawal.withdrawalId)).toEqual([
       withdrawalId,
       again.withdrawalId,
     ]);
-    await engine.recordEvents([withdrawn(0n, 30n, 30n, ownerAddress, 12n)], 12n);
+    await engine.recordEvents(HOME, [withdrawn(0n, 30n, 30n, ownerAddress, 12n)], 12n);
     expect((await engine.withdrawal(tenant.applicationId, withdrawalId)).status).toBe("settled");
     expect((await engine.withdrawal(tenant.applicationId, again.withdrawalId)).status).toBe("accepted");
-    await engine.recordEvents([withdrawn(0n, 5n, 35n, ownerAddress, 13n)], 13n);
+    await engine.recordEvents(HOME, [withdrawn(0n, 5n, 35n, ownerAddress, 13n)], 13n);
     expect((await engine.withdrawal(tenant.applicationId, again.withdrawalId)).status).toBe("settled");
     expect((await engine.verify()).problems).toEqual([]);
   });
@@ -225,7 +225,11 @@ describe("a withdrawal", () => {
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));
     await engine.seal("validium");
     const place = { txHash: hashOf(3), blockNumber: 3n, logIndex: 0 };
-    await engine.recordEvents([{ type: "duplicateVoided", earlierVaultId: 1n << 63n, laterVaultId: 0n, ...place }], 3n);
+    await engine.recordEvents(
+      HOME,
+      [{ type: "duplicateVoided", earlierVaultId: 1n << 63n, laterVaultId: 0n, ...place }],
+      3n,
+    );
     expect(await engine.vault(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 0n, withdrawnBalance: 1n });
   });
 });
@@ -275,15 +279,15 @@ describe("any sequence of what L1 does", () => {
             if (units > 0n && isCommitted())
               events.push(withdrawn(0n, units, total() + units, ownerAddress, number, 1));
             chain.push({ number, events });
-            await engine.recordEvents(events, number);
+            await engine.recordEvents(HOME, events, number);
           } else if (one.kind === "reorg") {
             const from = number - BigInt(one.depth) > final ? number - BigInt(one.depth) : final + 1n;
             chain = chain.filter((existing) => existing.number < from);
-            await engine.recordReorg(from);
+            await engine.recordReorg(HOME, from);
           } else if (one.kind === "finalize") {
             const upTo = number - 1n - BigInt(one.behind);
             if (upTo > final) final = upTo;
-            await engine.recordFinalized(upTo > 0n ? upTo : 0n);
+            await engine.recordFinalized(HOME, upTo > 0n ? upTo : 0n);
           } else {
             await engine.close();
             engine = await openTest(fix.database, { clock: fix.clock.read });

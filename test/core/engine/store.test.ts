@@ -8,7 +8,7 @@ import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { fixture, memory, mintOf, newTenant, OWNERS, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
-import { committed, ownerAddress, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, imported, MIRROR, ownerAddress, withdrawn } from "./l1-fixture.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 
@@ -163,7 +163,9 @@ async function furnished() {
   await engine.recordSubmitted("validium", 0, `0x${"11".repeat(32)}`);
   const ownVault = packVaultId({ mode: "zk-rollup", batchNumber: 0, slot: 0 });
   const ownWithdrawal = withdrawn(ownVault, 3n, 3n, ownerAddress, 11n);
-  await engine.recordEvents([await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal], 12n);
+  await engine.recordEvents(HOME, [await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal], 12n);
+  await engine.addMirror(MIRROR);
+  await engine.recordEvents(MIRROR.chainId, [await imported(engine, "zk-rollup", 0, 5n)], 6n);
   const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
   await engine.webhooks.recordDelivered(webhook.webhookId, 4);
   await engine.webhooks.recordDisabled(webhook.webhookId, "down");

@@ -17,6 +17,7 @@ import {
   refusal,
   requestOf,
 } from "./fixture.ts";
+import { HOME } from "./l1-fixture.ts";
 
 const REASON = "asset_not_registered: L1 does not know the asset";
 const [owner] = OWNERS;
@@ -179,7 +180,7 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     expect(failed).toMatchObject({ status: "failed", failure: expect.stringContaining(REASON) });
     const repeated = engine.requestWithdrawal(tenant.principal, { ...message, signature });
     expect((await refusal(repeated)).code).toBe("vault_void");
-    expect(await all(engine.pendingWithdrawals())).toEqual([]);
+    expect(await all(engine.pendingWithdrawals(HOME))).toEqual([]);
     expect((await engine.verify()).problems).toEqual([]);
   });
 });

@@ -1,0 +1,69 @@
+import { MintmarkError } from "../../errors.ts";
+import type { BatchHeader, PortalIdentity } from "../../ports.ts";
+import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
+import type { VaultPlace } from "../../protocol/vault.ts";
+import { decodeRecord } from "../../store/layout.ts";
+import { importRecord, type PortalRecord } from "../../store/records.ts";
+import { importKey } from "../../store/store-keys.ts";
+import type { Ledger } from "../ledger.ts";
+import { requireAddress } from "../validate.ts";
+
+/** What pays withdrawals on a chain, as the writer has it. Throws `chain_not_supported`. */
+export function latestPortal(ledger: Ledger, chainId: bigint): PortalRecord {
+  return requirePortal(ledger.portals.latest(chainId), chainId);
+}
+
+/** The same as readers see it. */
+export function portalOf(ledger: Ledger, chainId: bigint): PortalRecord {
+  return requirePortal(ledger.portals.get(chainId), chainId);
+}
+
+/** All of them, as readers see them: the settlement contract, then the mirrors. */
+export function portals(ledger: Ledger): readonly PortalRecord[] {
+  const { chainId } = ledger.settlement;
+  const mirrors = [...ledger.portals.values()].filter((portal) => portal.chainId !== chainId);
+  return [portalOf(ledger, chainId), ...mirrors];
+}
+
+function requirePortal(portal: PortalRecord | undefined, chainId: bigint): PortalRecord {
+  if (portal === undefined) {
+    throw new MintmarkError(
+      "chain_not_supported",
+      `The token lives on chain ${chainId}, of which no mirror is known here.`,
+    );
+  }
+  return portal;
+}
+
+/** Makes a mirror known; nothing changes when it is. A chain has one for ever, as owners sign for its address. */
+export async function addMirror(ledger: Ledger, mirror: PortalIdentity, signal?: AbortSignal): Promise<void> {
+  const { chainId } = mirror;
+  requireBigint("chainId", chainId, 1n, MAX_UINT64);
+  const contract = requireAddress("contract", mirror.contract);
+  await ledger.writer.alone(async (group) => {
+    const known = ledger.portals.latest(chainId);
+    if (known?.contract === contract && chainId !== ledger.settlement.chainId) return;
+    if (known !== undefined) {
+      throw new MintmarkError(
+        "store_mismatch",
+        `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`,
+      );
+    }
+    ledger.record(group, { kind: "mirrorAdded", chainId, contract });
+    ledger.putPortal(group, { chainId, contract, observed: null, finalized: null });
+  }, signal);
+}
+
+/** A batch's header as the contract of a chain keeps it, from the settlement contract's own; null while that contract does not know the batch. */
+export async function headerAt(
+  ledger: Ledger,
+  chainId: bigint,
+  { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
+  header: BatchHeader,
+): Promise<BatchHeader | null> {
+  if (chainId === ledger.settlement.chainId) return header;
+  const stored = await ledger.store.get(importKey(chainId, mode, batchNumber));
+  if (stored === undefined) return null;
+  const { committedAt, l1Sequence } = decodeRecord(importRecord, stored, "A mirror's batch");
+  return { ...header, committedAt, sequence: l1Sequence };
+}

@@ -1,0 +1,233 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Uuid } from "../../../core/index.ts";
+import { all, type Fixture, fixture, hashOf, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
+import { committed, HOME, imported, MIRROR, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
+
+const FAR = MIRROR.chainId;
+
+interface FarFixture extends Fixture {
+  readonly far: Uuid;
+}
+
+/** Vault 0 holds 100 units of a token of the settlement contract's chain, vault 1 as many of one of another chain; both sealed. */
+async function holdingOnTwo(): Promise<FarFixture> {
+  const made = await fixture();
+  const { engine, tenant, assets } = made;
+  const contractAddress = `0x${"cc".repeat(20)}` as const;
+  const { assetId: far } = await engine.addAsset({
+    ...{ standard: "erc20", chainId: FAR, contractAddress, name: "far", symbol: "FAR" },
+  });
+  await engine.whitelistAsset(far, true);
+  await engine.markAssetRegistered(far);
+  await engine.enableAsset(tenant.applicationId, far);
+  await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), mintOf(far, "", 100)));
+  await engine.seal("validium");
+  return { ...made, far };
+}
+
+const forMirror = (fix: Fixture, quantity: bigint, withdrawnBefore = 0n) =>
+  signed(fix, quantity, { vaultId: 1n, portal: MIRROR, withdrawnBefore });
+
+describe("a mirror", () => {
+  it("is made known once a chain, and for ever", async () => {
+    const { engine, database } = await fixture();
+    expect(engine.portals()).toEqual([{ ...portalOf(engine.settlement), observed: null, finalized: null }]);
+    await engine.addMirror({ ...MIRROR, contract: `0x${"BB".repeat(20)}` });
+    await engine.addMirror(MIRROR);
+    // A smaller id than the settlement chain's: which is first all the same.
+    await engine.addMirror({ ...MIRROR, chainId: 7n });
+    expect(engine.portals().map(({ chainId }) => chainId)).toEqual([HOME, FAR, 7n]);
+    for (const other of [{ ...MIRROR, contract: stranger }, engine.settlement]) {
+      expect((await refusal(engine.addMirror(other))).code).toBe("store_mismatch");
+    }
+    for (const bad of [
+      { ...MIRROR, chainId: 0n },
+      { ...MIRROR, chainId: 1n << 64n },
+      { chainId: 8n, contract: "0x1" },
+    ]) {
+      expect((await refusal(engine.addMirror(bad as typeof MIRROR))).code).toBe("validation_failed");
+    }
+    expect((await engine.verify()).problems).toEqual([]);
+    await engine.close();
+    await using again = await openTest(database);
+    expect(again.portals().map(({ chainId }) => chainId)).toEqual([HOME, 7n, FAR]);
+    expect(again.portal(FAR)).toMatchObject(MIRROR);
+    expect(() => again.portal(8n)).toThrow(expect.objectContaining({ code: "chain_not_supported" }));
+  });
+
+  it("is what owners of that chain's tokens sign for; no other chain's contract", async () => {
+    const fix = await holdingOnTwo();
+    const { engine, tenant } = fix;
+    await using _ = engine;
+    const code = async (request: Awaited<ReturnType<typeof signed>>) =>
+      (await refusal(engine.requestWithdrawal(tenant.principal, request))).code;
+    expect(await code(await forMirror(fix, 1n))).toBe("chain_not_supported");
+    await engine.addMirror(MIRROR);
+    // Signed for the settlement contract; for the mirror's address on the other chain; and the mirror's for the settlement contract.
+    expect(await code(await signed(fix, 1n, { vaultId: 1n }))).toBe("signature_invalid");
+    const elsewhere = { ...MIRROR, chainId: HOME };
+    expect(await code(await signed(fix, 1n, { vaultId: 1n, portal: elsewhere }))).toBe("signature_invalid");
+    expect(await code(await signed(fix, 1n, { portal: MIRROR }))).toBe("signature_invalid");
+    const accepted = await engine.requestWithdrawal(tenant.principal, await forMirror(fix, 1n));
+    expect(accepted).toMatchObject({ status: "accepted", chainId: FAR });
+  });
+
+  it("is asked for a withdrawal once it knows the batch, under its own header, and settles it by its own chain's events", async () => {
+    const fix = await holdingOnTwo();
+    const { engine, tenant } = fix;
+    await using _ = engine;
+    await engine.addMirror(MIRROR);
+    const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, await forMirror(fix, 30n));
+    const status = async () => (await engine.withdrawal(tenant.applicationId, withdrawalId)).status;
+    const pending = async (chainId: bigint) =>
+      (await all(engine.pendingWithdrawals(chainId))).map(({ call }) => call.header);
+    expect(await engine.awaitedBatches(FAR)).toEqual([]);
+    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
+    expect(await engine.awaitedBatches(FAR)).toEqual([{ mode: "validium", batchNumber: 0 }]);
+    expect([await pending(HOME), await pending(FAR)]).toEqual([[], []]);
+    await engine.recordEvents(FAR, [await imported(engine, "validium", 0, 3n)], 3n);
+    expect(await engine.awaitedBatches(FAR)).toEqual([]);
+    expect(await pending(HOME)).toEqual([]);
+    expect(await pending(FAR)).toMatchObject([{ committedAt: 5003n, sequence: 0n, vaultCount: 2 }]);
+    expect((await engine.vaultProof(1n)).header).toMatchObject({ committedAt: 1007n });
+    await engine.recordEvents(FAR, [withdrawn(1n, 30n, 30n, ownerAddress, 4n)], 4n);
+    expect(await status()).toBe("settled");
+    expect(await engine.vault(tenant.applicationId, 1n)).toMatchObject({
+      withdrawnBalance: 30n,
+      availableBalance: 70n,
+    });
+    await engine.recordFinalized(HOME, 7n);
+    expect([await status(), engine.portal(FAR).finalized]).toEqual(["settled", null]);
+    await engine.recordFinalized(FAR, 4n);
+    expect(await status()).toBe("finalized");
+    expect(engine.portal(HOME)).toMatchObject({ observed: 7n, finalized: 7n });
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("tells nothing that only the settlement contract can, nor of another chain's vault, nor another batch than ours", async () => {
+    const { engine } = await holdingOnTwo();
+    await using _ = engine;
+    await engine.addMirror(MIRROR);
+    const [commit, known] = [await committed(engine, "validium", 0, 7n), await imported(engine, "validium", 0, 7n)];
+    for (const [chainId, event] of [
+      [FAR, commit],
+      [HOME, known],
+      [FAR, { ...known, batchRoot: hashOf(1) }],
+      [FAR, { ...known, batchNumber: 1 }],
+      [FAR, withdrawn(0n, 1n, 1n, stranger, 7n)],
+      [HOME, withdrawn(1n, 1n, 1n, stranger, 7n)],
+      [FAR, withdrawn(99n, 1n, 1n, stranger, 7n)],
+    ] as const) {
+      expect((await refusal(engine.recordEvents(chainId, [event], 9n))).code).toBe("l1_failed");
+    }
+    expect((await refusal(engine.recordEvents(9n, [], 9n))).code).toBe("chain_not_supported");
+    expect(engine.portals().map(({ observed }) => observed)).toEqual([null, null]);
+  });
+
+  it("is reorganised by itself: what it knew and paid is taken back, and nothing of the state's chain", async () => {
+    const fix = await holdingOnTwo();
+    const { engine, tenant } = fix;
+    await using _ = engine;
+    await engine.addMirror(MIRROR);
+    const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, await forMirror(fix, 30n));
+    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 9n);
+    const paid = withdrawn(1n, 30n, 30n, ownerAddress, 8n);
+    await engine.recordEvents(FAR, [await imported(engine, "validium", 0, 7n), paid], 9n);
+    await engine.recordReorg(FAR, 7n);
+    expect((await engine.withdrawal(tenant.applicationId, withdrawalId)).status).toBe("submitted");
+    expect(await engine.vault(tenant.applicationId, 1n)).toMatchObject({ withdrawnBalance: 0n, availableBalance: 70n });
+    expect(await engine.awaitedBatches(FAR)).toHaveLength(1);
+    expect((await engine.batch("validium", 0)).status).toBe("settled");
+    expect(engine.portals().map(({ observed }) => observed)).toEqual([9n, 6n]);
+    await engine.recordEvents(FAR, [await imported(engine, "validium", 0, 8n)], 8n);
+    const [again] = await all(engine.pendingWithdrawals(FAR));
+    expect(again?.call.header.committedAt).toBe(5008n);
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+});
+
+function portalOf({ chainId, contract }: { readonly chainId: bigint; readonly contract: string }) {
+  return { chainId, contract };
+}
+
+describe("any sequence of what two chains do", () => {
+  it("ends as each of them ends, and neither moves the other", async () => {
+    const chain = fc.constantFrom(HOME, FAR);
+    const step = fc.oneof(
+      {
+        weight: 5,
+        arbitrary: fc.record({ kind: fc.constant("block" as const), chain, units: fc.nat(3), tells: fc.boolean() }),
+      },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant("ask" as const), chain }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({ kind: fc.constant("reorg" as const), chain, depth: fc.integer({ min: 1, max: 4 }) }),
+      },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant("finalize" as const), chain, behind: fc.nat(3) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant("reopen" as const), chain }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const fix = await holdingOnTwo();
+        let { engine } = fix;
+        await engine.addMirror(MIRROR);
+        /** Of each chain the blocks that stand: units that its vault's owner withdrew there, and whether the batch became known. */
+        const standing = new Map<bigint, { units: bigint; tells: boolean }[]>([HOME, FAR].map((id) => [id, []]));
+        const final = new Map<bigint, bigint>([HOME, FAR].map((id) => [id, 0n]));
+        const blocksOf = (id: bigint) => standing.get(id) ?? [];
+        const total = (id: bigint) => blocksOf(id).reduce((sum, { units }) => sum + units, 0n);
+        const isKnown = (id: bigint) => blocksOf(id).some(({ tells }) => tells);
+        for (const one of steps) {
+          const blocks = blocksOf(one.chain);
+          const number = BigInt(blocks.length) + 1n;
+          const vaultId = one.chain === HOME ? 0n : 1n;
+          if (one.kind === "block") {
+            const tell = one.chain === HOME ? committed : imported;
+            const tells = one.tells && !isKnown(one.chain);
+            const events = tells ? [await tell(engine, "validium", 0, number)] : [];
+            const units = tells || isKnown(one.chain) ? BigInt(one.units) : 0n;
+            const after = total(one.chain) + units;
+            const spent = units === 0n ? [] : [withdrawn(vaultId, units, after, ownerAddress, number, 1)];
+            blocks.push({ units, tells });
+            await engine.recordEvents(one.chain, [...events, ...spent], number);
+          } else if (one.kind === "ask") {
+            const portal = one.chain === HOME ? engine.settlement : MIRROR;
+            const asked = await signed(fix, 1n, { vaultId, portal, withdrawnBefore: total(one.chain) });
+            await engine.requestWithdrawal(fix.tenant.principal, asked).catch((error) => {
+              if (error.code !== "withdrawal_pending") throw error;
+            });
+          } else if (one.kind === "reorg") {
+            const least = (final.get(one.chain) ?? 0n) + 1n;
+            const from = number - BigInt(one.depth) > least ? number - BigInt(one.depth) : least;
+            blocks.length = Math.min(blocks.length, Number(from) - 1);
+            await engine.recordReorg(one.chain, from);
+          } else if (one.kind === "finalize") {
+            const upTo = number - 1n - BigInt(one.behind);
+            if (upTo > (final.get(one.chain) ?? 0n)) final.set(one.chain, upTo);
+            await engine.recordFinalized(one.chain, upTo > 0n ? upTo : 0n);
+          } else {
+            await engine.close();
+            engine = await openTest(fix.database, { clock: fix.clock.read });
+            Object.assign(fix, { engine });
+          }
+        }
+        const { status } = await engine.batch("validium", 0);
+        expect(["settled", "finalized"].includes(status)).toBe(isKnown(HOME));
+        for (const [vaultId, chainId] of [HOME, FAR].entries()) {
+          const vault = await engine.vault(fix.tenant.applicationId, BigInt(vaultId));
+          expect(vault.withdrawnBalance).toBe(total(chainId));
+          const pending = await all(engine.pendingWithdrawals(chainId));
+          expect(pending.length > 0).toBe(
+            isKnown(HOME) && isKnown(chainId) && vault.availableBalance < 100n - vault.withdrawnBalance,
+          );
+          const observed = engine.portal(chainId).observed;
+          expect(observed ?? 0n).toBe(BigInt(blocksOf(chainId).length));
+        }
+        expect((await engine.verify()).problems).toEqual([]);
+        await engine.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
