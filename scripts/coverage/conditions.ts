@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 
@@ -50,11 +51,12 @@ function __seen(bool value, uint256 tag) pure returns (bool) {
 }\n`;
 }
 
-/** All conditions of the last build. */
+/** All conditions of the last build. What an earlier build found in a source that has been moved or deleted since does not count. */
 export async function readConditions(): Promise<Condition[]> {
   const names = (await readdir(FOLDER)).sort();
   const texts = await Promise.all(names.map((name) => readFile(new URL(name, FOLDER), "utf8")));
-  return texts.flatMap((text) => JSON.parse(text) as Condition[]);
+  const conditions = texts.flatMap((text) => JSON.parse(text) as Condition[]);
+  return conditions.filter(({ source }) => existsSync(new URL(`../../${source}`, import.meta.url)));
 }
 
 /** Byte ranges of a source's conditions, in order and without overlap. */
