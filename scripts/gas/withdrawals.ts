@@ -63,16 +63,18 @@ export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
         aim(TOGETHER_RATIO),
       ),
     );
+    if (standard === "erc721") measurements.push(...(await voidings(chain, batch)));
   }
   return {
     title: "Withdrawals",
-    method: `Each of a vault in a batch of ${VAULTS.toLocaleString("en")} (10 siblings), of the whole amount, to an owner who holds none of the token before, through this project's tokens. An ERC-721 vault takes one bit of a storage word that 256 vaults share, others a quarter of one; the batched figure includes a new word for every 256 or 4 vaults. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to a new owner in the same run.`,
+    method: `Each of a vault in a batch of ${VAULTS.toLocaleString("en")} (10 siblings), of the whole amount, to an owner who holds none of the token before, through this project's tokens. An ERC-721 vault takes one bit of a storage word that 256 vaults share, others a quarter of one; the batched figure includes a new word for every 256 or 4 vaults. Whoever watches voids the later of two vaults of one ERC-721, each with its own proof. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to a new owner in the same run.`,
     unit: "withdrawal",
     measurements,
   };
 }
 
-async function commitBatch({ connection, state, client, types }: GasChain, standard: Standard): Promise<Committed> {
+async function commitBatch(chain: GasChain, standard: Standard, number = 0): Promise<Committed> {
+  const { connection, state, client, types } = chain;
   const owners = Array.from({ length: VAULTS }, (_, i) => account(`${standard} owner ${Math.min(i, COLLECTION)}`));
   const slots: VaultEntry[] = owners.map(({ address }, i) => ({
     chainId: CHAIN_ID,
@@ -82,12 +84,12 @@ async function commitBatch({ connection, state, client, types }: GasChain, stand
     blob: standard === "erc20" ? "0x" : toHex(String(100_000 + i)),
   }));
   // The header carries the time, whose zero bytes are cheaper than others.
-  await connection.networkHelpers.time.setNextBlockTimestamp(COMMITTED_AT);
-  const hash = await state.write.commitRollupBatch([0n, bytesToHex(encodeBatchData(slots))]);
+  await connection.networkHelpers.time.setNextBlockTimestamp(COMMITTED_AT + number * 0x10000);
+  const hash = await state.write.commitRollupBatch([BigInt(number), bytesToHex(encodeBatchData(slots))]);
   const { logs } = await client.getTransactionReceipt({ hash });
   const [event] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
   if (event === undefined) throw new Error("the commit emitted no event");
-  const vaults = placeVaults(slots, "zk-rollup", 0).filter((vault) => vault !== null);
+  const vaults = placeVaults(slots, "zk-rollup", number).filter((vault) => vault !== null);
   return { owners, vaults, tree: new BatchTree(vaultLeaves(vaults)), header: event.args };
 }
 
@@ -138,6 +140,28 @@ async function act({ connection }: GasChain, owner: Address): Promise<void> {
 
 async function relayed(chain: GasChain, batch: Committed, slot: number): Promise<number> {
   return send(chain, null, await signedRequest(chain, batch, slot));
+}
+
+/** Of two batches of the same tokens, vaults of the second are voided one by one. */
+async function voidings(chain: GasChain, first: Committed): Promise<Measurement[]> {
+  const second = await commitBatch(chain, "erc721", 1);
+  const voidAt = (slot: number) => {
+    const [earlier, later] = [requestOf(first, slot), requestOf(second, slot)];
+    return chain.gasOf(
+      chain.state.write.voidDuplicate([
+        earlier.vault,
+        earlier.header,
+        earlier.siblings,
+        later.vault,
+        later.header,
+        later.siblings,
+      ]),
+    );
+  };
+  return [
+    measurement("ERC-721, a duplicate voided, storage word new", await voidAt(0)),
+    measurement("ERC-721, a duplicate voided, storage word shared", await voidAt(1)),
+  ];
 }
 
 /** Anyone sends the signed requests of twenty owners. */
