@@ -1,4 +1,4 @@
-import type { Principal, Status, Uuid, Vault, VaultId } from "./model.ts";
+import type { Address, Asset, Principal, Status, Uuid, Vault, VaultId } from "./model.ts";
 import type { MintReceipt } from "./protocol/receipt.ts";
 import type { WaitOptions } from "./wait-types.ts";
 
@@ -16,12 +16,43 @@ export interface MintTransaction {
   readonly status: Status;
 }
 
+/**
+ * A fresh mint's answer without an object for each vault and transaction: typed arrays with one element an entry, the entries of all users
+ * back to back. They are the engine's own, to be read and not changed. `MintResult.vaults` and `.transactions` say the same plainly.
+ */
+export interface AcceptedColumns {
+  /** ms since 1970. */
+  readonly time: number;
+  readonly users: readonly { readonly userId: Uuid; readonly ownerAddress: Address; readonly entries: number }[];
+  /** Equal for entries of one asset. */
+  readonly assetIndex: Uint32Array;
+  /** Position in `MODES`. */
+  readonly mode: Uint8Array;
+  readonly batchNumber: Uint32Array;
+  readonly slot: Uint32Array;
+  /** ms that the entry's vault had existed. */
+  readonly age: Float64Array;
+  /** Back to back, and where each ends. */
+  readonly blobs: Uint8Array;
+  readonly blobEnd: Uint32Array;
+  asset(entry: number): Pick<Asset, "assetId" | "assetType">;
+  /** What the entry's vault holds after it. */
+  amountAfter(entry: number): bigint;
+  tokenId(entry: number): bigint | null;
+  /** Whether the entry's blob is its token id in ASCII decimals. */
+  spellsTokenId(entry: number): boolean;
+  /** The last entry of each vault, in order of the vaults' first ones. */
+  lastEntries(): Uint32Array;
+}
+
 export interface MintResult {
   readonly mintId: Uuid;
   /** Every vault that the request touched, once, as it stood after it; in order of first touch. */
   readonly vaults: readonly Vault[];
   /** One per entry, in request order. */
   readonly transactions: readonly MintTransaction[];
+  /** The same by columns; null unless the mint was made just now. */
+  readonly columns: AcceptedColumns | null;
   /** Whether an earlier request of the same idempotency key gave this answer. */
   readonly replayed: boolean;
   /**

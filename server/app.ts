@@ -147,15 +147,21 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorateRequest("problemCode", null);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFoundHandler((path) => methodsOf(path)));
-  app.addHook("onRequest", async (request, reply) => greet(request, reply, service));
+  // Hooks of every request call back: a promise each would cost more than what most of them do.
+  app.addHook("onRequest", (request, reply, done) => {
+    greet(request, reply, service);
+    done();
+  });
   // A connection whose request outlived the start of the shutdown would otherwise be kept alive and hold the process.
-  app.addHook("onSend", async (_request, reply) => {
+  app.addHook("onSend", (_request, reply, _payload, done) => {
     if (stopping.signal.aborted) reply.header("connection", "close");
+    done();
   });
   const { onAnswer } = options;
   if (onAnswer) {
-    app.addHook("onResponse", async ({ method, routeOptions: { url: route = "none" }, problemCode: code }, reply) => {
+    app.addHook("onResponse", ({ method, routeOptions: { url: route = "none" }, problemCode: code }, reply, done) => {
       onAnswer({ method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000, code });
+      done();
     });
   }
   app.server.on("checkExpectation", refuseExpectation).on("connect", refuseTunnel);

@@ -6,9 +6,9 @@ import { parseJson } from "./json.ts";
 /** Takes JSON bodies and no others. */
 export function acceptJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request: FastifyRequest, body: Buffer, done) => {
     refuseEncodings(request);
-    return body.length === 0 ? undefined : parseJson(body);
+    done(null, body.length === 0 ? undefined : parseJson(body));
   });
 }
 

@@ -10,17 +10,21 @@ const REDACTED = "[redacted]";
 
 export interface LogOptions {
   readonly level: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
-  /** Default: standard output. */
+  /** Default: standard output, by the turn. */
   readonly stream?: { write(line: string): void };
   /** Secrets that have no form of their own, such as private keys. */
   readonly secrets?: readonly string[];
 }
 
 /** Pino's options: one JSON line an event, headers never, and each line swept for secrets before it is written. */
-export function loggerOptions({ level, stream, secrets = [] }: LogOptions): FastifyServerOptions["logger"] {
+export function loggerOptions({
+  level,
+  stream = new LinesOfATurn(process.stdout),
+  secrets = [],
+}: LogOptions): FastifyServerOptions["logger"] {
   return {
     level,
-    ...(stream && { stream }),
+    stream,
     // pino's own redaction clones every line's objects; one look at the text costs less and goes deeper.
     hooks: { streamWrite: (line) => swept(line.replace(CREDENTIALS, `$1"${REDACTED}"`), secrets) },
     serializers: {
@@ -32,6 +36,29 @@ export function loggerOptions({ level, stream, secrets = [] }: LogOptions): Fast
       }),
     },
   };
+}
+
+/** Writes the lines of one turn of the event loop together: under load a write for each costs as much as the line itself. */
+class LinesOfATurn {
+  readonly #out: { write(text: string): unknown };
+  #lines = "";
+
+  constructor(out: { write(text: string): unknown }) {
+    this.#out = out;
+    // An exit in the middle of a turn, whose reason is among its lines.
+    process.on("exit", () => this.#flush());
+  }
+
+  write(line: string): void {
+    if (this.#lines === "") setImmediate(() => this.#flush());
+    this.#lines += line;
+  }
+
+  #flush(): void {
+    const lines = this.#lines;
+    this.#lines = "";
+    if (lines !== "") this.#out.write(lines);
+  }
 }
 
 /** A text without anything that looks like a secret, and without these. */

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
-import type { MintResult, MintTransaction } from "../../mint-types.ts";
+import type { AcceptedColumns, MintResult, MintTransaction } from "../../mint-types.ts";
 import {
   type Address,
   MAX_BATCH_VAULTS,
@@ -18,6 +18,7 @@ import { readUsers } from "../tenants/users.ts";
 import { fastTokenIdOf } from "../tokens/token-id.ts";
 import { requireUuid } from "../validate.ts";
 import { batchIdOf, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
+import { MintedColumns } from "./accepted-columns.ts";
 import { amountOf } from "./amount-words.ts";
 import type { Minted } from "./mint.ts";
 import type { MintColumns } from "./mint-columns.ts";
@@ -66,12 +67,16 @@ export class AcceptedResult implements MintResult {
     return this.#transactions;
   }
 
+  get columns(): AcceptedColumns {
+    return new MintedColumns(this.#ledger, this.#minted);
+  }
+
   receipt(options?: WaitOptions): ReturnType<MintResult["receipt"]> {
     return receiptFor(this.#ledger, this.#minted.time, () => this.vaults)(options);
   }
 
   /** With the lists, which are not its own properties. */
-  toJSON(): Omit<MintResult, "receipt"> {
+  toJSON(): Omit<MintResult, "columns" | "receipt"> {
     const { mintId, vaults, transactions, replayed } = this;
     return { mintId, vaults, transactions, replayed };
   }
@@ -138,7 +143,7 @@ function firstResult(ledger: Ledger, { time, entry }: Journaled<MintEntry>, hold
   }
   const accepted = [...vaults.values()];
   const receipt = receiptFor(ledger, time, () => accepted);
-  return { mintId: entry.mintId, vaults: accepted, transactions, replayed: true, receipt };
+  return { mintId: entry.mintId, vaults: accepted, transactions, columns: null, replayed: true, receipt };
 }
 
 function acceptedVault(ledger: Ledger, vaultId: VaultId, mint: PlacedMint, holder: Holder, time: number): Vault {
@@ -208,5 +213,5 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
   const vaults = await vaultViews(ledger, entry.applicationIndex, await readVaults(ledger, [...places.values()]));
   const transactions = transactionsOf(entry, (mint) => statusOf(ledger, mint));
   const { receipt } = await firstResultOf(ledger, mint);
-  return { mintId: entry.mintId, vaults, transactions, replayed: false, receipt };
+  return { mintId: entry.mintId, vaults, transactions, columns: null, replayed: false, receipt };
 }

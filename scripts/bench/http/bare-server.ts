@@ -1,5 +1,5 @@
 import { v7 } from "uuid";
-import { type Engine, type MintResult, openEngine, type Principal, type Vault } from "../../../core/index.ts";
+import { type AcceptedColumns, type Engine, type MintResult, openEngine, type Principal } from "../../../core/index.ts";
 import { buildServer } from "../../../server/app.ts";
 import { stopSignal } from "../../../server/stop-signal.ts";
 import { SETTLEMENT } from "../engine-workload.ts";
@@ -9,6 +9,9 @@ import { UNLIMITED } from "./server.ts";
  * The server as server/main.ts runs it, over an engine that mints nothing and answers at once: what is left is the price of HTTP. For the
  * benchmark only.
  */
+
+const OWNER = "0x0000000000000000000000000000000000000001";
+const ASSET_TYPE = "0x00000000000000000000000000000000000000000000000000000000000000aa";
 
 interface Body {
   readonly users: readonly {
@@ -30,40 +33,27 @@ function instant(engine: Engine, principal: Principal): Engine {
 }
 
 function answerTo({ users }: Body): MintResult {
-  const mintId = v7();
-  const now = Date.now();
-  const vaults: Vault[] = [];
-  const transactions: MintResult["transactions"][number][] = [];
-  for (const [userIndex, { userId, mints }] of users.entries()) {
-    for (const [mintIndex, { mintingBlob, assetId }] of mints.entries()) {
-      const vaultId = 1_000_000n + BigInt(vaults.length);
-      transactions.push({
-        transactionId: `${mintId}.${vaults.length}`,
-        userIndex,
-        mintIndex,
-        vaultId,
-        status: "accepted",
-      });
-      vaults.push({
-        vaultId,
-        userId,
-        ownerAddress: "0x0000000000000000000000000000000000000001",
-        assetId,
-        assetType: "0x00000000000000000000000000000000000000000000000000000000000000aa",
-        mintingBlob: mintingBlob as `0x${string}`,
-        tokenId: 123_456_789_012n,
-        dataAvailabilityMode: "validium",
-        amount: 1n,
-        availableBalance: 1n,
-        withdrawnBalance: 0n,
-        batchId: "validium-1",
-        status: "accepted",
-        createdAt: now,
-        updatedAt: now,
-      });
-    }
-  }
-  return { mintId, vaults, transactions, replayed: false, receipt: async () => null };
+  const mints = users.flatMap((user) => user.mints);
+  const blobs = mints.map(({ mintingBlob }) => Buffer.from(mintingBlob.slice(2), "hex"));
+  let end = 0;
+  const columns: AcceptedColumns = {
+    time: Date.now(),
+    users: users.map(({ userId, mints }) => ({ userId, ownerAddress: OWNER, entries: mints.length })),
+    assetIndex: Uint32Array.from(mints, ({ assetId }) => assetId.charCodeAt(0)),
+    mode: new Uint8Array(mints.length),
+    batchNumber: new Uint32Array(mints.length),
+    slot: Uint32Array.from(mints, (_, i) => 1_000_000 + i),
+    age: new Float64Array(mints.length),
+    blobs: Buffer.concat(blobs),
+    blobEnd: Uint32Array.from(blobs, ({ length }) => (end += length)),
+    asset: (entry) => ({ assetId: mints[entry]?.assetId ?? "", assetType: ASSET_TYPE }),
+    amountAfter: () => 1n,
+    tokenId: () => null,
+    spellsTokenId: (entry) => mints[entry]?.mintingBlob !== "",
+    lastEntries: () => Uint32Array.from(mints, (_, i) => i),
+  };
+  const receipt = async () => null;
+  return { mintId: v7(), vaults: [], transactions: [], columns, replayed: false, receipt };
 }
 
 const { MINTMARK_STORE: store = "", MINTMARK_PORT: port = "0", BENCH_KEY: apiKey = "" } = process.env;

@@ -1,0 +1,74 @@
+const ZERO = 0x30;
+const BILLION = 1e9;
+const HEX_DIGITS = Buffer.from("0123456789abcdef", "latin1");
+
+/** Puts ASCII together as bytes, without a string in between: for answers whose parts are mostly bytes or numbers already. */
+export class AsciiWriter {
+  #room: Buffer;
+  #at = 0;
+
+  constructor(expectedBytes: number) {
+    this.#room = Buffer.allocUnsafe(expectedBytes);
+  }
+
+  /** Makes room for so many bytes more; the other methods write without looking. */
+  reserve(bytes: number): void {
+    if (this.#at + bytes <= this.#room.length) return;
+    const wider = Buffer.allocUnsafe(2 * this.#room.length + bytes);
+    this.#room.copy(wider, 0, 0, this.#at);
+    this.#room = wider;
+  }
+
+  bytes(piece: Uint8Array): void {
+    this.#room.set(piece, this.#at);
+    this.#at += piece.length;
+  }
+
+  text(piece: string): void {
+    this.#at += this.#room.write(piece, this.#at, "latin1");
+  }
+
+  /** A stretch of bytes as they are. */
+  slice(from: Uint8Array, start: number, end: number): void {
+    for (let i = start; i < end; i++) this.#room[this.#at++] = from[i] as number;
+  }
+
+  /** A stretch of bytes in lower-case hex. */
+  hex(from: Uint8Array, start: number, end: number): void {
+    for (let i = start; i < end; i++) {
+      const byte = from[i] as number;
+      this.#room[this.#at++] = HEX_DIGITS[byte >> 4] as number;
+      this.#room[this.#at++] = HEX_DIGITS[byte & 15] as number;
+    }
+  }
+
+  /** A whole number from 0 to 2^53 - 1 in decimal digits. */
+  decimal(value: number): void {
+    if (value >= BILLION) {
+      const high = Math.floor(value / BILLION);
+      this.decimal(high);
+      this.#digits(value - high * BILLION, 9);
+      return;
+    }
+    let length = 1;
+    for (let bound = 10; value >= bound; bound *= 10) length += 1;
+    this.#digits(value, length);
+  }
+
+  /** The last digits of a number below 2^31, with leading zeros. */
+  #digits(value: number, length: number): void {
+    const room = this.#room;
+    let rest = value;
+    for (let i = this.#at + length - 1; i >= this.#at; i--) {
+      const tens = (rest / 10) | 0;
+      room[i] = ZERO + rest - 10 * tens;
+      rest = tens;
+    }
+    this.#at += length;
+  }
+
+  /** What was written so far; no copy. */
+  written(): Buffer {
+    return this.#room.subarray(0, this.#at);
+  }
+}
