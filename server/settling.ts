@@ -53,7 +53,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   const store = new Level<Uint8Array, Uint8Array>(options.checkpoints);
   await store.open();
   stack.defer(() => store.close());
-  const checkpoints = await Checkpoints.open(store);
+  const checkpoints = await Checkpoints.open(store, engine.settlement.chainId);
   const sealing = { maxAgeMs: sealAfterMs };
   const settler = new Settler({ engine, l1, committee, fromBlock, checkpoints, sealing, intervalMs, onError });
   const stopping = new AbortController();

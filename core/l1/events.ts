@@ -1,32 +1,28 @@
-import { type Log, parseEventLogs } from "viem";
+import { getAbiItem, type Log, parseEventLogs } from "viem";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MODES } from "../model.ts";
 import type { L1Event } from "../ports.ts";
-import { stateCommitmentAbi } from "./abi.ts";
+import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 
-/** The events that the engine follows, out of the contract's logs, in chain order. Other events of the contract are left out. */
+/** What the settlement contract tells, and what only mirrors do. */
+const abi = [...stateCommitmentAbi, getAbiItem({ abi: stateMirrorAbi, name: "BatchImported" })] as const;
+
+/** The events that the engine follows, out of a contract's logs, in chain order. Other events of the contract are left out. */
 export function decodeEvents(logs: readonly Log[]): L1Event[] {
-  const decoded = parseEventLogs({ abi: stateCommitmentAbi, logs: [...logs], strict: true });
+  const decoded = parseEventLogs({ abi, logs: [...logs], strict: true });
   const events = decoded.map(toEvent).filter((event) => event !== null);
   return events.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
 }
 
-type DecodedLog = ReturnType<typeof parseEventLogs<typeof stateCommitmentAbi, true>>[number];
+type DecodedLog = ReturnType<typeof parseEventLogs<typeof abi, true>>[number];
 
 function toEvent(log: DecodedLog): L1Event | null {
   const place = placeOf(log);
   switch (log.eventName) {
-    case "BatchCommitted": {
-      const { mode, batchNumber, committedAt, sequence, ...batch } = log.args;
-      return {
-        type: "batchCommitted",
-        ...place,
-        ...batch,
-        mode: modeOf(mode),
-        batchNumber: Number(batchNumber),
-        committedAt,
-        sequence,
-      };
+    case "BatchCommitted":
+    case "BatchImported": {
+      const type = log.eventName === "BatchCommitted" ? "batchCommitted" : "batchImported";
+      return { type, ...place, ...log.args, mode: modeOf(log.args.mode), batchNumber: Number(log.args.batchNumber) };
     }
     case "Withdrawn":
       return { type: "withdrawn", ...place, ...log.args, recipient: lowerCase(log.args.recipient) };

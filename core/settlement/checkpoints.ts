@@ -9,20 +9,22 @@ export interface Checkpoint {
 
 /**
  * The blocks up to which a watcher has read, with their hashes: how it notices that the chain it read is not the chain there is. Kept in
- * memory, and in a store when there is one, so that a restart notices it too. Store: block number as 16 hex digits → block hash.
+ * memory, and in a store when there is one, so that a restart notices it too. Store: chain id and block number, 16 hex digits each → block
+ * hash; one store holds those of many chains.
  */
 export class Checkpoints {
   /** By number, ascending. */
   #blocks: Checkpoint[] = [];
-  #store: Database | null = null;
+  #stored: { readonly store: Database; readonly chainId: bigint } | null = null;
 
-  /** Checkpoints that outlive the process. The store is the caller's to close. */
-  static async open(store: Database): Promise<Checkpoints> {
+  /** A chain's checkpoints, which outlive the process. The store is the caller's to close. */
+  static async open(store: Database, chainId: bigint): Promise<Checkpoints> {
     const checkpoints = new Checkpoints();
-    for await (const [key, hash] of store.iterator<string, string>(TEXT)) {
-      checkpoints.#blocks.push({ number: BigInt(`0x${key}`), hash: hash as Hash });
+    const range = { ...TEXT, gte: keyOf(chainId, 0n), lt: keyOf(chainId + 1n, 0n) };
+    for await (const [key, hash] of store.iterator<string, string>(range)) {
+      checkpoints.#blocks.push({ number: BigInt(`0x${key.slice(DIGITS)}`), hash: hash as Hash });
     }
-    checkpoints.#store = store;
+    checkpoints.#stored = { store, chainId };
     return checkpoints;
   }
 
@@ -35,14 +37,17 @@ export class Checkpoints {
   async put(block: Checkpoint): Promise<void> {
     // Higher ones are left from a write that the engine did not follow.
     await this.dropFrom(block.number);
-    // classic-level understands `sync`; other stores ignore it.
-    await this.#store?.put<string, string>(keyOf(block.number), block.hash, { ...TEXT, sync: true } as object);
+    if (this.#stored !== null) {
+      const { store, chainId } = this.#stored;
+      // classic-level understands `sync`; other stores ignore it.
+      await store.put<string, string>(keyOf(chainId, block.number), block.hash, { ...TEXT, sync: true } as object);
+    }
     this.#blocks.push(block);
   }
 
   /** Forgets this block and those above it. */
   async dropFrom(number: bigint): Promise<void> {
-    await this.#store?.clear<string>({ keyEncoding: "utf8", gte: keyOf(number) });
+    await this.#clear((chainId) => ({ gte: keyOf(chainId, number), lt: keyOf(chainId + 1n, 0n) }));
     this.#blocks = this.#blocks.filter((block) => block.number < number);
   }
 
@@ -50,13 +55,21 @@ export class Checkpoints {
   async prune(finalized: bigint): Promise<void> {
     const [newestFinal] = this.downFrom(finalized);
     if (newestFinal === undefined) return;
-    await this.#store?.clear<string>({ keyEncoding: "utf8", lt: keyOf(newestFinal.number) });
+    await this.#clear((chainId) => ({ gte: keyOf(chainId, 0n), lt: keyOf(chainId, newestFinal.number) }));
     this.#blocks = this.#blocks.filter((block) => block.number >= newestFinal.number);
+  }
+
+  async #clear(range: (chainId: bigint) => { readonly gte: string; readonly lt: string }): Promise<void> {
+    if (this.#stored === null) return;
+    await this.#stored.store.clear<string>({ keyEncoding: "utf8", ...range(this.#stored.chainId) });
   }
 }
 
 const TEXT = { keyEncoding: "utf8", valueEncoding: "utf8" } as const;
 
-function keyOf(number: bigint): string {
-  return number.toString(16).padStart(16, "0");
+/** Of a chain id, and of a block number. */
+const DIGITS = 16;
+
+function keyOf(chainId: bigint, number: bigint): string {
+  return [chainId, number].map((part) => part.toString(16).padStart(DIGITS, "0")).join("");
 }

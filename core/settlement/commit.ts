@@ -1,17 +1,18 @@
+import type { VoidSlots } from "../batch-types.ts";
 import type { Engine } from "../engine.ts";
 import type { Mode } from "../model.ts";
 import type { Committee, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
-import type { Preflight } from "./preflight.ts";
 import type { RefusedSlots } from "./refused-slots.ts";
+import type { BatchLook } from "./settler.ts";
 
 /** Sealed batches that have not been committed, brought to L1 in their order. */
 export interface CommitOptions {
   readonly engine: Engine;
   readonly l1: L1Reader & L1Committer;
   readonly committee: Committee;
-  /** Makes slots void that could be committed, and never withdrawn from. */
-  readonly preflight: Pick<Preflight, "lookAtBatch">;
+  /** Find slots that could be committed, and never withdrawn from: they become void first. */
+  readonly looks: readonly BatchLook[];
   /** Makes slots void that L1 refuses. */
   readonly refused: RefusedSlots;
   readonly signal?: AbortSignal;
@@ -23,13 +24,12 @@ export interface CommitOptions {
  * recorded by {@link import("./watch.ts").applyL1Events}, from the contract's own events.
  */
 export async function commitSealed(mode: Mode, options: CommitOptions): Promise<number> {
-  const { engine, l1, preflight, refused, signal } = options;
+  const { engine, l1, refused, signal } = options;
   const countOnL1 = async () => countOf(mode, await l1.state());
   const [here, there] = [countOf(mode, engine.state()), await countOnL1()];
   for (let batchNumber = there; batchNumber < here; batchNumber++) {
     signal?.throwIfAborted();
-    const sealed = await engine.sealedBatch(mode, batchNumber);
-    const batch = (await preflight.lookAtBatch(sealed)) ? await engine.sealedBatch(mode, batchNumber) : sealed;
+    const batch = await withoutVain(await engine.sealedBatch(mode, batchNumber), options);
     try {
       await commitBatch(batch, options);
     } catch (error) {
@@ -41,6 +41,20 @@ export async function commitSealed(mode: Mode, options: CommitOptions): Promise<
     }
   }
   return Math.max(0, here - there);
+}
+
+/** The batch without the slots that nobody could ever withdraw from. */
+async function withoutVain(batch: SealedBatch, { engine, looks }: CommitOptions): Promise<SealedBatch> {
+  const { mode, batchNumber } = batch;
+  const voids: VoidSlots[] = [];
+  for (const look of looks) voids.push(...(await look.lookAtBatch(batch)));
+  if (voids.length === 0) return batch;
+  await engine.voidSlots(
+    mode,
+    batchNumber,
+    voids.sort((a, b) => a.firstSlot - b.firstSlot),
+  );
+  return engine.sealedBatch(mode, batchNumber);
 }
 
 async function commitBatch(batch: SealedBatch, { engine, l1, committee, signal }: CommitOptions): Promise<void> {

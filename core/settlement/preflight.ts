@@ -17,12 +17,15 @@ const TRIALS_AT_ONCE = 16;
 /** A token's reason can hold the whole of its arguments. */
 const MOST_TEXT = 1_000;
 
+/** The chain of the tokens, with the contract that mints them there. */
+export type TokenChain = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlockNumber" | "supplyCap"> & L1Tokens;
+
 interface Placed extends VaultEntry {
   readonly slot: number;
 }
 
 /**
- * Finds mints that could never be withdrawn when they are made, and not at the exit; between two rounds of settling, so no caller waits
+ * Finds mints of one chain's tokens that could never be withdrawn when they are made, and not at the exit; between two rounds of settling, so no caller waits
  * for it. An asset is looked at when it becomes available and again and again: its minter role, and a mint of it. A batch is looked at
  * once, before anybody signs or commits it: who owns its ERC-721 ids on L1, the total of each ERC-20 in it, and of all that was ever minted
  * of it (its cap), and mints of the others.
@@ -32,7 +35,7 @@ interface Placed extends VaultEntry {
  */
 export class Preflight {
   readonly #engine: Engine;
-  readonly #l1: L1Reader & L1Tokens;
+  readonly #chain: TokenChain;
   readonly #clock: Clock;
   /**
    * The first batch of each mode that was not looked at. What was sealed before this began may have been signed or sent by an earlier
@@ -44,19 +47,19 @@ export class Preflight {
   /** A mint that was refused, by asset: what decides whether it can be minted again. */
   readonly #refused = new Map<Uuid, TokenMint>();
 
-  constructor(engine: Engine, l1: L1Reader & L1Tokens, clock: Clock) {
+  constructor(engine: Engine, chain: TokenChain, clock: Clock) {
     this.#engine = engine;
-    this.#l1 = l1;
+    this.#chain = chain;
     this.#clock = clock;
     const { countValidium, countRollup } = engine.state();
     this.#next = { validium: countValidium, "zk-rollup": countRollup };
   }
 
-  /** Looks at the assets that it is time for. Returns at how many. Only tokens beside the state can be asked. */
+  /** Looks at the assets that it is time for. Returns at how many. */
   async lookAtAssets(): Promise<number> {
     let looked = 0;
     for await (const asset of this.#engine.allAssets()) {
-      if (!asset.whitelisted || !asset.registered || asset.chainId !== this.#engine.settlement.chainId) continue;
+      if (!asset.whitelisted || !asset.registered || !this.#isHere(asset)) continue;
       if ((this.#due.get(asset.assetId) ?? 0) > this.#clock()) continue;
       await this.#judge(asset, await this.#obstacle(asset));
       looked++;
@@ -64,29 +67,32 @@ export class Preflight {
     return looked;
   }
 
-  /** Looks at a batch that was sealed since this process began. Returns whether slots of it became void. */
-  async lookAtBatch({ mode, batchNumber, data }: SealedBatch): Promise<boolean> {
-    if (batchNumber < this.#next[mode]) return false;
+  /** Looks at a batch that was sealed since this process began. Returns the slots that are to become void. */
+  async lookAtBatch({ mode, batchNumber, data }: SealedBatch): Promise<VoidSlots[]> {
+    if (batchNumber < this.#next[mode]) return [];
     this.#next[mode] = batchNumber + 1;
     const byType = this.#entriesByAsset(data);
-    const final = await this.#l1.finalizedBlockNumber();
+    if (byType.size === 0) return [];
+    const final = await this.#chain.finalizedBlockNumber();
     const voids: VoidSlots[] = [];
     for await (const asset of this.#engine.allAssets()) {
       const entries = byType.get(asset.assetType) ?? [];
-      if (entries.length === 0 || asset.chainId !== this.#engine.settlement.chainId) continue;
+      if (entries.length === 0 || !this.#isHere(asset)) continue;
       if (asset.standard === "erc20") await this.#lookAtTotal(asset, entries);
       else voids.push(...(await this.#lookAtTokens(asset, entries, final)));
     }
-    if (voids.length === 0) return false;
-    await this.#engine.voidSlots(mode, batchNumber, voids);
-    return true;
+    return voids;
+  }
+
+  #isHere({ chainId }: Pick<Asset, "chainId">): boolean {
+    return chainId === this.#chain.settlement.chainId;
   }
 
   /** By asset type; of this chain's tokens. */
   #entriesByAsset(data: Uint8Array): ReadonlyMap<string, readonly Placed[]> {
     const byType = new Map<string, Placed[]>();
     for (const [slot, entry] of decodeBatchData(data).entries()) {
-      if (entry === null || entry.chainId !== this.#engine.settlement.chainId) continue;
+      if (entry === null || !this.#isHere(entry)) continue;
       const entries = byType.get(entry.assetType) ?? [];
       entries.push({ ...entry, slot });
       byType.set(entry.assetType, entries);
@@ -98,7 +104,7 @@ export class Preflight {
   async #lookAtTotal(asset: Asset, entries: readonly Placed[]): Promise<void> {
     const units = entries.reduce((sum, { amount }) => sum + amount, 0n);
     const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
-    const reason = await this.#l1.tryMint(asset.contractAddress, total, await this.#l1.blockNumber());
+    const reason = await this.#chain.tryMint(asset.contractAddress, total, await this.#chain.blockNumber());
     if (reason !== null) this.#refused.set(asset.assetId, total);
     const obstacle = reason ?? (await this.#beyondCap(asset));
     if (obstacle !== null) await this.#judge(asset, obstacle);
@@ -109,7 +115,7 @@ export class Preflight {
    * of its supply. By the same rule the committee's members refuse to sign.
    */
   async #beyondCap({ contractAddress, minted, quantum }: Asset): Promise<string | null> {
-    const cap = await this.#l1.supplyCap(contractAddress);
+    const cap = await this.#chain.supplyCap(contractAddress);
     const units = minted * quantum;
     if (cap === null || units <= cap) return null;
     return `${units} base units have been minted in all batches, more than its cap of ${cap}`;
@@ -124,14 +130,14 @@ export class Preflight {
     for (let first = 0; first < tried.length; first += TRIALS_AT_ONCE) {
       const group = tried.slice(first, first + TRIALS_AT_ONCE).map(async (entry) => {
         const mint = { quantity: entry.amount, blob: entry.blob };
-        const reason = await this.#l1.tryMint(asset.contractAddress, mint, final);
+        const reason = await this.#chain.tryMint(asset.contractAddress, mint, final);
         if (reason !== null) refused.push({ entry, reason });
       });
       await Promise.all(group);
     }
     const [one] = refused;
     if (one === undefined) return owned;
-    if (refused.length < tried.length || (await this.#l1.isMinter(asset.contractAddress)) === true) {
+    if (refused.length < tried.length || (await this.#chain.isMinter(asset.contractAddress)) === true) {
       const voids = refused.map(({ entry, reason }) => voidOf(entry, `L1 would refuse it: ${reason}`));
       return [...owned, ...voids];
     }
@@ -142,7 +148,7 @@ export class Preflight {
 
   async #owned(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
     const ids = entries.map(({ blob }) => tokenIdOf(asset.standard, asset.blobScheme, blob) ?? 0n);
-    const owners = await this.#l1.tokenOwners(asset.contractAddress, ids, final);
+    const owners = await this.#chain.tokenOwners(asset.contractAddress, ids, final);
     return entries.flatMap((entry, index) => {
       const owner = owners[index] ?? null;
       return owner === null ? [] : [voidOf(entry, `token ${ids[index]} exists on L1 already, and belongs to ${owner}`)];
@@ -152,13 +158,13 @@ export class Preflight {
   /** Why nothing of the asset could be minted on L1 now; null when nothing shows that. */
   async #obstacle(asset: Asset): Promise<string | null> {
     const { assetId, contractAddress, standard, quantum } = asset;
-    if ((await this.#l1.isMinter(contractAddress)) === false) {
-      return `the settlement contract ${this.#engine.settlement.contract} does not hold the minter role of ${contractAddress}`;
+    if ((await this.#chain.isMinter(contractAddress)) === false) {
+      return `${this.#chain.settlement.contract}, which pays its withdrawals, does not hold the minter role of ${contractAddress}`;
     }
     const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;
     const mint = this.#refused.get(assetId) ?? unit;
     if (mint === undefined) return null;
-    const reason = await this.#l1.tryMint(contractAddress, mint, await this.#l1.blockNumber());
+    const reason = await this.#chain.tryMint(contractAddress, mint, await this.#chain.blockNumber());
     return reason ?? (standard === "erc20" ? this.#beyondCap(asset) : null);
   }
 

@@ -5,11 +5,12 @@ import { readL1 } from "../../core/l1/connect.ts";
 import { connectMirror } from "../../core/l1/mirror.ts";
 import { MirrorAttester } from "../../core/mirror/attester.ts";
 import { SourceHistory } from "../../core/mirror/history.ts";
+import { MirrorSettler, type MirrorSettlerOptions } from "../../core/settlement/mirror-settler.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import { type Chain, createWorld, MATURITY, type Request, rpc } from "../settlement/fixture.ts";
+import { type Chain, createWorld, MATURITY, type Request } from "../settlement/fixture.ts";
 
 /** Blocks above one that make it final on the source here, as for the settlement fixture's operator. */
 export const CONFIRMATIONS = 20n;
@@ -24,9 +25,9 @@ export type MirrorWorld = Awaited<ReturnType<typeof createMirrorWorld>>;
 
 /**
  * Two chains of different ids in this process: the state, its engine and its committee on one; a mirror, an ERC-20 and an ERC-721 on
- * the other, both registered on both and enabled at the engine in place of the near ones.
+ * the other, both registered on both and enabled at the engine, which knows the mirror, in place of the near ones.
  */
-export async function createMirrorWorld() {
+export async function createMirrorWorld({ lockMinter = true } = {}) {
   const near = await createWorld();
   const { chain, engine, principal } = near;
   const connection = await network.create({ network: "other" });
@@ -48,7 +49,10 @@ export async function createMirrorWorld() {
   const assets = new Map<Standard, Uuid>();
   const tokens = new Map<Standard, `0x${string}`>();
   for (const token of TOKENS) {
-    const { standard, address, quantum, name, symbol } = await deployToken(by, deployed.address, token);
+    const { standard, address, quantum, name, symbol } = await deployToken(by, deployed.address, {
+      ...token,
+      lockMinter,
+    });
     const registration = [REGISTRY_VALUE[standard], BigInt(by.chainId), address, quantum] as const;
     await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
     const far = { standard, chainId: BigInt(by.chainId), contractAddress: address, quantum, name, symbol };
@@ -61,9 +65,20 @@ export async function createMirrorWorld() {
   }
   const mirrorBy = (account: LocalAccount, contract = deployed.address) =>
     connectMirror({ rpc: transport, contract, account, finality: { confirmations: 0n }, pollingMs: 5 });
+  await engine.addMirror({ chainId: BigInt(by.chainId), contract: deployed.address });
   return {
     near,
-    far: { request, client, by, config, assets, tokens, mirrorBy },
+    far: {
+      request,
+      client,
+      by,
+      config,
+      assets,
+      tokens,
+      mirrorBy,
+      contract: deployed.address,
+      deployedAtBlock: deployed.blockNumber,
+    },
     mirror: await mirrorBy(OPERATOR),
     source: await newHistory(chain),
     attesters: await Promise.all(COMMITTEE.map(async (member) => new MirrorAttester(member, await newHistory(chain)))),
@@ -74,6 +89,32 @@ export async function createMirrorWorld() {
   };
 }
 
+/** Connects the operator to the mirror; `request` stands between it and the chain, so that a test can break it. */
+export function connectFar({ far }: MirrorWorld, request: Request = far.request) {
+  return connectMirror({
+    rpc: custom({ request }, { retryCount: 3, retryDelay: 1 }),
+    contract: far.contract,
+    account: OPERATOR,
+    finality: { confirmations: CONFIRMATIONS },
+    pollingMs: 5,
+  });
+}
+
+/** What brings withdrawals to the mirror, when it is told to. */
+export async function newMirrorSettler(world: MirrorWorld, change: Partial<MirrorSettlerOptions> = {}) {
+  const { near, far, mirror, attesters } = world;
+  return new MirrorSettler({
+    engine: near.engine,
+    mirror: mirror.settlement,
+    connect: () => connectFar(world),
+    source: await newHistory(near.chain),
+    committee: { members: attesters, threshold: THRESHOLD, timeoutMs: 2_000 },
+    fromBlock: far.deployedAtBlock,
+    lagMs: 0,
+    ...change,
+  });
+}
+
 /** The source as one more reader sees it. */
 export async function newHistory(chain: Chain): Promise<SourceHistory> {
   const l1 = await readL1({
@@ -82,11 +123,4 @@ export async function newHistory(chain: Chain): Promise<SourceHistory> {
     finality: { confirmations: CONFIRMATIONS },
   });
   return new SourceHistory(l1, chain.settlement.deployedAtBlock);
-}
-
-/** Moves the far chain's clock. */
-export async function passFarSeconds({ far }: MirrorWorld, seconds: bigint): Promise<void> {
-  const chain = far as unknown as Chain;
-  await rpc(chain, "evm_increaseTime", [`0x${seconds.toString(16)}`]);
-  await rpc(chain, "hardhat_mine", ["0x1"]);
 }

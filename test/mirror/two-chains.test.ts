@@ -10,8 +10,8 @@ import { mirroredStateTypedData, withdrawalTypedData } from "../../core/protocol
 import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
-import { at, MATURITY, mine, mint } from "../settlement/fixture.ts";
-import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld, passFarSeconds } from "./fixture.ts";
+import { at, MATURITY, mine, mint, passSeconds } from "../settlement/fixture.ts";
+import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld } from "./fixture.ts";
 
 const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
 const OWNER = USERS[0].owner;
@@ -145,7 +145,7 @@ describe("a mirror on another chain", () => {
     const call = await callOf(vaultOf(`erc721 ${mode}`));
     if (mode === MODES[0]) {
       await expect(mirror.withdrawOwn(call)).rejects.toThrow("NotMature");
-      await passFarSeconds(world, MATURITY);
+      await passSeconds(world.far, MATURITY);
     }
     await mirror.withdrawOwn(call);
     const token = world.far.tokens.get("erc721") ?? "0x";

@@ -13,6 +13,7 @@ import {
   type VaultId,
 } from "../../core/index.ts";
 import { connectL1, type FeeOptions } from "../../core/l1/connect.ts";
+import type { PortalIdentity } from "../../core/ports.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
@@ -110,7 +111,7 @@ export function openMembers(l1: MemberOptions["l1"]): Promise<CommitteeMember[]>
 }
 
 export function newSettler(
-  parts: Pick<SettlerOptions, "engine" | "l1" | "committee" | "checkpoints" | "clock" | "lagMs">,
+  parts: Pick<SettlerOptions, "engine" | "l1" | "committee" | "checkpoints" | "clock" | "lagMs" | "mirrors">,
   chain: Chain,
 ): Settler {
   return new Settler({ lagMs: 0, ...parts, fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } });
@@ -161,11 +162,17 @@ function inTwentyDays(): bigint {
 }
 
 /** The first user's signed request to withdraw from a vault, handed to the engine. */
-export async function requestWithdrawal(world: World, vaultId: VaultId, quantity = 1n, deadline = inTwentyDays()) {
+export async function requestWithdrawal(
+  world: Pick<World, "engine" | "principal" | "users">,
+  vaultId: VaultId,
+  quantity = 1n,
+  deadline = inTwentyDays(),
+  portal: PortalIdentity = world.engine.settlement,
+) {
   const { owner } = at(world.users, 0);
   const vault = await world.engine.vault(world.principal.applicationId, vaultId);
   const message = { vaultId, withdrawnBefore: vault.withdrawnBalance, quantity, recipient: owner.address, deadline };
-  const signature = await owner.signTypedData(withdrawalTypedData(world.l1.settlement, message));
+  const signature = await owner.signTypedData(withdrawalTypedData(portal, message));
   return world.engine.requestWithdrawal(world.principal, { vaultId, quantity, deadline, signature });
 }
 
@@ -174,18 +181,18 @@ export function transactionStatus({ engine, principal }: World, vaultId: VaultId
 }
 
 /** Mines empty blocks. */
-export async function mine(chain: Chain, blocks: number): Promise<void> {
+export async function mine(chain: Pick<Chain, "request">, blocks: number): Promise<void> {
   await rpc(chain, "hardhat_mine", [toHex(blocks)]);
 }
 
 /** Moves the chain's clock. */
-export async function passSeconds(chain: Chain, seconds: bigint): Promise<void> {
+export async function passSeconds(chain: Pick<Chain, "request">, seconds: bigint): Promise<void> {
   await rpc(chain, "evm_increaseTime", [toHex(seconds)]);
   await mine(chain, 1);
 }
 
 /** A request that is not of viem's own list: the local chain's controls. */
-export function rpc(chain: Chain, method: string, params: readonly unknown[] = []): Promise<unknown> {
+export function rpc(chain: Pick<Chain, "request">, method: string, params: readonly unknown[] = []): Promise<unknown> {
   return (chain.request as (call: { method: string; params: readonly unknown[] }) => Promise<unknown>)({
     method,
     params,

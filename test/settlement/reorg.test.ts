@@ -100,7 +100,15 @@ describe("a reorganisation below finality", () => {
       const { chain, engine, l1, committee } = world;
       const store = new MemoryLevel();
       const restarted = async () =>
-        newSettler({ engine, l1, committee, ...(durable && { checkpoints: await Checkpoints.open(store) }) }, chain);
+        newSettler(
+          {
+            engine,
+            l1,
+            committee,
+            ...(durable && { checkpoints: await Checkpoints.open(store, engine.settlement.chainId) }),
+          },
+          chain,
+        );
       await (await restarted()).round();
       await mint(world, "erc1155", "zk-rollup", "9", 3);
       const snapshot = await rpc(chain, "evm_snapshot");
@@ -124,11 +132,17 @@ describe("a reorganisation below finality", () => {
     const { chain, engine, l1, committee } = world;
     const store = new MemoryLevel();
     await mint(world, "erc20", "validium", "", 5);
-    await newSettler({ engine, l1, committee, checkpoints: await Checkpoints.open(store) }, chain).round();
+    await newSettler(
+      { engine, l1, committee, checkpoints: await Checkpoints.open(store, engine.settlement.chainId) },
+      chain,
+    ).round();
     const reverted: unknown[] = [];
     engine.on("batchReverted", (batch) => reverted.push(batch));
     await mine(chain, 3);
-    await newSettler({ engine, l1, committee, checkpoints: await Checkpoints.open(store) }, chain).round();
+    await newSettler(
+      { engine, l1, committee, checkpoints: await Checkpoints.open(store, engine.settlement.chainId) },
+      chain,
+    ).round();
     expect(reverted).toEqual([]);
     expect((await engine.batch("validium", 0)).status).toBe("settled");
   });

@@ -27,10 +27,7 @@ export function portals(ledger: Ledger): readonly PortalRecord[] {
 
 function requirePortal(portal: PortalRecord | undefined, chainId: bigint): PortalRecord {
   if (portal === undefined) {
-    throw new MintmarkError(
-      "chain_not_supported",
-      `The token lives on chain ${chainId}, of which no mirror is known here.`,
-    );
+    throw new MintmarkError("chain_not_supported", `No mirror of the state on chain ${chainId} is known here.`);
   }
   return portal;
 }

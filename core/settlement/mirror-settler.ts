@@ -1,0 +1,115 @@
+import { orAborted } from "../abort.ts";
+import type { VoidSlots } from "../batch-types.ts";
+import type { Engine } from "../engine.ts";
+import { MintmarkError } from "../errors.ts";
+import {
+  type AttesterCommittee,
+  advanceMirror,
+  importBatch,
+  type MirrorContract,
+  type SourceHistory,
+} from "../mirror/index.ts";
+import type { L1Tokens, PortalIdentity, SealedBatch } from "../ports.ts";
+import { countOf } from "../protocol/commitment.ts";
+import { Exits, type FollowOptions } from "./exits.ts";
+import { Preflight } from "./preflight.ts";
+import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
+import type { BatchLook } from "./settler.ts";
+
+/** Milliseconds that looking at a batch may hold up its commit. */
+const LOOK_MS = 5_000;
+
+/** A mirror with its chain's tokens. */
+export type SettledMirror = MirrorContract & L1Tokens;
+
+export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
+  readonly engine: Engine;
+  /** Which mirror; the engine knows it by `addMirror`. */
+  readonly mirror: PortalIdentity;
+  /** Connects to it. Asked again after a failure, so that a chain may be down when this begins. */
+  readonly connect: () => Promise<SettledMirror>;
+  /** The state's own chain, by its finality. */
+  readonly source: SourceHistory;
+  /** Vouches for the state at the mirror. */
+  readonly committee: AttesterCommittee;
+}
+
+export interface MirrorRound {
+  /** Batches that withdrawals were waiting for, and that the mirror knows now. */
+  readonly imported: number;
+  readonly withdrawn: number;
+}
+
+interface Joined {
+  readonly mirror: SettledMirror;
+  readonly exits: Exits;
+  readonly preflight: Preflight;
+}
+
+/**
+ * Brings the withdrawals of another chain's tokens to the mirror there, and that chain's events to the engine; the mirror learns of each batch
+ * that withdrawals wait for, once its commit is final. Beside {@link import("./settler.ts").Settler}, whom it never holds up. One per
+ * engine and mirror.
+ */
+export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
+  readonly #options: MirrorSettlerOptions;
+  #joined: Joined | null = null;
+
+  constructor(options: MirrorSettlerOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  /** The mirror, once it has been reached. */
+  get mirror(): SettledMirror | null {
+    return this.#joined?.mirror ?? null;
+  }
+
+  /** Watches, looks at the tokens there, brings the state there, withdraws, watches. Errors of a step are thrown at the end. */
+  async round(signal?: AbortSignal): Promise<MirrorRound> {
+    this.#joined ??= await this.#join();
+    const { mirror, exits, preflight } = this.#joined;
+    const attempts = new Attempts(signal);
+    await exits.follow(signal);
+    await attempts.of(() => preflight.lookAtAssets());
+    const imported = await attempts.of(() => this.#importAwaited(mirror, signal));
+    if (imported > 0) await exits.follow(signal);
+    const withdrawn = await attempts.of(() => exits.send(signal));
+    attempts.end();
+    return { imported, withdrawn };
+  }
+
+  /** Of this chain's tokens; nothing while the chain cannot be asked. Never rejects, and never takes long. */
+  async lookAtBatch(batch: SealedBatch): Promise<readonly VoidSlots[]> {
+    if (this.#joined === null || this.lastError !== null) return [];
+    try {
+      return await orAborted(this.#joined.preflight.lookAtBatch(batch), AbortSignal.timeout(LOOK_MS));
+    } catch (error) {
+      this.#options.onError?.(error);
+      return [];
+    }
+  }
+
+  async #join(): Promise<Joined> {
+    const { engine, source, connect, clock = Date.now } = this.#options;
+    const mirror = await connect();
+    const { chainId, contract } = mirror.settlement;
+    const { settlement } = source;
+    if (mirror.source.chainId !== settlement.chainId || mirror.source.contract !== settlement.contract) {
+      throw new MintmarkError("l1_failed", `${contract} on chain ${chainId} is no mirror of ${settlement.contract}`);
+    }
+    return { mirror, exits: new Exits(engine, mirror, this.#options), preflight: new Preflight(engine, mirror, clock) };
+  }
+
+  async #importAwaited(mirror: SettledMirror, signal?: AbortSignal): Promise<number> {
+    const { engine, source, committee } = this.#options;
+    const awaited = await engine.awaitedBatches(mirror.settlement.chainId);
+    if (awaited.length === 0) return 0;
+    await source.follow();
+    const final = awaited.filter(({ mode, batchNumber }) => batchNumber < countOf(mode, source.newest));
+    if (final.length === 0) return 0;
+    await advanceMirror({ source, mirror, committee, ...(signal && { signal }) });
+    for (const { mode, batchNumber } of final) await importBatch({ source, mirror }, mode, batchNumber, signal);
+    return final.length;
+  }
+}

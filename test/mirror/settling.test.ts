@@ -1,0 +1,207 @@
+import { erc20Abi, erc721Abi, parseAbi, toHex } from "viem";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Engine, Mode, Standard, VaultId } from "../../core/index.ts";
+import { proofOnMirror } from "../../core/mirror/relay.ts";
+import type { MirrorSettler } from "../../core/settlement/mirror-settler.ts";
+import { send } from "../../scripts/deploy/deployer.ts";
+import { ADMIN, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
+import {
+  MATURITY,
+  mine,
+  mint,
+  newSettler,
+  passSeconds,
+  type Request,
+  requestWithdrawal,
+  rpc,
+} from "../settlement/fixture.ts";
+import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "./fixture.ts";
+
+const OWNER = USERS[0].owner;
+
+const ROLES = parseAbi(["function MINTER_ROLE() view returns (bytes32)"]);
+
+let world: MirrorWorld;
+afterEach(() => world.close());
+
+const mintFar = (standard: "erc20" | "erc721", mode: Mode, text: string, amount = 1) =>
+  mint({ ...world.near, assets: world.far.assets }, standard, mode, text, amount);
+const requestFar = (vaultId: VaultId, quantity = 1n) =>
+  requestWithdrawal(world.near, vaultId, quantity, undefined, world.mirror.settlement);
+/** Commits what is minted, and lets its commit become final. */
+async function commitFinally(): Promise<void> {
+  await world.near.settler.round();
+  await mine(world.near.chain, Number(CONFIRMATIONS));
+}
+/** The settler of the state's own chain beside one of the mirror. */
+const besides = (mirror: MirrorSettler) => newSettler({ ...world.near, mirrors: [mirror] }, world.near.chain);
+const statusOf = async ({ withdrawalId }: { readonly withdrawalId: string }) =>
+  (await world.near.engine.withdrawal(world.near.principal.applicationId, withdrawalId)).status;
+const vaultOf = (vaultId: VaultId) => world.near.engine.vault(world.near.principal.applicationId, vaultId);
+const tokenOf = (standard: Standard) => world.far.tokens.get(standard) ?? "0x";
+const farBalance = (standard: "erc20" | "erc721") =>
+  world.far.client.readContract({
+    abi: standard === "erc20" ? erc20Abi : erc721Abi,
+    address: tokenOf(standard),
+    functionName: "balanceOf",
+    args: [OWNER.address],
+  });
+const farTransactions = () => world.far.client.getTransactionCount({ address: OPERATOR.address });
+
+describe("withdrawals of another chain's tokens", () => {
+  beforeEach(async () => {
+    world = await createMirrorWorld();
+  });
+
+  test("go there by themselves once the batch is final, and what owners do there alone is reflected", async () => {
+    const settler = await newMirrorSettler(world);
+    const { near } = world;
+    const [points, sword] = [await mintFar("erc20", "validium", "", 5), await mintFar("erc721", "zk-rollup", "7")];
+    const home = await mint(near, "erc20", "validium", "", 2);
+    await near.settler.round();
+    const asked = [await requestFar(points, 3n), await requestFar(sword)];
+    const beside = await requestWithdrawal(near, home, 2n);
+    // Nobody vouches for a commit that is not final; the settlement contract's own chain need not wait.
+    expect(await settler.round()).toEqual({ imported: 0, withdrawn: 0 });
+    expect((await near.settler.round()).withdrawn).toBe(1);
+    await mine(near.chain, Number(CONFIRMATIONS));
+    expect(await settler.round()).toEqual({ imported: 2, withdrawn: 1 });
+    expect(await farBalance("erc20")).toBe(30n);
+    expect(await Promise.all([...asked, beside].map(statusOf))).toEqual(["settled", "accepted", "settled"]);
+    // An ERC-721 matures by the mirror's clock.
+    await passSeconds(world.far, MATURITY);
+    expect(await settler.round()).toEqual({ imported: 0, withdrawn: 1 });
+    expect(await farBalance("erc721")).toBe(1n);
+    expect(await vaultOf(points)).toMatchObject({ withdrawnBalance: 3n, availableBalance: 2n });
+
+    const mirror = await world.far.mirrorBy(OWNER);
+    const { vault, header, siblings } = await proofOnMirror(await near.engine.vaultProof(points), mirror);
+    if (header === null) throw new Error("not on the mirror");
+    const authorization = { deadline: 0n, signature: "0x" } as const;
+    await mirror.withdrawOwn({ vault, header, siblings, quantity: 2n, recipient: OWNER.address, authorization });
+    await settler.round();
+    expect(await vaultOf(points)).toMatchObject({ withdrawnBalance: 5n, availableBalance: 0n });
+    await mine(world.far, Number(CONFIRMATIONS));
+    await settler.round();
+    expect(await Promise.all(asked.map(statusOf))).toEqual(["finalized", "finalized"]);
+    expect((await near.engine.verify()).problems).toEqual([]);
+  });
+
+  test("are taken back and sent again when that chain is reorganised, without the state's chain noticing", async () => {
+    const settler = await newMirrorSettler(world);
+    const { near, far } = world;
+    const [first, second] = [await mintFar("erc20", "validium", "", 5), await mintFar("erc20", "zk-rollup", "", 4)];
+    await commitFinally();
+    await near.settler.round();
+    await settler.round();
+    const beforeBatch = await rpc(far, "evm_snapshot");
+    const asked = [await requestFar(first, 5n)];
+    await settler.round();
+    const beforeSecond = await rpc(far, "evm_snapshot");
+    asked.push(await requestFar(second, 4n));
+    await settler.round();
+    // The second payment is gone; then all that this chain ever knew of the batches.
+    for (const snapshot of [beforeSecond, beforeBatch]) {
+      expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([
+        ["settled", "settled"],
+        90n,
+      ]);
+      const reverted: string[] = [];
+      const stop = near.engine.on("withdrawal", ({ withdrawal }) => reverted.push(withdrawal.status));
+      await rpc(far, "evm_revert", [snapshot]);
+      await passSeconds(far, 7n);
+      await settler.round();
+      stop();
+      expect(reverted).toContain("submitted");
+    }
+    expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([["settled", "settled"], 90n]);
+    expect((await near.engine.batch("validium", 0)).status).toBe("finalized");
+    expect((await near.engine.verify()).problems).toEqual([]);
+  });
+
+  test("wait while that chain is down, and hold up nothing of the state's own", async () => {
+    const { near } = world;
+    let down = true;
+    const request = ((call: Parameters<Request>[0]) => {
+      if (down) throw new Error("connection refused");
+      return world.far.request(call as never);
+    }) as Request;
+    const settler = await newMirrorSettler(world, { connect: () => connectFar(world, request) });
+    const both = besides(settler);
+    const [points, home] = [await mintFar("erc20", "validium", "", 5), await mint(near, "erc20", "validium", "", 2)];
+    expect((await both.round()).committed).toBe(1);
+    const [far, beside] = [await requestFar(points, 5n), await requestWithdrawal(near, home, 2n)];
+    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    expect(await both.round()).toMatchObject({ withdrawn: 1 });
+    down = false;
+    await mine(near.chain, Number(CONFIRMATIONS));
+    expect(await settler.round()).toEqual({ imported: 1, withdrawn: 1 });
+    down = true;
+    await mintFar("erc721", "validium", "8");
+    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    expect((await both.round()).committed).toBe(1);
+    expect(await Promise.all([far, beside].map(statusOf))).toEqual(["settled", "finalized"]);
+  });
+
+  test("are sent once, though the process is killed between sending and recording, or before the transaction is mined", async () => {
+    const { near, far } = world;
+    const { engine } = near;
+    const [first, second] = [await mintFar("erc20", "validium", "", 5), await mintFar("erc20", "zk-rollup", "", 4)];
+    await commitFinally();
+    const asked = [await requestFar(first, 5n)];
+    const dying: Engine = { ...engine, recordWithdrawalSubmitted: () => Promise.reject(new Error("killed")) };
+    await expect((await newMirrorSettler(world, { engine: dying })).round()).rejects.toThrow("killed");
+    const sent = await farTransactions();
+    const successor = await newMirrorSettler(world);
+    expect(await successor.round()).toEqual({ imported: 0, withdrawn: 0 });
+    expect([await farTransactions(), await farBalance("erc20")]).toEqual([sent, 50n]);
+
+    asked.push(await requestFar(second, 4n));
+    await rpc(far, "evm_setAutomine", [false]);
+    const stopping = new AbortController();
+    engine.on("withdrawal", ({ withdrawal }) => {
+      if (withdrawal.status === "submitted") stopping.abort(new Error("stopped"));
+    });
+    const stopped = expect(successor.round(stopping.signal)).rejects.toThrow("stopped");
+    const underWay = async () => {
+      if (!(await world.mirror.isImported("zk-rollup", 0))) await mine(far, 1);
+      return stopping.signal.aborted;
+    };
+    await expect.poll(underWay, { timeout: 10_000 }).toBe(true);
+    await stopped;
+    await rpc(far, "evm_setAutomine", [true]);
+    await mine(far, 1);
+    await (await newMirrorSettler(world)).round();
+    expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([["settled", "settled"], 90n]);
+  });
+});
+
+describe("tokens of another chain that could never be withdrawn", () => {
+  beforeEach(async () => {
+    world = await createMirrorWorld({ lockMinter: false });
+  });
+
+  test("are found when they are minted: their own chain is asked", async () => {
+    const settler = await newMirrorSettler(world);
+    const both = besides(settler);
+    const { near, far } = world;
+    await settler.round();
+    // The application takes the next token for itself, there.
+    const role = await far.client.readContract({ abi: ROLES, address: tokenOf("erc721"), functionName: "MINTER_ROLE" });
+    await send(far.by, "MintableERC721", tokenOf("erc721"), "grantRole", [role, ADMIN.address]);
+    await send(far.by, "MintableERC721", tokenOf("erc721"), "mintFor", [ADMIN.address, 1n, toHex("9")]);
+    await mine(far, Number(CONFIRMATIONS));
+    const [taken, free] = [await mintFar("erc721", "validium", "9"), await mintFar("erc721", "validium", "10")];
+    await both.round();
+    expect((await vaultOf(taken)).status).toBe("failed");
+    expect((await vaultOf(free)).status).toBe("settled");
+    await send(far.by, "MintableERC20", tokenOf("erc20"), "revokeRole", [role, world.mirror.settlement.contract]);
+    const asked = await newMirrorSettler(world);
+    await asked.round();
+    const { unavailableReason } = await near.engine.asset(near.principal.applicationId, far.assets.get("erc20") ?? "");
+    expect(unavailableReason).toContain(
+      `${world.mirror.settlement.contract}, which pays its withdrawals, does not hold`,
+    );
+    expect((await near.engine.verify()).problems).toEqual([]);
+  });
+});
