@@ -3,7 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { VaultId } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
-import { mintedKey, ownerKey, TEXT, tokenKey, vaultKey } from "./keys.ts";
+import { mintedKey, ownerKey, TEXT, tokenKey, vaultIdOf, vaultKey, within } from "./keys.ts";
 import type { KnownAsset, KnownAssets } from "./known-assets.ts";
 
 /** A vault whose token is taken: of an ERC-721 by another vault, of an ERC-1155 id by another blob. */
@@ -49,9 +49,14 @@ export class VaultIndex {
     return { puts, repeats };
   }
 
-  /** The changes that take a batch's vaults out again; tokens that others hold stay. A value of null deletes. */
+  /**
+   * The changes that take a batch's vaults out again. Tokens that others hold stay; one that was held here goes to a vault that came later, if
+   * there is any. A value of null deletes.
+   */
   async removals(vaults: readonly VaultContent[]): Promise<Map<string, string | null>> {
     const changes = new Map<string, string | null>();
+    /** Tokens by the vault that held them. */
+    const freed = new Map<string, string>();
     for (const vault of vaults) {
       const { vaultId, chainId, assetType, owner, amount } = vault;
       changes.set(ownerKey(owner, vaultId), null);
@@ -64,8 +69,17 @@ export class VaultIndex {
       if (asset?.standard !== "erc721" || tokenId === null) continue;
       const token = tokenKey(chainId, assetType, tokenId);
       const holder = await this.#store.get<string, string>(token, TEXT);
-      if (holder === vaultId.toString()) changes.set(token, null);
+      if (holder === vaultId.toString()) freed.set(holder, token);
     }
+    const heirs = new Map<string, string>();
+    for await (const [key, holder] of this.#store.iterator<string, string>(within("duplicate/"))) {
+      const token = freed.get(holder);
+      if (token === undefined || changes.has(key)) continue;
+      const heir = heirs.get(holder) ?? vaultIdOf(key).toString();
+      changes.set(key, heirs.has(holder) ? heir : null);
+      heirs.set(holder, heir);
+    }
+    for (const [holder, token] of freed) changes.set(token, heirs.get(holder) ?? null);
     return changes;
   }
 
@@ -99,8 +113,8 @@ export class VaultIndex {
 }
 
 /** The id of the ERC-721 or ERC-1155 token that the vault can become; null when it has none, or L1 would never let it out. */
-function withdrawableToken({ amount, blob }: VaultContent, { standard, blobScheme }: KnownAsset): bigint | null {
-  if (standard === "erc721" && amount !== 1n) return null;
+function withdrawableToken({ owner, amount, blob }: VaultContent, { standard, blobScheme }: KnownAsset): bigint | null {
+  if (BigInt(owner) === 0n || (standard === "erc721" && amount !== 1n)) return null;
   try {
     return tokenIdOf(standard, blobScheme, blob);
   } catch (error) {

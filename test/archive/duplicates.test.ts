@@ -5,8 +5,9 @@ import { deriveBatch } from "../../core/archive/derive.ts";
 import { type VoidedDuplicate, Watcher, type WatcherOptions } from "../../core/archive/index.ts";
 import { collectAttestations } from "../../core/committee/collector.ts";
 import type { CommitteeMember } from "../../core/committee/member.ts";
-import type { Mode, VaultId } from "../../core/index.ts";
+import type { Address, Mode, VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
+import type { SealedBatch } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
@@ -23,6 +24,13 @@ import {
   passSeconds,
 } from "../settlement/fixture.ts";
 import { openArchive, sourceOf } from "./fixture.ts";
+
+/** What is not as usual: every user gets one in turn, of the chain's own token. */
+interface How {
+  readonly owner?: Address;
+  readonly token?: Address;
+  readonly chainId?: bigint;
+}
 
 type L1 = Awaited<ReturnType<typeof connectL1>>;
 
@@ -52,26 +60,27 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
   }
 
   /** Commits a batch of these tokens, whoever has them, and returns their vaults. */
-  async function commit(mode: Mode, tokens: readonly string[]): Promise<VaultId[]> {
-    const token = at(
-      chain.tokens.filter(({ standard }) => standard === "erc721"),
-      0,
-    ).address;
-    const entries = tokens.map((text, i): VaultEntry => {
-      const owner = lower(at(USERS, i % USERS.length).owner.address);
-      return { chainId: 31_337n, owner, assetType: assetType("erc721", token, 1n), amount: 1n, blob: toHex(text) };
-    });
-    const batchNumber = counts[mode]++;
-    const data = encodeBatchData(entries);
-    const { batchRoot, dataHash, vaultCount } = deriveBatch(mode, batchNumber, data);
-    const batch = { mode, batchNumber, vaultCount, batchRoot, dataHash, data };
+  async function commit(mode: Mode, tokens: readonly string[], how: How = {}): Promise<VaultId[]> {
+    const batch = batchOf(mode, counts[mode]++, tokens, how);
     if (mode === "zk-rollup") await operator.commitRollup(batch);
     else {
       // These members do not watch L1, so they know of no rollup batch.
       const committee = collectAttestations({ members, threshold: THRESHOLD, l1: operator });
       await operator.commitValidium(batch, await committee.attest(batch));
     }
-    return tokens.map((_, slot) => packVaultId({ mode, batchNumber, slot }));
+    return tokens.map((_, slot) => packVaultId({ mode, batchNumber: batch.batchNumber, slot }));
+  }
+
+  function batchOf(mode: Mode, batchNumber: number, tokens: readonly string[], how: How = {}): SealedBatch {
+    const token = how.token ?? chain.tokens.find(({ standard }) => standard === "erc721")?.address ?? "0x";
+    const chainId = how.chainId ?? 31_337n;
+    const entries = tokens.map((text, i): VaultEntry => {
+      const owner = how.owner ?? lower(at(USERS, i % USERS.length).owner.address);
+      return { chainId, owner, assetType: assetType("erc721", token, 1n), amount: 1n, blob: toHex(text) };
+    });
+    const data = encodeBatchData(entries);
+    const { batchRoot, dataHash, vaultCount } = deriveBatch(mode, batchNumber, data);
+    return { mode, batchNumber, vaultCount, batchRoot, dataHash, data };
   }
 
   async function watch(archive: Archive, more: Partial<WatcherOptions> = {}) {
@@ -112,6 +121,38 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     expect(await watch(archive)).toEqual([]);
     expect(await watch(archive, { sources: [sourceOf(at(members, 0))] })).toEqual([[validium, rollup]]);
     expect([await isVoid(validium), await isVoid(rollup)]).toEqual([false, true]);
+  });
+
+  test("though an earlier vault of the token belongs to nobody, so that L1 voids nothing for it", async () => {
+    await commit("zk-rollup", ["7"], { owner: `0x${"00".repeat(20)}` });
+    const [first = 0n] = await commit("zk-rollup", ["7"]);
+    const [second = 0n] = await commit("zk-rollup", ["7"]);
+    expect(await watch(await openArchive({ l1: anyone }))).toContainEqual([first, second]);
+  });
+
+  test("by a member that has signed yet another one, whether that is never committed or replaced", async () => {
+    const cheated = at(members, 0);
+    await cheated.sign(batchOf("validium", counts.validium, ["8"]), 0n);
+    const { archive } = cheated;
+    const sources = [sourceOf(at(members, 1))];
+    const [first = 0n] = await commit("zk-rollup", ["8"]);
+    const [second = 0n] = await commit("zk-rollup", ["8"]);
+    expect(await watch(archive)).toContainEqual([first, second]);
+    // The others sign another batch of that number, and L1 takes that one.
+    await commit("validium", ["9"]);
+    expect(await watch(archive, { sources })).toEqual([]);
+    const [third = 0n] = await commit("zk-rollup", ["8"]);
+    expect(await watch(archive)).toEqual([[first, third]]);
+  });
+
+  test("of another chain's token are left to that chain", async () => {
+    const archive = await openArchive({ l1: anyone });
+    await watch(archive);
+    const far = at(chain.tokens, 0).address;
+    await operator.registerAsset({ standard: "erc721", chainId: 5n, contractAddress: far, quantum: 1n });
+    await commit("zk-rollup", ["10", "10"], { chainId: 5n, token: far });
+    expect(await watch(archive)).toEqual([]);
+    expect(await watch(archive)).toEqual([]);
   });
 
   test("by whichever of many watchers comes first, without an error for the others", async () => {
