@@ -1,4 +1,4 @@
-import type { Balance, List, TransactionFilter, VaultFilter, WithdrawalFilter } from "./list-types.ts";
+import type { Balance, List, PageOptions, TransactionFilter, VaultFilter, WithdrawalFilter } from "./list-types.ts";
 import type { Address, Hex, Principal, Transaction, Uuid, Vault, VaultId, Withdrawal } from "./model.ts";
 import type { WaitOptions } from "./wait-types.ts";
 
@@ -25,10 +25,11 @@ export interface Holdings {
   /** In the order in which they were made; shorter pages as with `transactions`. */
   vaults(applicationId: Uuid, filter?: VaultFilter): List<Vault>;
   /**
-   * What a user holds, by token: ERC-721 tokens in the order of their mints, then sums over vaults of the other standards. However many
-   * vaults there are, no more than the sums and a few of the vaults are in memory.
+   * What a user holds, by token, in the order in which each was first minted: an ERC-721 token is one vault, the others are summed over
+   * vaults. The first question after opening looks at every mint of the user, later ones at what was minted since, unless a withdrawal
+   * of the user's or a void vault has changed the sums. Shorter pages as with `transactions`.
    */
-  balances(applicationId: Uuid, userId: Uuid): AsyncIterable<Balance>;
+  balances(applicationId: Uuid, userId: Uuid, page?: PageOptions): List<Balance>;
   /** Checks the owner's signature and reserves the quantity. One withdrawal of a vault at a time. */
   requestWithdrawal(principal: Principal, request: WithdrawalRequest, wait?: WaitOptions): Promise<Withdrawal>;
   withdrawal(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;

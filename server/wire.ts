@@ -18,7 +18,7 @@ import type { asset } from "./schemas/assets.ts";
 import type { batch, state } from "./schemas/batches.ts";
 import type { mintReply } from "./schemas/mint.ts";
 import type { transaction } from "./schemas/transactions.ts";
-import type { balances, user } from "./schemas/users.ts";
+import type { balance, user } from "./schemas/users.ts";
 import type { vault, vaultProof } from "./schemas/vaults.ts";
 import type { withdrawal } from "./schemas/withdrawals.ts";
 
@@ -150,16 +150,14 @@ export function userToWire(from: User): z.output<typeof user> {
   return { userId: from.userId, ownerAddress: from.ownerAddress, createdAt: time(from.createdAt) };
 }
 
-export async function balancesToWire(from: AsyncIterable<Balance>): Promise<z.output<typeof balances>> {
+export function balanceToWire(from: Balance): z.output<typeof balance> {
   return {
-    data: await Array.fromAsync(from, ({ assetId, tokenId, mintingBlob, amount, available, withdrawn }) => ({
-      assetId,
-      tokenId: decimalOrNull(tokenId),
-      mintingBlob,
-      amount: decimal(amount),
-      available: decimal(available),
-      withdrawn: decimal(withdrawn),
-    })),
+    assetId: from.assetId,
+    tokenId: decimalOrNull(from.tokenId),
+    mintingBlob: from.mintingBlob,
+    amount: decimal(from.amount),
+    available: decimal(from.available),
+    withdrawn: decimal(from.withdrawn),
   };
 }
 

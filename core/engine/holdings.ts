@@ -3,7 +3,8 @@ import { listOf } from "../ledger/list.ts";
 import { requestWithdrawal } from "../ledger/settlement/withdrawal-request.ts";
 import { readWithdrawal } from "../ledger/settlement/withdrawals.ts";
 import { listTransactions, listWithdrawals, readTransaction } from "../ledger/transactions/transactions.ts";
-import { findVault, listVaults, readBalances } from "../ledger/vaults/holdings.ts";
+import { listBalances } from "../ledger/vaults/balances.ts";
+import { findVault, listVaults } from "../ledger/vaults/holdings.ts";
 import type { EngineContext } from "./context.ts";
 import { requireScope } from "./requirements.ts";
 
@@ -15,7 +16,8 @@ export function holdings(context: EngineContext): Holdings {
     vault: async (applicationId, vaultId) => findVault(context.ledger, applicationId, vaultId),
     vaults: (applicationId, filter = {}) =>
       listOf(filter, async (at) => listVaults(context.ledger, context.cursors, applicationId, at)),
-    balances: (applicationId, userId) => readBalances(context.ledger, applicationId, userId),
+    balances: (applicationId, userId, page = {}) =>
+      listOf(page, async (at) => listBalances(context.ledger, context.cursors, applicationId, userId, at)),
     async requestWithdrawal(principal, request, wait) {
       requireScope(principal, "withdraw");
       return requestWithdrawal(context.ledger, principal, request, wait?.signal);

@@ -49,6 +49,7 @@ import { UserCache } from "./tenants/user-cache.ts";
 import { Bindings } from "./tokens/bindings.ts";
 import { TokenHasher } from "./tokens/token-hash.ts";
 import { TokenIndex } from "./tokens/token-index.ts";
+import { TokenSumsCache } from "./vaults/token-sums-cache.ts";
 
 /** What a journal entry was given when it was recorded. */
 export interface Recorded {
@@ -107,6 +108,7 @@ export class Ledger {
   /** The same trees, or those before a batch was sealed anew, while that is not on disk. */
   readonly #histories: Record<Mode, StateHistory> = { ...this.#latestHistories };
   readonly users = new UserCache();
+  readonly tokenSums = new TokenSumsCache(this);
   readonly bindings = new Bindings();
   readonly followers = new Followers();
   /** Of every asset, by its index: they never change. */

@@ -157,8 +157,15 @@ export class ByteReader {
   }
 
   bigVarint(): bigint {
-    let value = 0n;
-    for (let shift = 0n; ; shift += 7n) {
+    // Most are small: as a number up to 2^49, so that each byte is not a bigint of its own.
+    let small = 0;
+    for (let scale = 1; scale < 2 ** 49; scale *= 128) {
+      const byte = this.u8();
+      small += (byte & 0x7f) * scale;
+      if (byte < 0x80) return BigInt(small);
+    }
+    let value = BigInt(small);
+    for (let shift = 49n; ; shift += 7n) {
       const byte = this.u8();
       value |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return value;
@@ -172,7 +179,16 @@ export class ByteReader {
   }
 
   hex(length: number): Hex {
-    const at = this.#take(length);
+    return this.hexAt(this.#take(length), length);
+  }
+
+  /** Passes over the next bytes; returns where they are. */
+  skip(length: number): number {
+    return this.#take(length);
+  }
+
+  /** Bytes that have been passed over. */
+  hexAt(at: number, length: number): Hex {
     return `0x${this.#buffer.toString("hex", at, at + length)}`;
   }
 

@@ -4,14 +4,8 @@ import type { StoreReader } from "../store-ports.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
-import {
-  decodeMint,
-  decodeMintHeader,
-  encodeMint,
-  type MintEntry,
-  type MintHeader,
-  type PlacedColumns,
-} from "./mint-entry.ts";
+import { decodeMint, decodeMintHeader, MintEntries } from "./mint-decoder.ts";
+import { encodeMint, type MintEntry, type MintHeader, type PlacedColumns } from "./mint-entry.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
 /** An entry as the journal holds it. */
@@ -137,6 +131,20 @@ export async function readMint(store: Pick<StoreReader, "get">, sequence: number
 
 export async function readEntry(store: Pick<StoreReader, "get">, sequence: number): Promise<Journaled> {
   return decodeEntry(sequence, await readRecord(store, sequence));
+}
+
+/** The mints among the entries at these sequences, in that order. Throws `store_corrupt` when an entry is missing. */
+export async function readMintEntries(
+  store: Pick<StoreReader, "getMany">,
+  sequences: readonly number[],
+): Promise<MintEntries[]> {
+  const records = await store.getMany(sequences.map(journalKey));
+  return records.flatMap((record, i) => {
+    const name = `Journal entry ${sequences[i]}`;
+    if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
+    const reader = new ByteReader(checkedRecord(record, name), KIND_AT);
+    return reader.u8() === MINT_KIND ? [new MintEntries(reader)] : [];
+  });
 }
 
 /** The time of the entry at this sequence, without decoding the rest. Throws `store_corrupt`. */

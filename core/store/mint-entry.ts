@@ -2,8 +2,8 @@ import type { OpenBatch } from "../ledger/batches/open-batch.ts";
 import type { MintColumns } from "../ledger/mint/mint-columns.ts";
 import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
-import type { ByteReader, ByteWriter } from "./binary.ts";
-import { uuidBytes, uuidText } from "./layout.ts";
+import type { ByteWriter } from "./binary.ts";
+import { uuidBytes } from "./layout.ts";
 
 /** Where a mode's open batch stood before the request: the number of the batch and its next free slot. */
 export interface OpenPlace {
@@ -82,10 +82,10 @@ export function vaultIdOf(mint: PlacedMint): VaultId {
   return packVaultId({ mode: mint.mode, batchNumber: mint.batchNumber, slot: mint.slot });
 }
 
-const MODE_BIT = 1;
-const NEXT_BATCH_BIT = 2;
-const EXISTING_BIT = 4;
-const AMOUNT_BIT = 8;
+export const MODE_BIT = 1;
+export const NEXT_BATCH_BIT = 2;
+export const EXISTING_BIT = 4;
+export const AMOUNT_BIT = 8;
 
 /**
  * The content of a mint's journal entry. Slots of new vaults follow one another, so only vaults that existed are named:
@@ -152,57 +152,4 @@ function encodeHeader(to: ByteWriter, header: MintHeader): void {
     to.varint(userIndex);
     to.varint(count);
   }
-}
-
-/** The inverse of {@link encodeMint}. */
-export function decodeMint(from: ByteReader): MintEntry {
-  const header = decodeMintHeader(from);
-  const count = header.users.reduce((sum, user) => sum + user.count, 0);
-  const { validium, "zk-rollup": rollup } = header.openPlaces;
-  const mints: PlacedMint[] = [];
-  const next = { validium: { ...validium }, "zk-rollup": { ...rollup } };
-  for (let i = 0; i < count; i++) mints.push(decodePlaced(from, next));
-  return { kind: "mint", ...header, mints };
-}
-
-/** What comes before the entries. */
-export function decodeMintHeader(from: ByteReader): MintHeader {
-  const applicationIndex = from.varint();
-  const keyIndex = from.varint();
-  const firstSequence = from.varint();
-  const mintId = uuidText(from.bytes(16));
-  const openPlaces = { validium: decodeOpen(from), "zk-rollup": decodeOpen(from) };
-  const idempotency = from.u8() === 1 ? { key: from.hex(32), digest: from.hex(32) } : null;
-  const users = Array.from({ length: from.varint() }, () => ({ userIndex: from.varint(), count: from.varint() }));
-  return { applicationIndex, keyIndex, firstSequence, mintId, idempotency, openPlaces, users };
-}
-
-function decodeOpen(from: ByteReader): OpenPlace {
-  return { batchNumber: from.varint(), slot: from.varint() };
-}
-
-function decodePlaced(from: ByteReader, next: Record<Mode, { batchNumber: number; slot: number }>): PlacedMint {
-  const assetIndex = from.varint();
-  const flags = from.u8();
-  const mode: Mode = flags & MODE_BIT ? "zk-rollup" : "validium";
-  const place = next[mode];
-  if (flags & NEXT_BATCH_BIT) {
-    place.batchNumber++;
-    place.slot = 0;
-  }
-  const existing = (flags & EXISTING_BIT) !== 0;
-  const slot = existing ? from.varint() : place.slot++;
-  const amountBefore = existing ? from.bigVarint() : 0n;
-  const age = existing ? from.varint() : 0;
-  const amount = flags & AMOUNT_BIT ? from.bigVarint() : 1n;
-  return {
-    assetIndex,
-    mode,
-    batchNumber: place.batchNumber,
-    slot,
-    amountBefore,
-    age,
-    amount,
-    blob: from.hex(from.u8()),
-  };
 }

@@ -110,7 +110,7 @@ export function addUsers(program: Command): void {
   operating(
     users,
     "show <user>",
-    "show a user and its balances",
+    "show a user and its first 100 balances",
     [`users show 6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10 --application ${EXAMPLE_ID}`],
     "users.show",
     ({ application }, [userId]) => ({ applicationId: application, userId }),

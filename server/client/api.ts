@@ -49,19 +49,26 @@ export interface AssetPage {
   };
 }
 
-export interface Balances {
-  data: {
-    assetId: string;
-    tokenId: string | null;
-    /** 0x and lower-case hex. */
-    mintingBlob: `0x${string}`;
-    /** A whole number in decimal digits. */
-    amount: string;
-    /** A whole number in decimal digits. */
-    available: string;
-    /** A whole number in decimal digits. */
-    withdrawn: string;
-  }[];
+export interface Balance {
+  assetId: string;
+  tokenId: string | null;
+  /** 0x and lower-case hex. */
+  mintingBlob: `0x${string}`;
+  /** A whole number in decimal digits. */
+  amount: string;
+  /** A whole number in decimal digits. */
+  available: string;
+  /** A whole number in decimal digits. */
+  withdrawn: string;
+}
+
+export interface BalancePage {
+  data: Balance[];
+  pagination: {
+    nextCursor: string | null;
+    hasMore: boolean;
+    limit: number;
+  };
 }
 
 export interface Batch {
@@ -1228,10 +1235,15 @@ export interface Paths {
     };
   };
   "/api/v1/users/{userId}/balances": {
-    /** What one user holds, summed over vaults */
+    /** What one user holds by token, in the order of first mints */
     get: {
       parameters: {
-        query?: never;
+        query?: {
+          /** Most entries of the page, 1 to 100; 50 when absent. */
+          limit?: number;
+          /** `pagination.nextCursor` of the page before, with the same filters. */
+          cursor?: string;
+        };
         header?: never;
         path: {
           userId: string;
@@ -1242,10 +1254,10 @@ export interface Paths {
       responses: {
         200: Answer & {
           content: {
-            "application/json": Balances;
+            "application/json": BalancePage;
           };
         };
-        400: Refusal<"validation_failed" | "malformed_request">;
+        400: Refusal<"validation_failed" | "malformed_request" | "cursor_invalid">;
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"user_not_found">;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type ApiKey, type Application, type Engine, MintmarkError, SCOPES } from "../../core/index.ts";
 import { address, instant, page, uuid } from "../schemas/common.ts";
-import { balancesToWire, decimal, pageToWire, userToWire } from "../wire.ts";
+import { balanceToWire, decimal, pageToWire, userToWire } from "../wire.ts";
 import { operation } from "./operation.ts";
 
 const name = z.string().min(1).max(200);
@@ -61,7 +61,7 @@ export const TENANT_OPERATIONS = {
   ),
   "users.show": operation(ofUser, async (engine, { applicationId, userId }) => ({
     ...userToWire(await engine.user(applicationId, userId)),
-    balances: (await balancesToWire(engine.balances(applicationId, userId))).data,
+    balances: pageToWire(await engine.balances(applicationId, userId, { limit: 100 }), balanceToWire),
   })),
 } as const;
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { page } from "../schemas/common.ts";
-import { balances, user, userBody, userPage, userParams, userQuery } from "../schemas/users.ts";
+import { balancePage, user, userBody, userPage, userParams, userQuery } from "../schemas/users.ts";
 import { vaultPage } from "../schemas/vaults.ts";
-import { balancesToWire, pageToWire, userToWire, vaultToWire } from "../wire.ts";
+import { balanceToWire, pageToWire, userToWire, vaultToWire } from "../wire.ts";
 
 export const userEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -77,12 +77,13 @@ export const userEndpoints: readonly Endpoint[] = [
     path: "/api/v1/users/{userId}/balances",
     tag: "Users",
     access: "read",
-    summary: "What one user holds, summed over vaults",
+    summary: "What one user holds by token, in the order of first mints",
     params: userParams,
-    success: { status: 200, description: "One entry per token.", schemas: [balances] },
-    errors: ["user_not_found"],
-    async handle({ service: { engine }, principal, params }) {
-      return balancesToWire(engine.balances(principal.applicationId, params.userId));
+    query: z.strictObject(page),
+    success: { status: 200, description: "One page.", schemas: [balancePage] },
+    errors: ["user_not_found", "cursor_invalid"],
+    async handle({ service: { engine }, principal: { applicationId }, params: { userId }, query }) {
+      return pageToWire(await engine.balances(applicationId, userId, query), balanceToWire);
     },
   }),
 ];

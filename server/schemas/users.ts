@@ -32,18 +32,16 @@ export const userBody = requestComponent(
   }),
 );
 
-export const balances = responseComponent(
-  "Balances",
+export const balance = responseComponent(
+  "Balance",
   z.strictObject({
-    data: z.array(
-      z.strictObject({
-        assetId: outUuid,
-        tokenId: outDecimal.nullable(),
-        mintingBlob: outHex,
-        amount: outDecimal,
-        available: outDecimal,
-        withdrawn: outDecimal,
-      }),
-    ),
+    assetId: outUuid,
+    tokenId: outDecimal.nullable(),
+    mintingBlob: outHex,
+    amount: outDecimal,
+    available: outDecimal,
+    withdrawn: outDecimal,
   }),
 );
+
+export const balancePage = responseComponent("BalancePage", pageOf(balance));

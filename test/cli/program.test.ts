@@ -83,7 +83,7 @@ describe("on a store that no server has open", () => {
     const owner = `0x${"70".repeat(20)}`;
     const user = (await run(["users", "create", owner, "--application", applicationId, "--json"])).json();
     const shown = (await run(["users", "show", user.userId, "--application", applicationId, "--json"])).json();
-    expect(shown).toMatchObject({ ownerAddress: owner, balances: [] });
+    expect(shown).toMatchObject({ ownerAddress: owner, balances: { data: [], pagination: { hasMore: false } } });
     expect((await run(["applications", "suspend", applicationId])).stdout).toMatch(/suspended +true/);
   });
 

@@ -169,6 +169,10 @@ describe("users", () => {
       available: "500",
       withdrawn: "0",
     });
+    const first = await get(`/api/v1/users/${userId}/balances?limit=1`);
+    expect(first.body).toMatchObject({ data: [body.data[0]], pagination: { hasMore: true, limit: 1 } });
+    const rest = await get(`/api/v1/users/${userId}/balances?cursor=${first.body.pagination.nextCursor}`);
+    expect([...first.body.data, ...rest.body.data]).toEqual(body.data);
   });
 });
 

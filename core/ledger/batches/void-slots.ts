@@ -95,15 +95,20 @@ function releaseVaults(
 ): void {
   const firstOrdinal = ledger.firstOrdinalOf(mode, batchNumber);
   const amounts = new Map<number, bigint>();
+  const users = new Set<number>();
   for (const { firstSlot, count } of added) {
     for (let slot = firstSlot; slot < firstSlot + count; slot++) {
       const assetIndex = vaults.assetIndex[slot] as number;
+      users.add(vaults.userIndex[slot] as number);
       const amount = amountOf(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number);
       amounts.set(assetIndex, (amounts.get(assetIndex) ?? 0n) + amount);
       if (ledger.standards[assetIndex] !== "erc721") continue;
       ledger.tokens.remove(vaults.tokenHash[slot] as number, ledger.refOf({ mode, firstOrdinal }, slot));
     }
   }
+  group.onDurable(() => {
+    for (const user of users) ledger.tokenSums.forget(user);
+  });
   for (const [assetIndex, amount] of amounts) {
     const asset = ledger.assetAt(assetIndex);
     ledger.putAsset(group, { ...asset, minted: asset.minted - amount });

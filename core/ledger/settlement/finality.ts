@@ -13,6 +13,7 @@ import {
   vaultEventsOf,
 } from "../../store/store-keys.ts";
 import type { Ledger } from "../ledger.ts";
+import { placeOf, readVault } from "../vaults/vaults.ts";
 import { putBatch } from "./batch-progress.ts";
 import { latestPortal } from "./portals.ts";
 import { latestWithdrawal, putActivity, putWithdrawal, readActivity, reserve, setPending } from "./withdrawals.ts";
@@ -105,7 +106,8 @@ async function revertEvents(
       setPending(group, known);
       putWithdrawal(ledger, group, undecided(known, time), "withdrawal.reverted");
     }
-    putActivity(group, vaultId, activity);
+    const { userIndex } = await readVault(ledger, placeOf(vaultId));
+    putActivity(ledger, group, { vaultId, userIndex }, activity);
   }
 }
 

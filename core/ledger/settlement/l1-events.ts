@@ -149,7 +149,8 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
     const after = decide(known, facts, { l1TxHash: txHash, l1BlockNumber: blockNumber }, time);
     putWithdrawal(ledger, group, after, after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled");
   }
-  putActivity(group, vaultId, activity);
+  const { userIndex } = await readVault(ledger, placeOf(vaultId));
+  putActivity(ledger, group, { vaultId, userIndex }, activity);
   group.stage(eventKey, encodeRecord(l1EventRecord, { vaultId, withdrawalId: decided, imported: null }));
   group.put(vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total));
 }
@@ -211,7 +212,7 @@ async function applyCancelled(
   clearPending(group, known);
   const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
   putWithdrawal(ledger, group, failed, "withdrawal.failed");
-  putActivity(group, known.vaultId, release(await readActivity(ledger, group, known.vaultId), known, time));
+  putActivity(ledger, group, known, release(await readActivity(ledger, group, known.vaultId), known, time));
   const decided = { vaultId: known.vaultId, withdrawalId: known.withdrawalId, imported: null };
   group.stage(eventKey, encodeRecord(l1EventRecord, decided));
 }

@@ -150,6 +150,6 @@ function acceptWithdrawal(
   group.stage(authorizationKey(digest), encodeRecord(withdrawalIdRecord, record.withdrawalId));
   setPending(group, record);
   putWithdrawal(ledger, group, record, "withdrawal.accepted");
-  putActivity(group, vaultId, reserve(activity, record, recorded.time));
+  putActivity(ledger, group, record, reserve(activity, record, recorded.time));
   return record;
 }

@@ -35,8 +35,15 @@ export function release(
   return { ...activity, reserved: activity.reserved - quantity, pending, updatedAt: now };
 }
 
-export function putActivity(group: Group, vaultId: bigint, activity: ActivityRecord): void {
+/** Writes what has been withdrawn and is reserved of a user's vault. */
+export function putActivity(
+  ledger: Ledger,
+  group: Group,
+  { vaultId, userIndex }: Pick<WithdrawalRecord, "vaultId" | "userIndex">,
+  activity: ActivityRecord,
+): void {
   group.stage(activityKey(vaultId), encodeRecord(activityRecord, activity));
+  group.onDurable(() => ledger.tokenSums.forget(userIndex));
 }
 
 export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint): Promise<ActivityRecord> {
@@ -183,7 +190,7 @@ export function putFailed(
   const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
   clearPending(group, known);
   putWithdrawal(ledger, group, failed, "withdrawal.failed");
-  putActivity(group, known.vaultId, release(activity, known, time));
+  putActivity(ledger, group, known, release(activity, known, time));
   return failed;
 }
 

@@ -44,7 +44,7 @@ export async function findPage(
 }
 
 /** As many matches as fit a page, and where the next one starts; null when nothing is left. */
-async function collect(ledger: Ledger, scan: Scan, limit: number, wanted: (found: Found) => boolean) {
+export async function collect(ledger: Ledger, scan: Scan, limit: number, wanted: (found: Found) => boolean) {
   const found: Found[] = [];
   let scanned = 0;
   let last = 0;

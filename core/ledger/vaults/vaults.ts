@@ -24,7 +24,8 @@ export function batchIdOf(mode: Mode, batchNumber: number): string {
 
 /** Why and since when the slot of a place is void; null when it is not. */
 export function voidAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): VoidedRun | null {
-  return runAt(ledger.voids[mode].get(batchNumber) ?? [], slot);
+  const runs = ledger.voids[mode].get(batchNumber);
+  return runs === undefined ? null : runAt(runs, slot);
 }
 
 /** What the progress of a place's batch means for the mints in it. */
@@ -153,7 +154,7 @@ function vaultView(
     tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, vault.blob),
     dataAvailabilityMode: place.mode,
     amount: vault.amount,
-    availableBalance: status === "failed" ? 0n : maxZero(vault.amount - activity.withdrawn - activity.reserved),
+    availableBalance: status === "failed" ? 0n : vault.amount - heldBack(vault.amount, activity),
     withdrawnBalance: activity.withdrawn,
     batchId: batchIdOf(place.mode, place.batchNumber),
     status,
@@ -162,9 +163,10 @@ function vaultView(
   };
 }
 
-/** An owner who withdraws alone may take what a pending request had reserved. */
-function maxZero(value: bigint): bigint {
-  return value > 0n ? value : 0n;
+/** What is withdrawn or reserved of a vault's amount. An owner who withdraws alone may take what a pending request had reserved. */
+export function heldBack(amount: bigint, { withdrawn, reserved }: ActivityRecord): bigint {
+  const taken = withdrawn + reserved;
+  return taken < amount ? taken : amount;
 }
 
 function chunkIdOf({ mode, batchNumber, slot }: VaultPlace): string {

@@ -1,0 +1,93 @@
+import type { Hex, Mode } from "../model.ts";
+import type { ByteReader } from "./binary.ts";
+import { uuidText } from "./layout.ts";
+import {
+  AMOUNT_BIT,
+  EXISTING_BIT,
+  type MintEntry,
+  type MintHeader,
+  MODE_BIT,
+  NEXT_BATCH_BIT,
+  type OpenPlace,
+  type PlacedMint,
+} from "./mint-entry.ts";
+
+/** The inverse of `encodeMint`. */
+export function decodeMint(from: ByteReader): MintEntry {
+  const entries = new MintEntries(from);
+  const mints: PlacedMint[] = [];
+  for (let i = 0; i < entries.count; i++) {
+    entries.next();
+    const { assetIndex, mode, batchNumber, slot, amountBefore, age, amount, blob } = entries;
+    mints.push({ assetIndex, mode, batchNumber, slot, amountBefore, age, amount, blob });
+  }
+  return { kind: "mint", ...entries.header, mints };
+}
+
+/** What comes before the entries. */
+export function decodeMintHeader(from: ByteReader): MintHeader {
+  const applicationIndex = from.varint();
+  const keyIndex = from.varint();
+  const firstSequence = from.varint();
+  const mintId = uuidText(from.bytes(16));
+  const openPlaces = { validium: decodeOpen(from), "zk-rollup": decodeOpen(from) };
+  const idempotency = from.u8() === 1 ? { key: from.hex(32), digest: from.hex(32) } : null;
+  const users = Array.from({ length: from.varint() }, () => ({ userIndex: from.varint(), count: from.varint() }));
+  return { applicationIndex, keyIndex, firstSequence, mintId, idempotency, openPlaces, users };
+}
+
+function decodeOpen(from: ByteReader): OpenPlace {
+  return { batchNumber: from.varint(), slot: from.varint() };
+}
+
+/** The entries of a mint one after another, as {@link PlacedMint} has them but without an object for each. */
+export class MintEntries implements PlacedMint {
+  readonly header: MintHeader;
+  readonly count: number;
+  assetIndex = 0;
+  mode: Mode = "validium";
+  batchNumber = 0;
+  slot = 0;
+  amountBefore = 0n;
+  age = 0;
+  amount = 0n;
+  readonly #from: ByteReader;
+  /** Where the next new vault of each mode is. */
+  readonly #next: Readonly<Record<Mode, { batchNumber: number; slot: number }>>;
+  #blobAt = 0;
+  #blobBytes = 0;
+
+  /** @param from - at the beginning of the mint's content */
+  constructor(from: ByteReader) {
+    this.#from = from;
+    this.header = decodeMintHeader(from);
+    this.count = this.header.users.reduce((sum, user) => sum + user.count, 0);
+    const { validium, "zk-rollup": rollup } = this.header.openPlaces;
+    this.#next = { validium: { ...validium }, "zk-rollup": { ...rollup } };
+  }
+
+  /** Goes on to the next entry, the first time to the first one. */
+  next(): void {
+    const from = this.#from;
+    this.assetIndex = from.varint();
+    const flags = from.u8();
+    this.mode = flags & MODE_BIT ? "zk-rollup" : "validium";
+    const place = this.#next[this.mode];
+    if (flags & NEXT_BATCH_BIT) {
+      place.batchNumber++;
+      place.slot = 0;
+    }
+    const existing = (flags & EXISTING_BIT) !== 0;
+    this.batchNumber = place.batchNumber;
+    this.slot = existing ? from.varint() : place.slot++;
+    this.amountBefore = existing ? from.bigVarint() : 0n;
+    this.age = existing ? from.varint() : 0;
+    this.amount = flags & AMOUNT_BIT ? from.bigVarint() : 1n;
+    this.#blobBytes = from.u8();
+    this.#blobAt = from.skip(this.#blobBytes);
+  }
+
+  get blob(): Hex {
+    return this.#from.hexAt(this.#blobAt, this.#blobBytes);
+  }
+}

@@ -1,0 +1,230 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Balance, type Engine, MODES, type Mode, type Uuid, type Vault } from "../../../core/index.ts";
+import { naiveBalances } from "../naive/naive-balances.ts";
+import { blobOf, type Fixture, fixture, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { committed, HOME, signed, stranger, withdrawn } from "./l1-fixture.ts";
+
+const USERS = [0, 1] as const;
+
+/** What may happen to what users hold; each step looks at what there is and does nothing when that is not enough. */
+type Step =
+  | { readonly does: "mint"; readonly user: number; readonly mints: readonly (readonly [number, number, Mode])[] }
+  | { readonly does: "seal"; readonly mode: Mode }
+  | { readonly does: "request" | "alone" | "fail"; readonly pick: number; readonly quantity: number }
+  | { readonly does: "void"; readonly pick: number }
+  | { readonly does: "commit" | "restart" }
+  | { readonly does: "reorg"; readonly back: number };
+
+const mode = fc.constantFrom<Mode>(...MODES);
+const pick = fc.nat(1_000);
+const quantity = fc.integer({ min: 1, max: 6 });
+const steps = fc.array(
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        does: fc.constant("mint" as const),
+        user: fc.nat(1),
+        mints: fc.array(fc.tuple(fc.nat(8), quantity, mode), { minLength: 1, maxLength: 6 }),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant("seal" as const), mode }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        does: fc.constantFrom("request" as const, "alone" as const, "fail" as const),
+        pick,
+        quantity,
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant("void" as const), pick }) },
+    { weight: 2, arbitrary: fc.record({ does: fc.constantFrom("commit" as const, "restart" as const) }) },
+    { weight: 1, arbitrary: fc.record({ does: fc.constant("reorg" as const), back: fc.nat(4) }) },
+  ),
+  { minLength: 1, maxLength: 30 },
+);
+
+/** An engine to which all of this happens, and the chain's part of it. */
+class World {
+  engine: Engine;
+  readonly #made: Fixture;
+  #block = 10n;
+  #unique = 0;
+
+  constructor(made: Fixture) {
+    this.#made = made;
+    this.engine = made.engine;
+  }
+
+  get applicationId(): Uuid {
+    return this.#made.tenant.applicationId;
+  }
+
+  userId(user: number): Uuid {
+    return this.#made.tenant.users[user]?.userId ?? "";
+  }
+
+  async take(step: Step): Promise<void> {
+    const { engine } = this;
+    switch (step.does) {
+      case "mint":
+        await this.#mint(step.user, step.mints);
+        return;
+      case "seal":
+        await engine.seal(step.mode);
+        return;
+      case "request":
+        return this.#withSealed(step.pick, async (vault) => {
+          const made = { ...this.#made, engine };
+          const signer = OWNERS[vault.ownerAddress === OWNERS[0].address.toLowerCase() ? 0 : 1];
+          const { withdrawnBalance: withdrawnBefore, vaultId } = vault;
+          const request = await signed(made, BigInt(step.quantity), { withdrawnBefore, vaultId, signer });
+          const asked = engine.requestWithdrawal(this.#made.tenant.principal, request);
+          await asked.catch((error) => expect(error.code).toMatch(/^(insufficient_balance|withdrawal_pending)$/));
+        });
+      case "alone":
+        return this.#withSealed(step.pick, async ({ vaultId, amount, withdrawnBalance }) => {
+          const taken = BigInt(step.quantity);
+          const total = withdrawnBalance + taken;
+          if (total > amount) return;
+          await engine.recordEvents(HOME, [withdrawn(vaultId, taken, total, stranger, ++this.#block)], this.#block);
+        });
+      case "fail": {
+        const { data } = await engine.withdrawals(this.applicationId);
+        const pending = data.filter(({ status }) => status === "accepted");
+        const chosen = pending[step.pick % pending.length];
+        if (chosen !== undefined) await engine.recordWithdrawalFailed(chosen.withdrawalId, "no", chosen.deadline + 1n);
+        return;
+      }
+      case "void":
+        return this.#withSealed(step.pick, async ({ dataAvailabilityMode, batchId, vaultId }) => {
+          const batchNumber = Number(batchId.slice(dataAvailabilityMode.length + 1));
+          const firstSlot = Number(vaultId & 0xf_ffffn);
+          const slots = [{ firstSlot, count: 1, failure: "refused" }];
+          const voided = engine.voidSlots(dataAvailabilityMode, batchNumber, slots);
+          await voided.catch((error) => expect(error.code).toBe("batch_committed"));
+        });
+      case "commit":
+        return this.#commit();
+      case "restart":
+        await engine.close();
+        this.engine = await openTest(this.#made.database, { clock: this.#made.clock.read });
+        return;
+      case "reorg": {
+        const from = this.#block - BigInt(step.back);
+        if (from > 10n) await engine.recordReorg(HOME, from);
+        return;
+      }
+    }
+  }
+
+  async #mint(user: number, mints: readonly (readonly [number, number, Mode])[]): Promise<void> {
+    const { tenant, assets } = this.#made;
+    const entries = mints.map(([token, amount, mode]) => {
+      if (token < 2) return mintOf(assets.erc20, "", amount, mode);
+      if (token < 6) return mintOf(assets.erc1155, token, amount, mode);
+      return mintOf(assets.erc721, this.#unique++, 1, mode);
+    });
+    await this.engine.mint(tenant.principal, requestOf(tenant.users[user], ...entries));
+  }
+
+  async #withSealed(pick: number, body: (vault: Vault) => Promise<void>): Promise<void> {
+    const vaults = await Array.fromAsync(this.engine.vaults(this.applicationId));
+    const sealed = vaults.filter(({ status }) => status !== "accepted" && status !== "failed");
+    const vault = sealed[pick % sealed.length];
+    if (vault !== undefined) await body(vault);
+  }
+
+  /** The oldest sealed batch of the first mode that has one. */
+  async #commit(): Promise<void> {
+    for (const mode of MODES) {
+      const waiting = await Array.fromAsync(this.engine.batches({ mode }));
+      const next = waiting.reverse().find(({ status }) => status === "sealed" || status === "submitted");
+      if (next === undefined) continue;
+      const event = await committed(this.engine, mode, next.batchNumber, ++this.#block);
+      await this.engine.recordEvents(HOME, [event], this.#block);
+      return;
+    }
+  }
+}
+
+/** All pages, so small that the list needs several. */
+async function pagesOf(engine: Engine, applicationId: Uuid, userId: Uuid, limit: number): Promise<Balance[]> {
+  const found: Balance[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await engine.balances(applicationId, userId, { limit, cursor });
+    expect(page.data.length).toBeLessThanOrEqual(limit);
+    found.push(...page.data);
+    if (page.nextCursor === null) return found;
+    cursor = page.nextCursor;
+  }
+}
+
+describe("balances", () => {
+  it("are the sums over vaults, through mints, withdrawals, failures, void slots, reorganisations and restarts", async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (taken) => {
+        const world = new World(await fixture({ limits: { batchVaults: { validium: 5, "zk-rollup": 4 } } }));
+        for (const step of taken) {
+          await world.take(step);
+          for (const user of USERS) {
+            const userId = world.userId(user);
+            const vaults = await Array.fromAsync(world.engine.vaults(world.applicationId, { userId }));
+            const expected = naiveBalances(vaults);
+            expect(await pagesOf(world.engine, world.applicationId, userId, 2)).toEqual(expected);
+            expect(await Array.fromAsync(world.engine.balances(world.applicationId, userId))).toEqual(expected);
+          }
+        }
+        await world.engine.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("asked for while others mint and withdraw are those of a moment, and right again afterwards", async () => {
+    const made = await fixture();
+    const { engine, tenant, assets } = made;
+    await using _ = engine;
+    const [user] = tenant.users;
+    const userId = user?.userId ?? "";
+    const mint = () => engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc20, "", 3)));
+    await mint();
+    await engine.seal("validium");
+    const asking = async () => {
+      for (let i = 0; i < 20; i++) {
+        const { data } = await engine.balances(tenant.applicationId, userId);
+        expect((data[0]?.amount ?? 0n) % 3n).toBe(0n);
+        expect(data[0]?.available ?? 0n).toBeLessThanOrEqual(data[0]?.amount ?? 0n);
+      }
+    };
+    const minting = async () => {
+      for (let i = 0; i < 20; i++) await mint();
+    };
+    const leaving = async () => {
+      for (let i = 1; i <= 3; i++) {
+        await engine.recordEvents(HOME, [withdrawn(0n, 1n, BigInt(i), stranger, BigInt(10 + i))], BigInt(10 + i));
+      }
+    };
+    await Promise.all([asking(), asking(), minting(), leaving()]);
+    const vaults = await Array.fromAsync(engine.vaults(tenant.applicationId, { userId }));
+    expect((await engine.balances(tenant.applicationId, userId)).data).toEqual(naiveBalances(vaults));
+    expect(naiveBalances(vaults)).toMatchObject([{ amount: 63n, available: 60n, withdrawn: 3n }]);
+  });
+
+  it("of another application's user, and with another list's cursor, are refused", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const userId = tenant.users[0]?.userId ?? "";
+    const { applicationId: other } = await engine.createApplication({ name: "other" });
+    expect((await refusal(engine.balances(other, userId))).code).toBe("user_not_found");
+    const mints = [1, 2, 3].map((id) => mintOf(assets.erc721, id));
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+    const { nextCursor, data } = await engine.balances(tenant.applicationId, userId, { limit: 1 });
+    expect(data).toMatchObject([{ tokenId: 1n, mintingBlob: blobOf(1), amount: 1n, available: 1n, withdrawn: 0n }]);
+    const cursor = nextCursor ?? "";
+    const foreign = engine.balances(tenant.applicationId, tenant.users[1]?.userId ?? "", { cursor });
+    expect((await refusal(foreign)).code).toBe("cursor_invalid");
+    expect((await refusal(engine.vaults(tenant.applicationId, { userId, cursor }))).code).toBe("cursor_invalid");
+  });
+});

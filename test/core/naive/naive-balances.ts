@@ -1,0 +1,21 @@
+import type { Balance, Vault } from "../../../core/index.ts";
+
+/** What a user holds by token: the sums over its vaults, in the order of their making, but for those that are void. */
+export function naiveBalances(vaults: readonly Vault[]): Balance[] {
+  const held = vaults.filter(({ status }) => status !== "failed");
+  const tokens = Map.groupBy(held, ({ assetId, mintingBlob }) => `${assetId} ${mintingBlob}`);
+  const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + amount, 0n);
+  return [...tokens.values()].flatMap((own) => {
+    const [first] = own;
+    if (first === undefined) return [];
+    const { assetId, tokenId, mintingBlob } = first;
+    return [
+      {
+        ...{ assetId, tokenId, mintingBlob },
+        amount: sum(own.map(({ amount }) => amount)),
+        available: sum(own.map(({ availableBalance }) => availableBalance)),
+        withdrawn: sum(own.map(({ withdrawnBalance }) => withdrawnBalance)),
+      },
+    ];
+  });
+}
