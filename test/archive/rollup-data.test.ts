@@ -1,0 +1,53 @@
+import { bytesToHex, createWalletClient, encodeFunctionData, type Hex, toHex } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stateCommitmentAbi as abi } from "../../core/l1/abi.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { type Chain, connectOperator, createChain } from "../settlement/fixture.ts";
+
+/** Two void slots: the least that L1 takes. Its length is no multiple of 32. */
+const DATA = bytesToHex(encodeBatchData([null, null]));
+/** Selector, batch number, offset of the data, its length, and then the data with its padding. */
+const WORD = 64;
+
+/** An operator need not encode the call as everyone does; what L1 takes, whoever rebuilds must read. */
+describe("a rollup batch's data is read from its transaction", () => {
+  let chain: Chain;
+  let l1: Awaited<ReturnType<typeof connectOperator>>;
+  beforeAll(async () => {
+    chain = await createChain();
+    l1 = await connectOperator(chain);
+  });
+  afterAll(() => chain.close());
+
+  const forms: readonly (readonly [string, (head: Hex, tail: string) => string])[] = [
+    ["as everyone encodes it", (head, tail) => head + offset(0x40) + tail],
+    ["with bytes behind it", (head, tail) => `${head + offset(0x40) + tail}${"5a".repeat(100)}`],
+    ["with bytes in front of it", (head, tail) => head + offset(0x75) + "5a".repeat(0x35) + tail],
+    ["without padding", (head, tail) => head + offset(0x40) + unpadded(tail)],
+    ["with other padding than zeros", (head, tail) => head + offset(0x40) + unpadded(tail).padEnd(tail.length, "5a")],
+  ];
+  test.each(forms)("%s", async (_, form) => {
+    const [, count] = await chain.client.readContract({
+      abi,
+      address: chain.settlement.address,
+      functionName: "batchCounts",
+    });
+    const call = encodeFunctionData({ abi, functionName: "commitRollupBatch", args: [count, DATA] });
+    const tailAt = 10 + 2 * WORD;
+    const data = form(call.slice(0, 10 + WORD) as Hex, call.slice(tailAt)) as Hex;
+    const wallet = createWalletClient({ account: OPERATOR, transport: chain.transport });
+    const hash = await wallet.sendTransaction({ chain: null, to: chain.settlement.address, data });
+    expect(await chain.client.waitForTransactionReceipt({ hash })).toMatchObject({ status: "success" });
+    expect(bytesToHex(await l1.rollupData(hash))).toBe(DATA);
+  });
+});
+
+function offset(bytes: number): string {
+  return toHex(bytes, { size: 32 }).slice(2);
+}
+
+/** The length, and as many bytes as it says. */
+function unpadded(tail: string): string {
+  return tail.slice(0, WORD + DATA.length - 2);
+}
