@@ -1,15 +1,15 @@
 import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import type { VaultId } from "../model.ts";
-import type { VaultContent } from "../ports.ts";
+import type { L1Registration, VaultContent } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { mintedKey, ownerKey, TEXT, tokenKey, vaultIdOf, vaultKey, within } from "./keys.ts";
-import type { KnownAsset, KnownAssets } from "./known-assets.ts";
+import type { KnownAssets } from "./known-assets.ts";
 
 /** A vault whose token is taken: of an ERC-721 by another vault, of an ERC-1155 id by another blob. */
 export interface Repeat {
   readonly vault: VaultContent;
-  readonly asset: KnownAsset;
+  readonly asset: L1Registration;
   /** ERC-721: the other vault's id in decimal; ERC-1155: the blob. */
   readonly holder: string;
 }
@@ -89,7 +89,7 @@ export class VaultIndex {
     repeats: Repeat[],
     minted: Map<string, bigint>,
   ): Promise<void> {
-    const tokens: { vault: VaultContent; asset: KnownAsset; key: string }[] = [];
+    const tokens: { vault: VaultContent; asset: L1Registration; key: string }[] = [];
     for (const vault of vaults) {
       const { vaultId, chainId, assetType, owner, amount } = vault;
       puts.set(ownerKey(owner, vaultId), "");
@@ -113,7 +113,10 @@ export class VaultIndex {
 }
 
 /** The id of the ERC-721 or ERC-1155 token that the vault can become; null when it has none, or L1 would never let it out. */
-function withdrawableToken({ owner, amount, blob }: VaultContent, { standard, blobScheme }: KnownAsset): bigint | null {
+function withdrawableToken(
+  { owner, amount, blob }: VaultContent,
+  { standard, blobScheme }: L1Registration,
+): bigint | null {
   if (BigInt(owner) === 0n || (standard === "erc721" && amount !== 1n)) return null;
   try {
     return tokenIdOf(standard, blobScheme, blob);

@@ -120,7 +120,7 @@ export class CommitteeMember {
     try {
       const derived = await this.#derive(batch);
       const indexing = await this.archive.indexing("validium", batch.batchNumber, derived);
-      this.#requireNew(derived, indexing);
+      await this.#requireNew(derived, indexing);
       return indexing.puts;
     } catch (error) {
       const malformed =
@@ -151,13 +151,13 @@ export class CommitteeMember {
   }
 
   /** Refuses tokens that are there already, and amounts that a token's cap would never let out. */
-  #requireNew(derived: DerivedBatch, { puts, repeats }: IndexEntries): void {
+  async #requireNew(derived: DerivedBatch, { puts, repeats }: IndexEntries): Promise<void> {
     const [repeat] = repeats;
     if (repeat !== undefined) {
       throw new CommitteeRefusal("duplicate", `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`);
     }
     for (const { chainId, assetType } of assetsIn(vaultsOf(derived))) {
-      const cap = this.archive.assets.known(chainId, assetType)?.cap ?? null;
+      const cap = await this.archive.assets.cap(chainId, assetType);
       const minted = BigInt(puts.get(mintedKey(chainId, assetType)) ?? "0");
       if (cap !== null && minted > cap) {
         throw new CommitteeRefusal(

@@ -1,4 +1,4 @@
-import { toHex } from "viem";
+import { createWalletClient, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Archive } from "../../core/archive/archive.ts";
 import { deriveBatch } from "../../core/archive/derive.ts";
@@ -29,6 +29,7 @@ import { openArchive, sourceOf } from "./fixture.ts";
 interface How {
   readonly owner?: Address;
   readonly token?: Address;
+  readonly standard?: "erc20" | "erc721";
   readonly chainId?: bigint;
 }
 
@@ -76,7 +77,13 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     const chainId = how.chainId ?? 31_337n;
     const entries = tokens.map((text, i): VaultEntry => {
       const owner = how.owner ?? lower(at(USERS, i % USERS.length).owner.address);
-      return { chainId, owner, assetType: assetType("erc721", token, 1n), amount: 1n, blob: toHex(text) };
+      return {
+        chainId,
+        owner,
+        assetType: assetType(how.standard ?? "erc721", token, 1n),
+        amount: 1n,
+        blob: toHex(text),
+      };
     });
     const data = encodeBatchData(entries);
     const { batchRoot, dataHash, vaultCount } = deriveBatch(mode, batchNumber, data);
@@ -143,6 +150,22 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     expect(await watch(archive, { sources })).toEqual([]);
     const [third = 0n] = await commit("zk-rollup", ["8"]);
     expect(await watch(archive)).toEqual([[first, third]]);
+  });
+
+  test.each([
+    ["loops for ever", "0x635b6000566000526004601cf3"],
+    ["stops at an invalid instruction", "0x60fe60005360016000f3"],
+    ["answers with one byte", "0x6460016000f36000526005601bf3"],
+    ["answers with more than a number", "0x6462030000f36000526005601bf3"],
+  ] as const)("though a token in the same batch %s when it is asked for its cap", async (name, data) => {
+    const wallet = createWalletClient({ account: GUARDIAN, transport: chain.transport });
+    const hash = await wallet.sendTransaction({ chain: null, data });
+    const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
+    const token = lower(contractAddress ?? "0x");
+    await operator.registerAsset({ standard: "erc20", chainId: 31_337n, contractAddress: token, quantum: 1n });
+    await commit("zk-rollup", [""], { token, standard: "erc20" });
+    const [first = 0n, second = 0n] = await commit("zk-rollup", [name, name]);
+    expect(await watch(await openArchive({ l1: anyone }))).toContainEqual([first, second]);
   });
 
   test("of another chain's token are left to that chain", async () => {
