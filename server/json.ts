@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { ServerError, type WireIssue } from "./errors.ts";
+import { shortestLength } from "./json-length.ts";
 
 /** Deepest nesting of arrays and objects in a body; the API's own bodies have five levels. */
 export const MAX_DEPTH = 32;
@@ -17,14 +18,16 @@ const MAX_ISSUES = 100;
  * a key that occurs twice in one object, the key `__proto__`, a key written with an escape, a number that JavaScript would round, and
  * nesting past `MAX_DEPTH`.
  *
- * Common bodies take JSON.parse and one cheap check that can only err towards suspicion; suspects are read again by a slow, exact scanner
- * that names each bad place.
+ * A body without white space is read by JSON.parse, and measured. Others take a cheap check that can only err towards suspicion; suspects
+ * are read again by a slow, exact scanner that names each bad place.
  */
 export function parseJson(body: Uint8Array): unknown {
   if (!isUtf8(body)) throw new ServerError("malformed_json", "The body is not UTF-8.");
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
   const value = parse(text);
-  const census: Census = { keys: 0, suspicious: text.includes("\\") || FRACTION_OR_EXPONENT.test(text) };
+  const escaped = text.includes("\\");
+  if (!escaped && shortestLength(value, MAX_DEPTH) === text.length) return value;
+  const census: Census = { keys: 0, suspicious: escaped || FRACTION_OR_EXPONENT.test(text) };
   count(value, 1, census);
   // Each key has one colon, so as many keys in the value as colons in the text means that no key was swallowed by its twin.
   if (census.suspicious || census.keys !== colons(body)) {
