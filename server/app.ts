@@ -20,6 +20,7 @@ import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from
 import { engineChecks, Readiness, type ReadinessCheck } from "./readiness.ts";
 import { requestId } from "./request-id.ts";
 import { RequestLog } from "./request-log.ts";
+import { Rooms } from "./rooms.ts";
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
 import type { ServerL1, Service } from "./service.ts";
@@ -114,6 +115,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     readiness: new Readiness({ ...engineChecks(engine), ...options.checks }, now),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
     outgoingBatches: new OutgoingBatches(engine),
+    rooms: new Rooms(),
     webhookReach: options.webhooks?.reach ?? "public",
     heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
     stopping: stopping.signal,

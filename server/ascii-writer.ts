@@ -1,21 +1,26 @@
+import type { Rooms } from "./rooms.ts";
+
 const ZERO = 0x30;
 const BILLION = 1e9;
 const HEX_DIGITS = Buffer.from("0123456789abcdef", "latin1");
 
 /** Puts ASCII together as bytes, without a string in between: for answers whose parts are mostly bytes or numbers already. */
 export class AsciiWriter {
+  readonly #rooms: Rooms;
   #room: Buffer;
   #at = 0;
 
-  constructor(expectedBytes: number) {
-    this.#room = Buffer.allocUnsafe(expectedBytes);
+  constructor(rooms: Rooms, expectedBytes: number) {
+    this.#rooms = rooms;
+    this.#room = rooms.take(expectedBytes);
   }
 
   /** Makes room for so many bytes more; the other methods write without looking. */
   reserve(bytes: number): void {
     if (this.#at + bytes <= this.#room.length) return;
-    const wider = Buffer.allocUnsafe(2 * this.#room.length + bytes);
+    const wider = this.#rooms.take(2 * this.#room.length + bytes);
     this.#room.copy(wider, 0, 0, this.#at);
+    this.release();
     this.#room = wider;
   }
 
@@ -67,8 +72,13 @@ export class AsciiWriter {
     this.#at += length;
   }
 
-  /** What was written so far; no copy. */
+  /** What was written so far, until `release`; no copy. */
   written(): Buffer {
     return this.#room.subarray(0, this.#at);
+  }
+
+  /** Gives the room back once nobody looks at what was written. */
+  release(): void {
+    this.#rooms.give(this.#room);
   }
 }

@@ -1,5 +1,6 @@
 import { type AcceptedColumns, MAX_BATCH_VAULTS, type MintResult, MODES } from "../core/index.ts";
 import { AsciiWriter } from "./ascii-writer.ts";
+import type { Rooms } from "./rooms.ts";
 import { decimal, mintToWire, receiptToWire, time } from "./wire.ts";
 
 /** What a vault and a transaction mostly take, and the most: blobs have 255 bytes, token ids 78 digits. */
@@ -10,16 +11,22 @@ const MOST_TRANSACTION_BYTES = 256;
 /** Top bit of the vault ids of rollup batches. */
 const ROLLUP_BIT = 1n << 63n;
 
+export interface MintAnswer {
+  readonly body: string | Buffer;
+  /** To be called when nobody looks at the body any more. */
+  sent(): void;
+}
+
 /**
  * The body of a mint's answer: the bytes of `JSON.stringify(await mintToWire(result))`. A fresh mint's is written from its columns, in a
  * sixth of the time: it is the dearest part of a large mint. Nothing in it needs an escape: UUIDs, hex, decimals, times and names of ours.
  */
-export async function mintAnswer(result: MintResult): Promise<string | Buffer> {
+export async function mintAnswer(result: MintResult, rooms: Rooms): Promise<MintAnswer> {
   const { mintId, columns } = result;
-  if (columns === null) return JSON.stringify(await mintToWire(result));
+  if (columns === null) return { body: JSON.stringify(await mintToWire(result)), sent() {} };
   const receipt = await result.receipt();
   const { length } = columns.assetIndex;
-  const answer = new AsciiWriter(512 + length * (USUAL_VAULT_BYTES + USUAL_TRANSACTION_BYTES));
+  const answer = new AsciiWriter(rooms, 512 + length * (USUAL_VAULT_BYTES + USUAL_TRANSACTION_BYTES));
   answer.text(`{"mintId":"${mintId}","vaults":[`);
   addVaults(answer, columns);
   answer.bytes(TRANSACTIONS);
@@ -27,7 +34,7 @@ export async function mintAnswer(result: MintResult): Promise<string | Buffer> {
   const end = `],"receipt":${receipt === null ? null : JSON.stringify(receiptToWire(receipt))}}`;
   answer.reserve(end.length);
   answer.text(end);
-  return answer.written();
+  return { body: answer.written(), sent: () => answer.release() };
 }
 
 const TRANSACTIONS = ascii('],"transactions":[');

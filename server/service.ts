@@ -5,6 +5,7 @@ import type { OutgoingBatches } from "./batch-data.ts";
 import type { StreamSlots } from "./event-stream.ts";
 import type { RateLimits } from "./rate-limit.ts";
 import type { Readiness } from "./readiness.ts";
+import type { Rooms } from "./rooms.ts";
 import type { OwnerSignIn } from "./sign-in.ts";
 import type { Reach } from "./webhooks/address-policy.ts";
 
@@ -33,6 +34,8 @@ export interface Service {
   readonly webhookReach: Reach;
   readonly streams: StreamSlots;
   readonly outgoingBatches: OutgoingBatches;
+  /** For large answers. */
+  readonly rooms: Rooms;
   /** Between two signs of life on a stream of events. */
   readonly heartbeatMs: number;
   /** Aborted when the server begins to shut down. */

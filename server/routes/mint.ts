@@ -76,12 +76,15 @@ const definition = {
 
 type MintCall = PrivateCall<undefined, z.output<typeof mintQuery>, unknown>;
 
-async function mint({ service: { engine }, principal, query, body, request, reply }: MintCall) {
+async function mint({ service: { engine, rooms }, principal, query, body, request, reply }: MintCall) {
   if (query.dryRun) return { dryRun: true, ...(await engine.checkMint(principal, body)) };
   const result = await engine.mint(principal, body, idempotency(request.headers["idempotency-key"]));
   if (result.replayed) reply.header("idempotency-replayed", "true");
   reply.type("application/json; charset=utf-8");
-  return mintAnswer(result);
+  const { body: answer, sent } = await mintAnswer(result, rooms);
+  // Node says so when the kernel has the last byte; an answer that breaks off leaves its room to the garbage collector.
+  reply.raw.once("finish", sent);
+  return answer;
 }
 
 /** Entries that the body asks for, as far as it is well-formed; the core refuses the rest. */

@@ -3,6 +3,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { MODES } from "../../core/index.ts";
 import { mintAnswer } from "../../server/mint-answer.ts";
+import { Rooms } from "../../server/rooms.ts";
 import { mintToWire } from "../../server/wire.ts";
 import { createWorld, OWNER } from "./fixture.ts";
 
@@ -48,6 +49,7 @@ test.each([
   const assetIds = { erc20: erc20.assetId, erc721: erc721.assetId, erc1155: erc1155.assetId, framed: framed.assetId };
   const { userId: third } = await engine.createUser(applicationId, { ownerAddress: OWNER });
   const principal = await engine.authenticate(key);
+  const rooms = new Rooms();
   let tokens = 0;
   const blobOf = (of: typeof entry extends fc.Arbitrary<infer E> ? E : never): string => {
     if (of.token === "erc20") return "";
@@ -70,7 +72,9 @@ test.each([
       const result = await engine.mint(principal, { users });
       expect(result.columns).not.toBeNull();
       const plain = JSON.stringify(await mintToWire(result));
-      expect(String(await mintAnswer(result))).toBe(plain);
+      const { body, sent } = await mintAnswer(result, rooms);
+      expect(String(body)).toBe(plain);
+      sent();
     }),
     { numRuns: 100 },
   );
