@@ -7,11 +7,12 @@ import { type AssetRecord, userIdRecord } from "../../store/records.ts";
 import { bindingKey, keyString, userIdKey } from "../../store/store-keys.ts";
 import type { Transition } from "../../store/writer.ts";
 import { enablementId, type Ledger } from "../ledger.ts";
+import { requireKey } from "../tenants/api-keys.ts";
 import { availability } from "../tenants/assets.ts";
 import { TokenLookup } from "../tokens/uniqueness.ts";
 import { hexOf } from "../vaults/vault-columns.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
-import { type MintOutcome, requireKey } from "./mint.ts";
+import type { MintOutcome } from "./mint.ts";
 import type { Issues, MintRequest } from "./request.ts";
 
 /** An entry whose asset can be minted and whose blob names a token of it. */

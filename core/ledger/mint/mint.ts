@@ -1,32 +1,24 @@
-import { MintmarkError } from "../../errors.ts";
-import { type Hex, MODES, type Principal } from "../../model.ts";
-import { tokenIdOf } from "../../protocol/blob.ts";
+import type { Principal } from "../../model.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
-import { type MintHeader, PlacedColumns } from "../../store/mint-entry.ts";
+import type { MintHeader, PlacedColumns } from "../../store/mint-entry.ts";
 import { type AssetRecord, type KeyRecord, userIdRecord } from "../../store/records.ts";
-import {
-  bindingKey,
-  journalKey,
-  keyString,
-  mintKey,
-  transactionKey,
-  userIdKey,
-  userTransactionKey,
-} from "../../store/store-keys.ts";
+import { journalKey, mintKey, transactionKey, userIdKey, userTransactionKey } from "../../store/store-keys.ts";
 import type { Transition } from "../../store/writer.ts";
 import type { OpenBatch } from "../batches/open-batch.ts";
-import { closeOpenBatch, sealClosed } from "../batches/seal.ts";
+import { sealClosed } from "../batches/seal.ts";
 import { tell } from "../events/event-log.ts";
 import { enablementId, type Ledger } from "../ledger.ts";
+import { requireKey } from "../tenants/api-keys.ts";
 import { availability } from "../tenants/assets.ts";
 import type { CachedUser } from "../tenants/user-cache.ts";
 import { shortDecimalIn } from "../tokens/short-decimal.ts";
-import { TokenLookup } from "../tokens/uniqueness.ts";
-import { hexOf, type NewVault } from "../vaults/vault-columns.ts";
 import { AmountSum } from "./amount-words.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf, idempotencyOf, idempotencyRecord } from "./idempotency.ts";
 import type { MintColumns } from "./mint-columns.ts";
+import { Placing } from "./placing.ts";
+import { RequestedBindings } from "./requested-bindings.ts";
+import { RequestedTokens } from "./requested-tokens.ts";
 import { timeUuid } from "./time-uuid.ts";
 
 /** A request that was accepted, as it went into the journal. */
@@ -52,16 +44,6 @@ interface AssetUse {
   readonly sum: AmountSum;
 }
 
-/** An ERC-1155 id that is not known to be bound. */
-interface Asked {
-  readonly entry: number;
-  readonly key: Buffer;
-  readonly short: number;
-}
-
-/** Refs of tokens whose vaults have no place yet: their entries' positions in the request, above every vault's ref. */
-const PENDING = 0xfff0_0000;
-
 /**
  * One mint request on its way through the writer: first everything is checked against the state, then everything is applied, which
  * can no longer fail. The result is null, and nothing is changed, when something is wrong: {@link MintCheck}, which is slower and plain,
@@ -74,13 +56,11 @@ export class MintTransition implements Transition<MintOutcome | null> {
   readonly #columns: MintColumns;
   readonly #idempotency: Idempotency | null;
   readonly #uses = new Map<number, AssetUse>();
-  /** null while no token's hash is known. */
-  #lookup: TokenLookup | null = null;
-  /** By entry; of ERC-721 only. */
-  readonly #tokenHash: Uint32Array;
-  #bindings: Asked[] = [];
+  readonly #tokens: RequestedTokens;
+  readonly #bindings: RequestedBindings;
   /** Users that were not in the cache, by position in the request. */
   #askedUsers: number[] = [];
+  #bindingCount = 0;
   #wrong = false;
 
   constructor(ledger: Ledger, principal: Principal, columns: MintColumns, idempotency: Idempotency | null) {
@@ -88,7 +68,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
     this.#principal = principal;
     this.#columns = columns;
     this.#idempotency = idempotency;
-    this.#tokenHash = new Uint32Array(columns.count);
+    this.#tokens = new RequestedTokens(ledger, columns);
+    this.#bindings = new RequestedBindings(ledger, columns);
     this.weight = columns.count;
   }
 
@@ -102,9 +83,9 @@ export class MintTransition implements Transition<MintOutcome | null> {
       keys.push(userIdKey(application, userId));
     }
     this.#readTokens();
-    for (const { key } of this.#bindings) keys.push(key);
-    for (const key of this.#lookup?.keys() ?? []) keys.push(key);
-    return keys;
+    const ofBindings = this.#bindings.keys();
+    this.#bindingCount = ofBindings.length;
+    return [...keys, ...ofBindings, ...this.#tokens.keys()];
   }
 
   apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
@@ -117,17 +98,13 @@ export class MintTransition implements Transition<MintOutcome | null> {
       if (earlier !== null) return { sequence: earlier, minted: null };
     }
     const behindUsers = at + this.#askedUsers.length;
-    const behindBindings = behindUsers + this.#bindings.length;
+    const behindBindings = behindUsers + this.#bindingCount;
     const users = this.#resolveUsers(group, application.applicationIndex, stored.slice(at, behindUsers));
     if (this.#wrong || users === null || !this.#allows(application.applicationIndex, key)) return null;
-    const bound = this.#checkBindings(group, stored.slice(behindUsers, behindBindings));
-    if (bound === null) return null;
-    this.#lookup?.receive(stored.slice(behindBindings));
-    if (!this.#takeTokens()) return null;
-    for (const { entry, key: place, short } of bound) {
-      group.stage(place, Buffer.from(this.#columns.blobAt(entry).slice(2), "hex"));
-      if (short >= 0) this.#ledger.bindings.add(this.#columns.assetIndex[entry] as number, short);
-    }
+    if (!this.#bindings.check(group, stored.slice(behindUsers, behindBindings))) return null;
+    this.#tokens.receive(stored.slice(behindBindings));
+    if (!this.#tokens.take()) return null;
+    this.#bindings.bind(group);
     return this.#apply(group, application.applicationIndex, key, users);
   }
 
@@ -145,9 +122,9 @@ export class MintTransition implements Transition<MintOutcome | null> {
         this.#wrong ||= end !== start;
       } else {
         const short = use.asset.blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
-        if (standard === "erc1155") this.#askBinding(use.asset, entry, short);
-        else if (amountHigh[entry] === 0 && amountLow[entry] === 1) this.#askToken(use.asset, entry, short);
-        else this.#wrong = true;
+        const one = amountHigh[entry] === 0 && amountLow[entry] === 1;
+        if (standard === "erc1155") this.#wrong ||= !this.#bindings.ask(use.asset, entry, short);
+        else this.#wrong ||= !one || !this.#tokens.ask(use.asset, entry, short);
       }
       start = end;
     }
@@ -159,34 +136,6 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const use = { asset: this.#ledger.assetAt(assetIndex), sum: new AmountSum() };
     this.#uses.set(assetIndex, use);
     return use;
-  }
-
-  #askToken(asset: AssetRecord, entry: number, short: number): void {
-    const { hasher } = this.#ledger;
-    const tokenId = short >= 0 ? null : this.#tokenId(asset, entry);
-    const hash = tokenId === null ? hasher.ofShortId(asset.assetIndex, short) : hasher.ofId(asset.assetIndex, tokenId);
-    this.#tokenHash[entry] = hash;
-    const candidates = this.#ledger.tokens.candidates(hash);
-    if (candidates === null) return;
-    this.#lookup ??= new TokenLookup(this.#ledger);
-    this.#lookup.prepare(candidates);
-  }
-
-  #askBinding(asset: AssetRecord, entry: number, short: number): void {
-    if (short >= 0 && this.#ledger.bindings.has(asset.assetIndex, short)) return;
-    const tokenId = short >= 0 ? BigInt(short) : this.#tokenId(asset, entry);
-    this.#bindings.push({ entry, key: bindingKey(asset.assetIndex, tokenId), short });
-  }
-
-  /** The entry's token id by the plain way; when its blob has none, the request is wrong and 0 is returned. */
-  #tokenId(asset: AssetRecord, entry: number): bigint {
-    try {
-      return tokenIdOf(asset.standard, asset.blobScheme, this.#columns.blobAt(entry)) ?? 0n;
-    } catch (error) {
-      if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;
-      this.#wrong = true;
-      return 0n;
-    }
   }
 
   #resolveUsers(group: Group, application: number, stored: readonly (Buffer | undefined)[]): CachedUser[] | null {
@@ -219,72 +168,15 @@ export class MintTransition implements Transition<MintOutcome | null> {
     return true;
   }
 
-  /** For ERC-1155 the first blob binds the id: the entries that bind one; null when one of them is bound to another blob. */
-  #checkBindings(group: Group, stored: readonly (Buffer | undefined)[]): Asked[] | null {
-    const bound: Asked[] = [];
-    const inRequest = new Map<string, Hex>();
-    for (const [i, asked] of this.#bindings.entries()) {
-      const name = keyString(asked.key);
-      const blob = this.#columns.blobAt(asked.entry);
-      const record = group.resolveString(name, stored[i]);
-      const known = record === undefined ? inRequest.get(name) : hexOf(record, 0, record.length);
-      if (known !== undefined && known !== blob) return null;
-      if (known === undefined) {
-        inRequest.set(name, blob);
-        bound.push(asked);
-      } else if (asked.short >= 0) {
-        this.#ledger.bindings.add(this.#columns.assetIndex[asked.entry] as number, asked.short);
-      }
-    }
-    return bound;
-  }
-
-  /** Puts the request's ERC-721 tokens into the index, without a place for now; none of them when one exists already. */
-  #takeTokens(): boolean {
-    const { tokens } = this.#ledger;
-    const { count, assetIndex } = this.#columns;
-    for (let entry = 0; entry < count; entry++) {
-      if (!this.#isUnique(assetIndex[entry] as number)) continue;
-      const hash = this.#tokenHash[entry] as number;
-      if (tokens.insertNew(hash, PENDING + entry)) continue;
-      if (this.#exists(tokens.candidates(hash) ?? [], entry)) {
-        for (let taken = entry - 1; taken >= 0; taken--) {
-          if (this.#isUnique(assetIndex[taken] as number))
-            tokens.remove(this.#tokenHash[taken] as number, PENDING + taken);
-        }
-        return false;
-      }
-      tokens.insert(hash, PENDING + entry);
-    }
-    return true;
-  }
-
-  #isUnique(assetIndex: number): boolean {
-    return this.#ledger.standards[assetIndex] === "erc721";
-  }
-
-  /** Whether one of the candidates is the entry's token: another entry's of this request, or one that was minted. */
-  #exists(candidates: readonly number[], entry: number): boolean {
-    const { assetIndex } = this.#columns;
-    const asset = this.#ledger.assetAt(assetIndex[entry] as number);
-    const tokenId = this.#tokenId(asset, entry);
-    const earlier = candidates.filter((ref) => ref >= PENDING).map((ref) => ref - PENDING);
-    const minted = candidates.filter((ref) => ref < PENDING);
-    this.#lookup ??= new TokenLookup(this.#ledger);
-    return (
-      earlier.some((other) => assetIndex[other] === asset.assetIndex && this.#tokenId(asset, other) === tokenId) ||
-      this.#lookup.holds(minted, asset.assetIndex, tokenId)
-    );
-  }
-
   #apply(group: Group, applicationIndex: number, key: KeyRecord, users: readonly CachedUser[]): MintOutcome {
     const ledger = this.#ledger;
     const columns = this.#columns;
     const application = ledger.latestApplication(this.#principal.applicationId);
     const time = ledger.now();
     const openPlaces = { validium: placeOf(ledger.open("validium")), "zk-rollup": placeOf(ledger.open("zk-rollup")) };
-    const placed = new PlacedColumns(columns.count);
-    const closed = this.#place(placed, users, time);
+    const placing = new Placing(ledger, columns, this.#tokens);
+    placing.place(users, time);
+    const { placed, closed } = placing;
     const idempotency = idempotencyOf(this.#idempotency);
     const header: MintHeader = {
       applicationIndex,
@@ -311,67 +203,6 @@ export class MintTransition implements Transition<MintOutcome | null> {
     for (const batch of closed) void sealClosed(ledger, group, batch);
     return { sequence, minted: { time, header, columns, placed, users } };
   }
-
-  /** Gives every entry its vault, going on in the next batch whenever one is full; returns the batches that are. */
-  #place(placed: PlacedColumns, users: readonly CachedUser[], time: number): OpenBatch[] {
-    const { assetIndex, amountHigh, amountLow, mode, blobs, blobEnd, userCounts } = this.#columns;
-    const closed: OpenBatch[] = [];
-    const vault = { assetIndex: 0, amountHigh: 0, amountLow: 0, blobs, start: 0, end: 0 };
-    let entry = 0;
-    for (const [i, user] of users.entries()) {
-      for (const end = entry + (userCounts[i] ?? 0); entry < end; entry++) {
-        vault.assetIndex = assetIndex[entry] as number;
-        vault.amountHigh = amountHigh[entry] as number;
-        vault.amountLow = amountLow[entry] as number;
-        vault.start = vault.end;
-        vault.end = blobEnd[entry] as number;
-        this.#placeEntry(placed, closed, entry, mode[entry] as number, user, vault, time);
-      }
-    }
-    return closed;
-  }
-
-  #placeEntry(
-    placed: PlacedColumns,
-    closed: OpenBatch[],
-    entry: number,
-    modeNumber: number,
-    user: CachedUser,
-    vault: NewVault,
-    time: number,
-  ): void {
-    const ledger = this.#ledger;
-    const mode = MODES[modeNumber] ?? "validium";
-    const standard = ledger.standards[vault.assetIndex] ?? "erc20";
-    let open = ledger.open(mode);
-    const slot = standard === "erc721" ? -1 : open.growing(user, vault);
-    if (slot >= 0) {
-      placed.existing(entry, open, slot, time);
-      open.grow(slot, vault.amountHigh, vault.amountLow, time);
-      return;
-    }
-    if (!open.fits(vault)) {
-      closed.push(closeOpenBatch(ledger, mode));
-      open = ledger.open(mode);
-    }
-    const hash = this.#tokenHash[entry] as number;
-    const added = open.add(user, vault, standard, time, hash);
-    placed.added(entry, open, added);
-    if (standard === "erc721") ledger.tokens.move(hash, PENDING + entry, ledger.refOf(open, added));
-  }
-}
-
-/** The key as the writer has it: it may have been revoked or suspended since the request was let in. */
-export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
-  const index = ledger.keyIndices.get(principal.keyId);
-  const key = index === undefined ? undefined : ledger.keys.latest(index);
-  const application = ledger.latestApplication(principal.applicationId);
-  if (key === undefined || key.applicationIndex !== application.applicationIndex || key.revokedAt !== null) {
-    throw new MintmarkError("credentials_invalid");
-  }
-  if (key.expiresAt !== null && key.expiresAt <= ledger.clock()) throw new MintmarkError("credentials_expired");
-  if (application.suspended) throw new MintmarkError("application_suspended");
-  return key;
 }
 
 function placeOf(open: OpenBatch) {

@@ -103,6 +103,19 @@ export function authenticate(ledger: Ledger, token: string): Principal {
   return { applicationId: application.applicationId, keyId, scopes: key.scopes };
 }
 
+/** The key as the writer has it: it may have been revoked or suspended since the request was let in. */
+export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
+  const index = ledger.keyIndices.get(principal.keyId);
+  const key = index === undefined ? undefined : ledger.keys.latest(index);
+  const application = ledger.latestApplication(principal.applicationId);
+  if (key === undefined || key.applicationIndex !== application.applicationIndex || key.revokedAt !== null) {
+    throw new MintmarkError("credentials_invalid");
+  }
+  if (key.expiresAt !== null && key.expiresAt <= ledger.clock()) throw new MintmarkError("credentials_expired");
+  if (application.suspended) throw new MintmarkError("application_suspended");
+  return key;
+}
+
 function newKeyId({ settlement, keyIndices }: Pick<Ledger, "settlement" | "keyIndices">): string {
   const keyId = contractTag(settlement.contract) + randomBytes(6).toString("hex");
   return keyIndices.has(keyId) ? newKeyId({ settlement, keyIndices }) : keyId;
