@@ -166,6 +166,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     await commit("zk-rollup", [""], { token, standard: "erc20" });
     const [first = 0n, second = 0n] = await commit("zk-rollup", [name, name]);
     expect(await watch(await openArchive({ l1: anyone }))).toContainEqual([first, second]);
+    expect(await anyone.supplyCap(token)).toBeNull();
   });
 
   test("of another chain's token are left to that chain", async () => {
