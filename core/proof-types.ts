@@ -58,6 +58,11 @@ export interface StateExtension {
 export interface Proofs {
   vaultProof(vaultId: VaultId): Promise<VaultProof>;
   /**
+   * The same under the header by which the contract that pays the vault keeps the batch: a mirror's own for a token of another chain.
+   * `header` is null while that contract does not know the batch.
+   */
+  exitProof(vaultId: VaultId): Promise<VaultProof>;
+  /**
    * One proof for many vaults of one batch, in whatever order they are named; shared siblings are given once. Rejects with
    * `validation_failed` for none, for one named twice, and for vaults of several batches.
    */

@@ -62,6 +62,8 @@ export interface ServerOptions {
   readonly explorerRpc?: string;
   /** Lets wallet contracts (ERC-1271) sign in as owners, and checks owners' exit kits. Without it there are none. */
   readonly l1?: ServerL1;
+  /** Reach the mirrors of other chains, by chain id, for exit kits of vaults there. */
+  readonly mirrors?: Service["mirrors"];
   /** Told of each answer; for metrics. */
   readonly onAnswer?: (answer: Answer) => void;
   /** What `/readyz` asks besides the engine, such as the lag behind L1, by name. */
@@ -108,6 +110,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     owners: new OwnerSignIn(engine, tokenSecret, options.l1?.verifySignature.bind(options.l1)),
     origin: options.origin,
     l1: options.l1,
+    mirrors: options.mirrors ?? new Map(),
     explorerRpc: options.explorerRpc,
     rateLimits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits },
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,

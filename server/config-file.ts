@@ -38,7 +38,7 @@ export function readConfigFile(path: string): ConfigFile {
     else if (SECRET_SETTINGS.has(variable))
       problems.push(`${field} in ${path}: is secret; give ${variable} in the environment`);
     else if (text === undefined)
-      problems.push(`${field} in ${path}: Give a text, a whole number, or an array of texts.`);
+      problems.push(`${field} in ${path}: Give a text, a whole number, or an array of texts or objects.`);
     else texts[variable] = text;
   }
   return { texts, problems };
@@ -47,7 +47,9 @@ export function readConfigFile(path: string): ConfigFile {
 function textOf(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "number" && Number.isSafeInteger(value)) return String(value);
-  return Array.isArray(value) && value.every((item) => typeof item === "string") ? value.join(",") : undefined;
+  if (!Array.isArray(value)) return undefined;
+  if (value.every((item) => typeof item === "string")) return value.join(",");
+  return value.every((item) => typeof item === "object" && item !== null) ? JSON.stringify(value) : undefined;
 }
 
 /** `; did you mean …?` when a known name is at most two typing errors away. */

@@ -7,6 +7,7 @@ import { buildServer } from "./app.ts";
 import { ConfigError, readConfig } from "./config.ts";
 import { swept } from "./log.ts";
 import { Metrics, serveMetrics } from "./metrics.ts";
+import { MirrorChain } from "./mirror-chain.ts";
 import { serveOperator } from "./operator/socket.ts";
 import type { Config } from "./settings.ts";
 import { type Settling, startSettling } from "./settling.ts";
@@ -19,6 +20,9 @@ import { stopSignal } from "./stop-signal.ts";
 
 async function serve(config: Config): Promise<void> {
   const { l1, operator, committer } = await connect(config);
+  const mirrors = operator
+    ? config.MINTMARK_MIRRORS.map((mirror) => new MirrorChain(mirror, operator, feesOf(config)))
+    : [];
   await using engine = await openEngine({
     store: config.MINTMARK_STORE,
     environment: config.MINTMARK_ENVIRONMENT,
@@ -32,7 +36,7 @@ async function serve(config: Config): Promise<void> {
       rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
     },
     ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
-    ...(l1 && { verifySignature: signatureChecks([l1]) }),
+    ...(l1 && { verifySignature: signatureChecks([l1, ...mirrors]) }),
   });
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
@@ -56,10 +60,16 @@ async function serve(config: Config): Promise<void> {
           mostLag: BigInt(config.MINTMARK_MOST_LAG),
           leastBalance: config.MINTMARK_LEAST_BALANCE,
           onError: (error) => app?.log.error({ err: error }, "settling failed; trying again"),
+          mirrors,
+          onMirrorError: (chainId, error) =>
+            app?.log.error({ err: error, chainId: `${chainId}` }, "a mirror failed; trying again"),
           onMemberFailure: (member, error) => app?.log.warn({ err: error, member }, "a committee member did not sign"),
         })
       : null;
-  const metrics = config.MINTMARK_METRICS_PORT === undefined ? undefined : new Metrics({ engine, l1: committer ?? l1 });
+  const metrics =
+    config.MINTMARK_METRICS_PORT === undefined
+      ? undefined
+      : new Metrics({ engine, chains: [committer ?? l1, ...mirrors].filter((chain) => chain !== undefined) });
   await using _metrics =
     metrics && (await serveMetrics(metrics, config.MINTMARK_METRICS_HOST, config.MINTMARK_METRICS_PORT ?? 0));
   app = await buildServer({
@@ -67,6 +77,7 @@ async function serve(config: Config): Promise<void> {
     log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
     ...(metrics && { onAnswer: metrics.observe }),
     ...(l1 && { l1 }),
+    mirrors: new Map(mirrors.map(({ settlement, connect }) => [settlement.chainId, connect])),
     ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),
     ...(config.MINTMARK_EXPLORER_RPC && { explorerRpc: config.MINTMARK_EXPLORER_RPC }),
     ...(trustedIssuer && { trustedIssuer }),
@@ -94,13 +105,24 @@ function secretsOf({
   MINTMARK_OPERATOR_KEY,
   MINTMARK_RECEIPT_KEY,
   MINTMARK_TOKEN_SECRET,
-  MINTMARK_RPC_URL = "http://none",
+  MINTMARK_RPC_URL,
+  MINTMARK_MIRRORS,
 }: Config): string[] {
-  const { username, password, pathname, search } = new URL(MINTMARK_RPC_URL);
   const token = MINTMARK_TOKEN_SECRET && Buffer.from(MINTMARK_TOKEN_SECRET).toString("hex");
   const keys = [MINTMARK_OPERATOR_KEY, MINTMARK_RECEIPT_KEY, token];
-  const secrets = [...keys, username, password, ...`${pathname}${search}`.split(/[/?&=]/)];
+  const nodes = [MINTMARK_RPC_URL, ...MINTMARK_MIRRORS.map(({ rpcUrl }) => rpcUrl)];
+  const secrets = [...keys, ...nodes.flatMap((url) => (url === undefined ? [] : beyondHost(url)))];
   return secrets.filter((text) => text !== undefined).filter(({ length }) => length >= 8);
+}
+
+function beyondHost(url: string): string[] {
+  const { username, password, pathname, search } = new URL(url);
+  return [username, password, ...`${pathname}${search}`.split(/[/?&=]/)];
+}
+
+/** How transactions are paid for on every chain. */
+function feesOf(config: Config) {
+  return { replaceAfterMs: config.MINTMARK_REPLACE_SECONDS * 1000 };
 }
 
 /** The chain, if one is configured; checked to be the one that the store is for. With a key it can also be committed to. */
@@ -117,7 +139,7 @@ async function connect(config: Config) {
   if (config.MINTMARK_OPERATOR_KEY === undefined) return { l1: await readL1(options) };
   const operator = privateKeyToAccount(config.MINTMARK_OPERATOR_KEY);
   const fees = {
-    replaceAfterMs: config.MINTMARK_REPLACE_SECONDS * 1000,
+    ...feesOf(config),
     ...(config.MINTMARK_MAX_FEE_PER_GAS !== undefined && { maxFeePerGas: config.MINTMARK_MAX_FEE_PER_GAS }),
   };
   const committer = await connectL1({ ...options, ...fees, account: operator });

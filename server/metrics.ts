@@ -1,22 +1,23 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { type Engine, MODES } from "../core/index.ts";
+import { type Engine, MODES, type PortalIdentity } from "../core/index.ts";
 import type { Answer } from "./app.ts";
 import { within } from "./deadline.ts";
 
-/** What metrics read of L1, when the process has a chain and an account there. */
-export interface MetricsL1 {
+/** What metrics read of a chain whose contract pays withdrawals, when the process has a node and an account there. */
+export interface MetricsChain {
+  readonly settlement: PortalIdentity;
   blockNumber(): Promise<bigint>;
   operatorBalance?(): Promise<bigint>;
 }
 
 export interface MetricsOptions {
   readonly engine: Engine;
-  readonly l1?: MetricsL1 | undefined;
+  readonly chains?: readonly MetricsChain[];
 }
 
-/** Longest wait for L1: less than a scraper waits. */
+/** Longest wait for a chain: less than a scraper waits. */
 const L1_MS = 3_000;
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -28,7 +29,7 @@ export class Metrics {
   readonly #problems: Counter;
   readonly #unsubscribe: readonly (() => void)[];
 
-  constructor({ engine, l1 }: MetricsOptions) {
+  constructor({ engine, chains = [] }: MetricsOptions) {
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
     this.#requests = new Histogram({
@@ -65,7 +66,7 @@ export class Metrics {
     ];
     openBatches(engine, registers);
     committedBatches(engine, registers);
-    if (l1) settlementOnL1(engine, l1, registers);
+    settlementOnL1(engine, chains, registers);
   }
 
   /** For `ServerOptions.onAnswer`. */
@@ -127,30 +128,33 @@ function committedBatches(engine: Engine, registers: Registry[]): void {
 }
 
 /** A chain that does not answer in time leaves its gauges out, and spoils no others. */
-function settlementOnL1(engine: Engine, l1: MetricsL1, registers: Registry[]): void {
-  const asked = (name: string, help: string, ask: () => Promise<number>) =>
+function settlementOnL1(engine: Engine, chains: readonly MetricsChain[], registers: Registry[]): void {
+  const asked = (name: string, help: string, ask: (chain: MetricsChain) => Promise<number | undefined>) => {
+    if (chains.length === 0) return;
     new Gauge({
       name,
       help,
+      labelNames: ["chain"],
       registers,
       async collect() {
-        await within(L1_MS, ask(), () => new Error("L1 does not answer")).then(
-          (value) => this.set(value),
-          () => this.remove(),
-        );
+        const answers = chains.map(async (chain) => {
+          const labels = { chain: `${chain.settlement.chainId}` };
+          const answer = within(L1_MS, ask(chain), () => new Error("the chain does not answer"));
+          const value = await answer.catch(() => undefined);
+          if (value === undefined) this.remove(labels);
+          else this.set(labels, value);
+        });
+        await Promise.all(answers);
       },
     });
-  asked("mintmark_l1_lag_blocks", "Blocks of L1 that the engine has not applied yet.", async () => {
-    return Number((await l1.blockNumber()) - (engine.portal(engine.settlement.chainId).observed ?? 0n));
+  };
+  asked("mintmark_l1_lag_blocks", "Blocks of a chain that the engine has not applied yet.", async (chain) => {
+    return Number((await chain.blockNumber()) - (engine.portal(chain.settlement.chainId).observed ?? 0n));
   });
-  if (l1.operatorBalance) {
-    const balance = l1.operatorBalance.bind(l1);
-    asked(
-      "mintmark_operator_balance_ether",
-      "What the operator's account has.",
-      async () => Number(await balance()) / 1e18,
-    );
-  }
+  asked("mintmark_operator_balance_ether", "What the operator's account has on a chain.", async (chain) => {
+    const balance = await chain.operatorBalance?.();
+    return balance === undefined ? undefined : Number(balance) / 1e18;
+  });
 }
 
 export interface MetricsServer extends AsyncDisposable {

@@ -59,7 +59,7 @@ export class Readiness {
 }
 
 /** Messages of other errors can hold anything, such as the addresses of the committee's members, or a chain's node with the key to it. */
-function shown(error: unknown): string {
+export function shown(error: unknown): string {
   if (error instanceof NotReady) return error.message;
   return error instanceof MintmarkError ? ERROR_CODES[error.code] : "failed; the log tells why";
 }

@@ -22,6 +22,8 @@ export interface Service {
   readonly origin?: URL | undefined;
   /** Reads L1; what owners' exit kits are checked against. */
   readonly l1?: ServerL1 | undefined;
+  /** Reach the mirrors of other chains, by chain id; what the kits of their vaults are checked against. */
+  readonly mirrors: ReadonlyMap<bigint, () => Promise<KitChain>>;
   /** The Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string | undefined;
   readonly rateLimits: RateLimits;

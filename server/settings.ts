@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Hex } from "../core/index.ts";
 import { ISSUER } from "./access-token.ts";
+import { mirrorSettings } from "./mirror-settings.ts";
 import { DEFAULT_RATE_LIMITS } from "./rate-limit.ts";
 
 const count = (least: number, most: number) =>
@@ -73,6 +74,11 @@ const variables = z.object({
     .default([])
     .describe("The committee in force, each member as `<address>=<url>`."),
   MINTMARK_THRESHOLD: count(0, 255).default(0).describe("How many members must sign."),
+  MINTMARK_MIRRORS: mirrorSettings
+    .default([])
+    .describe(
+      'Mirrors of the state on other chains, as JSON: `[{"chainId": "10", "contract": "0x…", "rpcUrl": "https://…", "fromBlock": "…"}]`, each with `confirmations` and `maxFeePerGas` of its chain if need be. The operator\'s account pays there too, and needs no role.',
+    ),
   MINTMARK_SEAL_SECONDS: count(1, 86_400).default(60).describe("After its first mint an open batch is sealed."),
   MINTMARK_SEAL_SECONDS_ROLLUP: count(1, 86_400)
     .optional()
@@ -101,8 +107,10 @@ const variables = z.object({
     .regex(/^\d{1,30}$/, "Give an amount of wei.")
     .transform(BigInt)
     .default(10n ** 16n)
-    .describe("Wei of the operator below which `/readyz` is 503."),
-  MINTMARK_MOST_LAG: count(1, 1_000_000).default(50).describe("Blocks behind L1 past which `/readyz` is 503."),
+    .describe("Wei of the operator on the settlement chain below which `/readyz` is 503."),
+  MINTMARK_MOST_LAG: count(1, 1_000_000)
+    .default(50)
+    .describe("Blocks behind the settlement chain past which `/readyz` is 503."),
   MINTMARK_ENGINE_VERSION: count(1, 1000)
     .default(5)
     .describe("Of the settlement contract, when no RPC is given to read it from."),
@@ -190,6 +198,17 @@ export const settings = variables.superRefine(
     }
     if (given.MINTMARK_ENVIRONMENT === "live" && LOCAL_CHAINS.has(given.MINTMARK_CHAIN_ID)) {
       demand("MINTMARK_CHAIN_ID", "Give a public chain: this is a local test chain's id, for sandbox.");
+    }
+    // What is wrong in itself is here as it was given, and told already.
+    const mirrored = [given.MINTMARK_MIRRORS].flat().map((mirror) => mirror?.chainId);
+    if (mirrored.length > 0 && given.MINTMARK_OPERATOR_KEY === undefined) {
+      demand("MINTMARK_OPERATOR_KEY", "Give the operator's private key: withdrawals are sent to mirrors with it.");
+    }
+    if (mirrored.includes(given.MINTMARK_CHAIN_ID)) {
+      demand("MINTMARK_MIRRORS", "Give mirrors on other chains: on its own one the settlement contract pays.");
+    }
+    if (given.MINTMARK_ENVIRONMENT === "live" && mirrored.some((chainId) => LOCAL_CHAINS.has(chainId))) {
+      demand("MINTMARK_MIRRORS", "Give mirrors on public chains: one has a local test chain's id, for sandbox.");
     }
     if (given.MINTMARK_ENVIRONMENT === "live" && given.MINTMARK_WEBHOOK_REACH !== "public") {
       demand("MINTMARK_WEBHOOK_REACH", "Give public: a live server does not call into its own machine.");

@@ -3,9 +3,12 @@ import type { LocalAccount } from "viem";
 import { collectAttestations, RemoteMember } from "../core/committee/index.ts";
 import type { Address, Engine, Mode } from "../core/index.ts";
 import type { connectL1 } from "../core/l1/index.ts";
-import { Checkpoints, Settler } from "../core/settlement/index.ts";
+import { type AttesterCommittee, RemoteAttester, SourceHistory } from "../core/mirror/index.ts";
+import { Checkpoints, MirrorSettler, Settler } from "../core/settlement/index.ts";
 import { describeCommittee } from "./committee-standing.ts";
-import { NotReady, type ReadinessCheck } from "./readiness.ts";
+import { within } from "./deadline.ts";
+import type { MirrorChain } from "./mirror-chain.ts";
+import { NotReady, type ReadinessCheck, shown } from "./readiness.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "./settler-claim.ts";
 
 export interface SettlingOptions {
@@ -27,11 +30,15 @@ export interface SettlingOptions {
   /** Wei below which the operator's account makes the server unready. */
   readonly leastBalance: bigint;
   readonly onError: (error: unknown) => void;
+  /** Where withdrawals of other chains' tokens are paid. */
+  readonly mirrors?: readonly MirrorChain[];
+  /** Told what went wrong at a mirror. */
+  readonly onMirrorError?: (chainId: bigint, error: unknown) => void;
   /** Told why a member of the committee has not signed. */
   readonly onMemberFailure: (member: Address, error: unknown) => void;
 }
 
-/** The engine's way to L1 beside its server: seals, commits, watches and withdraws until it is disposed. */
+/** The engine's way to L1, and to mirrors on other chains, beside its server: seals, commits, watches and withdraws until it is disposed. */
 export interface Settling extends AsyncDisposable {
   /** For `/readyz`: what the last round said, how far behind L1 the engine is, who of the committee signed, what the operator can still pay. */
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
@@ -39,7 +46,7 @@ export interface Settling extends AsyncDisposable {
 
 /** Rejects with `validation_failed` when the contract has another committee in force. */
 export async function startSettling(options: SettlingOptions): Promise<Settling> {
-  const { engine, l1, operator, threshold, fromBlock, sealAfterMs, intervalMs, onError } = options;
+  const { engine, l1, operator, threshold, fromBlock, sealAfterMs, intervalMs, onError, mirrors = [] } = options;
   await using stack = new AsyncDisposableStack();
   stack.use(claimSettling(engine, SETTLES_BY_ITSELF));
   const committee = collectAttestations({
@@ -53,14 +60,24 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   const store = new Level<Uint8Array, Uint8Array>(options.checkpoints);
   await store.open();
   stack.defer(() => store.close());
-  const checkpoints = await Checkpoints.open(store, engine.settlement.chainId);
-  const sealing = { maxAgeMs: sealAfterMs };
-  const settler = new Settler({ engine, l1, committee, fromBlock, checkpoints, sealing, intervalMs, onError });
+  const checkpointsOf = (chainId: bigint) => Checkpoints.open(store, chainId);
+  const far: MirrorSettler[] = [];
+  const source = new SourceHistory(l1, fromBlock);
+  for (const mirror of mirrors) {
+    const { chainId } = mirror.settlement;
+    await engine.addMirror(mirror.settlement);
+    const parts = { engine, source, committee: attestersOf(options), checkpoints: await checkpointsOf(chainId) };
+    const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
+    far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
+  }
+  const checkpoints = await checkpointsOf(engine.settlement.chainId);
+  const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError };
+  const settler = new Settler({ engine, l1, committee, fromBlock, checkpoints, mirrors: far, ...paced });
   const stopping = new AbortController();
-  const settling = settler.run(stopping.signal);
+  const settling = [settler, ...far].map((each) => each.run(stopping.signal));
   stack.defer(async () => {
     stopping.abort();
-    await settling;
+    await Promise.all(settling);
   });
   const running = stack.move();
   return {
@@ -80,7 +97,40 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
         if (balance < options.leastBalance) throw new NotReady(`${operator.address} has ${balance} wei: send it more`);
         return `${balance} wei`;
       },
+      ...Object.fromEntries(
+        mirrors.map((mirror, i) => {
+          const check = async () => describeMirror(engine, mirror, far[i]?.lastError ?? null, options);
+          return [`mirror-${mirror.settlement.chainId}`, check] as const;
+        }),
+      ),
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** The committee's members, who vouch for the state at mirrors as they do for batches. */
+function attestersOf({ members, threshold }: SettlingOptions): AttesterCommittee {
+  return { members: members.map((member) => new RemoteAttester(member)), threshold };
+}
+
+/** Shorter than a check may take, so that this one is never late. */
+const MIRROR_MS = 3_000;
+
+/** How a mirror stands. Never rejects: what is wrong at one chain keeps nobody from the others, so the server stays ready. */
+async function describeMirror(
+  engine: Engine,
+  mirror: MirrorChain,
+  lastError: unknown,
+  { leastBalance, mostLag }: Pick<SettlingOptions, "leastBalance" | "mostLag">,
+): Promise<string> {
+  try {
+    if (lastError !== null) throw lastError;
+    const asked = Promise.all([mirror.blockNumber(), mirror.operatorBalance()]);
+    const [newest, balance] = await within(MIRROR_MS, asked, () => new NotReady("no answer"));
+    const lag = newest - (engine.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
+    const state = lag > mostLag ? "out of step" : "in step";
+    return `${state}: ${lag} blocks behind, ${balance} wei${balance < leastBalance ? ": send it more" : ""}`;
+  } catch (error) {
+    return `out of step: ${shown(error)}`;
+  }
 }

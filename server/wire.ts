@@ -8,6 +8,7 @@ import type {
   MintReceipt,
   MintResult,
   Page,
+  PortalIdentity,
   Transaction,
   User,
   Vault,
@@ -15,7 +16,7 @@ import type {
   Withdrawal,
 } from "../core/index.ts";
 import type { asset } from "./schemas/assets.ts";
-import type { batch, state } from "./schemas/batches.ts";
+import type { batch, portal, state } from "./schemas/batches.ts";
 import type { mintReply } from "./schemas/mint.ts";
 import type { transaction } from "./schemas/transactions.ts";
 import type { balance, user } from "./schemas/users.ts";
@@ -202,15 +203,20 @@ export function proofToWire({ vault, header, ...rest }: VaultProof): z.output<ty
   };
 }
 
+export function portalToWire({ chainId, contract }: PortalIdentity): z.output<typeof portal> {
+  return { chainId: decimal(chainId), contract };
+}
+
 export function stateToWire(
-  { settlement }: Engine,
+  engine: Pick<Engine, "settlement" | "portals">,
   sealed: EngineState,
   committed: EngineState,
 ): z.output<typeof state> {
+  const { settlement } = engine;
   return {
-    chainId: decimal(settlement.chainId),
-    contract: settlement.contract,
+    ...portalToWire(settlement),
     engineVersion: settlement.engineVersion,
+    portals: engine.portals().map(portalToWire),
     sealed: rootsToWire(sealed),
     committed: rootsToWire(committed),
   };

@@ -20,6 +20,7 @@ import {
 import { sealOpenBatch } from "../ledger/batches/seal.ts";
 import { voidSlots } from "../ledger/batches/void-slots.ts";
 import { listOf } from "../ledger/list.ts";
+import { exitProof } from "../ledger/settlement/exit-proof.ts";
 import type { Proofs } from "../proof-types.ts";
 import type { EngineContext } from "./context.ts";
 import { requireMode } from "./requirements.ts";
@@ -39,6 +40,7 @@ export function batches(context: EngineContext): Batches & Proofs {
 
     vaultContent: async (vaultId) => vaultContent(context.ledger, vaultId),
     vaultProof: async (vaultId) => vaultProof(context.ledger, vaultId),
+    exitProof: async (vaultId) => exitProof(context.ledger, vaultId),
     vaultMultiproof: async (vaultIds) => vaultMultiproof(context.ledger, vaultIds),
     vaultStateProof: async (vaultId, at) => vaultStateProof(context.ledger, vaultId, at),
     batchProof: async (mode, batchNumber) => batchProof(context.ledger, requireMode(mode), batchNumber),

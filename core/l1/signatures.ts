@@ -1,9 +1,9 @@
 import type { EngineOptions } from "../engine-types.ts";
-import type { L1Reader } from "../ports.ts";
+import type { L1Reader, PortalIdentity } from "../ports.ts";
 
 /** What an engine asks about wallet contracts' signatures: each chain about its own; where no chain is given, nobody has signed. */
 export function signatureChecks(
-  chains: readonly Pick<L1Reader, "settlement" | "verifySignature">[],
+  chains: readonly (Pick<L1Reader, "verifySignature"> & { readonly settlement: PortalIdentity })[],
 ): NonNullable<EngineOptions["verifySignature"]> {
   const byId = new Map(chains.map((chain) => [chain.settlement.chainId, chain]));
   return async (chainId, ...signed) => (await byId.get(chainId)?.verifySignature(...signed)) ?? false;

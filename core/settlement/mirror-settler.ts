@@ -9,7 +9,7 @@ import {
   type MirrorContract,
   type SourceHistory,
 } from "../mirror/index.ts";
-import type { L1Tokens, PortalIdentity, SealedBatch } from "../ports.ts";
+import type { L1Tokens, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
 import { Exits, type FollowOptions } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
@@ -24,9 +24,7 @@ export type SettledMirror = MirrorContract & L1Tokens;
 
 export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
   readonly engine: Engine;
-  /** Which mirror; the engine knows it by `addMirror`. */
-  readonly mirror: PortalIdentity;
-  /** Connects to it. Asked again after a failure, so that a chain may be down when this begins. */
+  /** Connects to the mirror, which the engine knows by `addMirror`. Asked again after a failure, so that a chain may be down when this begins. */
   readonly connect: () => Promise<SettledMirror>;
   /** The state's own chain, by its finality. */
   readonly source: SourceHistory;
@@ -58,11 +56,6 @@ export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
   constructor(options: MirrorSettlerOptions) {
     super(options);
     this.#options = options;
-  }
-
-  /** The mirror, once it has been reached. */
-  get mirror(): SettledMirror | null {
-    return this.#joined?.mirror ?? null;
   }
 
   /** Watches, looks at the tokens there, brings the state there, withdraws, watches. Errors of a step are thrown at the end. */

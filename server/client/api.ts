@@ -535,7 +535,9 @@ export interface OwnVaultProof {
   siblings: `0x${string}`[];
   /** null until L1 has committed the batch. */
   header: BatchHeader | null;
-  /** Calldata of `withdraw` on the settlement contract, for the owner to send by itself: all that is available, to itself. null until L1 has committed the batch, and when nothing is left. */
+  /** The contract that pays the vault, on its token's chain; null when none is known there. */
+  portal: Portal | null;
+  /** Calldata of `withdraw` on that contract, for the owner to send by itself: all that is available, to itself. null until that contract knows the batch, and when nothing is left. */
   withdrawCalldata: `0x${string}` | null;
 }
 
@@ -543,6 +545,12 @@ export interface OwnerSession {
   token: string;
   address: `0x${string}`;
   expiresAt: string;
+}
+
+export interface Portal {
+  /** A whole number in decimal digits. */
+  chainId: string;
+  contract: `0x${string}`;
 }
 
 export interface Problem {
@@ -589,6 +597,8 @@ export interface State {
   chainId: string;
   contract: string;
   engineVersion: number;
+  /** The contracts that pay withdrawals, each of its own chain's tokens: the settlement contract, then its mirrors. Owners sign for these. */
+  portals: Portal[];
   /** Over all sealed batches. */
   sealed: {
     countValidium: number;

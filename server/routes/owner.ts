@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { exitKitToJson, exportExitKit } from "../../core/exit/index.ts";
+import { exitKitToJson, exportExitKit, type KitChain } from "../../core/exit/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { type Endpoint, ownerEndpoint, publicEndpoint } from "../endpoint.ts";
 import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
@@ -24,6 +24,13 @@ function originOf(request: FastifyRequest, { origin }: Service): URL {
 
 function neverStore(reply: FastifyReply): void {
   reply.header("cache-control", "no-store");
+}
+
+/** The chain whose contract pays a vault. */
+async function payingChain({ engine, l1, mirrors }: Service, chainId: bigint): Promise<KitChain> {
+  const chain = chainId === engine.settlement.chainId ? l1 : await mirrors.get(chainId)?.();
+  if (chain !== undefined) return chain;
+  throw new MintmarkError("l1_failed", `This server has no chain ${chainId} to check an exit kit against.`);
 }
 
 export const ownerEndpoints: readonly Endpoint[] = [
@@ -75,12 +82,11 @@ export const ownerEndpoints: readonly Endpoint[] = [
       schemas: [exitKit],
     },
     errors: ["vault_not_found", "proof_not_ready", "asset_not_registered", "l1_failed"],
-    async handle({ service: { engine, l1 }, owner, params: { vaultId }, reply }) {
+    async handle({ service, owner, params: { vaultId }, reply }) {
       neverStore(reply);
-      const proof = await engine.vaultProof(vaultId);
+      const proof = await service.engine.exitProof(vaultId);
       if (proof.vault.owner !== owner) throw new MintmarkError("vault_not_found", "No such vault of this owner.");
-      if (l1 === undefined) throw new MintmarkError("l1_failed", "This server has no L1 to check an exit kit against.");
-      return exitKitToJson(await exportExitKit(proof, l1));
+      return exitKitToJson(await exportExitKit(proof, await payingChain(service, proof.vault.chainId)));
     },
   }),
 ];

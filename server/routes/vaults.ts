@@ -1,6 +1,6 @@
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { ownVaultProof, vault, vaultPage, vaultParams, vaultQuery } from "../schemas/vaults.ts";
-import { pageToWire, proofToWire, vaultToWire } from "../wire.ts";
+import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../wire.ts";
 import { withdrawCalldata } from "../withdraw-calldata.ts";
 
 export const vaultEndpoints: readonly Endpoint[] = [
@@ -42,7 +42,13 @@ export const vaultEndpoints: readonly Endpoint[] = [
     async handle({ service: { engine }, principal, params: { vaultId } }) {
       const own = await engine.vault(principal.applicationId, vaultId);
       const proof = await engine.vaultProof(vaultId);
-      return { ...proofToWire(proof), withdrawCalldata: withdrawCalldata(own.availableBalance, proof) };
+      const { chainId } = proof.vault;
+      const portal = engine.portals().find((each) => each.chainId === chainId) ?? null;
+      return {
+        ...proofToWire(proof),
+        portal: portal && portalToWire(portal),
+        withdrawCalldata: withdrawCalldata(own.availableBalance, await engine.exitProof(vaultId)),
+      };
     },
   }),
 ];

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { batchId, mode, outDecimal, outHash, outTime, page, pageOf, responseComponent } from "./common.ts";
+import { batchId, mode, outAddress, outDecimal, outHash, outTime, page, pageOf, responseComponent } from "./common.ts";
 
 const BATCH_STATUSES = ["open", "sealed", "submitted", "settled", "finalized"] as const;
 
@@ -34,12 +34,23 @@ const roots = z.strictObject({
   commitment: outHash,
 });
 
+export const portal = responseComponent(
+  "Portal",
+  z
+    .strictObject({ chainId: outDecimal, contract: outAddress })
+    .meta({ description: "A contract that pays withdrawals of its own chain's tokens." }),
+);
+
 export const state = responseComponent(
   "State",
   z.strictObject({
     chainId: outDecimal,
     contract: z.string(),
     engineVersion: z.int(),
+    portals: z.array(portal).meta({
+      description:
+        "The contracts that pay withdrawals, each of its own chain's tokens: the settlement contract, then its mirrors. Owners sign for these.",
+    }),
     sealed: roots.meta({ description: "Over all sealed batches." }),
     committed: roots.meta({ description: "Over the batches that L1 has committed." }),
   }),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { STATUSES } from "../../core/index.ts";
+import { portal } from "./batches.ts";
 import {
   mode,
   outAddress,
@@ -70,9 +71,12 @@ export const vaultProof = responseComponent(
 export const ownVaultProof = responseComponent(
   "OwnVaultProof",
   vaultProof.extend({
+    portal: portal.nullable().meta({
+      description: "The contract that pays the vault, on its token's chain; null when none is known there.",
+    }),
     withdrawCalldata: outHex.nullable().meta({
       description:
-        "Calldata of `withdraw` on the settlement contract, for the owner to send by itself: all that is available, to itself. null until L1 has committed the batch, and when nothing is left.",
+        "Calldata of `withdraw` on that contract, for the owner to send by itself: all that is available, to itself. null until that contract knows the batch, and when nothing is left.",
     }),
   }),
 );

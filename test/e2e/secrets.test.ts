@@ -26,7 +26,8 @@ test("a whole run of the server prints no secret that was used in it", async () 
     return { applicationId: principal.applicationId, key: secret, ...at(users, 0), erc721: assets.get("erc721") };
   })();
   const [tokenSecret, rpcSecret] = [randomBytes(32).toString("hex"), randomBytes(16).toString("hex")];
-  const secrets = [key, tokenSecret, rpcSecret, toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array())];
+  const farSecret = randomBytes(16).toString("hex");
+  const secrets = [key, tokenSecret, rpcSecret, farSecret, toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array())];
   const start = {
     store,
     rpcUrl: `${world.rpcUrl}/v3/${rpcSecret}`,
@@ -41,6 +42,10 @@ test("a whole run of the server prints no secret that was used in it", async () 
       MINTMARK_LOG_LEVEL: "trace",
       MINTMARK_WEBHOOK_REACH: "public-and-loopback",
       MINTMARK_METRICS_PORT: "0",
+      // Its node cannot be reached, and every round says so.
+      MINTMARK_MIRRORS: JSON.stringify([
+        { chainId: 31_338, contract: world.settlement.address, rpcUrl: `http://127.0.0.1:1/v3/${farSecret}` },
+      ]),
     },
   };
   await using server = await OperatorProcess.start(start);
@@ -96,6 +101,8 @@ test("a whole run of the server prints no secret that was used in it", async () 
     await send("POST", "/oauth/token", { ...FORM, authorization: `Basic ${btoa(`x:${secret}`)}` }, `scope=${text}`);
     await send("GET", "/healthz", { "x-request-id": secret.slice(0, 64) });
   }
+  const mirrorFailed = (output: string) => output.includes("a mirror failed; trying again");
+  await until("the mirror's failure", async () => server.output, mirrorFailed);
   expect(await server.stop()).toBe(0);
 
   // A server that cannot reach its chain says so without the key to it.

@@ -102,10 +102,9 @@ export function connectFar({ far }: MirrorWorld, request: Request = far.request)
 
 /** What brings withdrawals to the mirror, when it is told to. */
 export async function newMirrorSettler(world: MirrorWorld, change: Partial<MirrorSettlerOptions> = {}) {
-  const { near, far, mirror, attesters } = world;
+  const { near, far, attesters } = world;
   return new MirrorSettler({
     engine: near.engine,
-    mirror: mirror.settlement,
     connect: () => connectFar(world),
     source: await newHistory(near.chain),
     committee: { members: attesters, threshold: THRESHOLD, timeoutMs: 2_000 },

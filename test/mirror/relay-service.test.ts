@@ -1,16 +1,14 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { VaultId } from "../../core/index.ts";
 import { advanceMirror, countsOf, importBatches, RemoteAttester } from "../../core/mirror/index.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { buildMemberServer } from "../../server/member/app.ts";
-import { at, mine, mint, requestWithdrawal } from "../settlement/fixture.ts";
+import { at, mine, mint } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld } from "./fixture.ts";
 
 let world: MirrorWorld;
 const servers: FastifyInstance[] = [];
 let members: RemoteAttester[];
-let farVault: VaultId;
 
 beforeAll(async () => {
   world = await createMirrorWorld();
@@ -29,7 +27,7 @@ beforeAll(async () => {
     }),
   );
   await mint(near, "erc20", "validium");
-  farVault = await mint({ ...near, assets: world.far.assets }, "erc20", "zk-rollup", "", 5);
+  await mint({ ...near, assets: world.far.assets }, "erc20", "zk-rollup", "", 5);
   await near.settler.round();
 });
 afterAll(async () => {
@@ -62,11 +60,4 @@ test("what they sign brings the mirror up to date, and its batches are known the
   expect(await importBatches({ source, mirror }, known)).toEqual([]);
   expect(await importBatches({ source, mirror }, new Set())).toEqual([]);
   for (const mode of ["validium", "zk-rollup"] as const) expect(await mirror.isImported(mode, 0)).toBe(true);
-});
-
-test("the engine takes no request that only the mirror can pay", async () => {
-  await expect(requestWithdrawal(world.near, farVault)).rejects.toMatchObject({
-    code: "validation_failed",
-    message: expect.stringContaining("mirror there"),
-  });
 });

@@ -103,7 +103,7 @@ describe("a configuration file", () => {
       `prot in ${path}: no such setting; did you mean port?`,
       `tokenSecret in ${path}: is secret; give MINTMARK_TOKEN_SECRET in the environment`,
       `seal in ${path}: no such setting`,
-      `sealSeconds in ${path}: Give a text, a whole number, or an array of texts.`,
+      `sealSeconds in ${path}: Give a text, a whole number, or an array of texts or objects.`,
       "MINTMARK_CHAIN_ID: Give the settlement chain's id.",
       "MINTMARK_PORT (port in the file): Give a whole number.",
     ]);
@@ -117,6 +117,41 @@ describe("a configuration file", () => {
     write([]);
     expect(problems({ ...REQUIRED, MINTMARK_CONFIG: path })).toEqual([`MINTMARK_CONFIG: ${path} must hold an object.`]);
   });
+});
+
+test("mirrors are read from JSON, each on a chain of its own", () => {
+  const far = { chainId: "10", contract: REQUIRED.MINTMARK_CONTRACT, rpcUrl: "https://rpc.example/key", fromBlock: 7 };
+  const operator = { MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`, MINTMARK_RPC_URL: "https://rpc.example" };
+  const given = (mirrors: unknown, others = {}) => ({
+    ...{ ...REQUIRED, ...operator, ...others },
+    MINTMARK_MIRRORS: typeof mirrors === "string" ? mirrors : JSON.stringify(mirrors),
+  });
+  const other = { ...far, chainId: 11, confirmations: 12, maxFeePerGas: "100" };
+  expect(readConfig(given([far, other])).MINTMARK_MIRRORS).toEqual([
+    { ...far, chainId: 10n, contract: far.contract.toLowerCase(), fromBlock: 7n },
+    {
+      ...other,
+      chainId: 11n,
+      contract: far.contract.toLowerCase(),
+      ...{ fromBlock: 7n, confirmations: 12n, maxFeePerGas: 100n },
+    },
+  ]);
+  const live = { MINTMARK_ENVIRONMENT: "live", MINTMARK_CHAIN_ID: "1" };
+  for (const [wrong, others] of [
+    ["[", {}],
+    [{ ...far }, {}],
+    [[{ ...far, rpc: "x" }], {}],
+    [[{ ...far, contract: "0x1" }], {}],
+    [[far, { ...far, contract: `0x${"cd".repeat(20)}` }], {}],
+    [[{ ...far, chainId: REQUIRED.MINTMARK_CHAIN_ID }], {}],
+    [[{ ...far, chainId: 31_337 }], live],
+  ] as const) {
+    const lines = problems(given(wrong, others));
+    expect(lines.map((line) => line.split(":", 1)[0])).toContain("MINTMARK_MIRRORS");
+    expect(lines.join()).not.toContain("rpc.example");
+  }
+  const keyless = problems({ ...REQUIRED, MINTMARK_MIRRORS: JSON.stringify([far]) });
+  expect(keyless.map((line) => line.split(":", 1)[0])).toEqual(["MINTMARK_OPERATOR_KEY"]);
 });
 
 test("another issuer is named apart from this server, with keys that only it can change", () => {

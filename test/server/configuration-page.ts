@@ -46,8 +46,9 @@ function defaultOf(schema: (typeof SETTINGS)[keyof typeof SETTINGS]): string {
 
 async function metricRows(): Promise<string[]> {
   await using world = await createWorld();
-  const l1 = { blockNumber: async () => 0n, operatorBalance: async () => 0n };
-  const metrics = new Metrics({ engine: world.engine, l1 });
+  const { settlement } = world.engine;
+  const chain = { settlement, blockNumber: async () => 0n, operatorBalance: async () => 0n };
+  const metrics = new Metrics({ engine: world.engine, chains: [chain] });
   const all = await metrics.registry.getMetricsAsJSON();
   metrics.close();
   return all

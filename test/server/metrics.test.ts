@@ -6,11 +6,12 @@ test("metrics count requests, problems and mints, tell of batches and L1, and na
   let metrics: Metrics | undefined;
   await using world = await createWorld({ onAnswer: (answer) => metrics?.observe(answer) });
   let reachable = true;
-  const l1 = {
+  const chain = {
+    settlement: world.engine.settlement,
     blockNumber: async () => 7n,
     operatorBalance: () => (reachable ? Promise.resolve(5n * 10n ** 17n) : Promise.reject(new Error("down"))),
   };
-  metrics = new Metrics({ engine: world.engine, l1 });
+  metrics = new Metrics({ engine: world.engine, chains: [chain] });
   await using server = await serveMetrics(metrics, "127.0.0.1", 0);
   const read = async () => (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
 
@@ -33,8 +34,8 @@ test("metrics count requests, problems and mints, tell of batches and L1, and na
     'mintmark_batches_sealed{mode="validium"} 1',
     'mintmark_batches_committed{mode="validium"} 0',
     'mintmark_vaults_sealed_total{mode="validium"} 2',
-    "mintmark_l1_lag_blocks 7",
-    "mintmark_operator_balance_ether 0.5",
+    'mintmark_l1_lag_blocks{chain="31337"} 7',
+    'mintmark_operator_balance_ether{chain="31337"} 0.5',
   ]) {
     expect(text.split("\n"), line).toContain(line);
   }
@@ -45,6 +46,6 @@ test("metrics count requests, problems and mints, tell of batches and L1, and na
 
   reachable = false;
   const without = await read();
-  expect(without).toContain("mintmark_l1_lag_blocks 7");
-  expect(without).not.toMatch(/^mintmark_operator_balance_ether \d/m);
+  expect(without).toContain('mintmark_l1_lag_blocks{chain="31337"} 7');
+  expect(without).not.toMatch(/^mintmark_operator_balance_ether\{.*\d/m);
 });

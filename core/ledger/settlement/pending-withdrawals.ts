@@ -4,20 +4,18 @@ import type { PendingWithdrawal } from "../../settlement-types.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { type WithdrawalRecord, withdrawalIdRecord, withdrawalRecord } from "../../store/records.ts";
 import { endOf, PREFIX, withdrawalKey } from "../../store/store-keys.ts";
-import { headerOf, vaultProof } from "../batches/proofs.ts";
+import { headerOf } from "../batches/proofs.ts";
 import type { Ledger } from "../ledger.ts";
 import { batchIdOf, batchOfRecord, placeOf, readVault } from "../vaults/vaults.ts";
-import { headerAt } from "./portals.ts";
+import { exitProof, headerAt } from "./exit-proof.ts";
 import { isPending, withdrawalView } from "./withdrawals.ts";
 
 /** Withdrawals that the contract of their chain can be asked for, oldest first. */
 export async function* pendingWithdrawals(ledger: Ledger, chainId: bigint): AsyncGenerator<PendingWithdrawal> {
   for await (const record of pendingRecords(ledger, chainId)) {
-    const { vault, header: committed, siblings } = await vaultProof(ledger, record.vaultId);
-    const place = placeOf(record.vaultId);
-    const header = committed && (await headerAt(ledger, chainId, place, committed));
+    const { vault, header, siblings } = await exitProof(ledger, record.vaultId);
     if (header === null) continue;
-    const { assetIndex } = await readVault(ledger, place);
+    const { assetIndex } = await readVault(ledger, placeOf(record.vaultId));
     const { quantity, recipient, deadline, signature } = record;
     const authorization = { deadline, signature };
     yield {

@@ -1,10 +1,7 @@
 import { MintmarkError } from "../../errors.ts";
-import type { BatchHeader, PortalIdentity } from "../../ports.ts";
+import type { PortalIdentity } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
-import type { VaultPlace } from "../../protocol/vault.ts";
-import { decodeRecord } from "../../store/layout.ts";
-import { importRecord, type PortalRecord } from "../../store/records.ts";
-import { importKey } from "../../store/store-keys.ts";
+import type { PortalRecord } from "../../store/records.ts";
 import type { Ledger } from "../ledger.ts";
 import { requireAddress } from "../validate.ts";
 
@@ -49,18 +46,4 @@ export async function addMirror(ledger: Ledger, mirror: PortalIdentity, signal?:
     ledger.record(group, { kind: "mirrorAdded", chainId, contract });
     ledger.putPortal(group, { chainId, contract, observed: null, finalized: null });
   }, signal);
-}
-
-/** A batch's header as the contract of a chain keeps it, from the settlement contract's own; null while that contract does not know the batch. */
-export async function headerAt(
-  ledger: Ledger,
-  chainId: bigint,
-  { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
-  header: BatchHeader,
-): Promise<BatchHeader | null> {
-  if (chainId === ledger.settlement.chainId) return header;
-  const stored = await ledger.store.get(importKey(chainId, mode, batchNumber));
-  if (stored === undefined) return null;
-  const { committedAt, l1Sequence } = decodeRecord(importRecord, stored, "A mirror's batch");
-  return { ...header, committedAt, sequence: l1Sequence };
 }

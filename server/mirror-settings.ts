@@ -1,0 +1,34 @@
+import { z } from "zod";
+import type { Hex } from "../core/index.ts";
+
+const integer = (meaning: string, digits: number) =>
+  z.union([z.string().regex(new RegExp(`^\\d{1,${digits}}$`)), z.int().min(0)], `Give ${meaning}.`).transform(BigInt);
+
+/** A mirror of the state on another chain, and how that chain is reached and followed. */
+const mirror = z.strictObject({
+  chainId: integer("the chain's id", 19),
+  contract: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{40}$/, "Give the address of the StateMirror contract.")
+    .transform((text) => text.toLowerCase() as Hex),
+  rpcUrl: z.url({ protocol: /^https?$/, error: "Give the address of the chain's RPC." }),
+  fromBlock: integer("the block of the mirror's deployment", 18).default(0n),
+  confirmations: integer("a number of blocks", 6).optional(),
+  maxFeePerGas: integer("an amount of wei", 30).optional(),
+});
+
+export type MirrorSetting = z.output<typeof mirror>;
+
+/** JSON, since each has several settings of its own. */
+export const mirrorSettings = z
+  .string()
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      context.addIssue({ code: "custom", message: "Give a JSON array of mirrors." });
+      return z.NEVER;
+    }
+  })
+  .pipe(z.array(mirror, "Give a JSON array of mirrors.").max(64))
+  .refine((given) => new Set(given.map(({ chainId }) => chainId)).size === given.length, "Give one mirror a chain.");

@@ -1,0 +1,201 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createPublicClient, erc20Abi, http, toHex } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openEngine, type PortalIdentity, type Uuid, type VaultId } from "../../core/index.ts";
+import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { readRecord, recordPath } from "../../scripts/deploy/record.ts";
+import { ADMIN, COMMITTEE, USERS } from "../../scripts/sandbox/accounts.ts";
+import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
+import { at, type Request, rpc, seed } from "../settlement/fixture.ts";
+import { type MembersWorld, startMembersWorld } from "./member-world.ts";
+import { OperatorProcess } from "./operator-process.ts";
+import { run } from "./script.ts";
+
+const { userId, owner } = USERS[0];
+const LONG = { timeout: 60_000, interval: 200 };
+
+/** A node's address that can be made to answer nothing. */
+async function startGate(target: string) {
+  let isDown = false;
+  const server = createServer(async (request, response) => {
+    if (isDown) return void request.socket.destroy();
+    const body = Buffer.concat(await request.toArray());
+    const reply = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body });
+    response.writeHead(reply.status, { "content-type": "application/json" }).end(await reply.text());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    set down(value: boolean) {
+      isDown = value;
+    },
+    close() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+describe("a server whose application has tokens on two chains", () => {
+  let world: MembersWorld;
+  let far: LocalChain;
+  let gate: Awaited<ReturnType<typeof startGate>>;
+  let server: OperatorProcess;
+  let key: string;
+  let mirror: PortalIdentity;
+  const assets: Record<"near" | "far", Uuid> = { near: "", far: "" };
+  const tokens: Record<"near" | "far", `0x${string}`> = { near: "0x", far: "0x" };
+  const vaults: Record<"near" | "far", VaultId> = { near: 0n, far: 0n };
+
+  beforeAll(async () => {
+    world = await startMembersWorld({ members: COMMITTEE.slice(0, 1), threshold: 1 });
+    far = await startChain("other", 0);
+    gate = await startGate(far.rpcUrl);
+    const deployed = await run("deploy", ["--json"], {
+      MINTMARK_RPC_URL: world.rpcUrl,
+      MINTMARK_DEPLOYER_KEY: toHex(ADMIN.getHdKey().privateKey ?? new Uint8Array()),
+      MINTMARK_COMMITTEE: at(COMMITTEE, 0).address,
+      MINTMARK_THRESHOLD: "1",
+      MINTMARK_DEPLOYMENTS: world.folder,
+      MINTMARK_MIRROR_RPC_URL: far.rpcUrl,
+      MINTMARK_MIRROR_TOKEN: JSON.stringify({ standard: "erc20", name: "Far points", symbol: "FPTS", quantum: "10" }),
+    });
+    expect(deployed).toMatchObject({ code: 0 });
+    const recorded = at((await readRecord(recordPath(world.folder, 31_337)))?.mirrors ?? [], 0);
+    mirror = { chainId: BigInt(recorded.chainId), contract: recorded.address };
+    const token = at(recorded.tokens, 0);
+    tokens.far = token.address;
+    tokens.near = at(world.tokens, 0).address;
+    const store = join(world.folder, "operator");
+    {
+      await using engine = await openEngine({ store, settlement: world.l1.settlement, environment: "sandbox" });
+      const { principal, assets: near } = await seed(engine, world);
+      key = (await engine.issueKey(principal.applicationId)).secret;
+      const { standard, quantum, name, symbol } = token;
+      const place = { chainId: mirror.chainId, contractAddress: token.address };
+      const { assetId } = await engine.addAsset({ ...place, standard, quantum, name, symbol });
+      await engine.whitelistAsset(assetId, true);
+      await engine.markAssetRegistered(assetId);
+      await engine.enableAsset(principal.applicationId, assetId);
+      Object.assign(assets, { near: near.get("erc20") ?? "", far: assetId });
+    }
+    server = await OperatorProcess.start({
+      store,
+      rpcUrl: world.rpcUrl,
+      contract: world.settlement.address,
+      fromBlock: world.settlement.deployedAtBlock,
+      members: world.processes.map(({ url }) => url),
+      port: 0,
+      settings: {
+        MINTMARK_THRESHOLD: "1",
+        MINTMARK_CONFIRMATIONS: "0",
+        MINTMARK_MIRRORS: JSON.stringify([
+          {
+            chainId: 31_338,
+            contract: mirror.contract,
+            rpcUrl: gate.url,
+            fromBlock: recorded.deployedAtBlock.toString(),
+            confirmations: 0,
+          },
+        ]),
+      },
+    });
+  });
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+    await world?.close();
+    await gate?.close();
+    await far?.stop();
+  });
+
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the server answered.
+  async function send(path: string, body?: unknown, headers = {}): Promise<{ status: number; body: any }> {
+    const reply = await fetch(`${server.url}${path}`, {
+      headers: { "x-api-key": key, ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+      ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+    });
+    return { status: reply.status, body: await reply.json() };
+  }
+  const vaultOf = async (name: "near" | "far") => (await send(`/api/v1/vaults/${vaults[name]}`)).body;
+  async function withdraw(name: "near" | "far", quantity: bigint, portal: PortalIdentity) {
+    const withdrawnBefore = BigInt((await vaultOf(name)).withdrawnBalance);
+    const deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400);
+    const message = { vaultId: vaults[name], withdrawnBefore, quantity, recipient: owner.address, deadline };
+    const signature = await owner.signTypedData(withdrawalTypedData(portal, message));
+    const asked = { vaultId: `${vaults[name]}`, quantity: `${quantity}`, deadline: `${deadline}`, signature };
+    return send("/api/v1/withdrawals", asked);
+  }
+  const statusOf = async (withdrawalId: string) => (await send(`/api/v1/withdrawals/${withdrawalId}`)).body.status;
+  const heldOn = (name: "near" | "far") =>
+    createPublicClient({ transport: http(name === "near" ? world.rpcUrl : far.rpcUrl) }).readContract({
+      ...{ abi: erc20Abi, address: tokens[name], functionName: "balanceOf", args: [owner.address] },
+    });
+
+  test("names what pays withdrawals on each chain, and takes no signature for one as good on the other", async () => {
+    const mints = [assets.near, assets.far].map((assetId) => ({
+      ...{ mintingBlob: "", assetId, amount: 9, dataAvailabilityMode: "validium" },
+    }));
+    const { body } = await send("/api/v1/mint", { users: [{ userId, mints }] });
+    for (const { vaultId, assetId } of body.vaults) vaults[assetId === assets.far ? "far" : "near"] = BigInt(vaultId);
+    await expect.poll(async () => (await vaultOf("far")).status, LONG).toBe("finalized");
+    const { portals } = (await send("/public/v1/state")).body;
+    const { chainId, contract } = world.l1.settlement;
+    expect(portals).toEqual([
+      { chainId: `${chainId}`, contract },
+      { chainId: `${mirror.chainId}`, contract: mirror.contract },
+    ]);
+    for (const [name, portal] of [
+      ["far", world.l1.settlement],
+      ["near", mirror],
+    ] as const) {
+      expect(await withdraw(name, 1n, portal)).toMatchObject({ status: 422, body: { code: "signature_invalid" } });
+    }
+  });
+
+  test("goes on at home while the other chain is down, and sends there what was asked for when it is back", async () => {
+    gate.down = true;
+    const [there, here] = [await withdraw("far", 4n, mirror), await withdraw("near", 4n, world.l1.settlement)];
+    expect(there).toMatchObject({ status: 202, body: { chainId: "31338", status: "accepted" } });
+    expect(here.status).toBe(202);
+    await expect.poll(() => statusOf(here.body.withdrawalId), LONG).toBe("finalized");
+    const ready = async () => (await send("/readyz")).body.checks["mirror-31338"];
+    await expect.poll(ready, LONG).toContain("out of step");
+    expect(await statusOf(there.body.withdrawalId)).toBe("accepted");
+    gate.down = false;
+    await expect.poll(() => statusOf(there.body.withdrawalId), LONG).toBe("finalized");
+    expect([await heldOn("near"), await heldOn("far")]).toEqual([4_000n, 40n]);
+    expect(await vaultOf("far")).toMatchObject({ withdrawnBalance: "4", availableBalance: "5" });
+    const { data } = (await send("/api/v1/transactions?type=withdrawal")).body;
+    expect(data.map(({ status }: { status: string }) => status)).toEqual(["finalized", "finalized"]);
+    await expect.poll(ready, LONG).toContain("in step: ");
+  });
+
+  test("gives the owner a kit for the mirror", async () => {
+    const { body } = await send("/owner/v1/challenge", { address: owner.address.toLowerCase() });
+    const signature = await owner.signMessage({ message: body.message });
+    const { token } = (await send("/owner/v1/session", { message: body.message, signature })).body;
+    const authorization = { authorization: `Bearer ${token}` };
+    const kit = await send(`/owner/v1/vaults/${vaults.far}/exit-kit`, undefined, authorization);
+    expect(kit).toMatchObject({ status: 200, body: { chainId: "31338", contract: mirror.contract } });
+  });
+
+  test("killed between sending and mining, it finds what it has sent", async () => {
+    const node = { request: createPublicClient({ transport: http(far.rpcUrl) }).request as Request };
+    const mineBlocks = async (mining: boolean) => {
+      await rpc(node, "evm_setAutomine", [mining]);
+      await rpc(node, "evm_setIntervalMining", [mining ? 1_000 : 0]);
+    };
+    await mineBlocks(false);
+    const { body } = await withdraw("far", 5n, mirror);
+    await expect.poll(() => statusOf(body.withdrawalId), LONG).toBe("submitted");
+    const restart = await server.kill();
+    expect(await heldOn("far")).toBe(40n);
+    await mineBlocks(true);
+    server = await restart();
+    await expect.poll(() => statusOf(body.withdrawalId), LONG).toBe("finalized");
+    expect(await heldOn("far")).toBe(90n);
+    expect(await vaultOf("far")).toMatchObject({ withdrawnBalance: "9", availableBalance: "0" });
+  });
+});
