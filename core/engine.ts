@@ -11,8 +11,8 @@ import { EventHub } from "./ledger/events/events.ts";
 import { LedgerWebhooks } from "./ledger/events/webhooks.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { readLimits } from "./ledger/limits.ts";
+import { canonicalSettlement, openLedger } from "./ledger/opening.ts";
 import { requireAddress } from "./ledger/validate.ts";
-import { canonicalSettlement, openLedger } from "./store/opening.ts";
 import { verifyStore } from "./verify/verify.ts";
 
 export type * from "./batch-types.ts";

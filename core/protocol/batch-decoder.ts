@@ -4,7 +4,6 @@ import {
   ASSET_ENTRY_BYTES,
   BATCH_DATA_VERSION,
   BatchDataError,
-  type BatchDataReason,
   BlobForm,
   MAX_AMOUNT_FORM,
   MAX_PACKED_DIGITS,
@@ -13,8 +12,8 @@ import {
   type VaultEntry,
   VOID_RUN,
 } from "./batch-data.ts";
+import { BatchInput } from "./batch-input.ts";
 import { requireInteger } from "./bounds.ts";
-import { bytesToHex } from "./hex.ts";
 import { packVaultId } from "./vault.ts";
 
 export interface DecodeOptions {
@@ -39,7 +38,7 @@ interface AssetEntry {
  * @throws BatchDataError with the reason and the offset
  */
 export function decodeBatchData(data: Uint8Array, options: DecodeOptions = {}): (VaultEntry | null)[] {
-  const input = new Input(data);
+  const input = new BatchInput(data);
   if (input.uint8() !== BATCH_DATA_VERSION) throw new BatchDataError("version_unknown", 0);
   const assets = readAssets(input, options.standardOf);
   const owners = readOwners(input);
@@ -61,7 +60,7 @@ export function placeVaults(
   return entries.map((entry, slot) => (entry === null ? null : { vaultId: first + BigInt(slot), ...entry }));
 }
 
-function readAssets(input: Input, standardOf: DecodeOptions["standardOf"]): AssetEntry[] {
+function readAssets(input: BatchInput, standardOf: DecodeOptions["standardOf"]): AssetEntry[] {
   const count = input.uint16();
   input.require(count * ASSET_ENTRY_BYTES);
   return Array.from({ length: count }, () => {
@@ -74,14 +73,14 @@ function readAssets(input: Input, standardOf: DecodeOptions["standardOf"]): Asse
   });
 }
 
-function readOwners(input: Input): Address[] {
+function readOwners(input: BatchInput): Address[] {
   const count = input.uint16();
   input.require(count * OWNER_BYTES);
   return Array.from({ length: count }, () => input.hex(OWNER_BYTES));
 }
 
 function readRun(
-  input: Input,
+  input: BatchInput,
   assets: readonly AssetEntry[],
   owners: readonly Address[],
   slots: (VaultEntry | null)[],
@@ -111,38 +110,38 @@ function readRun(
   }
 }
 
-function requireForms(input: Input, standard: Standard | null, amountForm: number, blobForm: number): void {
+function requireForms(input: BatchInput, standard: Standard | null, amountForm: number, blobForm: number): void {
   if (amountForm > MAX_AMOUNT_FORM) throw input.refusal("amount_form", 1);
   if (standard === null) return;
   if ((standard === "erc20") !== (blobForm === BlobForm.empty)) throw input.refusal("blob_form", 1);
   if (standard === "erc721" && amountForm !== 0) throw input.refusal("erc721_amount", 1);
 }
 
-function readLength(input: Input, slotsBefore: number, maxSlots: number): number {
+function readLength(input: BatchInput, slotsBefore: number, maxSlots: number): number {
   const length = input.uint24();
   if (length === 0) throw input.refusal("run_empty", 3);
   if (slotsBefore + length > maxSlots) throw input.refusal("too_many_slots", 3);
   return length;
 }
 
-function readOwner(input: Input, owners: readonly Address[], ownerForm: number): Address {
+function readOwner(input: BatchInput, owners: readonly Address[], ownerForm: number): Address {
   return ownerForm === OwnerForm.inline ? input.hex(OWNER_BYTES) : readIndexedOwner(input, owners, ownerForm);
 }
 
-function readIndexedOwner(input: Input, owners: readonly Address[], width: number): Address {
+function readIndexedOwner(input: BatchInput, owners: readonly Address[], width: number): Address {
   const owner = owners[width === 1 ? input.uint8() : input.uint16()];
   if (owner === undefined) throw input.refusal("owner_index", width);
   return owner;
 }
 
-function readAmount(input: Input, width: number): bigint {
+function readAmount(input: BatchInput, width: number): bigint {
   const amount = input.uint(width);
   if (amount === 0n || amount > MAX_AMOUNT) throw input.refusal("amount_out_of_range", width);
   return amount;
 }
 
 /** Reads what the run says of its blobs, and returns what reads each record's. */
-function blobReader(input: Input, blobForm: number, length: number): () => Hex {
+function blobReader(input: BatchInput, blobForm: number, length: number): () => Hex {
   if (blobForm === BlobForm.empty) return () => "0x";
   const blobLength = input.uint8();
   if (blobForm === BlobForm.raw) return () => (blobLength === 0 ? readRawBlob(input) : input.hex(blobLength));
@@ -165,14 +164,14 @@ function blobReader(input: Input, blobForm: number, length: number): () => Hex {
   };
 }
 
-function readRawBlob(input: Input): Hex {
+function readRawBlob(input: BatchInput): Hex {
   const length = input.uint8();
   if (length === 0) throw input.refusal("blob_empty", 1);
   return input.hex(length);
 }
 
 /** Reads packed digits, right-aligned in their bytes, into one digit a byte; none above `most`. */
-function readNibbles(input: Input, digits: Uint8Array, most: number): void {
+function readNibbles(input: BatchInput, digits: Uint8Array, most: number): void {
   const bytes = Math.ceil(digits.length / 2);
   input.require(bytes);
   let next = 0;
@@ -185,7 +184,7 @@ function readNibbles(input: Input, digits: Uint8Array, most: number): void {
   input.offset += bytes;
 }
 
-function requireRange(input: Input, first: Uint8Array, length: number): void {
+function requireRange(input: BatchInput, first: Uint8Array, length: number): void {
   const last = BigInt(first.join("")) + BigInt(length - 1);
   if (last >= 10n ** BigInt(first.length)) throw input.refusal("range_overflow", Math.ceil(first.length / 2));
 }
@@ -203,68 +202,4 @@ function nibbleBlob(nibbles: Uint8Array): Hex {
   let blob: Hex = "0x";
   for (const nibble of nibbles) blob += `3${nibble.toString(16)}`;
   return blob as Hex;
-}
-
-/** Reads big-endian values from the front, and refuses to go past the end. */
-class Input {
-  offset = 0;
-  readonly #data: Uint8Array;
-
-  constructor(data: Uint8Array) {
-    this.#data = data;
-  }
-
-  get atEnd(): boolean {
-    return this.offset === this.#data.length;
-  }
-
-  /** The refusal of something that was just read and was `size` bytes long. */
-  refusal(reason: BatchDataReason, size = 0): BatchDataError {
-    return new BatchDataError(reason, this.offset - size);
-  }
-
-  require(size: number): void {
-    if (this.offset + size > this.#data.length) throw this.refusal("truncated");
-  }
-
-  uint8(): number {
-    this.require(1);
-    return this.#byte();
-  }
-
-  uint16(): number {
-    this.require(2);
-    return this.#byte() * 0x100 + this.#byte();
-  }
-
-  uint24(): number {
-    this.require(3);
-    return this.#byte() * 0x10000 + this.#byte() * 0x100 + this.#byte();
-  }
-
-  /** An integer of 1 to 8 bytes. */
-  uint(size: number): bigint {
-    this.require(size);
-    let high = 0;
-    for (let i = 4; i < size; i++) high = high * 0x100 + this.#byte();
-    let low = 0;
-    for (let i = 0; i < Math.min(size, 4); i++) low = low * 0x100 + this.#byte();
-    return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low);
-  }
-
-  hex(size: number): Hex {
-    this.require(size);
-    this.offset += size;
-    return bytesToHex(this.#data.subarray(this.offset - size, this.offset));
-  }
-
-  /** The nibble `index` nibbles ahead, most significant first. */
-  peekNibble(index: number): number {
-    const byte = this.#data[this.offset + (index >> 1)] ?? 0;
-    return index % 2 === 0 ? byte >> 4 : byte & 0x0f;
-  }
-
-  #byte(): number {
-    return this.#data[this.offset++] ?? 0;
-  }
 }

@@ -11,8 +11,8 @@ import {
   VOID_RUN,
   VOID_RUN_BYTES,
 } from "./batch-data.ts";
+import { BatchOutput } from "./batch-output.ts";
 import { BlobKind, OwnerClass, planRuns, type Run, type RunPlan } from "./batch-runs.ts";
-import { writeHex } from "./hex.ts";
 
 /**
  * Encodes the slots of a batch (docs/protocol.md 4): a pure function of them, linear in their number, that
@@ -31,11 +31,11 @@ export function encodeBatchData(slots: readonly (VaultEntry | null)[], least: "b
 /** Where the encoder takes a slot's record from, once it knows the forms of its parts. */
 export interface BatchRecords {
   /** 20 bytes. */
-  writeOwner(slot: number, to: Output): void;
-  writeAmount(slot: number, size: number, to: Output): void;
+  writeOwner(slot: number, to: BatchOutput): void;
+  writeAmount(slot: number, size: number, to: BatchOutput): void;
   /** The blob's characters 0x30 to 0x3f, two a byte. */
-  writePacked(slot: number, to: Output): void;
-  writeRaw(slot: number, to: Output): void;
+  writePacked(slot: number, to: BatchOutput): void;
+  writeRaw(slot: number, to: BatchOutput): void;
 }
 
 /** {@link encodeBatchData} of slots that have been read into columns. */
@@ -57,19 +57,19 @@ class EntryRecords implements BatchRecords {
     this.#slots = slots;
   }
 
-  writeOwner(slot: number, to: Output): void {
+  writeOwner(slot: number, to: BatchOutput): void {
     to.hex(this.#at(slot).owner, OWNER_BYTES);
   }
 
-  writeAmount(slot: number, size: number, to: Output): void {
+  writeAmount(slot: number, size: number, to: BatchOutput): void {
     to.biguint(this.#at(slot).amount, size);
   }
 
-  writePacked(slot: number, to: Output): void {
+  writePacked(slot: number, to: BatchOutput): void {
     to.packedDigits(this.#at(slot).blob);
   }
 
-  writeRaw(slot: number, to: Output): void {
+  writeRaw(slot: number, to: BatchOutput): void {
     const { blob } = this.#at(slot);
     to.hex(blob, (blob.length - 2) / 2);
   }
@@ -104,7 +104,7 @@ function gasOf(columns: BatchColumns, plan: RunPlan): number {
 
 function writeBatch(records: BatchRecords, columns: BatchColumns, plan: RunPlan): Uint8Array {
   const dictionary = ownerDictionary(columns, plan);
-  const output = new Output(sizeOf(columns, plan, dictionary.owners.length));
+  const output = new BatchOutput(sizeOf(columns, plan, dictionary.owners.length));
   output.uint(BATCH_DATA_VERSION, 1);
   output.uint(columns.assets.length, 2);
   for (const { chainId, assetType } of columns.assets) {
@@ -155,7 +155,7 @@ function runSize({ start, end, ownerForm, blobKind, amountForm }: Run, columns: 
 }
 
 function writeRun(
-  output: Output,
+  output: BatchOutput,
   run: Run,
   columns: BatchColumns,
   ownerIndices: Uint16Array,
@@ -182,75 +182,4 @@ function writeRun(
     if (blobKind === BlobKind.raw) output.uint(columns.blobBytes[slot] as number, 1);
     if (blobForm === BlobForm.raw) records.writeRaw(slot, output);
   }
-}
-
-/** Writes big-endian values, one behind the other. */
-export class Output {
-  readonly bytes: Uint8Array;
-  #offset = 0;
-
-  constructor(size: number) {
-    this.bytes = new Uint8Array(size);
-  }
-
-  /** An unsigned integer below 2^32 in `size` bytes, 1 to 8. */
-  uint(value: number, size: number): void {
-    let rest = value;
-    for (let at = this.#offset + size - 1; at >= this.#offset; at--) {
-      this.bytes[at] = rest & 0xff;
-      rest >>>= 8;
-    }
-    this.#offset += size;
-  }
-
-  biguint(value: bigint, size: number): void {
-    if (size <= 4) {
-      this.uint(Number(value), size);
-      return;
-    }
-    this.uint(Number(value >> 32n), size - 4);
-    this.uint(Number(value & 0xffff_ffffn), 4);
-  }
-
-  hex(hex: string, size: number): void {
-    this.#offset = writeHex(hex, size, this.bytes, this.#offset);
-  }
-
-  /** An integer of two 32-bit words in `size` bytes, 1 to 8. */
-  words(high: number, low: number, size: number): void {
-    if (size > 4) this.uint(high, size - 4);
-    this.uint(low, Math.min(size, 4));
-  }
-
-  /** A stretch of bytes. */
-  slice(from: Uint8Array, start: number, end: number): void {
-    for (let i = start; i < end; i++) this.bytes[this.#offset++] = from[i] as number;
-  }
-
-  /** {@link packedDigits} of a stretch of characters. */
-  packedSlice(from: Uint8Array, start: number, end: number): void {
-    let at = start;
-    if ((end - start) % 2 === 1) this.bytes[this.#offset++] = (from[at++] as number) & 0x0f;
-    for (; at < end; at += 2) {
-      this.bytes[this.#offset++] = (((from[at] as number) & 0x0f) << 4) | ((from[at + 1] as number) & 0x0f);
-    }
-  }
-
-  /** The hex `3n3n3n…` of characters 0x30 to 0x3f as one nibble a character, right-aligned. */
-  packedDigits(blob: string): void {
-    let character = 3;
-    if ((blob.length / 2 - 1) % 2 === 1) {
-      this.bytes[this.#offset++] = nibbleAt(blob, character);
-      character += 2;
-    }
-    for (; character < blob.length; character += 4) {
-      this.bytes[this.#offset++] = (nibbleAt(blob, character) << 4) | nibbleAt(blob, character + 2);
-    }
-  }
-}
-
-/** The value of a lower-case hex character. */
-function nibbleAt(hex: string, index: number): number {
-  const code = hex.charCodeAt(index);
-  return code <= 0x39 ? code - 0x30 : code - 0x57;
 }

@@ -1,4 +1,5 @@
 import type { Group } from "./group.ts";
+import { encodeRecord, type Field } from "./layout.ts";
 
 /**
  * Immutable records in memory in two views: as the writer has them, which may not be on disk yet, and as readers may see them, which
@@ -60,5 +61,34 @@ export class Table<K, V> {
   load(key: K, value: V): void {
     this.#latest.set(key, value);
     this.#durable.set(key, value);
+  }
+}
+
+/** A table of records that are in the store one by one: a group writes each once, however often its transitions change it. */
+export class RecordTable<K, V> extends Table<K, V> {
+  readonly #keyOf: (key: K) => Buffer;
+  readonly #field: Field<V>;
+  readonly #changed = new Set<K>();
+
+  constructor(keyOf: (key: K) => Buffer, field: Field<V>) {
+    super();
+    this.#keyOf = keyOf;
+    this.#field = field;
+  }
+
+  override put(group: Group, key: K, value: V): void {
+    super.put(group, key, value);
+    this.#changed.add(key);
+  }
+
+  /** Writes what was put since the last time; returns the keys. */
+  flush(group: Group): K[] {
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    for (const key of changed) {
+      const value = this.latest(key);
+      if (value !== undefined) group.put(this.#keyOf(key), encodeRecord(this.#field, value));
+    }
+    return changed;
   }
 }

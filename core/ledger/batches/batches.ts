@@ -8,8 +8,9 @@ import { bytesToHex } from "../../protocol/hex.ts";
 import type { BatchRecord } from "../../store/records.ts";
 import { batchDataKey } from "../../store/store-keys.ts";
 import { type Cursors, pageLimit, scopeOf } from "../cursor.ts";
-import { type Ledger, openBatchRecord } from "../ledger.ts";
+import type { Ledger } from "../ledger.ts";
 import { batchIdOf, placeOf, readVault } from "../vaults/vaults.ts";
+import { openBatchRecord } from "./open-batch.ts";
 import { contentOf } from "./seal.ts";
 import { requireNotVoid, slotCountOf } from "./void-runs.ts";
 
@@ -97,8 +98,8 @@ export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<Va
 
 /** The state over the first batches of each mode. */
 export function stateOver(ledger: Ledger, countValidium: number, countRollup: number): EngineState {
-  const rootValidium = bytesToHex(ledger.history("validium").root(countValidium));
-  const rootRollup = bytesToHex(ledger.history("zk-rollup").root(countRollup));
+  const rootValidium = bytesToHex(ledger.histories.of("validium").root(countValidium));
+  const rootRollup = bytesToHex(ledger.histories.of("zk-rollup").root(countRollup));
   const roots = { countValidium, countRollup, rootValidium, rootRollup };
   return { ...roots, commitment: stateCommitment(ledger.settlement, roots) };
 }

@@ -2,6 +2,7 @@ import type { Limits } from "../../engine-types.ts";
 import type { Mode, Standard } from "../../model.ts";
 import { ASSET_ENTRY_BYTES, BATCH_DATA_BASE_BYTES, vaultBytesBound } from "../../protocol/batch-data.ts";
 import type { Group } from "../../store/group.ts";
+import type { BatchRecord } from "../../store/records.ts";
 import { chunkKey } from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeIntoColumns, encodeColumns, type TokenHashOf } from "../../store/vault-chunk.ts";
 import { addsUp, widthOfWords } from "../mint/amount-words.ts";
@@ -178,4 +179,29 @@ function blobKeyOf({ blobs, start, end }: NewVault): BlobKey {
   if (start === end) return "";
   const short = shortDecimalIn(blobs, start, end);
   return short >= 0 ? short : String.fromCharCode(...blobs.subarray(start, end));
+}
+
+/** The record of a batch that is open. */
+export function openBatchRecord(
+  open: Pick<OpenBatch, "mode" | "batchNumber" | "vaultCount" | "mintCount" | "since">,
+): BatchRecord {
+  return {
+    mode: open.mode,
+    batchNumber: open.batchNumber,
+    status: "open",
+    vaultCount: open.vaultCount,
+    mintCount: open.mintCount,
+    batchRoot: null,
+    dataHash: null,
+    stateRoot: null,
+    l1TxHash: null,
+    l1BlockNumber: null,
+    committedAt: null,
+    l1Sequence: null,
+    openedAt: open.since,
+    sealedAt: null,
+    submittedAt: null,
+    settledAt: null,
+    finalizedAt: null,
+  };
 }

@@ -87,7 +87,7 @@ export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: Sta
   if (batchNumber >= count) throw new MintmarkError("proof_not_ready", "That state does not hold the vault's batch.");
   const { dataHash } = findBatch(ledger, mode, batchNumber);
   if (dataHash === null) throw corruptBatch(mode, batchNumber, "data hash");
-  const siblings = unpackHashes(ledger.history(mode).siblings(batchNumber, count));
+  const siblings = unpackHashes(ledger.histories.of(mode).siblings(batchNumber, count));
   const path: StatePath = {
     dataHash,
     siblings,
@@ -103,7 +103,7 @@ export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: Sta
 /** That a sealed batch was appended to the ones before it. Throws `batch_not_found`, `proof_not_ready`. */
 export function batchProof(ledger: Ledger, mode: Mode, batchNumber: number): BatchTransition {
   requireSealed(findBatch(ledger, mode, batchNumber));
-  const history = ledger.history(mode);
+  const history = ledger.histories.of(mode);
   const oldRoot = bytesToHex(history.root(batchNumber));
   const newRoot = bytesToHex(history.root(batchNumber + 1));
   return { oldRoot, newRoot, proof: proveBatch(history, batchNumber) };
@@ -116,8 +116,8 @@ export function consistencyProof(ledger: Ledger, before: StateCounts, after?: St
   requireInteger("older.countRollup", before.countRollup, 0, newer.countRollup);
   const older = stateOver(ledger, before.countValidium, before.countRollup);
   const proof = {
-    validium: proveConsistency(ledger.history("validium"), older.countValidium, newer.countValidium),
-    rollup: proveConsistency(ledger.history("zk-rollup"), older.countRollup, newer.countRollup),
+    validium: proveConsistency(ledger.histories.of("validium"), older.countValidium, newer.countValidium),
+    rollup: proveConsistency(ledger.histories.of("zk-rollup"), older.countRollup, newer.countRollup),
   };
   const [from, to] = [committed(older), committed(newer)];
   invariant(verifyStateConsistency(ledger.settlement, from, to, proof), "a wrong consistency proof");

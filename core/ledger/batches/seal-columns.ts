@@ -1,7 +1,8 @@
 import type { Address, Hash, Mode } from "../../model.ts";
 import { type BatchColumns, NOT_PACKABLE } from "../../protocol/batch-columns.ts";
 import { MAX_PACKED_DIGITS, VOID_RUN } from "../../protocol/batch-data.ts";
-import type { BatchRecords, Output } from "../../protocol/batch-encoder.ts";
+import type { BatchRecords } from "../../protocol/batch-encoder.ts";
+import type { BatchOutput } from "../../protocol/batch-output.ts";
 import { hashMessages } from "../../protocol/hash.ts";
 import { HASH_BYTES } from "../../protocol/hex.ts";
 import { LEAF_HEADER_BYTES, MAX_LEAF_BYTES, writeLeafPreimage } from "../../protocol/vault.ts";
@@ -221,20 +222,20 @@ export class ColumnRecords implements BatchRecords {
     this.#vaults = vaults;
   }
 
-  writeOwner(slot: number, to: Output): void {
+  writeOwner(slot: number, to: BatchOutput): void {
     const { owner } = this.#vaults.holderOf(slot);
     to.slice(owner, 0, owner.length);
   }
 
-  writeAmount(slot: number, size: number, to: Output): void {
+  writeAmount(slot: number, size: number, to: BatchOutput): void {
     to.words(this.#vaults.amountHigh[slot] as number, this.#vaults.amountLow[slot] as number, size);
   }
 
-  writePacked(slot: number, to: Output): void {
+  writePacked(slot: number, to: BatchOutput): void {
     to.packedSlice(this.#vaults.blobs, this.#vaults.blobStart(slot), this.#vaults.blobEnd[slot] as number);
   }
 
-  writeRaw(slot: number, to: Output): void {
+  writeRaw(slot: number, to: BatchOutput): void {
     to.slice(this.#vaults.blobs, this.#vaults.blobStart(slot), this.#vaults.blobEnd[slot] as number);
   }
 }

@@ -12,10 +12,10 @@ import type { AssetRecord, BatchRecord } from "../../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-chunk.ts";
 import { tellSealed } from "../events/event-log.ts";
-import { type Ledger, openBatchRecord } from "../ledger.ts";
+import type { Ledger } from "../ledger.ts";
 import { batchView } from "./batches.ts";
 import { type DerivedBatch, deriveBatch, SAVED } from "./derive-batch.ts";
-import { OpenBatch } from "./open-batch.ts";
+import { OpenBatch, openBatchRecord } from "./open-batch.ts";
 import { SLOTS_OF_ONE_VOID, slotCountOf } from "./void-runs.ts";
 
 /** What a slot's leaf commits to. */
@@ -58,7 +58,7 @@ export function sealContents(mode: Mode, contents: readonly (VaultContent | null
 
 /** Puts the next open batch in the place of the present one, which mints no longer reach. */
 export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
-  const closed = ledger.open(mode);
+  const closed = ledger.unsealed.open(mode);
   const firstOrdinal = closed.firstOrdinal + closed.vaultCount;
   ledger.setOpen(new OpenBatch(mode, closed.batchNumber + 1, ledger.now(), firstOrdinal, ledger.limits));
   return closed;
@@ -69,7 +69,8 @@ export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSi
   // In an object, so that the writer goes on while the batch is being sealed.
   const { sealed } = await ledger.writer.alone(
     async (group) => ({
-      sealed: ledger.open(mode).vaultCount === 0 ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode)),
+      sealed:
+        ledger.unsealed.open(mode).vaultCount === 0 ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode)),
     }),
     signal,
   );
@@ -124,7 +125,7 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
 function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: DerivedBatch): BatchRecord {
   const { mode, batchNumber, vaultCount, mintCount } = closed;
   const { batchRoot, dataHash } = derived;
-  const history = ledger.latestHistory(mode);
+  const history = ledger.histories.latest(mode);
   history.append(stateLeafOf({ batchNumber, vaultCount, dataHash, batchRoot }));
   const stateRoot = bytesToHex(history.root());
   const roots = { batchRoot, dataHash, stateRoot };
@@ -137,7 +138,7 @@ function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: Der
   ledger.putBatch(group, record);
   tellSealed(ledger, group, record, closed.vaults, time);
   group.onDurable(() => {
-    ledger.release(closed);
+    ledger.unsealed.release(closed);
     ledger.emit("batchSealed", batchView(record));
   });
   return record;

@@ -62,7 +62,7 @@ function reseal(
   const { mode, batchNumber } = batch;
   const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), mergedRuns<VoidRun>(known, added));
   const { batchRoot, dataHash } = derived;
-  const history = ledger.latestHistory(mode).first(batchNumber);
+  const history = ledger.histories.latest(mode).first(batchNumber);
   // What may have been sent was the batch as it was.
   const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null };
   const changed: BatchRecord = { ...batch, ...unsent, batchRoot, dataHash };
@@ -76,12 +76,12 @@ function reseal(
   group.put(batchDataKey(mode, batchNumber), derived.data);
   group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
   group.put(batchTokensKey(mode, batchNumber), derived.tokens);
-  for (let next = batchNumber + 1; next < ledger.latestHistory(mode).count; next++) {
+  for (let next = batchNumber + 1; next < ledger.histories.latest(mode).count; next++) {
     const later = latestBatch(ledger, mode, next);
     history.append(stateLeafOf(later));
     ledger.putBatch(group, { ...later, stateRoot: bytesToHex(history.root()) });
   }
-  ledger.putHistory(group, mode, history);
+  ledger.histories.put(group, mode, history);
   return resealed;
 }
 
@@ -93,7 +93,7 @@ function releaseVaults(
   vaults: VaultColumns,
   added: readonly VoidRun[],
 ): void {
-  const firstOrdinal = ledger.firstOrdinalOf(mode, batchNumber);
+  const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
   const amounts = new Map<number, bigint>();
   const users = new Set<number>();
   for (const { firstSlot, count } of added) {
@@ -103,7 +103,7 @@ function releaseVaults(
       const amount = amountOf(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number);
       amounts.set(assetIndex, (amounts.get(assetIndex) ?? 0n) + amount);
       if (ledger.standards[assetIndex] !== "erc721") continue;
-      ledger.tokens.remove(vaults.tokenHash[slot] as number, ledger.refOf({ mode, firstOrdinal }, slot));
+      ledger.tokens.remove(vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot));
     }
   }
   group.onDurable(() => {

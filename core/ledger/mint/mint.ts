@@ -173,7 +173,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const columns = this.#columns;
     const application = ledger.latestApplication(this.#principal.applicationId);
     const time = ledger.now();
-    const openPlaces = { validium: placeOf(ledger.open("validium")), "zk-rollup": placeOf(ledger.open("zk-rollup")) };
+    const openPlaces = {
+      validium: placeOf(ledger.unsealed.open("validium")),
+      "zk-rollup": placeOf(ledger.unsealed.open("zk-rollup")),
+    };
     const placing = new Placing(ledger, columns, this.#tokens);
     placing.place(users, time);
     const { placed, closed } = placing;

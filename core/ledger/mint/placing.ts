@@ -44,7 +44,7 @@ export class Placing {
     const ledger = this.#ledger;
     const mode = MODES[modeNumber] ?? "validium";
     const standard = ledger.standards[vault.assetIndex] ?? "erc20";
-    let open = ledger.open(mode);
+    let open = ledger.unsealed.open(mode);
     const slot = standard === "erc721" ? -1 : open.growing(user, vault);
     if (slot >= 0) {
       this.placed.existing(entry, open, slot, time);
@@ -53,7 +53,7 @@ export class Placing {
     }
     if (!open.fits(vault)) {
       this.closed.push(closeOpenBatch(ledger, mode));
-      open = ledger.open(mode);
+      open = ledger.unsealed.open(mode);
     }
     const added = open.add(user, vault, standard, time, this.#tokens.hashes[entry] as number);
     this.placed.added(entry, open, added);

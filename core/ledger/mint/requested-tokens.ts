@@ -4,10 +4,11 @@ import type { AssetRecord } from "../../store/records.ts";
 import type { OpenBatch } from "../batches/open-batch.ts";
 import type { Ledger } from "../ledger.ts";
 import { TokenLookup } from "../tokens/uniqueness.ts";
+import { FIRST_PENDING } from "../tokens/vault-refs.ts";
 import type { MintColumns } from "./mint-columns.ts";
 
-/** Refs of tokens whose vaults have no place yet: their entries' positions in the request, above every vault's ref. */
-const PENDING = 0xfff0_0000;
+/** Tokens whose vaults have no place yet have their entries' positions in the request as refs, from here on. */
+const PENDING = FIRST_PENDING;
 
 /** The id that an entry's blob names by the plain way; null when it names none. */
 export function tokenIdAt(columns: MintColumns, asset: AssetRecord, entry: number): bigint | null {
@@ -82,7 +83,7 @@ export class RequestedTokens {
 
   /** An entry's token has its place. */
   place(entry: number, batch: OpenBatch, slot: number): void {
-    this.#ledger.tokens.move(this.hashes[entry] as number, PENDING + entry, this.#ledger.refOf(batch, slot));
+    this.#ledger.tokens.move(this.hashes[entry] as number, PENDING + entry, this.#ledger.refs.refOf(batch, slot));
   }
 
   #giveBack(end: number): void {

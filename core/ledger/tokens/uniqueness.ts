@@ -25,8 +25,8 @@ export class TokenLookup {
   /** Notes what must be read to tell whether one of these refs, which the index has for a hash, is a certain token. */
   prepare(refs: readonly number[]): void {
     for (const ref of refs) {
-      const place = this.#ledger.placeOfRef(ref);
-      const batch = this.#ledger.batchInMemory(place);
+      const place = this.#ledger.refs.placeOf(ref);
+      const batch = this.#ledger.unsealed.at(place);
       // A batch that reaches the disk while this waits is let go of by the ledger, so it is held here.
       if (batch !== undefined) this.#inMemory.set(ref, batch);
       else {
@@ -62,8 +62,8 @@ export class TokenLookup {
   }
 
   #vaultOf(ref: number): { readonly assetIndex: number; readonly blob: Hex } {
-    const place = this.#ledger.placeOfRef(ref);
-    const batch = this.#inMemory.get(ref) ?? this.#ledger.batchInMemory(place);
+    const place = this.#ledger.refs.placeOf(ref);
+    const batch = this.#inMemory.get(ref) ?? this.#ledger.unsealed.at(place);
     if (batch !== undefined) return batch.vaults.at(place.slot);
     const vault = this.#chunks.get(keyString(chunkKeyOf(place)))?.[place.slot % CHUNK_VAULTS];
     if (vault === undefined)

@@ -1,0 +1,72 @@
+import { writeHex } from "./hex.ts";
+
+/** Writes the big-endian values of batch data, one behind the other. */
+export class BatchOutput {
+  readonly bytes: Uint8Array;
+  #offset = 0;
+
+  constructor(size: number) {
+    this.bytes = new Uint8Array(size);
+  }
+
+  /** An unsigned integer below 2^32 in `size` bytes, 1 to 8. */
+  uint(value: number, size: number): void {
+    let rest = value;
+    for (let at = this.#offset + size - 1; at >= this.#offset; at--) {
+      this.bytes[at] = rest & 0xff;
+      rest >>>= 8;
+    }
+    this.#offset += size;
+  }
+
+  biguint(value: bigint, size: number): void {
+    if (size <= 4) {
+      this.uint(Number(value), size);
+      return;
+    }
+    this.uint(Number(value >> 32n), size - 4);
+    this.uint(Number(value & 0xffff_ffffn), 4);
+  }
+
+  hex(hex: string, size: number): void {
+    this.#offset = writeHex(hex, size, this.bytes, this.#offset);
+  }
+
+  /** An integer of two 32-bit words in `size` bytes, 1 to 8. */
+  words(high: number, low: number, size: number): void {
+    if (size > 4) this.uint(high, size - 4);
+    this.uint(low, Math.min(size, 4));
+  }
+
+  /** A stretch of bytes. */
+  slice(from: Uint8Array, start: number, end: number): void {
+    for (let i = start; i < end; i++) this.bytes[this.#offset++] = from[i] as number;
+  }
+
+  /** {@link packedDigits} of a stretch of characters. */
+  packedSlice(from: Uint8Array, start: number, end: number): void {
+    let at = start;
+    if ((end - start) % 2 === 1) this.bytes[this.#offset++] = (from[at++] as number) & 0x0f;
+    for (; at < end; at += 2) {
+      this.bytes[this.#offset++] = (((from[at] as number) & 0x0f) << 4) | ((from[at + 1] as number) & 0x0f);
+    }
+  }
+
+  /** The hex `3n3n3n…` of characters 0x30 to 0x3f as one nibble a character, right-aligned. */
+  packedDigits(blob: string): void {
+    let character = 3;
+    if ((blob.length / 2 - 1) % 2 === 1) {
+      this.bytes[this.#offset++] = nibbleAt(blob, character);
+      character += 2;
+    }
+    for (; character < blob.length; character += 4) {
+      this.bytes[this.#offset++] = (nibbleAt(blob, character) << 4) | nibbleAt(blob, character + 2);
+    }
+  }
+}
+
+/** The value of a lower-case hex character. */
+function nibbleAt(hex: string, index: number): number {
+  const code = hex.charCodeAt(index);
+  return code <= 0x39 ? code - 0x30 : code - 0x57;
+}

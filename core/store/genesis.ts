@@ -1,0 +1,60 @@
+import { randomBytes } from "node:crypto";
+import type { EngineOptions } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
+import type { Store, StoreOperation, StoreReader } from "../store-ports.ts";
+import type { EntryOf } from "./entries.ts";
+import { encodeEntry, readEntry } from "./journal.ts";
+import { decodeRecord, encodeRecord, hash } from "./layout.ts";
+import { headRecord, portalRecord } from "./records.ts";
+import { HEAD_KEY, journalKey, portalKey, SECRET_KEY, SEED_KEY } from "./store-keys.ts";
+
+/** Version of everything this store holds. */
+const FORMAT_VERSION = 4;
+
+/** What the journal of these options begins with. */
+export function genesisOf({ environment, settlement }: EngineOptions): EntryOf<"genesis"> {
+  const { chainId, contract, engineVersion } = settlement;
+  return { kind: "genesis", formatVersion: FORMAT_VERSION, environment, chainId, contract, engineVersion };
+}
+
+/** Writes what a new store begins with. Throws `store_corrupt` for one that is not empty. */
+export async function createStore(store: Store, genesis: EntryOf<"genesis">, time: number): Promise<void> {
+  for await (const _ of store.entries({ limit: 1 })) {
+    throw new MintmarkError("store_corrupt", "The store holds records but no head; it is not an engine's, or damaged.");
+  }
+  const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0 };
+  const home = { chainId: genesis.chainId, contract: genesis.contract, observed: null, finalized: null };
+  await store.write([
+    { type: "put", key: journalKey(0), value: encodeEntry(time, genesis) },
+    ...newSecrets(),
+    { type: "put", key: portalKey(genesis.chainId), value: encodeRecord(portalRecord, home) },
+    { type: "put", key: HEAD_KEY, value: encodeRecord(headRecord, head) },
+  ]);
+}
+
+/** What a store has of its own, and no journal determines. */
+export function newSecrets(): StoreOperation[] {
+  return [
+    { type: "put", key: SECRET_KEY, value: randomBytes(32) },
+    { type: "put", key: SEED_KEY, value: encodeRecord(hash, bytesToHex(randomBytes(32))) },
+  ];
+}
+
+/** Another seed than the one that the stored hashes were made with would hide every token, so it has its own checksum. */
+export async function readSeed(store: Pick<StoreReader, "get">): Promise<Uint8Array> {
+  const record = await store.get(SEED_KEY);
+  if (record === undefined) throw new MintmarkError("store_corrupt", "The store's seed is missing.");
+  return hexToBytes(decodeRecord(hash, record, "The store's seed"), 32);
+}
+
+/** Throws `store_mismatch` and names what differs. */
+export async function requireSameStore(store: Store, expected: EntryOf<"genesis">): Promise<void> {
+  const { entry } = await readEntry(store, 0);
+  if (entry.kind !== "genesis")
+    throw new MintmarkError("store_corrupt", "The journal does not begin with its genesis.");
+  for (const name of ["formatVersion", "environment", "chainId", "contract", "engineVersion"] as const) {
+    const [is, asked] = [String(entry[name]), String(expected[name])];
+    if (is !== asked) throw new MintmarkError("store_mismatch", `The store's ${name} is ${is}, not ${asked}.`);
+  }
+}
