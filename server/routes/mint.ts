@@ -83,7 +83,7 @@ async function mint({ service: { engine, rooms }, principal, query, body, reques
   reply.type("application/json; charset=utf-8");
   const { body: answer, sent } = await mintAnswer(result, rooms);
   // Node says so when the kernel has the last byte; an answer that breaks off leaves its room to the garbage collector.
-  reply.raw.once("finish", sent);
+  if (sent !== null) reply.raw.once("finish", sent);
   return answer;
 }
 

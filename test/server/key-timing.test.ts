@@ -11,14 +11,14 @@ const comparisons: number[] = [];
 const hashes: string[] = [];
 beforeAll(async () => {
   world = await createWorld();
-  const { timingSafeEqual, createHash } = crypto;
+  const { timingSafeEqual, hash } = crypto;
   vi.spyOn(crypto, "timingSafeEqual").mockImplementation((a, b) => {
     comparisons.push(a.byteLength);
     return timingSafeEqual(a, b);
   });
-  vi.spyOn(crypto, "createHash").mockImplementation((algorithm, options) => {
+  vi.spyOn(crypto, "hash").mockImplementation((algorithm, data, options) => {
     hashes.push(algorithm);
-    return createHash(algorithm, options);
+    return hash(algorithm, data, options as "buffer");
   });
   syncBuiltinESMExports();
 });

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { contractTag } from "../../contract-tag.ts";
 import { MintmarkError } from "../../errors.ts";
@@ -131,5 +131,5 @@ function checksumOf(body: string): string {
 }
 
 function hashOf(secret: string): Buffer {
-  return createHash("sha256").update(secret).digest();
+  return hash("sha256", secret, "buffer");
 }
