@@ -5,6 +5,7 @@ import type { Clock, L1Reader, L1Tokens, SealedBatch, TokenMint } from "../ports
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
+import { Attempts } from "./rounds.ts";
 
 /** Begins every fault that is set here, so that no other is cleared. */
 const FAULT = "L1 would refuse its mints: ";
@@ -55,15 +56,20 @@ export class Preflight {
     this.#next = { validium: countValidium, "zk-rollup": countRollup };
   }
 
-  /** Looks at the assets that it is time for. Returns at how many. */
+  /** Looks at the assets that it is time for. Returns at how many. One that cannot be asked holds up neither the others nor the next round. */
   async lookAtAssets(): Promise<number> {
+    const attempts = new Attempts(undefined);
     let looked = 0;
     for await (const asset of this.#engine.allAssets()) {
       if (!asset.whitelisted || !asset.registered || !this.#isHere(asset)) continue;
       if ((this.#due.get(asset.assetId) ?? 0) > this.#clock()) continue;
-      await this.#judge(asset, await this.#obstacle(asset));
-      looked++;
+      this.#due.set(asset.assetId, this.#clock() + FAULTY_AGAIN_MS);
+      looked += await attempts.of(async () => {
+        await this.#judge(asset, await this.#obstacle(asset));
+        return 1;
+      });
     }
+    attempts.end();
     return looked;
   }
 

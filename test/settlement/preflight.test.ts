@@ -1,4 +1,4 @@
-import { toHex } from "viem";
+import { createWalletClient, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Mode, Standard } from "../../core/index.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
@@ -70,6 +70,28 @@ describe("a mint that L1 would refuse", () => {
     await token.settler.round();
     expect((await token.asset()).mintingAvailable).toBe(true);
     await token.mint("1");
+  });
+
+  test("is not sought in a token that never answers more than once a minute, so that others are settled without delay", async () => {
+    const token = await withToken({ standard: "erc721" });
+    const { chain, engine } = world;
+    const wallet = createWalletClient({ account: ADMIN, transport: chain.transport });
+    // Its code is one endless loop.
+    const hash = await wallet.sendTransaction({ chain: null, data: "0x635b6000566000526004601cf3" });
+    const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
+    const endless = {
+      standard: "erc20",
+      contractAddress: contractAddress ?? "0x",
+      name: "Endless",
+      symbol: "END",
+    } as const;
+    const { assetId } = await engine.addAsset(endless);
+    await engine.whitelistAsset(assetId, true);
+    await engine.markAssetRegistered(assetId);
+    await expect(token.settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    await token.settler.round();
+    token.pass(60_001);
+    await expect(token.settler.round()).rejects.toMatchObject({ code: "l1_failed" });
   });
 
   test("because the token is on L1 already fails with its owner named, and the batch goes on without it", async () => {
