@@ -2,8 +2,7 @@ import { hkdfSync } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import { MintmarkError } from "../../errors.ts";
 import type { EventType } from "../../event-types.ts";
-import type { Environment, Uuid } from "../../model.ts";
-import { EVENT_TYPES } from "../../store/event-record.ts";
+import type { Uuid } from "../../model.ts";
 import type { Group } from "../../store/group.ts";
 import type { WebhookRecord } from "../../store/records.ts";
 import type { WaitOptions } from "../../wait-types.ts";
@@ -11,10 +10,12 @@ import type { IssuedWebhook, NewWebhook, Webhook, Webhooks } from "../../webhook
 import type { Ledger, Recorded } from "../ledger.ts";
 import { requireText } from "../validate.ts";
 import { tell } from "./event-log.ts";
+import { requireTypes, requireUrl } from "./new-webhook.ts";
 
 /** Webhooks that an application may have. */
 const PER_APPLICATION = 10;
-const MAX_URL = 2000;
+/** Characters of why a delivery failed. */
+const MAX_FAILURE = 2_000;
 /** How long the secret before a rotation is still signed with: a day. */
 const OLD_SECRET_MS = 86_400_000;
 
@@ -157,7 +158,7 @@ export class LedgerWebhooks implements Webhooks {
     change: (group: Group, record: WebhookRecord, time: number) => WebhookRecord,
     { signal }: WaitOptions = {},
   ): Promise<void> {
-    const reason = requireText("failure", failure, MAX_URL);
+    const reason = requireText("failure", failure, MAX_FAILURE);
     await this.#usable.writer.alone(async (group) => {
       const record = this.#latestActive(webhookId);
       if (record === null) return;
@@ -231,25 +232,4 @@ function requireOwn(record: WebhookRecord | undefined, applicationIndex: number)
     throw new MintmarkError("webhook_not_found");
   }
   return record;
-}
-
-/** The address in its canonical form. Where it leads is looked at when it is connected to. */
-function requireUrl(environment: Environment, url: string): string {
-  const parsed = typeof url === "string" && url.length <= MAX_URL && URL.canParse(url) ? new URL(url) : null;
-  const allowed = environment === "live" ? ["https:"] : ["https:", "http:"];
-  if (!parsed || !allowed.includes(parsed.protocol) || parsed.username || parsed.password || parsed.hash) {
-    const schemes = allowed.map((scheme) => `${scheme}//`).join(" or ");
-    throw invalid("/url", `Give an address with ${schemes}, without credentials or fragment.`);
-  }
-  return parsed.href;
-}
-
-function requireTypes(types: readonly string[]): string[] {
-  const unknown = types.findIndex((type) => !EVENT_TYPES.has(type));
-  if (unknown >= 0) throw invalid(`/types/${unknown}`, "No such type of event; docs/api.md lists them.");
-  return [...new Set(types)];
-}
-
-function invalid(pointer: string, detail: string): MintmarkError {
-  return new MintmarkError("validation_failed", detail, { issues: [{ pointer, code: "validation_failed", detail }] });
 }

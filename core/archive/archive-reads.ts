@@ -1,0 +1,143 @@
+import type { Database } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import { type Address, type Hash, MODES, type Mode, type VaultId } from "../model.ts";
+import type { BatchHeader, Settlement, VaultContent } from "../ports.ts";
+import type { EngineState, VaultProof } from "../proof-types.ts";
+import { stateCommitment } from "../protocol/commitment.ts";
+import { bytesToHex } from "../protocol/hex.ts";
+import { StateTree } from "../protocol/state-tree.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
+import { committedProof, type DerivedBatch, deriveBatch, vaultIn } from "./derive.ts";
+import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, vaultKey, within } from "./keys.ts";
+import { type Commit, commitFromText } from "./records.ts";
+
+/**
+ * What can be asked of an archive: the state over the batches that L1 has committed, their data, and the vaults in them with what proves
+ * them and what was withdrawn.
+ */
+export class ArchiveReads {
+  /** A store of its own. */
+  readonly store: Database;
+  readonly settlement: Settlement;
+  protected readonly trees: Readonly<Record<Mode, StateTree>> = {
+    validium: new StateTree(),
+    "zk-rollup": new StateTree(),
+  };
+  protected readonly vaultCounts: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
+  /** The batch that was last derived: proofs are often asked for one after the other. */
+  #derived: { readonly key: string; readonly batch: DerivedBatch } | null = null;
+
+  protected constructor(store: Database, settlement: Settlement) {
+    this.store = store;
+    this.settlement = settlement;
+  }
+
+  /** Over the batches that L1 has committed as far as it was read. */
+  state(): EngineState {
+    const { validium, "zk-rollup": rollup } = this.trees;
+    const roots = {
+      countValidium: validium.count,
+      countRollup: rollup.count,
+      rootValidium: bytesToHex(validium.root),
+      rootRollup: bytesToHex(rollup.root),
+    };
+    return { ...roots, commitment: stateCommitment(this.settlement, roots) };
+  }
+
+  /** Slots of all committed batches of a mode. */
+  vaultCount(mode: Mode): number {
+    return this.vaultCounts[mode];
+  }
+
+  async commit(mode: Mode, batchNumber: number): Promise<Commit | null> {
+    const stored = await this.store.get<string, string>(batchKey("commit", mode, batchNumber), TEXT);
+    return stored === undefined ? null : commitFromText(mode, batchNumber, stored);
+  }
+
+  /** The data of a batch that L1 has committed; null while nobody has given it. */
+  async data(mode: Mode, batchNumber: number): Promise<Uint8Array | null> {
+    const commit = await this.commit(mode, batchNumber);
+    return commit === null ? null : this.dataOf(commit.dataHash);
+  }
+
+  async dataOf(dataHash: Hash): Promise<Uint8Array | null> {
+    return (await this.store.get<string, Uint8Array>(dataKey(dataHash), BYTES)) ?? null;
+  }
+
+  /** Committed batches whose data nobody has given yet, in order. */
+  async missing(): Promise<{ readonly mode: Mode; readonly batchNumber: number }[]> {
+    const found: { mode: Mode; batchNumber: number }[] = [];
+    for (const mode of MODES) {
+      for await (const key of this.store.keys<string>(within(`missing/${mode}/`))) {
+        found.push({ mode, batchNumber: batchNumberOf(key) });
+      }
+    }
+    return found;
+  }
+
+  /** Throws `vault_not_found`; `proof_not_ready` when the batch's data is missing. */
+  async vaultContent(vaultId: VaultId): Promise<VaultContent> {
+    return vaultIn(await this.#derivedBatch(await this.#commitOf(vaultId)), vaultId);
+  }
+
+  /** Whether L1 has committed the batch and its data is here. */
+  async holds(mode: Mode, batchNumber: number): Promise<boolean> {
+    const isCommitted = batchNumber < this.trees[mode].count;
+    return isCommitted && !(await this.store.has(batchKey("missing", mode, batchNumber), TEXT));
+  }
+
+  /** Verified before it is returned. Throws as {@link Archive.vaultContent}. */
+  async vaultProof(vaultId: VaultId): Promise<VaultProof & { readonly header: BatchHeader }> {
+    const commit = await this.#commitOf(vaultId);
+    return committedProof(await this.#derivedBatch(commit), vaultId, commit);
+  }
+
+  /** Units that L1 has let out of a vault, or voided. */
+  async withdrawn(vaultId: VaultId): Promise<bigint> {
+    return BigInt((await this.store.get<string, string>(vaultKey("withdrawn", vaultId), TEXT)) ?? "0");
+  }
+
+  /** Vaults of which something was withdrawn or voided. */
+  async withdrawnVaults(): Promise<number> {
+    let count = 0;
+    for await (const _ of this.store.keys<string>(within("withdrawn/"))) count++;
+    return count;
+  }
+
+  /** The committed vaults of an owner, by their ids. */
+  async *vaultsOf(owner: Address): AsyncGenerator<VaultId> {
+    const prefix = ownerKey(owner.toLowerCase() as Address, 0n).slice(0, -16);
+    for await (const key of this.store.keys<string>(within(prefix))) {
+      const vaultId = vaultIdOf(key);
+      const { mode, batchNumber } = unpackVaultId(vaultId);
+      if (batchNumber < this.trees[mode].count) yield vaultId;
+    }
+  }
+
+  /** Vaults of ERC-721 tokens that another vault held when they came; which of the two is the earlier one, L1's sequence tells. */
+  async *duplicates(): AsyncGenerator<readonly [VaultId, VaultId]> {
+    for await (const [key, holder] of this.store.iterator<string, string>(within("duplicate/"))) {
+      yield [BigInt(holder), vaultIdOf(key)];
+    }
+  }
+
+  async #commitOf(vaultId: VaultId): Promise<Commit> {
+    const { mode, batchNumber } = unpackVaultId(vaultId);
+    const commit = await this.commit(mode, batchNumber);
+    if (commit === null) throw new MintmarkError("vault_not_found", `L1 has no batch ${mode}-${batchNumber} yet.`);
+    return commit;
+  }
+
+  async #derivedBatch({ mode, batchNumber, dataHash }: Commit): Promise<DerivedBatch> {
+    const key = `${mode}/${batchNumber}`;
+    if (this.#derived?.key === key) return this.#derived.batch;
+    const data = await this.dataOf(dataHash);
+    if (data === null) {
+      const batch = `${mode}-${batchNumber}`;
+      throw new MintmarkError("proof_not_ready", `The data of ${batch} is missing; rebuild with a member that has it.`);
+    }
+    const batch = deriveBatch(mode, batchNumber, data);
+    this.#derived = { key, batch };
+    return batch;
+  }
+}
