@@ -16,6 +16,8 @@ export interface BatchEventData {
 export interface WithdrawalEventData {
   readonly withdrawalId: Uuid;
   readonly userId: Uuid;
+  /** Of the vault's token, and of the transaction and block below. */
+  readonly chainId: bigint;
   readonly vaultId: VaultId;
   readonly quantity: bigint;
   readonly recipient: Address;

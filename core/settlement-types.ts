@@ -10,11 +10,12 @@ export interface FollowedPortal extends PortalIdentity {
   readonly finalized: bigint | null;
 }
 
-/** A withdrawal that can be sent to its token's chain once its vault has matured. */
+/** A withdrawal that is to be sent to its token's chain. */
 export interface PendingWithdrawal {
   readonly withdrawal: Withdrawal;
   readonly standard: Standard;
-  readonly call: WithdrawalCall;
+  /** What the contract there is to be asked once the vault has matured; null while it does not know the vault's batch. */
+  readonly call: WithdrawalCall | null;
 }
 
 /** What the settlement layer saw; each call is one atomic, journaled transition, and repeating it changes nothing. */
@@ -47,8 +48,6 @@ export interface SettlementRecord {
    * seconds of a finalized block, must be past its deadline, unless it was cancelled or overtaken on L1.
    */
   recordWithdrawalFailed(withdrawalId: Uuid, failure: string, l1Time: bigint, wait?: WaitOptions): Promise<Withdrawal>;
-  /** Withdrawals of a chain's tokens that are neither settled nor failed and whose batch the contract there knows, oldest first. */
+  /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
   pendingWithdrawals(chainId: bigint): AsyncIterable<PendingWithdrawal>;
-  /** Committed batches that withdrawals of a chain's tokens are waiting for, because the mirror there does not know them yet. */
-  awaitedBatches(chainId: bigint): Promise<readonly Pick<Batch, "mode" | "batchNumber">[]>;
 }

@@ -26,6 +26,7 @@ function dataToWire(data: ApplicationEvent["data"]): Wire["data"] {
   return {
     withdrawalId: data.withdrawalId,
     userId: data.userId,
+    chainId: decimal(data.chainId),
     vaultId: decimal(data.vaultId),
     quantity: decimal(data.quantity),
     recipient: data.recipient,

@@ -1,12 +1,23 @@
 import type { LocalAccount } from "viem";
-import type { L1Reader, PortalIdentity } from "../core/index.ts";
+import type { Address, L1Reader, PortalIdentity } from "../core/index.ts";
 import { connectMirror, type FeeOptions, type ViemMirror } from "../core/l1/index.ts";
+import { type AttesterCommittee, RemoteAttester } from "../core/mirror/index.ts";
 import type { MirrorSetting } from "./mirror-settings.ts";
+
+/** Members who vouch for the state at mirrors, at their services. */
+export function attestersOf(
+  members: readonly { readonly address: Address; readonly url: string }[],
+  threshold: number,
+): AttesterCommittee {
+  return { members: members.map((member) => new RemoteAttester(member)), threshold };
+}
 
 /** A mirror's chain, reached when it is first needed and not before: it may be down when the server starts. */
 export class MirrorChain {
   readonly settlement: PortalIdentity;
   readonly fromBlock: bigint;
+  /** Vouches for the state there; null where the state's own committee does. */
+  readonly committee: AttesterCommittee | null;
   readonly #connect: () => Promise<ViemMirror>;
   #connected: Promise<ViemMirror> | null = null;
 
@@ -15,6 +26,8 @@ export class MirrorChain {
     const { chainId, contract, rpcUrl: rpc, fromBlock, confirmations, maxFeePerGas } = setting;
     this.settlement = { chainId, contract };
     this.fromBlock = fromBlock;
+    const { members, threshold } = setting;
+    this.committee = members && threshold ? attestersOf(members, threshold) : null;
     this.#connect = () =>
       connectMirror({
         ...{ rpc, contract, chainId, account },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Hex } from "../core/index.ts";
+import { member } from "./member-setting.ts";
 
 const integer = (meaning: string, digits: number) =>
   z.union([z.string().regex(new RegExp(`^\\d{1,${digits}}$`)), z.int().min(0)], `Give ${meaning}.`).transform(BigInt);
@@ -15,6 +16,9 @@ const mirror = z.strictObject({
   fromBlock: integer("the block of the mirror's deployment", 18).default(0n),
   confirmations: integer("a number of blocks", 6).optional(),
   maxFeePerGas: integer("an amount of wei", 30).optional(),
+  /** Its committee, where that is not the state's own. */
+  members: z.array(member).max(255).optional(),
+  threshold: z.int().min(1).max(255).optional(),
 });
 
 export type MirrorSetting = z.output<typeof mirror>;
@@ -31,4 +35,8 @@ export const mirrorSettings = z
     }
   })
   .pipe(z.array(mirror, "Give a JSON array of mirrors.").max(64))
-  .refine((given) => new Set(given.map(({ chainId }) => chainId)).size === given.length, "Give one mirror a chain.");
+  .refine((given) => new Set(given.map(({ chainId }) => chainId)).size === given.length, "Give one mirror a chain.")
+  .refine(
+    (given) => given.every(({ members, threshold }) => (members === undefined) === (threshold === undefined)),
+    "Give members and threshold of a mirror together, or neither: then they are the state's.",
+  );

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Hex } from "../core/index.ts";
 import { ISSUER } from "./access-token.ts";
+import { member } from "./member-setting.ts";
 import { mirrorSettings } from "./mirror-settings.ts";
 import { DEFAULT_RATE_LIMITS } from "./rate-limit.ts";
 
@@ -10,15 +11,6 @@ const count = (least: number, most: number) =>
     .regex(/^\d{1,9}$/, "Give a whole number.")
     .transform(Number)
     .refine((value) => value >= least && value <= most, `Give a number from ${least} to ${most}.`);
-
-/** `0x…=http://…`: a committee member's address and its service. */
-const member = z
-  .string()
-  .regex(
-    /^0x[0-9a-fA-F]{40}=https?:\/\/\S+$/,
-    "Give each member as <address>=<url of its service>, with commas between.",
-  )
-  .transform((text) => ({ address: text.slice(0, 42).toLowerCase() as Hex, url: text.slice(43) }));
 
 const variables = z.object({
   MINTMARK_STORE: z
@@ -77,7 +69,7 @@ const variables = z.object({
   MINTMARK_MIRRORS: mirrorSettings
     .default([])
     .describe(
-      'Mirrors of the state on other chains, as JSON: `[{"chainId": "10", "contract": "0x…", "rpcUrl": "https://…", "fromBlock": "…"}]`, each with `confirmations` and `maxFeePerGas` of its chain if need be. The operator\'s account pays there too, and needs no role.',
+      'Mirrors of the state on other chains, as JSON: `[{"chainId": "10", "contract": "0x…", "rpcUrl": "https://…", "fromBlock": "…"}]`, each with `confirmations` and `maxFeePerGas` of its chain if need be, and `members` and `threshold` where its committee is not that of the state. The operator\'s account pays there too, and needs no role.',
     ),
   MINTMARK_SEAL_SECONDS: count(1, 86_400).default(60).describe("After its first mint an open batch is sealed."),
   MINTMARK_SEAL_SECONDS_ROLLUP: count(1, 86_400)

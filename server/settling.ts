@@ -3,11 +3,11 @@ import type { LocalAccount } from "viem";
 import { collectAttestations, RemoteMember } from "../core/committee/index.ts";
 import type { Address, Engine, Mode } from "../core/index.ts";
 import type { connectL1 } from "../core/l1/index.ts";
-import { type AttesterCommittee, RemoteAttester, SourceHistory } from "../core/mirror/index.ts";
+import { SourceHistory } from "../core/mirror/index.ts";
 import { Checkpoints, MirrorSettler, Settler } from "../core/settlement/index.ts";
 import { describeCommittee } from "./committee-standing.ts";
 import { within } from "./deadline.ts";
-import type { MirrorChain } from "./mirror-chain.ts";
+import { attestersOf, type MirrorChain } from "./mirror-chain.ts";
 import { NotReady, type ReadinessCheck, shown } from "./readiness.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "./settler-claim.ts";
 
@@ -66,7 +66,8 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   for (const mirror of mirrors) {
     const { chainId } = mirror.settlement;
     await engine.addMirror(mirror.settlement);
-    const parts = { engine, source, committee: attestersOf(options), checkpoints: await checkpointsOf(chainId) };
+    const committee = mirror.committee ?? attestersOf(options.members, threshold);
+    const parts = { engine, source, committee, checkpoints: await checkpointsOf(chainId) };
     const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
     far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
   }
@@ -106,11 +107,6 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
-}
-
-/** The committee's members, who vouch for the state at mirrors as they do for batches. */
-function attestersOf({ members, threshold }: SettlingOptions): AttesterCommittee {
-  return { members: members.map((member) => new RemoteAttester(member)), threshold };
 }
 
 /** Shorter than a check may take, so that this one is never late. */

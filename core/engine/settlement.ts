@@ -1,7 +1,7 @@
 import { recordSubmitted } from "../ledger/settlement/batch-progress.ts";
 import { recordFinalized, recordReorg } from "../ledger/settlement/finality.ts";
 import { recordCommitted, recordEvents, recordWithdrawn } from "../ledger/settlement/l1-events.ts";
-import { awaitedBatches, pendingWithdrawals } from "../ledger/settlement/pending-withdrawals.ts";
+import { pendingWithdrawals } from "../ledger/settlement/pending-withdrawals.ts";
 import { addMirror, portalOf, portals } from "../ledger/settlement/portals.ts";
 import {
   recordWithdrawalAttempt,
@@ -33,6 +33,5 @@ export function settlementRecord(context: EngineContext): SettlementRecord {
     recordWithdrawalFailed: async (withdrawalId, failure, l1Time, wait) =>
       recordWithdrawalFailed(context.ledger, withdrawalId, failure, l1Time, wait?.signal),
     pendingWithdrawals: (chainId) => pendingWithdrawals(context.ledger, chainId),
-    awaitedBatches: async (chainId) => awaitedBatches(context.ledger, chainId),
   };
 }

@@ -11,6 +11,7 @@ import {
 } from "../mirror/index.ts";
 import type { L1Tokens, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
+import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { Exits, type FollowOptions } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
@@ -94,9 +95,10 @@ export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
     return { mirror, exits: new Exits(engine, mirror, this.#options), preflight: new Preflight(engine, mirror, clock) };
   }
 
+  /** Makes the batches known that withdrawals wait for and whose commits are final. Returns how many. */
   async #importAwaited(mirror: SettledMirror, signal?: AbortSignal): Promise<number> {
-    const { engine, source, committee } = this.#options;
-    const awaited = await engine.awaitedBatches(mirror.settlement.chainId);
+    const { source, committee } = this.#options;
+    const awaited = await this.#awaited(mirror.settlement.chainId);
     if (awaited.length === 0) return 0;
     await source.follow();
     const final = awaited.filter(({ mode, batchNumber }) => batchNumber < countOf(mode, source.newest));
@@ -104,5 +106,16 @@ export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
     await advanceMirror({ source, mirror, committee, ...(signal && { signal }) });
     for (const { mode, batchNumber } of final) await importBatch({ source, mirror }, mode, batchNumber, signal);
     return final.length;
+  }
+
+  /** Batches that the mirror does not know, each once. */
+  async #awaited(chainId: bigint): Promise<readonly VaultPlace[]> {
+    const batches = new Map<string, VaultPlace>();
+    for await (const { withdrawal, call } of this.#options.engine.pendingWithdrawals(chainId)) {
+      if (call !== null) continue;
+      const place = unpackVaultId(withdrawal.vaultId);
+      batches.set(`${place.mode}-${place.batchNumber}`, place);
+    }
+    return [...batches.values()];
   }
 }

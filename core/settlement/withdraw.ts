@@ -1,13 +1,16 @@
 import { type Backoff, backoffDelay } from "../backoff.ts";
 import type { Engine } from "../engine.ts";
 import type { Uuid } from "../model.ts";
-import type { Clock, Portal } from "../ports.ts";
+import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
 import type { PendingWithdrawal } from "../settlement-types.ts";
 
 /** Withdrawals of one transaction. */
 const PER_TRANSACTION = 20;
 /** When one that L1 would refuse is tried again. */
 const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
+
+/** The contract knows its batch. */
+type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
 
 interface Refused {
   readonly times: number;
@@ -46,10 +49,10 @@ export class WithdrawalSender {
   async sendReady(signal?: AbortSignal): Promise<number> {
     const moment = await this.#now();
     let sent = 0;
-    let group: PendingWithdrawal[] = [];
+    let group: Sendable[] = [];
     for await (const pending of this.#engine.pendingWithdrawals(this.#portal.settlement.chainId)) {
       signal?.throwIfAborted();
-      if ((await this.#isGivenUp(pending, moment)) || !this.#isDue(pending, moment)) continue;
+      if ((await this.#isGivenUp(pending, moment)) || !isSendable(pending) || !this.#isDue(pending, moment)) continue;
       if (group.push(pending) < PER_TRANSACTION) continue;
       sent += await this.#send(group, signal);
       group = [];
@@ -66,7 +69,7 @@ export class WithdrawalSender {
     return { maturity, time: newest?.timestamp ?? 0n, finalTime: final?.timestamp ?? 0n };
   }
 
-  #isDue({ withdrawal, standard, call }: PendingWithdrawal, { maturity, time }: Moment): boolean {
+  #isDue({ withdrawal, standard, call }: Sendable, { maturity, time }: Moment): boolean {
     if (standard === "erc721" && call.header.committedAt + maturity > time) return false;
     return (this.#refused.get(withdrawal.withdrawalId)?.notBefore ?? 0) <= this.#clock();
   }
@@ -80,9 +83,9 @@ export class WithdrawalSender {
     return true;
   }
 
-  async #send(group: readonly PendingWithdrawal[], signal?: AbortSignal): Promise<number> {
+  async #send(group: readonly Sendable[], signal?: AbortSignal): Promise<number> {
     const refusals = await Promise.all(group.map(({ call }) => this.#portal.checkWithdrawal(call)));
-    const ready: PendingWithdrawal[] = [];
+    const ready: Sendable[] = [];
     for (const [index, pending] of group.entries()) {
       const reason = refusals[index] ?? null;
       if (reason === null) ready.push(pending);
@@ -113,4 +116,8 @@ export class WithdrawalSender {
     this.#refused.set(withdrawalId, { times, notBefore: this.#clock() + backoffDelay(RETRY, times) });
     await this.#engine.recordWithdrawalAttempt(withdrawalId, reason);
   }
+}
+
+function isSendable(pending: PendingWithdrawal): pending is Sendable {
+  return pending.call !== null;
 }

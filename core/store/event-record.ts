@@ -30,6 +30,7 @@ const BATCH = {
 const WITHDRAWAL = {
   withdrawalId: uuid,
   userIndex: varint,
+  chainId: bigVarint,
   vaultId: u64,
   quantity: bigVarint,
   recipient: address,

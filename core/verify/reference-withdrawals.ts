@@ -217,8 +217,9 @@ export class ReferenceWithdrawals {
   #tell(type: WithdrawalEventType, withdrawalId: string, time: number): Expected[] {
     const known = this.#withdrawals.get(withdrawalId);
     if (known === undefined) return [];
-    const { applicationIndex, userIndex, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure } = known;
-    const facts = { withdrawalId, userIndex, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure };
+    const { applicationIndex, userIndex, chainId, vaultId, quantity, recipient } = known;
+    const { l1TxHash, l1BlockNumber, failure } = known;
+    const facts = { withdrawalId, userIndex, chainId, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure };
     return [this.#told.tell(applicationIndex, time, { type, ...facts })];
   }
 

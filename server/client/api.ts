@@ -234,6 +234,8 @@ export type Event = {
     withdrawalId: string;
     userId: string;
     /** A whole number in decimal digits. */
+    chainId: string;
+    /** A whole number in decimal digits. */
     vaultId: string;
     /** A whole number in decimal digits. */
     quantity: string;
@@ -250,6 +252,8 @@ export type Event = {
   data: {
     withdrawalId: string;
     userId: string;
+    /** A whole number in decimal digits. */
+    chainId: string;
     /** A whole number in decimal digits. */
     vaultId: string;
     /** A whole number in decimal digits. */
@@ -268,6 +272,8 @@ export type Event = {
     withdrawalId: string;
     userId: string;
     /** A whole number in decimal digits. */
+    chainId: string;
+    /** A whole number in decimal digits. */
     vaultId: string;
     /** A whole number in decimal digits. */
     quantity: string;
@@ -284,6 +290,8 @@ export type Event = {
   data: {
     withdrawalId: string;
     userId: string;
+    /** A whole number in decimal digits. */
+    chainId: string;
     /** A whole number in decimal digits. */
     vaultId: string;
     /** A whole number in decimal digits. */
@@ -302,6 +310,8 @@ export type Event = {
     withdrawalId: string;
     userId: string;
     /** A whole number in decimal digits. */
+    chainId: string;
+    /** A whole number in decimal digits. */
     vaultId: string;
     /** A whole number in decimal digits. */
     quantity: string;
@@ -319,6 +329,8 @@ export type Event = {
     withdrawalId: string;
     userId: string;
     /** A whole number in decimal digits. */
+    chainId: string;
+    /** A whole number in decimal digits. */
     vaultId: string;
     /** A whole number in decimal digits. */
     quantity: string;
@@ -335,6 +347,8 @@ export type Event = {
   data: {
     withdrawalId: string;
     userId: string;
+    /** A whole number in decimal digits. */
+    chainId: string;
     /** A whole number in decimal digits. */
     vaultId: string;
     /** A whole number in decimal digits. */

@@ -14,6 +14,7 @@ const batch = z.strictObject({
 const withdrawal = z.strictObject({
   withdrawalId: outUuid,
   userId: outUuid,
+  chainId: outDecimal,
   vaultId: outDecimal,
   quantity: outDecimal,
   recipient: outAddress,

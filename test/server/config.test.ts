@@ -136,12 +136,16 @@ test("mirrors are read from JSON, each on a chain of its own", () => {
       ...{ fromBlock: 7n, confirmations: 12n, maxFeePerGas: 100n },
     },
   ]);
+  const members = [`${far.contract}=https://member.example`];
+  const [apart] = readConfig(given([{ ...far, members, threshold: 1 }])).MINTMARK_MIRRORS;
+  expect(apart).toMatchObject({ threshold: 1, members: [{ url: "https://member.example" }] });
   const live = { MINTMARK_ENVIRONMENT: "live", MINTMARK_CHAIN_ID: "1" };
   for (const [wrong, others] of [
     ["[", {}],
     [{ ...far }, {}],
     [[{ ...far, rpc: "x" }], {}],
     [[{ ...far, contract: "0x1" }], {}],
+    [[{ ...far, threshold: 2 }], {}],
     [[far, { ...far, contract: `0x${"cd".repeat(20)}` }], {}],
     [[{ ...far, chainId: REQUIRED.MINTMARK_CHAIN_ID }], {}],
     [[{ ...far, chainId: 31_337 }], live],

@@ -67,8 +67,9 @@ export function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEven
 }
 
 export function withdrawalEvent(type: WithdrawalEventType, withdrawal: WithdrawalRecord): StoredEvent {
-  const { withdrawalId, userIndex, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure } = withdrawal;
-  return { type, withdrawalId, userIndex, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure };
+  const { withdrawalId, userIndex, chainId, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure } =
+    withdrawal;
+  return { type, withdrawalId, userIndex, chainId, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure };
 }
 
 /**

@@ -54,7 +54,14 @@ describe("the events of an application", () => {
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, i) => i + 1));
     const { batchRoot } = await engine.batch("validium", 0);
     const batch = { batchId: "validium-0", dataAvailabilityMode: "validium", vaultCount: 1, batchRoot };
-    const withdrawal = { withdrawalId, userId: users[0]?.userId, vaultId: 0n, quantity: 40n, recipient: ownerAddress };
+    const withdrawal = {
+      withdrawalId,
+      userId: users[0]?.userId,
+      chainId: HOME,
+      vaultId: 0n,
+      quantity: 40n,
+      recipient: ownerAddress,
+    };
     const [mint] = (await engine.transactions(applicationId)).data.filter(({ type }) => type === "mint");
     expect(events[3]?.data).toEqual({ mintId: mint?.mintId, users: 1, mints: 1 });
     expect(events[5]?.data).toEqual({ assetId: assets.erc1155 });

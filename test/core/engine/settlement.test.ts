@@ -93,7 +93,7 @@ describe("a withdrawal", () => {
     expect(accepted).toMatchObject({ status: "accepted", withdrawnBefore: 0n, recipient: ownerAddress });
     const vault = () => engine.vault(tenant.applicationId, 0n);
     expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 0n });
-    expect(await all(engine.pendingWithdrawals(HOME))).toEqual([]);
+    expect(await all(engine.pendingWithdrawals(HOME))).toMatchObject([{ withdrawal: accepted, call: null }]);
     await engine.recordCommitted(await committed(engine, "validium", 0, 7n));
     const [pending] = await all(engine.pendingWithdrawals(HOME));
     expect(pending).toMatchObject({
