@@ -10,6 +10,14 @@ export function backoffDelay({ firstMs, maxMs }: Backoff, attempt: number): numb
   return full * (1 - Math.random() / 4);
 }
 
+/** Milliseconds that a Retry-After field asks for (RFC 9110, 10.2.3): seconds, or a date. Undefined when it names neither. */
+export function retryAfterMs(field: string | null | undefined): number | undefined {
+  const text = field ?? "";
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+}
+
 /** Resolves after `ms` milliseconds; rejects with the signal's reason as soon as it is aborted. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /** The public surface of the core: what an embedding application, the server and the scripts import. */
 
-export { type Backoff, backoffDelay, pause, type RepeatOptions, repeat } from "./backoff.ts";
+export { type Backoff, backoffDelay, pause, type RepeatOptions, repeat, retryAfterMs } from "./backoff.ts";
 export * from "./contract-tag.ts";
 export * from "./engine.ts";
 export * from "./errors.ts";

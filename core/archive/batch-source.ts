@@ -1,3 +1,4 @@
+import { backoffDelay, pause, retryAfterMs } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Mode } from "../model.ts";
 
@@ -11,31 +12,49 @@ export interface BatchSource {
 
 /** No batch of 2^20 vaults with the longest blobs is larger. */
 const MAX_DATA_BYTES = 512 * 1024 * 1024;
-const TIMEOUT_MS = 60_000;
 
-/** A member's service or an engine's server: both serve batch data to anyone, under the same path. */
+/** How a source over HTTP is asked. */
+export interface HttpBatchSourceOptions {
+  /** Longest time for one answer to arrive, in milliseconds. Default 60,000. */
+  readonly timeoutMs?: number;
+  /** Most repetitions of a request that the service took none of, for now (429, 503). Default 10. */
+  readonly retries?: number;
+  /** Longest wait that a service may ask for before a repetition, in milliseconds. Default 60,000. */
+  readonly maxWaitMs?: number;
+}
+
+/** Before a repetition when the service does not say how long to wait. */
+const BACKOFF = { firstMs: 500, maxMs: 10_000 };
+
+/** A member's service or an engine's server: both serve batch data to anyone, under the same path, and limit how much at once. */
 export class HttpBatchSource implements BatchSource {
   readonly name: string;
-  readonly #timeoutMs: number;
+  readonly #options: Required<HttpBatchSourceOptions>;
 
-  constructor(url: string, timeoutMs = TIMEOUT_MS) {
+  constructor(url: string, { timeoutMs = 60_000, retries = 10, maxWaitMs = 60_000 }: HttpBatchSourceOptions = {}) {
     this.name = url.replace(/\/+$/, "");
-    this.#timeoutMs = timeoutMs;
+    this.#options = { timeoutMs, retries, maxWaitMs };
   }
 
   async batchData(mode: Mode, batchNumber: number, signal?: AbortSignal): Promise<Uint8Array | null> {
-    const late = AbortSignal.timeout(this.#timeoutMs);
-    const response = await fetch(`${this.name}/public/v1/batches/${mode}-${batchNumber}/data`, {
-      redirect: "error",
-      signal: signal ? AbortSignal.any([late, signal]) : late,
-    });
-    if (response.status === 404) {
+    const { retries, maxWaitMs } = this.#options;
+    for (let attempt = 1; ; attempt++) {
+      const response = await this.#ask(`/public/v1/batches/${mode}-${batchNumber}/data`, signal);
+      if (response.ok) return readBody(response, MAX_DATA_BYTES);
       await response.body?.cancel();
-      return null;
+      if (response.status === 404) return null;
+      const wait = retryAfterMs(response.headers.get("retry-after")) ?? backoffDelay(BACKOFF, attempt);
+      const later = response.status === 429 || response.status === 503;
+      if (!later || attempt > retries || wait > maxWaitMs) {
+        throw new MintmarkError("proof_not_ready", `${this.name} answered ${response.status}`);
+      }
+      await pause(wait, signal);
     }
-    const body = await readBody(response, MAX_DATA_BYTES);
-    if (!response.ok) throw new MintmarkError("proof_not_ready", `${this.name} answered ${response.status}`);
-    return body;
+  }
+
+  #ask(path: string, signal: AbortSignal | undefined): Promise<Response> {
+    const late = AbortSignal.timeout(this.#options.timeoutMs);
+    return fetch(this.name + path, { redirect: "error", signal: signal ? AbortSignal.any([late, signal]) : late });
   }
 }
 

@@ -1,4 +1,4 @@
-import { backoffDelay, pause } from "../../core/backoff.ts";
+import { backoffDelay, pause, retryAfterMs } from "../../core/backoff.ts";
 
 export interface RetryOptions {
   /** Most repetitions of one request; default 4. */
@@ -53,12 +53,4 @@ async function codeOf(response: Response): Promise<unknown> {
 
 function repeatable({ method, headers }: Request): boolean {
   return REPEATABLE.has(method) || headers.has("idempotency-key");
-}
-
-/** Milliseconds that a Retry-After field asks for (RFC 9110, 10.2.3): seconds, or a date. Undefined when it names neither. */
-export function retryAfterMs(field: string | null | undefined): number | undefined {
-  const text = field ?? "";
-  if (/^\d+$/.test(text)) return Number(text) * 1000;
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }

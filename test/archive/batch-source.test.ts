@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { HttpBatchSource } from "../../core/archive/index.ts";
+import { createWorld, entries, type World } from "../server/fixture.ts";
+
+let world: World;
+let url: string;
+let data: Uint8Array;
+/** Two answers a second to an address. */
+beforeAll(async () => {
+  world = await createWorld({ rateLimits: { publicReads: { units: 2, windowSeconds: 1 } } });
+  const { engine, app, users } = world;
+  await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, 1) }] } });
+  await engine.seal("validium");
+  data = (await engine.sealedBatch("validium", 0)).data;
+  url = await app.listen({ host: "127.0.0.1", port: 0 });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+test("a source over HTTP is asked again when it says so, until it has answered", async () => {
+  const source = new HttpBatchSource(`${url}/`);
+  const answers = await Promise.all(Array.from({ length: 4 }, () => source.batchData("validium", 0)));
+  for (const answer of answers) expect(answer).toEqual(Buffer.from(data));
+  expect(await source.batchData("validium", 7)).toBeNull();
+});
+
+test("one that asks for too long a wait, or too often, is given up with its status", async () => {
+  const read = (source: HttpBatchSource) => Promise.all([0, 0, 0].map((batch) => source.batchData("validium", batch)));
+  for (const options of [{ maxWaitMs: 999 }, { retries: 0 }]) {
+    await expect(read(new HttpBatchSource(url, options))).rejects.toMatchObject({
+      code: "proof_not_ready",
+      message: expect.stringContaining("answered 429"),
+    });
+  }
+  world.app.drain();
+  await expect(new HttpBatchSource(url, { retries: 0 }).batchData("validium", 0)).rejects.toThrow("answered 503");
+});
+
+test("a read ends with its caller's signal", async () => {
+  const caller = new AbortController();
+  const reading = new HttpBatchSource(url).batchData("validium", 0, caller.signal);
+  caller.abort(new Error("enough"));
+  await expect(reading).rejects.toThrow("enough");
+});
