@@ -190,7 +190,7 @@ export class ReferenceWithdrawals {
     let decided: string | null = null;
     for (const withdrawalId of this.#activity(vaultId).pending) {
       const known = this.#withdrawals.get(withdrawalId);
-      if (known === undefined || known.withdrawnBefore === total) continue;
+      if (known === undefined || known.withdrawnBefore >= total) continue;
       decided = withdrawalId;
       const asked =
         known.quantity === quantity && known.recipient === recipient && known.withdrawnBefore + quantity === total;

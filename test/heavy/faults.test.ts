@@ -6,6 +6,6 @@ it("1,000 faults on the way to L1 lose nothing and mint nothing twice", async ()
     const report = await campaign(200, seed);
     console.log(`seed ${seed}`, report);
     expect(report.steps).toBe(200);
-    expect(report.withdrawals).toBeGreaterThan(50);
+    for (const withdrawals of report.withdrawals) expect(withdrawals).toBeGreaterThan(25);
   }
 });

@@ -1,7 +1,7 @@
 import { network } from "hardhat";
 import { createPublicClient, custom, type LocalAccount } from "viem";
 import type { Standard, Uuid } from "../../core/index.ts";
-import { readL1 } from "../../core/l1/connect.ts";
+import { type FeeOptions, readL1 } from "../../core/l1/connect.ts";
 import { connectMirror } from "../../core/l1/mirror.ts";
 import { MirrorAttester } from "../../core/mirror/attester.ts";
 import { SourceHistory } from "../../core/mirror/history.ts";
@@ -10,7 +10,7 @@ import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import { type Chain, createWorld, MATURITY, type Request } from "../settlement/fixture.ts";
+import { type Chain, createWorld, MATURITY, type Request, type WorldOptions } from "../settlement/fixture.ts";
 
 /** Blocks above one that make it final on the source here, as for the settlement fixture's operator. */
 export const CONFIRMATIONS = 20n;
@@ -27,8 +27,11 @@ export type MirrorWorld = Awaited<ReturnType<typeof createMirrorWorld>>;
  * Two chains of different ids in this process: the state, its engine and its committee on one; a mirror, an ERC-20 and an ERC-721 on
  * the other, both registered on both and enabled at the engine, which knows the mirror, in place of the near ones.
  */
-export async function createMirrorWorld({ lockMinter = true } = {}) {
-  const near = await createWorld();
+export async function createMirrorWorld({
+  lockMinter = true,
+  ...options
+}: WorldOptions & { lockMinter?: boolean } = {}) {
+  const near = await createWorld(options);
   const { chain, engine, principal } = near;
   const connection = await network.create({ network: "other" });
   const request = connection.provider.request.bind(connection.provider) as Request;
@@ -90,13 +93,14 @@ export async function createMirrorWorld({ lockMinter = true } = {}) {
 }
 
 /** Connects the operator to the mirror; `request` stands between it and the chain, so that a test can break it. */
-export function connectFar({ far }: MirrorWorld, request: Request = far.request) {
+export function connectFar({ far }: MirrorWorld, request: Request = far.request, fees: FeeOptions = {}) {
   return connectMirror({
     rpc: custom({ request }, { retryCount: 3, retryDelay: 1 }),
     contract: far.contract,
     account: OPERATOR,
     finality: { confirmations: CONFIRMATIONS },
     pollingMs: 5,
+    ...fees,
   });
 }
 

@@ -143,6 +143,23 @@ describe("withdrawals of another chain's tokens", () => {
     expect(await Promise.all([far, beside].map(statusOf))).toEqual(["settled", "finalized"]);
   });
 
+  test("are given up when their authorization expires before that chain has heard of the batch", async () => {
+    const settler = await newMirrorSettler(world);
+    const points = await mintFar("erc20", "validium", "", 5);
+    await world.near.settler.round();
+    const soon = BigInt(Math.floor(Date.now() / 1000) + 90);
+    const asked = await requestWithdrawal(world.near, points, 5n, soon, world.mirror.settlement);
+    await settler.round();
+    expect([await statusOf(asked), (await vaultOf(points)).availableBalance]).toEqual(["accepted", 0n]);
+    await passSeconds(world.far, 100n);
+    // Past in its newest block, and not finally so: a reorganisation could still take it.
+    await settler.round();
+    expect(await statusOf(asked)).toBe("accepted");
+    await mine(world.far, Number(CONFIRMATIONS));
+    await settler.round();
+    expect([await statusOf(asked), (await vaultOf(points)).availableBalance]).toEqual(["failed", 5n]);
+  });
+
   test("are sent once, though the process is killed between sending and recording, or before the transaction is mined", async () => {
     const { near, far } = world;
     const { engine } = near;

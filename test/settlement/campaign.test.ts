@@ -4,5 +4,5 @@ import { campaign } from "./campaign.ts";
 it("25 faults in a row lose nothing and mint nothing twice", async () => {
   const report = await campaign(25, 12);
   expect(report.vaults).toBeGreaterThan(20);
-  expect(report.withdrawals).toBeGreaterThan(5);
+  for (const withdrawals of report.withdrawals) expect(withdrawals).toBeGreaterThan(2);
 });

@@ -10,12 +10,12 @@ type Call = Parameters<Request>[0];
 
 /** Stands between the operator and the chain, and breaks what it is told to break. */
 export class FaultyChain {
-  readonly #chain: Chain;
+  readonly #chain: Pick<Chain, "request">;
   #plan: { readonly fault: NodeFault; readonly every: number } | null = null;
   #calls = 0;
   #struck = 0;
 
-  constructor(chain: Chain) {
+  constructor(chain: Pick<Chain, "request">) {
     this.#chain = chain;
   }
 

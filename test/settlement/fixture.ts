@@ -140,7 +140,12 @@ export async function seed(engine: Engine, chain: Pick<Chain, "tokens">) {
 
 /** Mints one entry for the first user and returns its vault. `text` is the identifier. */
 export async function mint(
-  { engine, principal, users, assets }: Pick<World, "engine" | "principal" | "users" | "assets">,
+  {
+    engine,
+    principal,
+    users,
+    assets,
+  }: Pick<World, "engine" | "principal" | "users"> & { readonly assets: ReadonlyMap<Standard, Uuid> },
   standard: Standard,
   mode: Mode,
   text = "",

@@ -142,7 +142,8 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
   let decided: Uuid | null = null;
   for (const withdrawalId of activity.pending) {
     const known = await latestWithdrawal(ledger, group, withdrawalId);
-    if (known.withdrawnBefore === total) continue;
+    // After a reorganisation one that was signed later may wait for those before it to be paid again.
+    if (known.withdrawnBefore >= total) continue;
     activity = release(activity, known, time);
     decided = known.withdrawalId;
     clearPending(group, known);

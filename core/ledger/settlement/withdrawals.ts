@@ -166,7 +166,7 @@ export async function recordWithdrawalFailed(
     const known = await latestWithdrawal(ledger, group, withdrawalId);
     if (!isPending(known)) return known;
     const activity = await readActivity(ledger, group, known.vaultId);
-    const usable = known.deadline >= l1Time && activity.withdrawn === known.withdrawnBefore;
+    const usable = known.deadline >= l1Time && activity.withdrawn <= known.withdrawnBefore;
     if (usable) throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
     const { time } = ledger.record(group, {
       kind: "withdrawalFailed",

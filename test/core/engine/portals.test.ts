@@ -81,7 +81,7 @@ describe("a mirror", () => {
     const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, await forMirror(fix, 30n));
     const status = async () => (await engine.withdrawal(tenant.applicationId, withdrawalId)).status;
     const pending = async (chainId: bigint) =>
-      (await all(engine.pendingWithdrawals(chainId))).map(({ call }) => call && call.header);
+      (await all(engine.pendingWithdrawals(chainId))).map(({ call }) => call?.header ?? null);
     await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
     expect([await pending(HOME), await pending(FAR)]).toEqual([[], [null]]);
     await engine.recordEvents(FAR, [await imported(engine, "validium", 0, 3n)], 3n);

@@ -219,6 +219,28 @@ describe("a withdrawal", () => {
     expect((await engine.verify()).problems).toEqual([]);
   });
 
+  it("waits through a reorganisation for those that were signed before it", async () => {
+    const fix = await holding();
+    const { engine, tenant } = fix;
+    await using _ = engine;
+    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
+    const asked: string[] = [];
+    const payments = [10n, 20n, 30n].map((total, i) => withdrawn(0n, 10n, total, ownerAddress, 8n + BigInt(i)));
+    for (const [i, payment] of payments.entries()) {
+      const request = await signed(fix, 10n, { withdrawnBefore: BigInt(i) * 10n });
+      asked.push((await engine.requestWithdrawal(tenant.principal, request)).withdrawalId);
+      if (i < 2) await engine.recordEvents(HOME, [payment], payment.blockNumber);
+    }
+    await engine.recordReorg(HOME, 8n);
+    const last = asked.at(-1) ?? "";
+    expect((await refusal(engine.recordWithdrawalFailed(last, "gave up", 0n))).code).toBe("withdrawal_pending");
+    for (const payment of payments) await engine.recordEvents(HOME, [payment], payment.blockNumber);
+    for (const id of asked) {
+      expect((await engine.withdrawal(tenant.applicationId, id)).status).toBe("settled");
+    }
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
   it("exhausts a voided duplicate", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
