@@ -5,6 +5,7 @@ import { decodeRecord, type Field } from "../store/layout.ts";
 import {
   applicationRecord,
   assetRecord,
+  type BatchRecord,
   batchRecord,
   headRecord,
   keyRecord,
@@ -61,36 +62,80 @@ export async function load(ledger: Ledger): Promise<void> {
   for (const mode of MODES) await loadBatches(ledger, mode);
 }
 
-/** Makes the index of tokens from what each sealed batch has recorded of its own. */
+/** The tokens of a sealed batch, and the ref of its first vault. */
+interface LoadedTokens extends BatchTokens {
+  readonly firstRef: number;
+}
+
+/** Records of tokens that are read together. */
+const RECORDS_AT_ONCE = 16;
+/** Reads that are under way while what was read before is decoded. */
+const READS_AHEAD = 2;
+
+/** Makes the index of tokens from what each sealed batch has recorded of its own: one shard after another, over all batches. */
 async function loadTokens(ledger: Ledger): Promise<void> {
-  const loaded: { readonly tokens: BatchTokens; readonly mode: Mode; readonly firstOrdinal: number }[] = [];
-  let count = 0;
-  for (const mode of MODES) {
-    let firstOrdinal = 0;
-    for (const { status, batchNumber, vaultCount } of ledger.batches[mode].values()) {
-      ledger.refs.setFirstOrdinal(mode, batchNumber, firstOrdinal);
-      if (status === "open") break;
-      const record = await ledger.store.get(batchTokensKey(mode, batchNumber));
-      const name = batchIdOf(mode, batchNumber);
-      if (record === undefined) throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
-      const tokens = decodeBatchTokens(record, name);
-      loaded.push({ tokens, mode, firstOrdinal });
-      count += tokens.hashes.length;
-      firstOrdinal += vaultCount;
-    }
-  }
-  ledger.tokens = new TokenIndex(count);
-  const cursors = new Uint32Array(loaded.length);
+  const loaded = await readTokens(
+    ledger,
+    MODES.flatMap((mode) => sealedBatches(ledger, mode)),
+  );
+  ledger.tokens = new TokenIndex(loaded.reduce((sum, { hashes }) => sum + hashes.length, 0));
+  const ends = new Uint32Array(loaded.length);
   for (let shard = 0; shard < SHARDS; shard++) {
-    for (const [i, { tokens, mode, firstOrdinal }] of loaded.entries()) {
-      const { hashes, slots } = tokens;
-      let at = cursors[i] as number;
-      for (; at < hashes.length && ((hashes[at] as number) & (SHARDS - 1)) === shard; at++) {
-        ledger.tokens.insert(hashes[at] as number, ledger.refs.refOf({ mode, firstOrdinal }, slots[at] as number));
-      }
-      cursors[i] = at;
+    for (const [i, { hashes, slots, firstRef }] of loaded.entries()) {
+      const start = ends[i] as number;
+      let end = start;
+      while (end < hashes.length && ((hashes[end] as number) & (SHARDS - 1)) === shard) end++;
+      ledger.tokens.insertAll(shard, hashes.subarray(start, end), slots.subarray(start, end), firstRef);
+      ends[i] = end;
     }
   }
+}
+
+/** A mode's batches before the first that is not sealed. The vaults before each are counted here. */
+function sealedBatches(ledger: Ledger, mode: Mode): BatchRecord[] {
+  const sealed: BatchRecord[] = [];
+  let firstOrdinal = 0;
+  for (const batch of ledger.batches[mode].values()) {
+    ledger.refs.setFirstOrdinal(mode, batch.batchNumber, firstOrdinal);
+    if (batch.status === "open") break;
+    sealed.push(batch);
+    firstOrdinal += batch.vaultCount;
+  }
+  return sealed;
+}
+
+async function readTokens(ledger: Ledger, batches: readonly BatchRecord[]): Promise<LoadedTokens[]> {
+  const loaded: LoadedTokens[] = [];
+  const reads: Promise<(Buffer | undefined)[]>[] = [];
+  for (let from = 0; from < batches.length; from += RECORDS_AT_ONCE) {
+    for (let next = from + reads.length * RECORDS_AT_ONCE; reads.length <= READS_AHEAD; next += RECORDS_AT_ONCE) {
+      reads.push(readRecords(ledger, batches.slice(next, next + RECORDS_AT_ONCE)));
+    }
+    for (const [i, record] of ((await reads.shift()) ?? []).entries()) {
+      loaded.push(tokensOf(ledger, batches[from + i] as BatchRecord, record));
+    }
+  }
+  return loaded;
+}
+
+function readRecords(ledger: Ledger, batches: readonly BatchRecord[]): Promise<(Buffer | undefined)[]> {
+  const records = ledger.store.getMany(batches.map(({ mode, batchNumber }) => batchTokensKey(mode, batchNumber)));
+  // A failure is told when it is waited for, unless what was read before is damaged already.
+  records.catch(() => {});
+  return records;
+}
+
+function tokensOf(
+  ledger: Ledger,
+  { mode, batchNumber, vaultCount }: BatchRecord,
+  record: Buffer | undefined,
+): LoadedTokens {
+  const name = batchIdOf(mode, batchNumber);
+  if (record === undefined) throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
+  const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
+  // That of the last vault is within bounds, so all are.
+  ledger.refs.refOf(place, vaultCount - 1);
+  return { ...decodeBatchTokens(record, name), firstRef: ledger.refs.refOf(place, 0) };
 }
 
 /** The head and the journal are written together: anything else is damage. */

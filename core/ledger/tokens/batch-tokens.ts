@@ -49,9 +49,8 @@ export function decodeBatchTokens(record: Buffer, name: string): BatchTokens {
     throw new MintmarkError("store_corrupt", `The tokens of ${name} are not what the engine wrote.`);
   }
   // Swapped into this machine's order in one go: a read of each would take longer than all the rest of opening.
-  const words = new Uint8Array(8 * count);
-  words.set(record.subarray(1, end));
-  Buffer.from(words.buffer).swap32();
-  const values = new Uint32Array(words.buffer);
+  const words = Buffer.allocUnsafeSlow(8 * count);
+  record.copy(words, 0, 1, end);
+  const values = new Uint32Array(words.swap32().buffer);
   return { hashes: values.subarray(0, count), slots: values.subarray(count) };
 }

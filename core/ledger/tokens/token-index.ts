@@ -60,13 +60,24 @@ export class TokenIndex {
     return true;
   }
 
-  /** The shard, grown when one more token would overfill it. */
-  #withRoom(number: number): Uint32Array {
-    const shard = this.#shards[number] as Uint32Array;
-    if ((this.#counts[number] as number) + 1 <= (shard.length >>> 1) * MAX_LOAD) return shard;
-    const larger = grown(shard);
-    this.#shards[number] = larger;
-    return larger;
+  /**
+   * {@link insert} of tokens that are all of one shard, in one loop.
+   *
+   * @param refs - `firstRef` and twice the slot is a token's ref
+   */
+  insertAll(number: number, hashes: Uint32Array, slots: Uint32Array, firstRef: number): void {
+    const shard = this.#withRoom(number, hashes.length);
+    for (let i = 0; i < hashes.length; i++) place(shard, hashes[i] as number, firstRef + 2 * (slots[i] as number));
+    this.#counts[number] = (this.#counts[number] as number) + hashes.length;
+    this.#size += hashes.length;
+  }
+
+  /** The shard, grown when so many more tokens would overfill it. */
+  #withRoom(number: number, more = 1): Uint32Array {
+    let shard = this.#shards[number] as Uint32Array;
+    while ((this.#counts[number] as number) + more > (shard.length >>> 1) * MAX_LOAD) shard = grown(shard);
+    this.#shards[number] = shard;
+    return shard;
   }
 
   #put(shard: Uint32Array, at: number, hash: number, ref: number): void {
