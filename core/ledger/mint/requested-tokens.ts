@@ -26,6 +26,7 @@ export class RequestedTokens {
   readonly hashes: Uint32Array;
   readonly #ledger: Ledger;
   readonly #columns: MintColumns;
+  #any = false;
   /** null while no token's hash is known. */
   #lookup: TokenLookup | null = null;
 
@@ -36,26 +37,33 @@ export class RequestedTokens {
   }
 
   /**
-   * Notes an entry's token, and what must be read to tell whether it is new.
+   * Notes an entry's token.
    *
    * @param short - its id, -1 for one that only the plain way reads
    * @returns whether the blob names a token at all
    */
   ask(asset: AssetRecord, entry: number, short: number): boolean {
-    const { hasher, tokens } = this.#ledger;
+    const { hasher } = this.#ledger;
     const tokenId = short >= 0 ? null : tokenIdAt(this.#columns, asset, entry);
     if (short < 0 && tokenId === null) return false;
     const hash = tokenId === null ? hasher.ofShortId(asset.assetIndex, short) : hasher.ofId(asset.assetIndex, tokenId);
     this.hashes[entry] = hash;
-    const candidates = tokens.candidates(hash);
-    if (candidates !== null) {
-      this.#lookup ??= new TokenLookup(this.#ledger);
-      this.#lookup.prepare(candidates);
-    }
+    this.#any = true;
     return true;
   }
 
+  /** What must be read to tell whether the tokens that were asked for are new. */
   keys(): Buffer[] {
+    if (!this.#any) return [];
+    const { tokens } = this.#ledger;
+    const atHome = tokens.refsAtHome(this.hashes);
+    for (let entry = 0; entry < atHome.length; entry++) {
+      if (atHome[entry] === 0 || !this.#isUnique(entry)) continue;
+      const candidates = tokens.candidates(this.hashes[entry] as number);
+      if (candidates === null) continue;
+      this.#lookup ??= new TokenLookup(this.#ledger);
+      this.#lookup.prepare(candidates);
+    }
     return this.#lookup?.keys() ?? [];
   }
 
