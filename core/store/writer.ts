@@ -34,7 +34,7 @@ interface Outcome {
 }
 
 /** Most weight of one group. */
-const GROUP_WEIGHT = 1 << 15;
+const GROUP_WEIGHT = 1 << 14;
 
 /**
  * The single writer. Transitions are applied one after another to the state in memory, many of them go to disk in one write, and each
