@@ -1,5 +1,6 @@
+import type { z } from "zod";
 import { fieldOf, hint, NO_FILE, readConfigFile } from "./config-file.ts";
-import { type Config, SETTINGS, settings } from "./settings.ts";
+import { type Config, SETTINGS, settings, storeSettings } from "./settings.ts";
 
 /** Every setting that is missing or wrong, by name. Values are not shown: some are secret. */
 export class ConfigError extends Error {
@@ -13,9 +14,18 @@ type Texts = Readonly<Record<string, string | undefined>>;
  * `ConfigError` with all that is wrong at once, a name that nobody reads included: that is likely a typing error.
  */
 export function readConfig(environment: Texts): Config {
+  return read(settings, environment);
+}
+
+/** As `readConfig`, but only what it takes to open the store: for the operator's commands where no server runs. */
+export function readStoreConfig(environment: Texts): z.output<typeof storeSettings> {
+  return read(storeSettings, environment);
+}
+
+function read<S extends z.ZodType>(schema: S, environment: Texts): z.output<S> {
   const file = environment.MINTMARK_CONFIG === undefined ? NO_FILE : readConfigFile(environment.MINTMARK_CONFIG);
   const texts = { ...file.texts, ...given(environment) };
-  const result = settings.safeParse(texts);
+  const result = schema.safeParse(texts);
   const wrong = result.success
     ? []
     : result.error.issues.map(({ path: [name], message }) => {

@@ -14,7 +14,7 @@ const count = (least: number, most: number) =>
 
 const variables = z.object({
   MINTMARK_STORE: z
-    .string()
+    .string("Give the folder of the store.")
     .min(1, "Give the folder of the store.")
     .describe("Folder of the store; one for each environment and contract."),
   MINTMARK_ENVIRONMENT: z
@@ -23,12 +23,12 @@ const variables = z.object({
       "`sandbox` or `live`. Keys, tokens and stores of one are refused by the other; live needs a chain that is not a test chain.",
     ),
   MINTMARK_CHAIN_ID: z
-    .string()
+    .string("Give the settlement chain's id.")
     .regex(/^[1-9]\d{0,18}$/, "Give the settlement chain's id.")
     .transform(BigInt)
     .describe("Id of the settlement chain."),
   MINTMARK_CONTRACT: z
-    .string()
+    .string("Give the address of the StateCommitment contract.")
     .regex(/^0x[0-9a-fA-F]{40}$/, "Give the address of the StateCommitment contract.")
     .transform((text) => text.toLowerCase() as Hex)
     .describe("Address of the settlement contract, `StateCommitment`."),
@@ -216,6 +216,15 @@ export const settings = variables.superRefine(
   },
   { when: ({ value }) => typeof value === "object" },
 );
+
+/** What it takes to open the store. */
+export const storeSettings = variables.pick({
+  MINTMARK_STORE: true,
+  MINTMARK_ENVIRONMENT: true,
+  MINTMARK_CHAIN_ID: true,
+  MINTMARK_CONTRACT: true,
+  MINTMARK_ENGINE_VERSION: true,
+});
 
 /** The settings one by one; what documents them, too. */
 export const SETTINGS = variables.shape;

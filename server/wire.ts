@@ -147,6 +147,12 @@ export function assetToWire(from: Asset): z.output<typeof asset> {
   };
 }
 
+/** As the operator sees it: what an application has enabled, and so may mint now, is that application's. */
+export function assetToOperator(from: Asset) {
+  const { enabled: _enabled, mintingAvailable: _available, unavailableReason: _reason, ...known } = assetToWire(from);
+  return known;
+}
+
 export function userToWire(from: User): z.output<typeof user> {
   return { userId: from.userId, ownerAddress: from.ownerAddress, createdAt: time(from.createdAt) };
 }

@@ -36,7 +36,15 @@ export function addAssets(program: Command): void {
     .option("--decimals <number>", "for display; default 0")
     .option("--scheme <scheme>", "how blobs name token ids: mintmark or imx; default mintmark")
     .option("--cap <units>", "most units that may ever be minted");
-  operating(assets, "list", "list every known asset", ["assets list", "assets list --json"], "assets.list", () => ({}));
+  operating(
+    assets,
+    "list",
+    "list every known asset; all its fields with --json",
+    ["assets list", `assets list --application ${EXAMPLE_APPLICATION} --json`],
+    "assets.list",
+    ({ application }) => ({ applicationId: application }),
+    ["assetId", "standard", "symbol", "contractAddress", "chainId", "whitelisted", "registered", "minted", "supplyCap"],
+  ).option("--application <uuid>", "as this application sees them: what is enabled, and what can be minted now");
   operating(
     assets,
     "register <asset>",

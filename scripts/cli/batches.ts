@@ -41,10 +41,11 @@ export function addBatches(program: Command): void {
     operating(
       batches,
       "status",
-      "list batches and where they are, newest first",
+      "list batches and where they are, newest first; all their fields with --json",
       ["batches status", "batches status --mode validium --limit 5 --json"],
       "batches.status",
       ({ mode, limit, cursor }) => ({ mode, limit, cursor }),
+      ["batchId", "vaultCount", "status", "l1BlockNumber", "l1TxHash"],
     ).option("--mode <mode>", "validium or zk-rollup"),
   );
 }
@@ -57,10 +58,11 @@ export function addWithdrawals(program: Command): void {
     operating(
       withdrawals,
       "list",
-      "list an application's withdrawals, newest first",
+      "list an application's withdrawals, newest first; all their fields with --json",
       [`withdrawals list ${example}`],
       "withdrawals.list",
       ({ application, limit, cursor }) => ({ applicationId: application, limit, cursor }),
+      ["transactionId", "status", "userId", "vaultId", "amount", "l1TxHash", "failure"],
     ).requiredOption(...application),
   );
   operating(
@@ -74,10 +76,11 @@ export function addWithdrawals(program: Command): void {
   operating(
     withdrawals,
     "pending",
-    "list what the next commit may send, of every application",
+    "list what the next commit may send, of every application; all fields with --json",
     ["withdrawals pending"],
     "withdrawals.pending",
     () => ({}),
+    ["withdrawalId", "standard", "vaultId", "quantity", "recipient", "deadline", "status"],
   );
 }
 

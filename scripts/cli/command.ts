@@ -27,7 +27,11 @@ export function leaf(parent: Command, usage: string, description: string, exampl
     .addHelpText("after", `\nExamples:${lines.join("")}`);
 }
 
-/** A command that does one operation to a store. */
+/**
+ * A command that does one operation to a store.
+ *
+ * @param columns - what its table shows of each entry; everything when absent. With `--json` it is always everything.
+ */
 export function operating(
   parent: Command,
   usage: string,
@@ -35,14 +39,18 @@ export function operating(
   examples: readonly string[],
   name: OperationName,
   input: (options: Options, args: readonly string[]) => unknown,
+  columns?: readonly string[],
 ): Command {
   return leaf(parent, usage, description, examples)
     .option("--store <folder>", "the store's folder (MINTMARK_STORE)")
     .action(
-      acting(async (options, args, running) => {
-        const store = storeOf(options.store as string | undefined);
-        return operateOn(store, name, await input(options, args), running);
-      }),
+      acting(
+        async (options, args, running) => {
+          const store = storeOf(options.store as string | undefined);
+          return operateOn(store, name, await input(options, args), running);
+        },
+        { ...(columns && { columns }) },
+      ),
     );
 }
 
@@ -54,10 +62,17 @@ export function paged(list: Command): Command {
 }
 
 /**
- * An action for commander: prints what `work` resolves with, or its error, and sets the exit code. `failed` tells of an answer that it is bad
- * news. Ctrl-C aborts the signal.
+ * An action for commander: prints what `work` resolves with, or its error, and sets the exit code. Ctrl-C aborts the signal.
+ *
+ * @param showing - `failed` tells of an answer that it is bad news
  */
-export function acting(work: Work, failed: (answer: unknown) => boolean = () => false) {
+export function acting(
+  work: Work,
+  {
+    failed = () => false,
+    columns,
+  }: { readonly failed?: (answer: unknown) => boolean; readonly columns?: readonly string[] } = {},
+) {
   return async (...given: unknown[]): Promise<void> => {
     const command = given.pop() as Command;
     const options = command.opts() as Options;
@@ -70,7 +85,7 @@ export function acting(work: Work, failed: (answer: unknown) => boolean = () => 
       const running = { signal: stopping.signal, progress: line.show };
       const answer = await work(options, command.args, running);
       line.clear();
-      if (answer !== undefined) print(answer, asJson);
+      if (answer !== undefined) print(answer, asJson, columns);
       if (failed(answer)) process.exitCode = EXIT.refused;
     } catch (error) {
       line.clear();

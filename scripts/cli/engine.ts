@@ -1,25 +1,22 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Engine, MintmarkError, openEngine } from "../../core/index.ts";
-import { ConfigError, readConfig } from "../../server/config.ts";
+import { ConfigError, readStoreConfig } from "../../server/config.ts";
+import { readConfigFile } from "../../server/config-file.ts";
 import type { Running } from "../../server/operator/operation.ts";
 import { type OperationName, operate } from "../../server/operator/operations.ts";
 import { askServer } from "../../server/operator/socket.ts";
+import { storeSettings } from "../../server/settings.ts";
 import { UsageError } from "./exit-codes.ts";
 
-/** What the server reads too, so that one environment serves both. */
-const STORE_SETTINGS = [
-  "MINTMARK_STORE",
-  "MINTMARK_ENVIRONMENT",
-  "MINTMARK_CHAIN_ID",
-  "MINTMARK_CONTRACT",
-  "MINTMARK_ENGINE_VERSION",
-] as const;
+/** What the server reads too, so that one environment, or one file, serves both. */
+const SETTINGS = ["MINTMARK_CONFIG", ...Object.keys(storeSettings.shape)];
 
-/** The folder of the store: the option, else the environment. */
+/** The folder of the store: the option, else the environment, else the file that it names. */
 export function storeOf(option: string | undefined): string {
-  const store = option ?? process.env.MINTMARK_STORE;
-  if (store === undefined || store === "") throw new UsageError("give the store's folder: --store, or MINTMARK_STORE");
+  const { MINTMARK_STORE, MINTMARK_CONFIG } = process.env;
+  const store = option ?? MINTMARK_STORE ?? (MINTMARK_CONFIG && readConfigFile(MINTMARK_CONFIG).texts.MINTMARK_STORE);
+  if (!store) throw new UsageError("give the store's folder: --store, or MINTMARK_STORE");
   return store;
 }
 
@@ -60,10 +57,10 @@ export async function openStore(store: string): Promise<Engine> {
 }
 
 function settings(store: string) {
-  const given = STORE_SETTINGS.map((name) => [name, process.env[name]] as const);
+  const given = SETTINGS.map((name) => [name, process.env[name]] as const);
   const known = Object.fromEntries(given.filter(([, value]) => value !== undefined));
   try {
-    return readConfig({ ...known, MINTMARK_STORE: store });
+    return readStoreConfig({ ...known, MINTMARK_STORE: store });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new UsageError(`no server has ${store} open; to open it here, set what the server reads:\n${error.message}`);

@@ -27,10 +27,9 @@ export function addIntegrity(program: Command): void {
   ])
     .option(...STORE)
     .action(
-      acting(
-        (options, _, running) => operateOn(storeOf(options.store as string | undefined), "verify", {}, running),
-        (report) => (report as { problems: readonly string[] }).problems.length > 0,
-      ),
+      acting((options, _, running) => operateOn(storeOf(options.store as string | undefined), "verify", {}, running), {
+        failed: (report) => (report as { problems: readonly string[] }).problems.length > 0,
+      }),
     );
   const exports = group(program, "export", "what others need to check, or to leave");
   leaf(exports, "batch <batch>", "write a sealed batch's encoded data to a file", [
@@ -57,10 +56,10 @@ export function addIntegrity(program: Command): void {
   )
     .option("--rpc <url>", "the chain's RPC (MINTMARK_RPC_URL)")
     .option("--contract <address>", "the settlement contract (MINTMARK_CONTRACT)")
-    .requiredOption("--from-block <number>", "block of the contract's deployment")
+    .option("--from-block <number>", "block of the contract's deployment (MINTMARK_FROM_BLOCK)")
     .option("--confirmations <blocks>", "blocks that make one final, for chains without finality")
     .option("--source <urls...>", "committee members or servers that have validium data")
-    .action(acting(rebuildFrom, (report) => (report as { missing: readonly string[] }).missing.length > 0));
+    .action(acting(rebuildFrom, { failed: (report) => (report as { missing: readonly string[] }).missing.length > 0 }));
 }
 
 async function rebuildFrom(
@@ -70,6 +69,7 @@ async function rebuildFrom(
 ): Promise<unknown> {
   const address = setting(contract, "MINTMARK_CONTRACT", "the settlement contract: --contract");
   if (!/^0x[0-9a-fA-F]{40}$/.test(address)) throw new UsageError("--contract: give 0x and 40 hex digits");
+  const first = setting(fromBlock, "MINTMARK_FROM_BLOCK", "the block of the contract's deployment: --from-block");
   const l1 = await readL1({
     rpc: setting(rpc, "MINTMARK_RPC_URL", "the chain's RPC: --rpc"),
     contract: address as `0x${string}`,
@@ -82,7 +82,7 @@ async function rebuildFrom(
     const report = await rebuild({
       archive,
       l1,
-      fromBlock: blockNumber(fromBlock, "--from-block"),
+      fromBlock: blockNumber(first, "--from-block"),
       sources: (Array.isArray(source) ? source : []).map((url) => new HttpBatchSource(url)),
       onProgress: ({ block, toBlock, batches }) => progress(`block ${block} of ${toBlock}, ${batches} batches`),
       signal,

@@ -2,9 +2,13 @@ import { MintmarkError } from "../../core/index.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** One answer on standard output: JSON when asked for, else a table of a list, or the fields of a thing. */
-export function print(value: unknown, asJson: boolean): void {
-  process.stdout.write(asJson ? `${JSON.stringify(value, null, 2)}\n` : `${text(value)}\n`);
+/**
+ * One answer on standard output: JSON when asked for, else a table of a list, or the fields of a thing with its lists below.
+ *
+ * @param columns - what a table shows of each entry; everything when absent
+ */
+export function print(value: unknown, asJson: boolean, columns?: readonly string[]): void {
+  process.stdout.write(asJson ? `${JSON.stringify(value, null, 2)}\n` : `${text(value, columns)}\n`);
 }
 
 /** One error on standard error; with `--json` as `{error: {code, detail, errors}}`. Standard output stays empty. */
@@ -13,12 +17,20 @@ export function printError(error: unknown, asJson: boolean): void {
   const known = error instanceof MintmarkError ? error : null;
   const errors = known?.issues ?? [];
   if (asJson) {
-    const problem = { code: known?.code ?? (error instanceof Error ? error.name : "Error"), detail, errors };
+    const problem = { code: known?.code ?? nameOf(error), detail, errors };
     process.stderr.write(`${JSON.stringify({ error: problem }, null, 2)}\n`);
     return;
   }
-  const lines = errors.map((issue) => `  ${issue.pointer.slice(1)}: ${issue.detail}`);
-  process.stderr.write(`${[`error: ${printable(detail)}${known ? ` (${known.code})` : ""}`, ...lines].join("\n")}\n`);
+  const first = errors.length === 0 ? detail : `${errors.length} wrong value${errors.length === 1 ? "" : "s"}`;
+  const lines = [`error: ${first}${known ? ` (${known.code})` : ""}`];
+  for (const issue of errors) lines.push(`  ${issue.pointer.slice(1)}: ${issue.detail}`);
+  process.stderr.write(`${lines.flatMap((line) => line.split("\n").map(printable)).join("\n")}\n`);
+}
+
+/** The system's code, such as ENOENT, else the error's class. */
+function nameOf(error: unknown): string {
+  if (!(error instanceof Error)) return "Error";
+  return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }
 
 /** Where long work is: one line that is written over, on a terminal only. */
@@ -31,17 +43,37 @@ export function progressLine(): { show(where: string): void; clear(): void } {
   };
 }
 
-function text(value: unknown): string {
-  if (Array.isArray(value)) return table(value as readonly Row[]);
+function text(value: unknown, columns?: readonly string[]): string {
+  if (Array.isArray(value)) return table(value as readonly Row[], columns);
   if (!isRow(value)) return cell(value);
-  const { data, pagination } = value;
-  if (Array.isArray(data) && isRow(pagination)) {
-    const next = pagination.nextCursor === null ? "" : `\n\nmore: --cursor ${cell(pagination.nextCursor)}`;
-    return `${table(data as readonly Row[])}${next}`;
+  if (isPage(value)) {
+    const { nextCursor } = value.pagination;
+    return `${table(value.data, columns)}${nextCursor === null ? "" : `\n\nmore: --cursor ${cell(nextCursor)}`}`;
   }
-  const fields = flat(value);
+  const lists = Object.entries(value).filter(([, field]) => isList(field));
+  const fields = flat(Object.fromEntries(Object.entries(value).filter(([, field]) => !isList(field))));
   const width = Math.max(...fields.map(([name]) => name.length));
-  return fields.map(([name, field]) => `${name.padEnd(width)}  ${cell(field)}`).join("\n");
+  const lines = fields.map(([name, field]) => `${name.padEnd(width)}  ${cell(field)}`);
+  return [lines.join("\n"), ...lists.map(([name, list]) => `${name}:\n${listed(list)}`)].join("\n\n");
+}
+
+interface PageOfRows extends Row {
+  readonly data: readonly Row[];
+  readonly pagination: Row;
+}
+
+function isPage(value: unknown): value is PageOfRows {
+  return isRow(value) && Array.isArray(value.data) && isRow(value.pagination);
+}
+
+function isList(value: unknown): value is readonly Row[] | PageOfRows {
+  return isPage(value) || (Array.isArray(value) && value.some(isRow));
+}
+
+/** A list within a thing. */
+function listed(list: unknown): string {
+  if (!isPage(list)) return table(list as readonly Row[]);
+  return `${table(list.data)}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;
 }
 
 /** Fields by name; those of a thing within as `thing.field`. */
@@ -51,10 +83,10 @@ function flat(row: Row, prefix = ""): (readonly [name: string, field: unknown])[
   );
 }
 
-function table(rows: readonly Row[]): string {
+function table(rows: readonly Row[], columns?: readonly string[]): string {
   const [first] = rows;
   if (first === undefined) return "none";
-  const names = Object.keys(first);
+  const names = columns ?? Object.keys(first);
   const lines = [names, ...rows.map((row) => names.map((name) => cell(row[name])))];
   const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   return lines

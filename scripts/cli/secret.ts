@@ -21,6 +21,6 @@ export async function requiredSecret(variable: string, fromStdin: boolean): Prom
 /** An option, else a variable of the environment. */
 export function setting(option: unknown, variable: string, what: string): string {
   const value = typeof option === "string" ? option : process.env[variable];
-  if (value === undefined || value === "") throw new UsageError(`give ${what}: ${variable}`);
+  if (value === undefined || value === "") throw new UsageError(`give ${what}, or ${variable}`);
   return value;
 }

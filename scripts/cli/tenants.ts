@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { SCOPES } from "../../core/index.ts";
 import { group, operating, paged } from "./command.ts";
 
 const APPLICATION = ["--application <uuid>", "the application's id"] as const;
@@ -56,7 +57,7 @@ export function addKeys(program: Command): void {
     }),
   )
     .requiredOption(...APPLICATION)
-    .option("--scopes <list>", "of mint, read, users, assets, withdraw, with commas between; default all")
+    .option("--scopes <list>", `of ${SCOPES.join(", ")}, with commas between; default all`)
     .option("--expires <time>", "RFC 3339, such as 2027-01-01T00:00:00Z; default never")
     .option("--quota <mints>", "most mint entries that it may ever make; default no bound");
   operating(
@@ -71,7 +72,7 @@ export function addKeys(program: Command): void {
     keys,
     "rotate <key>",
     "issue a key with the scopes and the remaining quota of another, which stays valid until you revoke it",
-    ["keys rotate 5e5e5e01a1fd1bbf5c", "keys revoke 5e5e5e01a1fd1bbf5c"],
+    ["keys rotate 5e5e01a1fd1bbf5c", "keys revoke 5e5e01a1fd1bbf5c"],
     "keys.rotate",
     ({ expires }, [keyId]) => ({ keyId, expiresAt: expires }),
   ).option("--expires <time>", "RFC 3339; default never");
@@ -79,7 +80,7 @@ export function addKeys(program: Command): void {
     keys,
     "revoke <key>",
     "end a key and its tokens at once",
-    ["keys revoke 5e5e5e01a1fd1bbf5c"],
+    ["keys revoke 5e5e01a1fd1bbf5c"],
     "keys.revoke",
     (_, [keyId]) => ({ keyId }),
   );

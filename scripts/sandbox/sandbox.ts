@@ -37,6 +37,10 @@ export interface SandboxDescription {
   readonly api: string;
   readonly rpcUrl: string;
   readonly contract: `0x${string}`;
+  /** Block of the contract's deployment. */
+  readonly fromBlock: number;
+  /** The engine's folder, for the operator's commands. */
+  readonly store: string;
   readonly apiKey: string;
   readonly applicationId: Uuid;
   readonly users: readonly { readonly name: string; readonly userId: Uuid; readonly ownerAddress: `0x${string}` }[];
@@ -145,6 +149,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     api: `http://127.0.0.1:${port}`,
     rpcUrl: chain.rpcUrl,
     contract: deployment.settlement.address,
+    fromBlock: Number(deployment.settlement.deployedAtBlock),
+    store: resolve(folder, "engine"),
     ...facts,
     pid: process.pid,
   };

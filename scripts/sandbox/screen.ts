@@ -1,7 +1,19 @@
+import { relative } from "node:path";
 import type { SandboxDescription } from "./sandbox.ts";
 
 /** What `npm start` prints: everything a newcomer needs, ready to paste. */
-export function screen({ api, rpcUrl, contract, apiKey, users, assets }: SandboxDescription): string {
+export function screen({
+  api,
+  rpcUrl,
+  contract,
+  fromBlock,
+  store,
+  apiKey,
+  applicationId,
+  users,
+  assets,
+}: SandboxDescription): string {
+  const folder = relative("", store);
   const [alice, bob] = users;
   const assetId = (standard: string) => assets.find((asset) => asset.standard === standard)?.assetId;
   const body = {
@@ -45,6 +57,15 @@ export function screen({ api, rpcUrl, contract, apiKey, users, assets }: Sandbox
     "",
     `  curl -s ${api}/public/v1/vaults/9223372036854775808/proof`,
     `  curl -s '${api}/api/v1/assets?assetType=mintable-erc721' -H 'X-Api-Key: ${apiKey}'`,
+    "",
+    "What an operator does, in another terminal:",
+    "",
+    `  npx mintmark batches status --store ${folder}`,
+    `  npx mintmark keys issue --application ${applicationId} --store ${folder}`,
+    "",
+    "The same state, made from the chain and from whoever has the validium data, into a folder that is deleted before:",
+    "",
+    `  rm -rf rebuilt && npx mintmark rebuild rebuilt --rpc ${rpcUrl} --contract ${contract} --from-block ${fromBlock} --source ${api}`,
     "",
     "Or let `npm run demo`, in another terminal, do all of it. Ctrl-C stops everything; the next start is a fresh one.",
     "",

@@ -1,7 +1,15 @@
 import { z } from "zod";
 import { MAX_AMOUNT, MODES, type Mode } from "../../core/index.ts";
 import { address, batchId, mode, page, standard, uuid } from "../schemas/common.ts";
-import { assetToWire, batchToWire, decimal, pageToWire, transactionToWire, withdrawalToWire } from "../wire.ts";
+import {
+  assetToOperator,
+  assetToWire,
+  batchToWire,
+  decimal,
+  pageToWire,
+  transactionToWire,
+  withdrawalToWire,
+} from "../wire.ts";
 import { operation } from "./operation.ts";
 
 const asset = z.strictObject({ assetId: uuid });
@@ -16,19 +24,23 @@ const newAsset = z.strictObject({
   contractAddress: address,
   chainId: positive.optional(),
   quantum: positive.optional(),
-  name: z.string().min(1).max(200),
-  symbol: z.string().min(1).max(50),
-  decimals: z.int().min(0).max(255).optional(),
+  name: z.string().min(1, "Give the token's name.").max(200, "Give at most 200 characters."),
+  symbol: z.string().min(1, "Give the token's symbol.").max(50, "Give at most 50 characters."),
+  decimals: z.int("Give a whole number.").min(0).max(255, "Give at most 255.").optional(),
   blobScheme: z.enum(["mintmark", "imx"]).optional(),
   supplyCap: positive.refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`).optional(),
 });
 
 /** Assets, batches, withdrawals, and whether all of it is what the journal says. */
 export const LEDGER_OPERATIONS = {
-  "assets.add": operation(newAsset, async (engine, input) => assetToWire(await engine.addAsset(input))),
-  "assets.list": operation(z.strictObject({}), (engine) => Array.fromAsync(engine.allAssets(), assetToWire)),
+  "assets.add": operation(newAsset, async (engine, input) => assetToOperator(await engine.addAsset(input))),
+  "assets.list": operation(z.strictObject({ applicationId: uuid.optional() }), (engine, { applicationId }) =>
+    applicationId === undefined
+      ? Array.fromAsync(engine.allAssets(), assetToOperator)
+      : Array.fromAsync(engine.assets(applicationId), assetToWire),
+  ),
   "assets.whitelist": operation(asset.extend({ whitelisted: z.boolean() }), async (engine, input) =>
-    assetToWire(await engine.whitelistAsset(input.assetId, input.whitelisted)),
+    assetToOperator(await engine.whitelistAsset(input.assetId, input.whitelisted)),
   ),
   "assets.enable": operation(enablement, async (engine, { applicationId, assetId }) =>
     assetToWire(await engine.enableAsset(applicationId, assetId)),

@@ -6,7 +6,7 @@ import { connectL1, readL1 } from "../../core/l1/index.ts";
 import { Settler } from "../../core/settlement/index.ts";
 import { address, uuid } from "../schemas/common.ts";
 import { claimSettling } from "../settler-claim.ts";
-import { assetToWire } from "../wire.ts";
+import { assetToOperator } from "../wire.ts";
 import { operation } from "./operation.ts";
 
 const privateKey = z
@@ -42,7 +42,7 @@ export const SETTLEMENT_OPERATIONS = {
         if (registrarKey === undefined) {
           throw new MintmarkError(
             "asset_not_registered",
-            "L1's registry does not have it; give a key that pays for registering it.",
+            "L1's registry does not have it; give the key of an account that pays for registering it.",
           );
         }
         const registrar = await connectL1({ rpc, contract, chainId, account: privateKeyToAccount(registrarKey) });
@@ -57,7 +57,7 @@ export const SETTLEMENT_OPERATIONS = {
         throw new MintmarkError("validation_failed", detail);
       }
       const facts = isHere ? await l1.token(asset.contractAddress, asset.standard) : {};
-      return assetToWire(await engine.markAssetRegistered(assetId, facts));
+      return assetToOperator(await engine.markAssetRegistered(assetId, facts));
     },
   ),
   "batches.commit": operation(commit, async (engine, input, { signal }) => {

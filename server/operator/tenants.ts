@@ -4,7 +4,7 @@ import { address, instant, page, uuid } from "../schemas/common.ts";
 import { balanceToWire, decimal, pageToWire, userToWire } from "../wire.ts";
 import { operation } from "./operation.ts";
 
-const name = z.string().min(1).max(200);
+const name = z.string().min(1, "Give a name.").max(200, "Give at most 200 characters.");
 const keyId = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "Give a key's id, the part after mm_test_ or mm_live_.");
 const quota = z
   .string()

@@ -41,6 +41,7 @@ const data = {
   method: "GET",
   tag: "Batches",
   summary: "A sealed batch's encoded data, from which anyone can compute its root",
+  description: "Costs one unit of the rate limit, and one more for each further MiB.",
   params: batchParams,
   success: { status: 200, description: "docs/protocol.md, section 4.", mediaType: "application/octet-stream" },
   errors: ["batch_not_found", "proof_not_ready"],

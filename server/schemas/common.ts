@@ -23,7 +23,7 @@ const HEX = /^0x[0-9a-fA-F]*$/;
 const MAX_VAULT_ID = (1n << 64n) - 1n;
 
 /** UUID of any version, in any case; lower case inside. */
-export const uuid = z.guid().transform((text) => text.toLowerCase());
+export const uuid = z.guid("Give a UUID.").transform((text) => text.toLowerCase());
 
 /** `0x` and 20 bytes of hex in any case, not the zero address; lower case inside. No checksum is asked of it. */
 export const address = z
@@ -62,8 +62,8 @@ export const seconds = decimal(MAX_VAULT_ID);
 /** `validium-12`, `zk-rollup-3`. */
 export const batchId = z.string().regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");
 
-export const mode = z.enum(MODES);
-export const standard = z.enum(STANDARDS);
+export const mode = z.enum(MODES, `Give one of ${MODES.join(", ")}.`);
+export const standard = z.enum(STANDARDS, `Give one of ${STANDARDS.join(", ")}.`);
 
 /** An RFC 3339 time with zone; milliseconds since 1970 inside. */
 export const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));

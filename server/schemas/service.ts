@@ -26,7 +26,10 @@ export const limits = responseComponent(
     pageEntries: z.int(),
     streamsPerKey: z.int(),
     idempotencyKeyCharacters: z.int(),
-    rateLimit: quota.meta({ description: "Per API key; a mint entry costs one unit, any other request one." }),
+    rateLimit: quota.meta({
+      description:
+        "Per API key. A mint entry costs one unit, any other request one, and each further MiB of a batch's data one more.",
+    }),
   }),
 );
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
@@ -66,6 +66,19 @@ describe("on a store that no server has open", () => {
     const { MINTMARK_STORE = "" } = settings;
     const unset = await mintmark(["init"], { MINTMARK_STORE });
     expect([unset.code, unset.stderr]).toEqual([2, expect.stringContaining("MINTMARK_CHAIN_ID")]);
+    // One line each.
+    expect(unset.stderr.match(/^MINTMARK_\w+: missing\. Give /gm)).toHaveLength(3);
+  });
+
+  test("takes the server's own file, and a live store without asking its chain", async () => {
+    const file = join(folder, "server.json");
+    const store = join(folder, "live");
+    const contract = SETTLEMENT.contract;
+    await writeFile(file, JSON.stringify({ store, environment: "live", chainId: 1, contract, logLevel: "warn" }));
+    const created = await mintmark(["init", "--json"], { MINTMARK_CONFIG: file });
+    expect(created.json()).toEqual({ store, environment: "live", chainId: "1", contract });
+    const listed = await mintmark(["applications", "list"], { MINTMARK_CONFIG: file });
+    expect([listed.code, listed.stdout]).toEqual([0, "none\n"]);
   });
 
   test("runs a tenant from its creation to the end of its key", async () => {
@@ -84,6 +97,8 @@ describe("on a store that no server has open", () => {
     const user = (await run(["users", "create", owner, "--application", applicationId, "--json"])).json();
     const shown = (await run(["users", "show", user.userId, "--application", applicationId, "--json"])).json();
     expect(shown).toMatchObject({ ownerAddress: owner, balances: { data: [], pagination: { hasMore: false } } });
+    const legible = await run(["users", "show", user.userId, "--application", applicationId]);
+    expect(legible.stdout).toMatch(/^createdAt +2.+\n\nbalances:\nnone\n$/m);
     expect((await run(["applications", "suspend", applicationId])).stdout).toMatch(/suspended +true/);
   });
 
@@ -93,6 +108,9 @@ describe("on a store that no server has open", () => {
     const { assetId } = (await run(add)).json();
     expect((await run([...add])).code).toBe(1);
     expect((await run(["assets", "whitelist", assetId, "--json"])).json()).toMatchObject({ whitelisted: true });
+    const [header = "", asset] = (await run(["assets", "list"])).stdout.split("\n");
+    expect(header.split(/ +/)).toEqual(expect.arrayContaining(["assetId", "symbol", "whitelisted", "registered"]));
+    expect(asset).toContain(assetId);
     const unreachable = ["assets", "register", assetId, "--rpc", "http://127.0.0.1:9"];
     const failed = await run(unreachable);
     expect([failed.code, failed.stdout]).toEqual([3, ""]);
@@ -106,6 +124,10 @@ describe("on a store that no server has open", () => {
     const many = await run(["assets", "add", "nowhere", "--standard", "erc9", "--name", "", "--symbol", "S", "--json"]);
     const pointers = JSON.parse(many.stderr).error.errors.map(({ pointer }: { pointer: string }) => pointer);
     expect(pointers.toSorted()).toEqual(["/contractAddress", "/name", "/standard"]);
+    const told = await run(["applications", "suspend", "mine"]);
+    expect(told.stderr).toBe("error: 1 wrong value (validation_failed)\n  applicationId: Give a UUID.\n");
+    const output = await run(["export", "batch", "validium-0", "--output", "x", "--json"]);
+    expect(JSON.parse(output.stderr).error.code).toBe("batch_not_found");
   });
 
   test("checks the store, and shows no progress on a pipe", async () => {
