@@ -439,7 +439,7 @@ export interface Limits {
   pageEntries: number;
   streamsPerKey: number;
   idempotencyKeyCharacters: number;
-  /** Per API key; a mint entry costs one unit, any other request one. */
+  /** Per API key. A mint entry costs one unit, any other request one, and each further MiB of a batch's data one more. */
   rateLimit: {
     units: number;
     windowSeconds: number;
