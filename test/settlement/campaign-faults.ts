@@ -38,9 +38,9 @@ export class SickCommittee {
   });
 }
 
-/** xorshift32; resolves each call to an integer below its argument. */
+/** xorshift32, whose state is never 0; resolves each call to an integer below its argument. */
 export function numbers(seed: number): (below: number) => number {
-  let state = seed | 1;
+  let state = (seed << 1) | 1;
   return (below) => {
     state ^= state << 13;
     state ^= state >>> 17;
