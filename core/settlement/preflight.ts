@@ -19,7 +19,11 @@ const TRIALS_AT_ONCE = 16;
 const MOST_TEXT = 1_000;
 
 /** The chain of the tokens, with the contract that mints them there. */
-export type TokenChain = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlockNumber" | "supplyCap"> & L1Tokens;
+export type TokenChain = Pick<
+  L1Reader,
+  "settlement" | "blockNumber" | "finalizedBlockNumber" | "registration" | "supplyCap"
+> &
+  L1Tokens;
 
 interface Placed extends VaultEntry {
   readonly slot: number;
@@ -27,7 +31,7 @@ interface Placed extends VaultEntry {
 
 /**
  * Finds mints of one chain's tokens that could never be withdrawn when they are made, and not at the exit; between two rounds of settling, so no caller waits
- * for it. An asset is looked at when it becomes available and again and again: its minter role, and a mint of it. A batch is looked at
+ * for it. An asset is looked at when it becomes available and again and again: its minter role, its registration, and a mint of it. A batch is looked at
  * once, before anybody signs or commits it: who owns its ERC-721 ids on L1, the total of each ERC-20 in it, and of all that was ever minted
  * of it (its cap), and mints of the others.
  *
@@ -164,8 +168,15 @@ export class Preflight {
   /** Why nothing of the asset could be minted on L1 now; null when nothing shows that. */
   async #obstacle(asset: Asset): Promise<string | null> {
     const { assetId, contractAddress, standard, quantum } = asset;
+    const { contract } = this.#chain.settlement;
     if ((await this.#chain.isMinter(contractAddress)) === false) {
-      return `${this.#chain.settlement.contract}, which pays its withdrawals, does not hold the minter role of ${contractAddress}`;
+      return `${contract}, which pays its withdrawals, does not hold the minter role of ${contractAddress}`;
+    }
+    const registration = await this.#chain.registration(asset.chainId, asset.assetType);
+    if (registration === null)
+      return `${contract}, which pays its withdrawals, has no registration of it; anyone may register it`;
+    if (standard !== "erc20" && registration.blobScheme !== asset.blobScheme) {
+      return `${contract}, which pays its withdrawals, reads its blobs as ${registration.blobScheme}; it was added here as ${asset.blobScheme}`;
     }
     const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;
     const mint = this.#refused.get(assetId) ?? unit;

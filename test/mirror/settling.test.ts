@@ -151,7 +151,7 @@ describe("withdrawals of another chain's tokens", () => {
     const asked = await requestWithdrawal(world.near, points, 5n, soon, world.mirror.settlement);
     await settler.round();
     expect([await statusOf(asked), (await vaultOf(points)).availableBalance]).toEqual(["accepted", 0n]);
-    await passSeconds(world.far, 100n);
+    await passSeconds(world.far, 3_600n);
     // Past in its newest block, and not finally so: a reorganisation could still take it.
     await settler.round();
     expect(await statusOf(asked)).toBe("accepted");
@@ -212,10 +212,21 @@ describe("tokens of another chain that could never be withdrawn", () => {
     await both.round();
     expect((await vaultOf(taken)).status).toBe("failed");
     expect((await vaultOf(free)).status).toBe("settled");
+    // A token that only the settlement contract has in its registry: the mirror, which would have to pay it, does not know it.
+    const stranger = {
+      ...({ standard: "erc20", chainId: world.mirror.settlement.chainId } as const),
+      name: "New",
+      symbol: "NEW",
+    };
+    const { assetId } = await near.engine.addAsset({ ...stranger, contractAddress: `0x${"33".repeat(20)}` });
+    await near.engine.whitelistAsset(assetId, true);
+    await near.engine.markAssetRegistered(assetId);
     await send(far.by, "MintableERC20", tokenOf("erc20"), "revokeRole", [role, world.mirror.settlement.contract]);
     const asked = await newMirrorSettler(world);
     await asked.round();
     const { unavailableReason } = await near.engine.asset(near.principal.applicationId, far.assets.get("erc20") ?? "");
+    const unregistered = await near.engine.asset(near.principal.applicationId, assetId);
+    expect(unregistered.unavailableReason).toContain("has no registration of it");
     expect(unavailableReason).toContain(
       `${world.mirror.settlement.contract}, which pays its withdrawals, does not hold`,
     );
