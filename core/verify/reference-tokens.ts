@@ -1,8 +1,12 @@
+import { encodeBatchTokens } from "../ledger/tokens/batch-tokens.ts";
 import { TokenHasher } from "../ledger/tokens/token-hash.ts";
 import { TokenIndex } from "../ledger/tokens/token-index.ts";
 import { MODES } from "../model.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { PlacedMint } from "../store/mint-entry.ts";
+import type { AssetRecord } from "../store/records.ts";
+import type { StoredVault } from "../store/vault-chunk.ts";
 
 /** A token whose hash an earlier one had already. */
 export interface Suspect {
@@ -23,26 +27,49 @@ export class ReferenceTokens {
   /** Vault ids without their top bit, which is in {@link MODES}' order the last one here; by ref. */
   #places = new Float64Array(1024);
   #count = 0;
+  /** Tokens that there are. */
+  size = 0;
+  readonly #assetAt: (assetIndex: number) => AssetRecord | undefined;
   #suspects: Suspect[] = [];
 
-  constructor(seed: Uint8Array) {
+  /** @param seed - the store's own */
+  constructor(seed: Uint8Array, assetAt: (assetIndex: number) => AssetRecord | undefined) {
     this.#hasher = new TokenHasher(seed);
+    this.#assetAt = assetAt;
   }
 
-  hash(assetIndex: number, tokenId: bigint): number {
-    return this.#hasher.ofId(assetIndex, tokenId);
+  /** The token id that a blob of an asset names; null for none. */
+  idOf({ assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">): bigint | null {
+    const asset = this.#assetAt(assetIndex);
+    return asset === undefined ? null : tokenIdOf(asset.standard, asset.blobScheme, blob);
+  }
+
+  /** The record of a batch's tokens; null for a void slot. */
+  recordOf(vaults: readonly (StoredVault | null)[]): Buffer {
+    const found = vaults.flatMap((vault, slot) => {
+      const tokenId = vault === null || !this.isUnique(vault) ? null : this.idOf(vault);
+      return vault === null || tokenId === null ? [] : [{ slot, hash: this.#hash(vault.assetIndex, tokenId) }];
+    });
+    const hashes = Uint32Array.from(found, ({ hash }) => hash);
+    return encodeBatchTokens({ hashes, slots: Uint32Array.from(found, ({ slot }) => slot) });
+  }
+
+  isUnique({ assetIndex }: Pick<StoredVault, "assetIndex">): boolean {
+    return this.#assetAt(assetIndex)?.standard === "erc721";
   }
 
   add(place: PlacedMint, tokenId: bigint): void {
-    const hash = this.hash(place.assetIndex, tokenId);
+    const hash = this.#hash(place.assetIndex, tokenId);
     const token = tokenName(place.assetIndex, tokenId);
     for (const ref of this.#index.candidates(hash) ?? []) this.#suspects.push({ earlier: this.#placeOf(ref), token });
     this.#index.insert(hash, this.#refOf(place));
+    this.size++;
   }
 
   /** A vault became void, and its token free. */
   remove(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
-    const hash = this.hash(assetIndex, tokenId);
+    this.size--;
+    const hash = this.#hash(assetIndex, tokenId);
     const id = packVaultId(place);
     const ref = this.#index.candidates(hash)?.find((known) => packVaultId(this.#placeOf(known)) === id);
     if (ref !== undefined) this.#index.remove(hash, ref);
@@ -51,6 +78,10 @@ export class ReferenceTokens {
   /** Those found since the last time. */
   suspects(): Suspect[] {
     return this.#suspects.splice(0);
+  }
+
+  #hash(assetIndex: number, tokenId: bigint): number {
+    return this.#hasher.ofId(assetIndex, tokenId);
   }
 
   #refOf({ mode, batchNumber, slot }: PlacedMint): number {

@@ -1,45 +1,23 @@
-import { enablementId } from "../ledger/ledger.ts";
 import { idempotencyRecord } from "../ledger/mint/idempotency.ts";
-import { encodeBatchTokens } from "../ledger/tokens/batch-tokens.ts";
-import { MODES, type Mode } from "../model.ts";
-import { assetType } from "../protocol/asset.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
-import { hexToBytes } from "../protocol/hex.ts";
+import type { Mode } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { BatchEventType } from "../store/event-record.ts";
 import type { Journaled } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
-import { type MintEntry, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
-import {
-  type ApplicationRecord,
-  type AssetRecord,
-  applicationRecord,
-  assetRecord,
-  type BatchRecord,
-  type HeadRecord,
-  headRecord,
-  type KeyRecord,
-  keyRecord,
-  type PortalRecord,
-  portalRecord,
-  userIdRecord,
-  userRecord,
-} from "../store/records.ts";
+import type { MintEntry } from "../store/mint-entry.ts";
+import { type BatchRecord, type HeadRecord, headRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
-import { batchName, NO_ASSET, ReferenceBatches, type Roots } from "./reference-batches.ts";
+import { batchName, ReferenceBatches, type Roots } from "./reference-batches.ts";
 import { ReferenceEvents } from "./reference-events.ts";
-import { batchExpected, COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
+import { ReferencePortals } from "./reference-portals.ts";
+import { COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
+import { ReferenceTenants } from "./reference-tenants.ts";
 import { ReferenceTokens, type Suspect, tokenName } from "./reference-tokens.ts";
+import { ReferenceVaults } from "./reference-vaults.ts";
 import { ReferenceWebhooks } from "./reference-webhooks.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
-
-/** A batch while its vaults are known one by one: open, or closed and about to be sealed by the next entries. */
-interface Growing {
-  readonly vaults: StoredVault[];
-  mintCount: number;
-}
 
 /** What must be known of the whole journal before its first entry: records that a later entry changes or takes away. */
 export interface Foreseen {
@@ -55,24 +33,16 @@ export interface Foreseen {
  */
 export class Reference {
   entries = 0;
-  vaults = 0;
-  mints = 0;
-  tokens = 0;
   readonly sealed: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
   readonly #report: (problem: string) => void;
-  readonly #applications: ApplicationRecord[] = [];
-  readonly #keys: KeyRecord[] = [];
-  readonly #assets: AssetRecord[] = [];
-  readonly #enabled = new Set<string>();
-  /** By chain, the settlement contract's first. */
-  readonly #portals = new Map<bigint, PortalRecord>();
-  readonly #owners: { readonly applicationIndex: number; readonly owner: StoredVault["owner"] }[] = [];
   readonly #batches: ReferenceBatches;
-  readonly #growing: Record<Mode, Map<number, Growing>> = { validium: new Map(), "zk-rollup": new Map() };
   readonly #events = new ReferenceEvents();
   readonly #withdrawals = new ReferenceWithdrawals(this.#events);
   readonly #webhooks = new ReferenceWebhooks(this.#events);
-  readonly #uniqueness: ReferenceTokens;
+  readonly #tenants: ReferenceTenants;
+  readonly #portals: ReferencePortals;
+  readonly #tokens: ReferenceTokens;
+  readonly #vaults: ReferenceVaults;
   readonly #keysForgotten: number;
   readonly #counts = new Map<number, number>();
   #head: HeadRecord = {
@@ -89,13 +59,25 @@ export class Reference {
   constructor(report: (problem: string) => void, seed: Uint8Array, { voidings, keysForgotten }: Foreseen) {
     this.#report = report;
     this.#keysForgotten = keysForgotten;
-    this.#batches = new ReferenceBatches(
-      voidings,
-      this.#events,
-      (index) => this.#assets[index],
-      (vaults) => this.#tokensOf(vaults),
-    );
-    this.#uniqueness = new ReferenceTokens(seed);
+    this.#portals = new ReferencePortals(report);
+    this.#tenants = new ReferenceTenants(report, this.#events);
+    const assetAt = (index: number) => this.#tenants.asset(index);
+    const tokens = new ReferenceTokens(seed, assetAt);
+    this.#tokens = tokens;
+    this.#vaults = new ReferenceVaults(report, this.#tenants, tokens);
+    this.#batches = new ReferenceBatches(voidings, this.#events, assetAt, (vaults) => tokens.recordOf(vaults));
+  }
+
+  get vaults(): number {
+    return this.#vaults.vaults;
+  }
+
+  get mints(): number {
+    return this.#vaults.mints;
+  }
+
+  get tokens(): number {
+    return this.#tokens.size;
   }
 
   /** Takes in the next entry; returns the records that are determined by now and will not change. */
@@ -110,19 +92,18 @@ export class Reference {
 
   /** Pairs of vaults found since the last time that may hold the same ERC-721 token. */
   suspects(): Suspect[] {
-    return this.#uniqueness.suspects();
+    return this.#tokens.suspects();
   }
 
   /** The token that a vault of the store holds, as {@link suspects} tells tokens. */
   tokenOf(vault: StoredVault): string | null {
-    const asset = this.#assets[vault.assetIndex];
-    const tokenId = asset === undefined ? null : tokenIdOf(asset.standard, asset.blobScheme, vault.blob);
+    const tokenId = this.#tokens.idOf(vault);
     return tokenId === null ? null : tokenName(vault.assetIndex, tokenId);
   }
 
   /** A vault of a batch that is not sealed yet. */
-  growingVault({ mode, batchNumber, slot }: VaultPlace): StoredVault | undefined {
-    return this.#growing[mode].get(batchNumber)?.vaults[slot];
+  growingVault(place: VaultPlace): StoredVault | undefined {
+    return this.#vaults.at(place);
   }
 
   /** Whether the records under a prefix are compared at the end, all of them. */
@@ -142,28 +123,13 @@ export class Reference {
 
   /** The records that could change until now. */
   finish(): Expected[] {
-    const growing = MODES.flatMap((mode) =>
-      [...this.#growing[mode]].flatMap(([number, batch]) => this.#open(mode, number, batch)),
-    );
+    const growing = this.#vaults.finish();
     for (const { key } of growing) this.#count(key[0] ?? 0);
+    const head = { ...this.#head, userCount: this.#tenants.userCount };
     return [
-      { key: keys.HEAD_KEY, value: encodeRecord(headRecord, this.#head), name: "the head" },
-      ...this.#applications.map((facts, i) => {
-        const record = { ...facts, eventCount: this.#events.countOf(i) };
-        return expectedRecord(keys.applicationKey(i), encodeRecord(applicationRecord, record), `application ${i}`);
-      }),
-      ...this.#keys.map((record, i) => expectedRecord(keys.apiKeyKey(i), encodeRecord(keyRecord, record), `key ${i}`)),
-      ...this.#assets.map((record, i) =>
-        expectedRecord(keys.assetKey(i), encodeRecord(assetRecord, record), `asset ${i}`),
-      ),
-      ...[...this.#portals.values()].map((record) =>
-        expectedRecord(
-          keys.portalKey(record.chainId),
-          encodeRecord(portalRecord, record),
-          `the contract on chain ${record.chainId}`,
-        ),
-      ),
-      ...[...this.#enabled].map((id) => this.#enablement(id)),
+      { key: keys.HEAD_KEY, value: encodeRecord(headRecord, head), name: "the head" },
+      ...this.#tenants.finish(),
+      ...this.#portals.finish(),
       ...this.#batches.finish(),
       ...growing,
       ...this.#withdrawals.finish(),
@@ -175,63 +141,12 @@ export class Reference {
     this.#counts.set(prefix, (this.#counts.get(prefix) ?? 0) + 1);
   }
 
-  #enablement(id: string): Expected {
-    const [application = 0, asset = 0] = id.split(":").map(Number);
-    return expectedRecord(keys.enablementKey(application, asset), Buffer.from([1]), `enablement ${id}`);
-  }
-
   #apply(entry: Entry, sequence: number, time: number): Expected[] {
     switch (entry.kind) {
       case "genesis":
       case "mirrorAdded":
-        this.#portals.set(entry.chainId, newPortal(entry));
+        this.#portals.add(entry);
         return [];
-      case "applicationCreated": {
-        const { applicationIndex, applicationId, name } = entry;
-        this.#applications.push({
-          applicationIndex,
-          applicationId,
-          name,
-          suspended: false,
-          createdAt: time,
-          nextSequence: 0,
-          eventCount: 0,
-        });
-        return [];
-      }
-      case "applicationSuspended":
-        this.#change(this.#applications, entry.applicationIndex, { suspended: entry.suspended });
-        return [];
-      case "keyIssued": {
-        const { kind: _, ...facts } = entry;
-        this.#keys.push({ ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null });
-        return [];
-      }
-      case "keyRevoked":
-        this.#change(this.#keys, entry.keyIndex, { revokedAt: time });
-        return [];
-      case "assetAdded":
-        this.#assets.push(newAsset(entry, time));
-        return [];
-      case "assetWhitelisted":
-        this.#change(this.#assets, entry.assetIndex, { whitelisted: entry.whitelisted });
-        return [];
-      case "assetRegistered":
-        this.#change(this.#assets, entry.assetIndex, { registered: true, minterLocked: entry.minterLocked });
-        return [];
-      case "assetFault":
-        this.#change(this.#assets, entry.assetIndex, { fault: entry.fault });
-        return [];
-      case "assetEnabled": {
-        const id = enablementId(entry.applicationIndex, entry.assetIndex);
-        if (entry.enabled) this.#enabled.add(id);
-        else this.#enabled.delete(id);
-        const type = entry.enabled ? "asset.enabled" : "asset.disabled";
-        const { assetId } = this.#assets[entry.assetIndex] ?? NO_ASSET;
-        return [this.#events.tell(entry.applicationIndex, time, { type, assetId })];
-      }
-      case "userCreated":
-        return this.#user(entry, time);
       case "batchSealed":
         return this.#seal(entry, time);
       case "slotsVoided":
@@ -244,27 +159,8 @@ export class Reference {
         return [];
       }
       default:
-        return this.#settlement(entry, sequence, time);
+        return this.#tenants.apply(entry, time) ?? this.#settlement(entry, sequence, time);
     }
-  }
-
-  #change<T>(records: T[], index: number, change: Partial<T>): void {
-    const record = records[index];
-    if (record === undefined) this.#report(`the journal changes a record ${index} that it never made`);
-    else records[index] = { ...record, ...change };
-  }
-
-  #user(entry: EntryOf<"userCreated">, time: number): Expected[] {
-    const { applicationIndex, userIndex, userId, ownerAddress } = entry;
-    if (userIndex !== this.#owners.length) this.#report(`user ${userId} is out of order`);
-    this.#owners.push({ applicationIndex, owner: ownerAddress });
-    this.#head = { ...this.#head, userCount: userIndex + 1 };
-    const record = encodeRecord(userRecord, { userId, ownerAddress, createdAt: time });
-    const index = encodeRecord(userIdRecord, { userIndex, ownerAddress });
-    return [
-      expectedRecord(keys.userKey(applicationIndex, userIndex), record, `user ${userId}`),
-      expectedRecord(keys.userIdKey(applicationIndex, userId), index, `the index of user ${userId}`),
-    ];
   }
 
   #mint(entry: MintEntry, sequence: number, time: number): Expected[] {
@@ -286,87 +182,20 @@ export class Reference {
       index(keys.userTransactionKey(application, userIndex, firstSequence));
       for (let i = 0; i < count; i++) {
         const mint = entry.mints[next++];
-        if (mint !== undefined) expected.push(...this.#place(mint, application, userIndex, time));
+        if (mint !== undefined) expected.push(...this.#vaults.place(mint, application, userIndex, time));
       }
     }
-    if (this.#applications[application]?.nextSequence !== firstSequence)
+    if (!this.#tenants.advance(application, firstSequence, entry.mints.length))
       this.#report(`mint ${mintId} is out of sequence`);
-    this.#change(this.#applications, application, { nextSequence: firstSequence + entry.mints.length });
-    const used = (this.#keys[entry.keyIndex]?.mintsUsed ?? 0n) + BigInt(entry.mints.length);
-    this.#change(this.#keys, entry.keyIndex, { mintsUsed: used });
+    this.#tenants.countMints(entry.keyIndex, entry.mints.length);
     const told = { mintId, users: entry.users.length, mints: entry.mints.length };
     expected.push(this.#events.tell(application, time, { type: "mint.accepted", ...told }));
     return expected;
   }
 
-  /** Puts one mint into its vault by the rules of docs/protocol.md 3. */
-  #place(mint: PlacedMint, applicationIndex: number, userIndex: number, time: number): Expected[] {
-    const { assetIndex, amount, blob, mode, batchNumber, slot } = mint;
-    const asset = this.#assets[assetIndex];
-    const user = this.#owners[userIndex];
-    if (asset === undefined || user?.applicationIndex !== applicationIndex) {
-      this.#report(`vault ${vaultIdOf(mint)} has no asset or no user`);
-      return [];
-    }
-    this.mints++;
-    this.#assets[assetIndex] = { ...asset, minted: asset.minted + amount };
-    const batch = this.#growingBatch(mode, batchNumber);
-    const vault = batch.vaults[slot];
-    batch.mintCount++;
-    if (mint.amountBefore === 0n) {
-      if (slot !== batch.vaults.length) this.#report(`vault ${vaultIdOf(mint)} is out of order`);
-      const { owner } = user;
-      batch.vaults.push({
-        applicationIndex,
-        userIndex,
-        owner,
-        assetIndex,
-        amount,
-        blob,
-        createdAt: time,
-        updatedAt: time,
-      });
-      this.vaults++;
-    } else if (
-      vault?.userIndex !== userIndex ||
-      vault.assetIndex !== assetIndex ||
-      vault.blob !== blob ||
-      vault.amount !== mint.amountBefore ||
-      vault.createdAt !== time - mint.age ||
-      asset.standard === "erc721"
-    ) {
-      this.#report(`a mint was added to vault ${vaultIdOf(mint)} to which it does not belong`);
-    } else {
-      vault.amount += amount;
-      vault.updatedAt = time;
-    }
-    return this.#token(mint, asset);
-  }
-
-  #token(mint: PlacedMint, asset: AssetRecord): Expected[] {
-    const tokenId = tokenIdOf(asset.standard, asset.blobScheme, mint.blob);
-    if (tokenId === null) return [];
-    if (asset.standard === "erc721") {
-      this.tokens++;
-      this.#uniqueness.add(mint, tokenId);
-      return [];
-    }
-    const key = keys.bindingKey(mint.assetIndex, tokenId);
-    return [expectedRecord(key, Buffer.from(hexToBytes(mint.blob)), `token ${tokenId} of ${asset.assetId}`)];
-  }
-
-  #growingBatch(mode: Mode, batchNumber: number): Growing {
-    const known = this.#growing[mode].get(batchNumber);
-    if (known !== undefined) return known;
-    const first = { vaults: [], mintCount: 0 };
-    this.#growing[mode].set(batchNumber, first);
-    return first;
-  }
-
   #seal(entry: EntryOf<"batchSealed">, time: number): Expected[] {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
-    const { vaults, mintCount: mints } = this.#growingBatch(mode, batchNumber);
-    this.#growing[mode].delete(batchNumber);
+    const { vaults, mintCount: mints } = this.#vaults.take(mode, batchNumber);
     const { roots, expected } = this.#batches.seal(entry, vaults, time);
     const same = batchNumber === this.sealed[mode] && vaultCount === vaults.length && mintCount === mints;
     if (!same || !sameRoots(entry, roots)) {
@@ -384,41 +213,11 @@ export class Reference {
     }
     if (resealed === null) return [];
     for (const { vault, slot } of resealed.voided) {
-      const asset = this.#assets[vault.assetIndex];
-      if (asset === undefined) continue;
-      this.#assets[vault.assetIndex] = { ...asset, minted: asset.minted - vault.amount };
-      const tokenId = asset.standard === "erc721" ? tokenIdOf("erc721", asset.blobScheme, vault.blob) : null;
-      if (tokenId === null) continue;
-      this.tokens--;
-      this.#uniqueness.remove({ mode, batchNumber, slot }, vault.assetIndex, tokenId);
+      this.#tenants.countSupply(vault.assetIndex, -vault.amount);
+      const tokenId = this.#tokens.isUnique(vault) ? this.#tokens.idOf(vault) : null;
+      if (tokenId !== null) this.#tokens.remove({ mode, batchNumber, slot }, vault.assetIndex, tokenId);
     }
     return [...resealed.expected, ...this.#withdrawals.failVoided(entry, voids, time)];
-  }
-
-  #tokensOf(vaults: readonly (StoredVault | null)[]): Buffer {
-    const found = vaults.flatMap((vault, slot) => {
-      const asset = vault === null ? undefined : this.#assets[vault.assetIndex];
-      if (vault === null || asset?.standard !== "erc721") return [];
-      const tokenId = tokenIdOf(asset.standard, asset.blobScheme, vault.blob);
-      return tokenId === null ? [] : [{ slot, hash: this.#uniqueness.hash(vault.assetIndex, tokenId) }];
-    });
-    const hashes = Uint32Array.from(found, ({ hash }) => hash);
-    return encodeBatchTokens({ hashes, slots: Uint32Array.from(found, ({ slot }) => slot) });
-  }
-
-  #open(mode: Mode, batchNumber: number, { vaults, mintCount }: Growing): Expected[] {
-    const none = { batchRoot: null, dataHash: null, stateRoot: null, l1TxHash: null, l1BlockNumber: null };
-    const notYet = {
-      committedAt: null,
-      l1Sequence: null,
-      sealedAt: null,
-      submittedAt: null,
-      settledAt: null,
-      finalizedAt: null,
-    };
-    const openedAt = vaults[0]?.createdAt ?? 0;
-    const facts = { mode, batchNumber, status: "open" as const, vaultCount: vaults.length, mintCount, openedAt };
-    return [batchExpected({ ...facts, ...none, ...notYet }), ...chunksExpected(mode, batchNumber, vaults)];
   }
 
   #settlement(entry: Entry, sequence: number, time: number): Expected[] {
@@ -435,13 +234,13 @@ export class Reference {
         return this.#changeBatch(entry, { status: "settled", ...onL1, settledAt: time }, "batch.settled", time);
       }
       case "l1Observed":
-        this.#changePortal(entry.chainId, { observed: entry.blockNumber });
+        this.#portals.change(entry.chainId, { observed: entry.blockNumber });
         return [];
       case "l1Finalized": {
         const { chainId, blockNumber } = entry;
-        this.#changePortal(chainId, { finalized: blockNumber });
+        this.#portals.change(chainId, { finalized: blockNumber });
         const final = { status: "finalized", finalizedAt: time } as const;
-        const within = (block: bigint) => this.#isHome(chainId) && block <= blockNumber;
+        const within = (block: bigint) => this.#portals.isHome(chainId) && block <= blockNumber;
         return [
           ...this.#batches.changeSettled(within, final, "batch.finalized", time),
           ...this.#withdrawals.finalize(chainId, blockNumber, time),
@@ -449,36 +248,22 @@ export class Reference {
       }
       case "l1Reorganised": {
         const { chainId, blockNumber } = entry;
-        const observed = this.#portals.get(chainId)?.observed ?? null;
-        if (observed !== null && observed >= blockNumber) {
-          this.#changePortal(chainId, { observed: blockNumber > 0n ? blockNumber - 1n : null });
-        }
+        this.#portals.revert(chainId, blockNumber);
         const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null };
         const reverted = { status: "submitted", ...gone } as const;
-        const within = (block: bigint) => this.#isHome(chainId) && block >= blockNumber;
+        const within = (block: bigint) => this.#portals.isHome(chainId) && block >= blockNumber;
         return [
           ...this.#batches.changeSettled(within, reverted, "batch.reverted", time),
           ...this.#withdrawals.revert(chainId, blockNumber, time),
         ];
       }
       case "withdrawalRequested": {
-        this.#change(this.#applications, entry.applicationIndex, { nextSequence: entry.sequence + 1 });
+        this.#tenants.advance(entry.applicationIndex, entry.sequence, 1);
         return this.#withdrawals.request(entry, sequence, time);
       }
       default:
         return [...this.#withdrawals.apply(entry, time), ...this.#webhooks.apply(entry, time)];
     }
-  }
-
-  /** Batches are committed on the chain of the first portal. */
-  #isHome(chainId: bigint): boolean {
-    return chainId === this.#portals.keys().next().value;
-  }
-
-  #changePortal(chainId: bigint, change: Partial<PortalRecord>): void {
-    const portal = this.#portals.get(chainId);
-    if (portal === undefined) this.#report(`the journal tells of chain ${chainId}, on which it has no contract`);
-    else this.#portals.set(chainId, { ...portal, ...change });
   }
 
   #changeBatch(
@@ -498,14 +283,4 @@ export class Reference {
 function sameRoots(entry: Roots, roots: Roots): boolean {
   const { batchRoot, dataHash, stateRoot } = roots;
   return entry.batchRoot === batchRoot && entry.dataHash === dataHash && entry.stateRoot === stateRoot;
-}
-
-function newPortal({ chainId, contract }: EntryOf<"genesis" | "mirrorAdded">): PortalRecord {
-  return { chainId, contract, observed: null, finalized: null };
-}
-
-function newAsset({ kind: _, ...facts }: EntryOf<"assetAdded">, time: number): AssetRecord {
-  const type = assetType(facts.standard, facts.contractAddress, facts.quantum);
-  const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null };
-  return { ...facts, ...fresh, assetType: type, createdAt: time };
 }
