@@ -33,6 +33,9 @@ export interface VaultContent {
   readonly blob: Hex;
 }
 
+/** An asset as registries know it. */
+export type AssetId = Pick<VaultContent, "chainId" | "assetType">;
+
 export interface L1Registration {
   readonly standard: Standard;
   readonly token: Address;
@@ -139,6 +142,8 @@ export interface L1Reader {
   /** Whether the account may commit batches now. */
   isOperator(account: Address): Promise<boolean>;
   registration(chainId: bigint, assetType: Hash): Promise<L1Registration | null>;
+  /** Of many at once, in order. */
+  registrations(assets: readonly AssetId[]): Promise<readonly (L1Registration | null)[]>;
   token(contract: Address, standard: Standard): Promise<L1Token>;
   /** Most base units of an ERC-20 that can ever exist; null when the token states no bound. */
   supplyCap(contract: Address): Promise<bigint | null>;
@@ -183,7 +188,7 @@ export interface L1Committer {
   commitValidium(batch: SealedBatch, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
   /** Sends nothing to nobody, so that once its block is final nothing that the account sent before can be mined any more. */
   useUpNonce(options?: L1SendOptions): Promise<L1Receipt>;
-  /** Why this withdrawal would fail if it were sent now; null when it would succeed. Sends nothing. */
+  /** Why {@link L1Committer.withdraw} would fail for this one if it were sent now; null when it would succeed. Sends nothing. */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
   /** One or many; `succeeded` in order. One that fails on L1 does not undo the others. */
   withdraw(
@@ -199,8 +204,8 @@ export interface L1Voider {
 
 /** A withdrawal by the owner's own account, which needs no signature besides the transaction's. */
 export interface L1Owner {
-  /** Why this withdrawal would fail if it were sent now; null when it would succeed. Sends nothing. */
-  checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
+  /** Why {@link L1Owner.withdrawOwn} would fail if it were sent now; null when it would succeed. Sends nothing. */
+  checkOwnWithdrawal(call: WithdrawalCall): Promise<string | null>;
   withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt>;
 }
 

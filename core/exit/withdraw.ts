@@ -102,7 +102,7 @@ export async function planExit({ kit, l1, account, quantity, recipient }: ExitOp
 async function requireWithdrawable(call: WithdrawalCall, options: ExitOptions): Promise<void> {
   const { kit, l1, immature = "refuse", pollingMs = 2_000, onWait, signal } = options;
   for (;;) {
-    const refusal = await l1.checkWithdrawal(call);
+    const refusal = await l1.checkOwnWithdrawal(call);
     if (refusal === null) return;
     if (!refusal.startsWith("NotMature(") || kit.maturesAt === null) {
       throw new MintmarkError("l1_failed", `the contract would refuse with ${refusal}`);

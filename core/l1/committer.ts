@@ -23,6 +23,9 @@ const MAX_ITEMS = 20;
 /** No transaction may use more gas (EIP-7825). */
 const TRANSACTION_GAS = 16_777_216n;
 
+/** For trying one withdrawal of a batch: the contract's ITEM_GAS and what is around it. A node that allows more must not try longer. */
+const TRIAL_GAS = 1_000_000n;
+
 /** What a transaction without data to a plain account takes. */
 const TRANSFER_GAS = 21_000n;
 
@@ -74,23 +77,46 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     return askL1("using up a nonce", async () => toReceipt(await this.#sender.send(async () => call, options)));
   }
 
-  async checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
+  /** By the very call that `withdraw` makes: what a token does can depend on the gas that it is given. */
+  checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
     return askL1(`trying the withdrawal of vault ${call.vault.vaultId}`, async () => {
-      try {
-        await this.connection.client.simulateContract({
-          abi,
-          address: this.settlement.contract,
-          functionName: "withdraw",
-          args: withdrawalArguments(call),
-          account: this.#account,
-        });
-        return null;
-      } catch (error) {
-        const reason = revertReason(error);
-        if (reason === null) throw error;
-        return reason;
-      }
+      const { result } = await this.connection.client.simulateContract({
+        ...this.#portal,
+        functionName: "withdrawBatch",
+        args: [[withdrawalRequest(call)]],
+        gas: TRIAL_GAS,
+      });
+      if (result[0]) return null;
+      return (
+        (await this.#refusalOf(call, TRIAL_GAS)) ??
+        "it needs more gas than an item of a batch has; its owner can withdraw it"
+      );
     });
+  }
+
+  checkOwnWithdrawal(call: WithdrawalCall): Promise<string | null> {
+    return askL1(`trying the withdrawal of vault ${call.vault.vaultId}`, () => this.#refusalOf(call));
+  }
+
+  /** What the contract says to `withdraw`, which reports why as `withdrawBatch` does not. */
+  async #refusalOf(call: WithdrawalCall, gas?: bigint): Promise<string | null> {
+    try {
+      await this.connection.client.simulateContract({
+        ...this.#portal,
+        functionName: "withdraw",
+        args: withdrawalArguments(call),
+        ...(gas !== undefined && { gas }),
+      });
+      return null;
+    } catch (error) {
+      const reason = revertReason(error);
+      if (reason === null) throw error;
+      return reason;
+    }
+  }
+
+  get #portal() {
+    return { abi, address: this.settlement.contract, account: this.#account } as const;
   }
 
   async withdraw(calls: readonly WithdrawalCall[], options?: L1SendOptions) {
@@ -98,9 +124,10 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
       throw new RangeError(`1 to ${MAX_ITEMS} withdrawals a transaction, not ${calls.length}`);
     }
     const receipt = await this.#transact("withdrawBatch", [calls.map(withdrawalRequest)], options);
-    // Told by the events of this very transaction: an item that failed left one.
+    // Told by the contract's events of this very transaction: an item that failed left one. A token may have put in others that look like it.
     const failed = new Set<bigint>();
-    for (const event of decodeEvents(receipt.logs)) {
+    const own = receipt.logs.filter(({ address }) => address.toLowerCase() === this.settlement.contract);
+    for (const event of decodeEvents(own)) {
       if (event.type === "withdrawalFailed") failed.add(event.vaultId);
     }
     return { ...toReceipt(receipt), succeeded: calls.map(({ vault }) => !failed.has(vault.vaultId)) };

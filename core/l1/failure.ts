@@ -17,12 +17,19 @@ export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promi
   }
 }
 
-/** The contract's own reason when it has reverted, e.g. `BatchNumberMismatch(4, 3)`; else null: the chain was not asked, or did not answer. */
+/** How nodes, each in its own words, say that the EVM stopped a call: its code used up all gas, or is not code. */
+const HALT = /out ?of ?gas|invalid ?opcode|invalid ?jump|stack ?(?:over|under)flow|stack ?limit/i;
+
+/**
+ * The contract's own reason when it has reverted, e.g. `BatchNumberMismatch(4, 3)`, or how the EVM stopped it; else null: the chain was not asked,
+ * or did not answer.
+ */
 export function revertReason(error: unknown): string | null {
   if (error instanceof MintmarkError) return revertReason(error.cause);
   if (!(error instanceof BaseError)) return null;
   const revert = error.walk((inner) => inner instanceof ContractFunctionRevertedError);
-  if (!(revert instanceof ContractFunctionRevertedError)) return null;
+  if (!(revert instanceof ContractFunctionRevertedError))
+    return HALT.exec(error.details ?? "")?.[0].toLowerCase() ?? null;
   if (revert.data === undefined) return revert.reason ?? revert.signature ?? "reverted without a reason";
   return `${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`;
 }

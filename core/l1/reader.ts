@@ -3,6 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Address, BlobScheme, Hash, Hex, Mode, Standard, VaultId } from "../model.ts";
 import { STANDARDS } from "../model.ts";
 import type {
+  AssetId,
   L1Block,
   L1Event,
   L1Reader,
@@ -17,6 +18,7 @@ import type {
 import { hexToBytes } from "../protocol/hex.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { provenVaultArguments } from "./arguments.ts";
+import { askInBulk } from "./bulk.ts";
 import type { L1Connection } from "./connect.ts";
 import { decodeEvents } from "./events.ts";
 import { askL1, saysNothing } from "./failure.ts";
@@ -40,6 +42,16 @@ export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, er
 /** A blob scheme by its value in the contracts. A token that says nothing of it was not made for this project: it reads blobs as Immutable X tokens do. */
 function schemeOf(value: number | null): BlobScheme {
   return value === 1 ? "mintmark" : "imx";
+}
+
+/** Questions of one call for registrations, whose answer has at most 24,576 bytes (EIP-170), 256 for each. */
+const ASSETS_PER_CALL = 80;
+
+/** What a registry says of an asset; null when it has none such. */
+function registrationOf(value: number, token: Address, quantum: bigint, scheme: number): L1Registration | null {
+  const standard = STANDARDS.find((name) => STANDARD_VALUE[name] === value);
+  if (standard === undefined) return null;
+  return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme) };
 }
 
 /** {@link L1Reader} over a viem client. */
@@ -142,9 +154,21 @@ export class ViemReader implements L1Reader, L1Tokens {
         args: [chainId, BigInt(assetType)],
       }),
     );
-    const standard = STANDARDS.find((name) => STANDARD_VALUE[name] === value);
-    if (standard === undefined) return null;
-    return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme) };
+    return registrationOf(value, token, quantum, scheme);
+  }
+
+  registrations(assets: readonly AssetId[]): Promise<(L1Registration | null)[]> {
+    const { contract: address } = this.settlement;
+    return askInBulk(assets, ASSETS_PER_CALL, async (some) => {
+      const contracts = some.map(
+        ({ chainId, assetType }) =>
+          ({ abi, address, functionName: "asset", args: [chainId, BigInt(assetType)] }) as const,
+      );
+      const answers = await askL1(`reading the registrations of ${some.length} assets`, () =>
+        this.connection.client.multicall({ contracts, deployless: true, batchSize: 0, allowFailure: false }),
+      );
+      return answers.map((answer) => registrationOf(...answer));
+    });
   }
 
   async token(contract: Address, standard: Standard): Promise<L1Token> {

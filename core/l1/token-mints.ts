@@ -1,6 +1,7 @@
 import { type PublicClient, parseAbi } from "viem";
 import type { Address } from "../model.ts";
 import type { TokenMint } from "../ports.ts";
+import { askInBulk } from "./bulk.ts";
 import { revertReason, saysNothing } from "./failure.ts";
 
 /** `mintFor`, and what tokens on OpenZeppelin say when they refuse it. */
@@ -16,11 +17,16 @@ const ABI = parseAbi([
   "error EnforcedPause()",
 ]);
 
+/** No transaction may use more gas (EIP-7825), so what needs more cannot be minted. */
+const TRIAL_GAS = 16_777_216n;
 /** Who is minted to in a trial: an account that can refuse nothing. */
 const NOBODY = "0x000000000000000000000000000000000000dead";
 const ZERO = "0x0000000000000000000000000000000000000000";
-/** Questions of one call: some 100,000 bytes of calldata. */
-const OWNERS_PER_CALL = 500;
+/**
+ * Questions of one call. Where no contract gathers them, it is one that would deploy: its code has at most 49,152 bytes (EIP-3860), and its
+ * answer 24,576 (EIP-170), of which each takes 224 and 160.
+ */
+const OWNERS_PER_CALL = 120;
 
 /** Why the token refuses this mint by `minter` as of a block; null when it takes it. Nothing is sent. */
 export async function trialOf(
@@ -38,6 +44,7 @@ export async function trialOf(
       functionName: "mintFor",
       args,
       account: minter,
+      gas: TRIAL_GAS,
       blockNumber,
     });
     return null;
@@ -60,27 +67,19 @@ export async function holdsMinterRole(client: PublicClient, token: Address, acco
 }
 
 /** Owners of ERC-721 tokens as of a block, by id; of many in one call, whatever contracts the chain has. null where there is no such token. */
-export async function tokenOwners(
+export function tokenOwners(
   client: PublicClient,
   token: Address,
   tokenIds: readonly bigint[],
   blockNumber: bigint,
 ): Promise<(Address | null)[]> {
-  const owners: (Address | null)[] = [];
-  for (let first = 0; first < tokenIds.length; first += OWNERS_PER_CALL) {
-    const answers = await client.multicall({
-      contracts: tokenIds
-        .slice(first, first + OWNERS_PER_CALL)
-        .map((id) => ({ abi: ABI, address: token, functionName: "ownerOf", args: [id] }) as const),
-      deployless: true,
-      batchSize: 0,
-      blockNumber,
-    });
-    for (const answer of answers) {
+  return askInBulk(tokenIds, OWNERS_PER_CALL, async (some) => {
+    const contracts = some.map((id) => ({ abi: ABI, address: token, functionName: "ownerOf", args: [id] }) as const);
+    const answers = await client.multicall({ contracts, deployless: true, batchSize: 0, blockNumber });
+    return answers.map((answer) => {
       if (answer.status === "failure" && !saysNothing(answer.error)) throw answer.error;
       const owner = answer.status === "success" ? answer.result : ZERO;
-      owners.push(BigInt(owner) === 0n ? null : (owner.toLowerCase() as Address));
-    }
-  }
-  return owners;
+      return BigInt(owner) === 0n ? null : (owner.toLowerCase() as Address);
+    });
+  });
 }

@@ -8,15 +8,21 @@ import type { PendingWithdrawal } from "../settlement-types.ts";
 const PER_TRANSACTION = 20;
 /** When one that L1 would refuse is tried again. */
 const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
+/** When one is sent again that L1 refused in a transaction: that costs gas, and no token must live on it. */
+const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
 
 /** The contract knows its batch. */
 type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
 
 interface Refused {
   readonly times: number;
+  /** In transactions. */
+  readonly sent: number;
   /** Milliseconds since 1970. */
   readonly notBefore: number;
 }
+
+const NEVER: Refused = { times: 0, sent: 0, notBefore: 0 };
 
 /** What a pass needs to know of the chain; read once for all withdrawals. */
 interface Moment {
@@ -71,7 +77,7 @@ export class WithdrawalSender {
 
   #isDue({ withdrawal, standard, call }: Sendable, { maturity, time }: Moment): boolean {
     if (standard === "erc721" && call.header.committedAt + maturity > time) return false;
-    return (this.#refused.get(withdrawal.withdrawalId)?.notBefore ?? 0) <= this.#clock();
+    return this.#refusalsOf(withdrawal.withdrawalId).notBefore <= this.#clock();
   }
 
   /** Releases the reservation once the authorization can never be used again: its deadline lies before a final block. */
@@ -104,17 +110,32 @@ export class WithdrawalSender {
       },
     );
     for (const [index, pending] of ready.entries()) {
-      // A recipient can behave otherwise in a simulation than on L1, so what failed there waits longer and longer too.
       if (succeeded[index]) this.#refused.delete(pending.withdrawal.withdrawalId);
-      else await this.#refuse(pending, "L1 took the transaction but refused this withdrawal in it.");
+      else await this.#refuseSent(pending);
     }
     return ready.length;
   }
 
   async #refuse({ withdrawal: { withdrawalId } }: PendingWithdrawal, reason: string): Promise<void> {
-    const times = (this.#refused.get(withdrawalId)?.times ?? 0) + 1;
-    this.#refused.set(withdrawalId, { times, notBefore: this.#clock() + backoffDelay(RETRY, times) });
+    const { times, sent } = this.#refusalsOf(withdrawalId);
+    const notBefore = this.#clock() + backoffDelay(RETRY, times + 1);
+    this.#refused.set(withdrawalId, { times: times + 1, sent, notBefore });
     await this.#engine.recordWithdrawalAttempt(withdrawalId, reason);
+  }
+
+  /** A token or a recipient can behave otherwise in a simulation than on L1. */
+  async #refuseSent({ withdrawal: { withdrawalId } }: PendingWithdrawal): Promise<void> {
+    const { times, sent } = this.#refusalsOf(withdrawalId);
+    const notBefore = this.#clock() + backoffDelay(RESEND, sent + 1);
+    this.#refused.set(withdrawalId, { times, sent: sent + 1, notBefore });
+    await this.#engine.recordWithdrawalAttempt(
+      withdrawalId,
+      "L1 took the transaction but refused this withdrawal in it.",
+    );
+  }
+
+  #refusalsOf(withdrawalId: Uuid): Refused {
+    return this.#refused.get(withdrawalId) ?? NEVER;
   }
 }
 

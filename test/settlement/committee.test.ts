@@ -36,12 +36,13 @@ const OWNER: Hex = `0x${"0a".repeat(20)}`;
 const IN_FORCE = { threshold: THRESHOLD, members: COMMITTEE.map(({ address }) => lower(address)).toSorted() };
 
 /** L1 as far as a committee needs it. */
-const l1: Pick<L1Reader, "settlement" | "registration" | "committee" | "supplyCap"> = {
+const l1: Pick<L1Reader, "settlement" | "registration" | "registrations" | "committee" | "supplyCap"> = {
   settlement: { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 },
   registration: async (_, type) => {
     const standard = (["erc20", "erc721", "erc1155"] as const).find((name) => TYPES[name] === type);
     return standard === undefined ? null : { standard, token: TOKENS[standard], quantum: 1n, blobScheme: "mintmark" };
   },
+  registrations: (assets) => Promise.all(assets.map(({ chainId, assetType }) => l1.registration(chainId, assetType))),
   supplyCap: async () => 1_000n,
   committee: async () => ({ committeeHash: committeeHash(0n, IN_FORCE), epoch: 0n }),
 };

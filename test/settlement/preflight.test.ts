@@ -1,10 +1,10 @@
-import { createWalletClient, toHex } from "viem";
+import { toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Mode, Standard } from "../../core/index.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
-import { at, createWorld, mine, mint, newSettler, type World } from "./fixture.ts";
+import { at, createWorld, mine, mint, newSettler, rpc, type World } from "./fixture.ts";
 
 const CONTRACT = { erc20: "MintableERC20", erc721: "MintableERC721", erc1155: "MintableERC1155" } as const;
 
@@ -72,26 +72,26 @@ describe("a mint that L1 would refuse", () => {
     await token.mint("1");
   });
 
-  test("is not sought in a token that never answers more than once a minute, so that others are settled without delay", async () => {
-    const token = await withToken({ standard: "erc721" });
-    const { chain, engine } = world;
-    const wallet = createWalletClient({ account: ADMIN, transport: chain.transport });
-    // Its code is one endless loop.
-    const hash = await wallet.sendTransaction({ chain: null, data: "0x635b6000566000526004601cf3" });
-    const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
-    const endless = {
-      standard: "erc20",
-      contractAddress: contractAddress ?? "0x",
-      name: "Endless",
-      symbol: "END",
-    } as const;
-    const { assetId } = await engine.addAsset(endless);
-    await engine.whitelistAsset(assetId, true);
-    await engine.markAssetRegistered(assetId);
-    await expect(token.settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+  test.each([
+    ["loops for ever", "0x5b600056", "out of gas"],
+    ["is no code", "0xfe", "invalid opcode"],
+  ] as const)("because the token %s makes the token unavailable, and nothing else", async (_, code, reason) => {
+    const token = await withToken({ standard: "erc20" });
     await token.settler.round();
+    const { contractAddress } = await token.asset();
+    const before = await world.chain.client.getCode({ address: contractAddress });
+    await rpc(world.chain, "hardhat_setCode", [contractAddress, code]);
+    await token.mint("", 1, "zk-rollup");
+    await mint(world, "erc721", "zk-rollup", "1");
+    expect((await token.settler.round()).committed).toBe(1);
+    expect(await token.asset()).toMatchObject({
+      mintingAvailable: false,
+      unavailableReason: expect.stringContaining(reason),
+    });
+    await rpc(world.chain, "hardhat_setCode", [contractAddress, before]);
     token.pass(60_001);
-    await expect(token.settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    await token.settler.round();
+    expect((await token.asset()).mintingAvailable).toBe(true);
   });
 
   test("because the token is on L1 already fails with its owner named, and the batch goes on without it", async () => {
@@ -109,6 +109,19 @@ describe("a mint that L1 would refuse", () => {
     expect(at(data, 0)).toMatchObject({ status: "failed", failure: expect.stringContaining("exists on L1 already") });
     expect((await token.asset()).mintingAvailable).toBe(true);
     expect(await world.l1.state()).toEqual(world.engine.state());
+  });
+
+  test("is found among hundreds in one batch", async () => {
+    const token = await withToken({ standard: "erc721" });
+    await token.call("grantRole", [token.role, ADMIN.address]);
+    await token.call("mintFor", [ADMIN.address, 1n, toHex("299")]);
+    for (let block = 0; block < 25; block++) await mine(world.chain, 1);
+    const minted = [];
+    for (let id = 0; id < 300; id++) minted.push(await token.mint(`${id}`));
+    expect((await token.settler.round()).committed).toBe(1);
+    const { applicationId } = world.principal;
+    const { data } = await world.engine.transactions(applicationId, { status: "failed" });
+    expect(data.map(({ vaultId }) => vaultId)).toEqual([at(minted, 299)]);
   });
 
   test("because the token's cap leaves too little for all of the batch stops further mints", async () => {
