@@ -1,7 +1,7 @@
 /** A committee member, as a process until SIGINT or SIGTERM: `npm run member`. Everything by environment, see ENVIRONMENT. */
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import { HttpBatchSource, Watcher } from "../core/archive/index.ts";
+import { HttpBatchSource, type VoidedDuplicate, Watcher } from "../core/archive/index.ts";
 import { CommitteeMember } from "../core/committee/index.ts";
 import { connectL1 } from "../core/l1/index.ts";
 import { MirrorAttester, SourceHistory } from "../core/mirror/index.ts";
@@ -10,6 +10,7 @@ import { stopSignal } from "../server/stop-signal.ts";
 import { messageOf, runCommand } from "./command.ts";
 import { addressVariable, integerVariable, readEnvironment, readPrivateKey, urlsVariable } from "./environment.ts";
 import { finalityOf } from "./finality.ts";
+import { MIRRORS_USAGE, mirrorsVariable, watchMirrors } from "./mirror-watch.ts";
 import { openLevel } from "./store.ts";
 
 const ENVIRONMENT = `
@@ -23,7 +24,7 @@ const ENVIRONMENT = `
   MINTMARK_HOST            default 127.0.0.1
   MINTMARK_PORT            default 3100
   MINTMARK_POLL_MS         between looks at L1; default 12000
-  MINTMARK_LOG_LEVEL       default info`;
+  MINTMARK_LOG_LEVEL       default info${MIRRORS_USAGE}`;
 
 const environment = z.object({
   MINTMARK_MEMBER_STORE: z.string().min(1),
@@ -35,6 +36,7 @@ const environment = z.object({
   MINTMARK_HOST: z.string().min(1).default("127.0.0.1"),
   MINTMARK_PORT: integerVariable.default("3100").transform(Number),
   MINTMARK_POLL_MS: integerVariable.default("12000").transform(Number),
+  MINTMARK_MIRRORS: mirrorsVariable,
   MINTMARK_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
 });
 
@@ -61,12 +63,27 @@ async function serve(): Promise<void> {
       app.log.warn({ earlier: `${earlier}`, later: `${later}`, txHash }, "duplicate voided on L1"),
     onError: (error) => app.log.error({ reason: messageOf(error) }, "watching L1 failed; trying again"),
   });
-  const attester = new MirrorAttester(account, new SourceHistory(l1, env.MINTMARK_FROM_BLOCK));
+  const source = new SourceHistory(l1, env.MINTMARK_FROM_BLOCK);
+  const attester = new MirrorAttester(account, source);
   const app = buildMemberServer({ member, l1, watcher, attester, log: { level: env.MINTMARK_LOG_LEVEL } });
+  const mirrors = {
+    archive: member.archive,
+    source,
+    account,
+    mirrors: env.MINTMARK_MIRRORS,
+    intervalMs: env.MINTMARK_POLL_MS,
+    onVoided: (chainId: bigint, { earlier, later, txHash }: VoidedDuplicate) =>
+      app.log.warn(
+        { chainId: `${chainId}`, earlier: `${earlier}`, later: `${later}`, txHash },
+        "duplicate voided on a mirror",
+      ),
+    onError: (chainId: bigint, error: unknown) =>
+      app.log.error({ chainId: `${chainId}`, reason: messageOf(error) }, "watching a mirror failed; trying again"),
+  };
   const url = await app.listen({ host: env.MINTMARK_HOST, port: env.MINTMARK_PORT });
   stack.defer(() => app.close());
   const stopping = new AbortController();
-  const watching = watcher.run(stopping.signal);
+  const watching = Promise.all([watcher.run(stopping.signal), watchMirrors(mirrors, stopping.signal)]);
   stack.defer(async () => {
     stopping.abort();
     await watching;

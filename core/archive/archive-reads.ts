@@ -1,6 +1,6 @@
 import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
-import { type Address, type Hash, MODES, type Mode, type VaultId } from "../model.ts";
+import { type Address, type BlobScheme, type Hash, MODES, type Mode, type VaultId } from "../model.ts";
 import type { BatchHeader, Settlement, VaultContent } from "../ports.ts";
 import type { EngineState, VaultProof } from "../proof-types.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
@@ -8,8 +8,16 @@ import { bytesToHex } from "../protocol/hex.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { committedProof, type DerivedBatch, deriveBatch, vaultIn } from "./derive.ts";
-import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, vaultKey, within } from "./keys.ts";
+import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, withdrawnKey, within } from "./keys.ts";
 import { type Commit, commitFromText } from "./records.ts";
+
+/** Two vaults of one ERC-721 token, if its blobs are read in this way. */
+export interface Duplicate {
+  readonly assetType: Hash;
+  readonly scheme: BlobScheme;
+  readonly holder: VaultId;
+  readonly vaultId: VaultId;
+}
 
 /**
  * What can be asked of an archive: the state over the batches that L1 has committed, their data, and the vaults in them with what proves
@@ -94,7 +102,7 @@ export class ArchiveReads {
 
   /** Units that L1 has let out of a vault, or voided. */
   async withdrawn(vaultId: VaultId): Promise<bigint> {
-    return BigInt((await this.store.get<string, string>(vaultKey("withdrawn", vaultId), TEXT)) ?? "0");
+    return BigInt((await this.store.get<string, string>(withdrawnKey(vaultId), TEXT)) ?? "0");
   }
 
   /** Vaults of which something was withdrawn or voided. */
@@ -114,10 +122,16 @@ export class ArchiveReads {
     }
   }
 
-  /** Vaults of ERC-721 tokens that another vault held when they came; which of the two is the earlier one, L1's sequence tells. */
-  async *duplicates(): AsyncGenerator<readonly [VaultId, VaultId]> {
-    for await (const [key, holder] of this.store.iterator<string, string>(within("duplicate/"))) {
-      yield [BigInt(holder), vaultIdOf(key)];
+  /** Vaults of a chain's ERC-721 tokens that another vault held when they came; which of the two is the earlier one, L1's sequence tells. */
+  async *duplicates(chainId: bigint): AsyncGenerator<Duplicate> {
+    for await (const [key, holder] of this.store.iterator<string, string>(within(`duplicate/${chainId}/`))) {
+      const [, , assetType, scheme] = key.split("/");
+      yield {
+        assetType: assetType as Hash,
+        scheme: scheme as BlobScheme,
+        holder: BigInt(holder),
+        vaultId: vaultIdOf(key),
+      };
     }
   }
 

@@ -1,13 +1,25 @@
 import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
-import { type Hash, MODES, type Mode } from "../model.ts";
+import { type Hash, MODES, type Mode, type VaultId } from "../model.ts";
 import type { L1Block, L1Event } from "../ports.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { ArchiveReads } from "./archive-reads.ts";
 import { type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "./derive.ts";
-import { BYTES, batchKey, batchNumberOf, dataKey, META, POSITION, TEXT, vaultKey, within } from "./keys.ts";
+import {
+  BYTES,
+  batchKey,
+  batchNumberOf,
+  dataKey,
+  duplicateKey,
+  META,
+  POSITION,
+  readingKey,
+  TEXT,
+  withdrawnKey,
+  within,
+} from "./keys.ts";
 import { type AssetReader, KnownAssets } from "./known-assets.ts";
 import {
   type Commit,
@@ -26,7 +38,7 @@ export interface ArchiveOptions {
 }
 
 const FORMAT = "mintmark-archive";
-const VERSION = 1;
+const VERSION = 2;
 
 /**
  * The public state of one settlement contract, without tenants: committed batches with their data, vaults by owner, what has been
@@ -37,6 +49,8 @@ export class Archive extends ArchiveReads {
   readonly assets: KnownAssets;
   readonly #index: VaultIndex;
   #position: Position | null = null;
+  /** Of the newest commit here; null before the first. */
+  #lastCommitBlock: bigint | null = null;
   /** The index of vaults is read and written as one step: changes take turns. */
   #lastTurn: Promise<unknown> = Promise.resolve();
 
@@ -70,7 +84,10 @@ export class Archive extends ArchiveReads {
     return this.#position;
   }
 
-  /** Applies one event of L1, each once and in their order. `data` is the batch's own, for a commit; null when it cannot be had. */
+  /**
+   * Applies one event of L1, in their order; one that is applied may come again. `data` is the batch's own, for a commit; null when it cannot be
+   * had. Rejects with `l1_failed` when a commit before this one was left out; what comes after the last one here is then read again.
+   */
   apply(event: L1Event, data: Uint8Array | null = null): Promise<void> {
     return this.inTurn(() => this.#apply(event, data));
   }
@@ -86,17 +103,16 @@ export class Archive extends ArchiveReads {
   }
 
   async #apply(event: L1Event, data: Uint8Array | null): Promise<void> {
-    if (this.#isApplied(event)) return;
-    const position = { block: event.blockNumber, logIndex: event.logIndex, hash: null };
+    const position = this.#behind(event);
     if (event.type === "batchCommitted") return this.#applyCommit(event, data, position);
-    const puts = new Map<string, string>();
-    if (event.type === "withdrawn") {
-      puts.set(vaultKey("withdrawn", event.vaultId), event.withdrawnTotal.toString());
-    } else if (event.type === "duplicateVoided") {
-      // Only vaults of an ERC-721 are voided; their amount is 1.
-      puts.set(vaultKey("withdrawn", event.laterVaultId), "1");
-    }
-    await this.#write(puts, position);
+    // Only vaults of an ERC-721 are voided; their amount is 1.
+    if (event.type === "withdrawn") await this.#withdraw(event.vaultId, event.withdrawnTotal, position);
+    else if (event.type === "duplicateVoided") await this.#withdraw(event.laterVaultId, 1n, position);
+  }
+
+  async #withdraw(vaultId: VaultId, total: bigint, position: Position): Promise<void> {
+    if ((await this.withdrawn(vaultId)) >= total) return;
+    await this.#write(new Map([[withdrawnKey(vaultId), total.toString()]]), position);
   }
 
   async #supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<void> {
@@ -119,8 +135,9 @@ export class Archive extends ArchiveReads {
     if (indexed !== undefined) await this.#unindex(mode, batchNumber, indexed as Hash);
     const { puts, repeats } = await this.#index.entries(vaultsOf(batch));
     const entries = new Map(puts).set(key, batch.dataHash);
-    for (const { vault, asset, holder } of repeats) {
-      if (asset.standard === "erc721") entries.set(vaultKey("duplicate", vault.vaultId), holder);
+    for (const { vault, asset, scheme, holder } of repeats) {
+      if (asset.standard !== "erc721") continue;
+      entries.set(duplicateKey(readingKey(vault.chainId, vault.assetType, scheme), vault.vaultId), holder);
     }
     return { puts: entries, repeats };
   }
@@ -143,12 +160,16 @@ export class Archive extends ArchiveReads {
     data: Uint8Array | null,
     position: Position,
   ): Promise<void> {
+    if (this.hasApplied(event)) return;
     const { mode, batchNumber, txHash, blockNumber, dataHash, batchRoot, vaultCount } = event;
-    const tree = this.trees[mode];
-    if (batchNumber !== tree.count) {
-      throw new MintmarkError("l1_failed", `L1 told of batch ${mode}-${batchNumber} after ${tree.count} batches`);
-    }
     const { committedAt, sequence } = event;
+    if (sequence !== this.#commits || batchNumber !== this.trees[mode].count) {
+      await this.#rewind();
+      throw new MintmarkError(
+        "l1_failed",
+        `the node left out commits before ${mode}-${batchNumber}; they are read again`,
+      );
+    }
     const commit = { mode, batchNumber, dataHash, batchRoot, vaultCount, committedAt, sequence, txHash, blockNumber };
     // A committee member has the data already, of what it has signed.
     const known = data ?? (await this.dataOf(dataHash));
@@ -182,15 +203,37 @@ export class Archive extends ArchiveReads {
     this.#position = position;
   }
 
-  #isApplied({ blockNumber, logIndex }: L1Event): boolean {
-    const at = this.#position;
-    if (at === null || blockNumber > at.block) return false;
-    return blockNumber < at.block || at.logIndex === null || logIndex <= at.logIndex;
+  /** Whether the event is a commit that is here. */
+  hasApplied(event: L1Event): boolean {
+    return event.type === "batchCommitted" && event.sequence < this.#commits;
   }
 
-  #append({ mode, batchNumber, vaultCount, dataHash, batchRoot }: Commit): void {
+  /** Commits of both modes: the sequence number of the next. */
+  get #commits(): bigint {
+    return BigInt(this.trees.validium.count + this.trees["zk-rollup"].count);
+  }
+
+  /** Where the archive stands once this event is applied too. */
+  #behind({ blockNumber: block, logIndex }: L1Event): Position {
+    const at = this.#position;
+    const isFurther =
+      at !== null && (at.block > block || (at.block === block && (at.logIndex ?? logIndex) >= logIndex));
+    return isFurther ? at : { block, logIndex, hash: null };
+  }
+
+  /** Goes back to the last commit: what L1 told behind it was not all. */
+  async #rewind(): Promise<void> {
+    const block = this.#lastCommitBlock;
+    if (block !== null) return this.#write(new Map(), { block, logIndex: -1, hash: null });
+    await this.store.del(POSITION, TEXT);
+    this.#position = null;
+  }
+
+  #append({ mode, batchNumber, vaultCount, dataHash, batchRoot, blockNumber }: Commit): void {
     this.trees[mode].append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
     this.vaultCounts[mode] += vaultCount;
+    const last = this.#lastCommitBlock;
+    this.#lastCommitBlock = last !== null && last > blockNumber ? last : blockNumber;
   }
 
   async #open(): Promise<void> {

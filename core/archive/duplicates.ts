@@ -1,62 +1,79 @@
-import type { VaultId } from "../model.ts";
+import { MintmarkError } from "../errors.ts";
+import type { BlobScheme, Hash, VaultId } from "../model.ts";
 import type { L1Reader, L1Voider } from "../ports.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import type { Archive } from "./archive.ts";
 
-/** Two vaults of one ERC-721 token, the later of which L1 has voided on our word. */
+/** Two vaults of one ERC-721 token, the later of which has been voided on our word. */
 export interface VoidedDuplicate {
   readonly earlier: VaultId;
   readonly later: VaultId;
   readonly txHash: `0x${string}`;
 }
 
+/** What exhausts vaults of one chain's tokens: the settlement contract, or a mirror of it. `proof_not_ready`: nobody can withdraw there yet. */
+export type VoidingPortal = Pick<L1Reader, "settlement" | "withdrawn" | "registration"> & L1Voider;
+
 export interface VoidOptions {
   readonly archive: Archive;
-  readonly l1: Pick<L1Reader, "withdrawn"> & L1Voider;
+  readonly portal: VoidingPortal;
   readonly onVoided?: (voided: VoidedDuplicate) => void;
   readonly signal?: AbortSignal;
 }
 
+/** Failures that an error names one by one. */
+const MOST_NAMED = 3;
+
 /**
- * Exhausts on L1 every committed vault of an ERC-721 token but the first. Returns how many; one that L1 refuses does not hold up the others,
- * and is thrown at the end.
+ * Exhausts every committed vault of an ERC-721 token of the portal's chain but the first. Returns how many; one that L1 refuses does not hold
+ * up the others, and is thrown at the end.
  */
-export async function voidDuplicates({ archive, l1, onVoided, signal }: VoidOptions): Promise<number> {
+export async function voidDuplicates({ archive, portal, onVoided, signal }: VoidOptions): Promise<number> {
   const failures: unknown[] = [];
   let voided = 0;
-  for (const vaults of await vaultsByToken(archive)) {
+  for (const vaults of await vaultsByToken(archive, portal)) {
     const [earlier, ...others] = await inL1Order(archive, vaults);
     if (earlier === undefined) continue;
     for (const later of others) {
       signal?.throwIfAborted();
       // It may be done, by another watcher a moment ago; or too late, when the later one was withdrawn before anyone looked.
-      if ((await l1.withdrawn(later, "erc721")) > 0n) continue;
-      const [first, second] = [await archive.vaultProof(earlier), await archive.vaultProof(later)];
-      // Another chain's token is paid there, and voided there.
-      if (second.vault.chainId !== archive.settlement.chainId) continue;
+      if ((await archive.withdrawn(later)) > 0n || (await portal.withdrawn(later, "erc721")) > 0n) continue;
       try {
-        const { txHash } = await l1.voidDuplicate(first, second, signal && { signal });
+        const [first, second] = [await archive.vaultProof(earlier), await archive.vaultProof(later)];
+        const { txHash } = await portal.voidDuplicate(first, second, signal && { signal });
         voided++;
         onVoided?.({ earlier, later, txHash });
       } catch (error) {
         signal?.throwIfAborted();
-        if ((await l1.withdrawn(later, "erc721")) === 0n) failures.push(error);
+        if (error instanceof MintmarkError && error.code === "proof_not_ready") continue;
+        if ((await portal.withdrawn(later, "erc721")) === 0n) failures.push(error);
       }
     }
   }
-  if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join("; "));
+  if (failures.length > 0) throw new AggregateError(failures, sentenceOf(failures));
   return voided;
 }
 
-/** The vaults of each token that has several: the index notes for each one but the first the one that it found there. */
-async function vaultsByToken(archive: Archive): Promise<Iterable<readonly VaultId[]>> {
+/**
+ * The vaults of each of the chain's tokens that has several: the index notes for each one but the first the one that it found there. They begin
+ * anywhere, so that many watchers do not all try the same one at the same time.
+ */
+async function vaultsByToken(archive: Archive, portal: VoidingPortal): Promise<readonly (readonly VaultId[])[]> {
+  const { chainId } = portal.settlement;
+  const schemes = new Map<Hash, BlobScheme | null>();
   const byHolder = new Map<VaultId, VaultId[]>();
-  for await (const [holder, vaultId] of archive.duplicates()) {
+  for await (const { assetType, scheme, holder, vaultId } of archive.duplicates(chainId)) {
+    if (!schemes.has(assetType)) {
+      schemes.set(assetType, (await portal.registration(chainId, assetType))?.blobScheme ?? null);
+    }
+    if (schemes.get(assetType) !== scheme) continue;
     const found = byHolder.get(holder);
     if (found === undefined) byHolder.set(holder, [holder, vaultId]);
     else found.push(vaultId);
   }
-  return byHolder.values();
+  const tokens = [...byHolder.values()];
+  const start = Math.floor(Math.random() * tokens.length);
+  return [...tokens.slice(start), ...tokens.slice(0, start)];
 }
 
 /**
@@ -74,4 +91,9 @@ async function inL1Order(archive: Archive, vaultIds: readonly VaultId[]): Promis
   const isBefore = (a: (typeof places)[number], b: (typeof places)[number]) =>
     a.sequence === b.sequence ? a.vaultId < b.vaultId : a.sequence < b.sequence;
   return places.toSorted((a, b) => (isBefore(a, b) ? -1 : 1)).map(({ vaultId }) => vaultId);
+}
+
+function sentenceOf(failures: readonly unknown[]): string {
+  const named = failures.slice(0, MOST_NAMED).map(String).join("; ");
+  return failures.length > MOST_NAMED ? `${named}; and ${failures.length - MOST_NAMED} more` : named;
 }

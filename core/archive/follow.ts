@@ -6,6 +6,12 @@ import type { BatchSource } from "./batch-source.ts";
 /** Most blocks of one question for logs; nodes refuse longer ranges. */
 const RANGE = 2_000n;
 
+/**
+ * Blocks that are read once more the next time. Behind one RPC there are often several nodes, and one that lags answers a question for logs
+ * of blocks that it does not have yet with fewer, or none, and without an error.
+ */
+const OVERLAP = 128n;
+
 /** The part of L1 that an archive is made from. */
 export type FollowedChain = Pick<L1Reader, "block" | "events" | "finalizedBlockNumber" | "rollupData">;
 
@@ -24,6 +30,8 @@ export interface FollowOptions {
   readonly toBlock?: bigint;
   /** Asked in this order for the data of validium batches. */
   readonly sources?: readonly BatchSource[];
+  /** Milliseconds that one source may take without giving what it was asked for, all questions together; default 120 000. */
+  readonly wasteMs?: number;
   readonly onProgress?: (progress: Progress) => void;
   /** A source that failed or gave something else; the next one is asked. */
   readonly onFault?: (source: BatchSource, batchId: string, error: unknown) => void;
@@ -40,7 +48,9 @@ export async function follow(options: FollowOptions): Promise<void> {
   const { archive, l1, fromBlock, onProgress, signal } = options;
   const toBlock = options.toBlock ?? (await l1.finalizedBlockNumber());
   await requireSameChain(archive, l1);
-  for (let from = nextBlock(archive, fromBlock); from <= toBlock; from = nextBlock(archive, fromBlock)) {
+  const next = nextBlock(archive, fromBlock);
+  const again = next - OVERLAP > fromBlock ? next - OVERLAP : fromBlock;
+  for (let from = next <= toBlock ? again : next; from <= toBlock; ) {
     signal?.throwIfAborted();
     const last = from + RANGE - 1n < toBlock ? from + RANGE - 1n : toBlock;
     const before = await blockAt(l1, last);
@@ -50,11 +60,13 @@ export async function follow(options: FollowOptions): Promise<void> {
     }
     for (const event of events) {
       signal?.throwIfAborted();
+      if (archive.hasApplied(event)) continue;
       await archive.apply(event, await dataOf(event, options));
       if (event.type === "batchCommitted") onProgress?.(progressOf(archive, event.blockNumber, toBlock));
     }
     await archive.advance(before);
     onProgress?.(progressOf(archive, last, toBlock));
+    from = last + 1n;
   }
   await supplyMissing(options);
 }
@@ -65,19 +77,31 @@ async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array
   return l1.rollupData(event.txHash);
 }
 
-async function supplyMissing({ archive, sources = [], onFault, signal }: FollowOptions): Promise<void> {
+/**
+ * Asks for the data that nobody has given yet. Whoever withholds batches may also be among the sources, and answer late, or ask to be asked
+ * later: so a source that has used up the time that it may waste is left out until the next time.
+ */
+async function supplyMissing(options: FollowOptions): Promise<void> {
+  const { archive, sources = [], onFault, wasteMs = 120_000, signal } = options;
+  const left = new Map(sources.map((source) => [source, wasteMs]));
   for (const { mode, batchNumber } of await archive.missing()) {
     for (const source of sources) {
+      const patience = left.get(source) ?? 0;
+      if (patience <= 0) continue;
       signal?.throwIfAborted();
+      const began = performance.now();
+      const late = AbortSignal.timeout(Math.ceil(patience));
       try {
-        const data = await source.batchData(mode, batchNumber, signal);
-        if (data === null) continue;
-        await archive.supply(mode, batchNumber, data);
-        break;
+        const data = await source.batchData(mode, batchNumber, signal ? AbortSignal.any([late, signal]) : late);
+        if (data !== null) {
+          await archive.supply(mode, batchNumber, data);
+          break;
+        }
       } catch (error) {
         signal?.throwIfAborted();
         onFault?.(source, `${mode}-${batchNumber}`, error);
       }
+      left.set(source, patience - (performance.now() - began));
     }
   }
 }
@@ -85,8 +109,8 @@ async function supplyMissing({ archive, sources = [], onFault, signal }: FollowO
 /** What was followed is still there: an archive takes only what it was told is final. */
 async function requireSameChain({ position }: Archive, l1: FollowedChain): Promise<void> {
   if (position === null || position.hash === null) return;
-  const there = await l1.block(position.block);
-  if (there?.hash === position.hash) return;
+  const { hash } = await blockAt(l1, position.block);
+  if (hash === position.hash) return;
   throw new MintmarkError(
     "store_mismatch",
     `Block ${position.block} of this chain is not the one that the store was made from. Rebuild into an empty store.`,

@@ -2,7 +2,7 @@
 export { Archive, type ArchiveOptions } from "./archive.ts";
 export { type BatchSource, HttpBatchSource } from "./batch-source.ts";
 export { committedProof, type DerivedBatch, deriveBatch, isBatch } from "./derive.ts";
-export { type VoidedDuplicate, type VoidOptions, voidDuplicates } from "./duplicates.ts";
+export { type VoidedDuplicate, type VoidingPortal, type VoidOptions, voidDuplicates } from "./duplicates.ts";
 export { type FollowOptions, follow, type Progress } from "./follow.ts";
 export { type RebuildOptions, type RebuildReport, rebuild } from "./rebuild.ts";
 export type { Commit, Position } from "./records.ts";

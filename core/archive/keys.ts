@@ -1,4 +1,4 @@
-import type { Address, Hash, Mode, VaultId } from "../model.ts";
+import type { Address, BlobScheme, Hash, Mode, VaultId } from "../model.ts";
 
 /**
  * The records of an archive, keys as text so that a dump of the store reads by itself; numbers are hex of fixed length, so that they sort.
@@ -10,11 +10,13 @@ import type { Address, Hash, Mode, VaultId } from "../model.ts";
  * data/<data hash>                       batch data, as it was encoded
  * missing/<mode>/<number>                committed batches whose data nobody has given yet
  * indexed/<mode>/<number>                the data hash under which a batch's vaults are in the index
- * token/<chain>/<asset type>/<token id>  ERC-721: the vault that holds it; ERC-1155: the blob bound to the id
+ * token/<chain>/<asset type>/<blob scheme>/<token id>
+ *                                        ERC-721: the vault that holds it; ERC-1155: the blob bound to the id
  * owner/<address>/<vault id>             empty
  * minted/<chain>/<asset type>            decimal: units of all vaults
  * withdrawn/<vault id>                   decimal: units
- * duplicate/<vault id>                   the vault that held the same ERC-721 token before this one
+ * duplicate/<chain>/<asset type>/<blob scheme>/<vault id>
+ *                                        the vault that held the same ERC-721 token before this one
  * signed/<number>                        JSON: what a committee member has signed of a validium batch
  * ```
  */
@@ -49,8 +51,19 @@ export function assetKey(chainId: bigint, assetType: Hash): string {
   return `${chainId}/${assetType}`;
 }
 
-export function tokenKey(chainId: bigint, assetType: Hash, tokenId: bigint): string {
-  return `token/${assetKey(chainId, assetType)}/${tokenId.toString(16)}`;
+/** An asset whose blobs are read in one of the ways. */
+export function readingKey(chainId: bigint, assetType: Hash, scheme: BlobScheme): string {
+  return `${assetKey(chainId, assetType)}/${scheme}`;
+}
+
+/** @param reading - a {@link readingKey} */
+export function tokenKey(reading: string, tokenId: bigint): string {
+  return `token/${reading}/${tokenId.toString(16)}`;
+}
+
+/** @param reading - a {@link readingKey} */
+export function duplicateKey(reading: string, vaultId: VaultId): string {
+  return `duplicate/${reading}/${vaultIdKey(vaultId)}`;
 }
 
 export function mintedKey(chainId: bigint, assetType: Hash): string {
@@ -61,8 +74,8 @@ export function ownerKey(owner: Address, vaultId: VaultId): string {
   return `owner/${owner}/${vaultIdKey(vaultId)}`;
 }
 
-export function vaultKey(kind: "withdrawn" | "duplicate", vaultId: VaultId): string {
-  return `${kind}/${vaultIdKey(vaultId)}`;
+export function withdrawnKey(vaultId: VaultId): string {
+  return `withdrawn/${vaultIdKey(vaultId)}`;
 }
 
 /** The vault id at the end of a key. */

@@ -1,5 +1,5 @@
-import type { Hash } from "../model.ts";
-import type { L1Reader, L1Registration } from "../ports.ts";
+import type { BlobScheme, Hash } from "../model.ts";
+import type { AssetId, L1Reader, L1Registration } from "../ports.ts";
 import { assetKey } from "./keys.ts";
 
 /**
@@ -16,21 +16,33 @@ export class KnownAssets {
 
   /** null while the asset is not registered. */
   async find(chainId: bigint, assetType: Hash): Promise<L1Registration | null> {
-    const key = assetKey(chainId, assetType);
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const registration = await this.#l1.registration(chainId, assetType);
-    if (registration === null) return null;
-    // L1's registry speaks for tokens of its own chain. Of another one's, every blob is taken as it is: the strictest reading that refuses
-    // no valid one.
-    const asset = this.#isHere(chainId) ? registration : ({ ...registration, blobScheme: "mintmark" } as const);
-    this.#known.set(key, asset);
-    return asset;
+    const known = this.known(chainId, assetType);
+    if (known !== null) return known;
+    this.#learn({ chainId, assetType }, await this.#l1.registration(chainId, assetType));
+    return this.known(chainId, assetType);
   }
 
-  /** What {@link find} has found before. */
+  /** Asks for those that are not known, many at once: a hostile batch can name another asset in each of its million vaults. */
+  async learn(assets: Iterable<AssetId>): Promise<void> {
+    const unknown = new Map<string, AssetId>();
+    for (const { chainId, assetType } of assets) {
+      const key = assetKey(chainId, assetType);
+      if (!this.#known.has(key)) unknown.set(key, { chainId, assetType });
+    }
+    if (unknown.size === 0) return;
+    const asked = [...unknown.values()];
+    const registrations = await this.#l1.registrations(asked);
+    for (const [i, asset] of asked.entries()) this.#learn(asset, registrations[i] ?? null);
+  }
+
+  /** What {@link find} or {@link learn} has found before. */
   known(chainId: bigint, assetType: Hash): L1Registration | null {
     return this.#known.get(assetKey(chainId, assetType)) ?? null;
+  }
+
+  /** In which ways its blobs may name tokens: of another chain's, only the registry there knows which one holds. */
+  schemes(chainId: bigint, { blobScheme }: L1Registration): readonly BlobScheme[] {
+    return this.#isHere(chainId) ? [blobScheme] : ["mintmark", "imx"];
   }
 
   /** Most quantized units that can ever be withdrawn, as the token itself says; null for no bound, and for a token of another chain. */
@@ -41,10 +53,17 @@ export class KnownAssets {
     return cap === null ? null : cap / asset.quantum;
   }
 
+  #learn({ chainId, assetType }: AssetId, registration: L1Registration | null): void {
+    if (registration === null) return;
+    // L1's registry speaks for tokens of its own chain. Of another one's, every blob is taken as it is, so that no valid one is refused.
+    const asset = this.#isHere(chainId) ? registration : ({ ...registration, blobScheme: "mintmark" } as const);
+    this.#known.set(assetKey(chainId, assetType), asset);
+  }
+
   #isHere(chainId: bigint): boolean {
     return chainId === this.#l1.settlement.chainId;
   }
 }
 
 /** The part of L1 that tells of assets. */
-export type AssetReader = Pick<L1Reader, "settlement" | "registration" | "supplyCap">;
+export type AssetReader = Pick<L1Reader, "settlement" | "registration" | "registrations" | "supplyCap">;

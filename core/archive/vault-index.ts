@@ -1,15 +1,17 @@
 import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
-import type { VaultId } from "../model.ts";
+import type { BlobScheme } from "../model.ts";
 import type { L1Registration, VaultContent } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
-import { mintedKey, ownerKey, TEXT, tokenKey, vaultIdOf, vaultKey, within } from "./keys.ts";
+import { duplicateKey, mintedKey, ownerKey, readingKey, TEXT, tokenKey, vaultIdOf, within } from "./keys.ts";
 import type { KnownAssets } from "./known-assets.ts";
 
 /** A vault whose token is taken: of an ERC-721 by another vault, of an ERC-1155 id by another blob. */
 export interface Repeat {
   readonly vault: VaultContent;
   readonly asset: L1Registration;
+  /** How both blobs were read. */
+  readonly scheme: BlobScheme;
   /** ERC-721: the other vault's id in decimal; ERC-1155: the blob. */
   readonly holder: string;
 }
@@ -35,6 +37,7 @@ export class VaultIndex {
 
   /** The entries of a batch's vaults, in slot order. Of a token that is taken, the first holder stays. */
   async entries(vaults: readonly VaultContent[]): Promise<IndexEntries> {
+    await this.#assets.learn(vaults);
     const puts = new Map<string, string>();
     const repeats: Repeat[] = [];
     const minted = new Map<string, bigint>();
@@ -54,32 +57,34 @@ export class VaultIndex {
    * there is any. A value of null deletes.
    */
   async removals(vaults: readonly VaultContent[]): Promise<Map<string, string | null>> {
+    await this.#assets.learn(vaults);
     const changes = new Map<string, string | null>();
-    /** Tokens by the vault that held them. */
+    /** Tokens by how their blobs are read and the vault that held them. */
     const freed = new Map<string, string>();
     for (const vault of vaults) {
       const { vaultId, chainId, assetType, owner, amount } = vault;
       changes.set(ownerKey(owner, vaultId), null);
-      changes.set(vaultKey("duplicate", vaultId), null);
       const total = mintedKey(chainId, assetType);
       const before = changes.get(total) ?? (await this.#store.get<string, string>(total, TEXT)) ?? "0";
       changes.set(total, (BigInt(before) - amount).toString());
-      const asset = await this.#assets.find(chainId, assetType);
-      const tokenId = asset === null ? null : withdrawableToken(vault, asset);
-      if (asset?.standard !== "erc721" || tokenId === null) continue;
-      const token = tokenKey(chainId, assetType, tokenId);
-      const holder = await this.#store.get<string, string>(token, TEXT);
-      if (holder === vaultId.toString()) freed.set(holder, token);
+      for (const { asset, scheme, tokenId } of this.#tokensOf(vault)) {
+        if (asset.standard !== "erc721") continue;
+        const reading = readingKey(chainId, assetType, scheme);
+        changes.set(duplicateKey(reading, vaultId), null);
+        const token = tokenKey(reading, tokenId);
+        const holder = await this.#store.get<string, string>(token, TEXT);
+        if (holder === vaultId.toString()) freed.set(`${reading}/${holder}`, token);
+      }
     }
     const heirs = new Map<string, string>();
     for await (const [key, holder] of this.#store.iterator<string, string>(within("duplicate/"))) {
-      const token = freed.get(holder);
-      if (token === undefined || changes.has(key)) continue;
-      const heir = heirs.get(holder) ?? vaultIdOf(key).toString();
-      changes.set(key, heirs.has(holder) ? heir : null);
-      heirs.set(holder, heir);
+      const held = `${key.slice(key.indexOf("/") + 1, key.lastIndexOf("/"))}/${holder}`;
+      if (!freed.has(held) || changes.has(key)) continue;
+      const heir = heirs.get(held) ?? vaultIdOf(key).toString();
+      changes.set(key, heirs.has(held) ? heir : null);
+      heirs.set(held, heir);
     }
-    for (const [holder, token] of freed) changes.set(token, heirs.get(holder) ?? null);
+    for (const [held, token] of freed) changes.set(token, heirs.get(held) ?? null);
     return changes;
   }
 
@@ -89,44 +94,50 @@ export class VaultIndex {
     repeats: Repeat[],
     minted: Map<string, bigint>,
   ): Promise<void> {
-    const tokens: { vault: VaultContent; asset: L1Registration; key: string }[] = [];
+    const tokens: { vault: VaultContent; asset: L1Registration; scheme: BlobScheme; key: string }[] = [];
     for (const vault of vaults) {
       const { vaultId, chainId, assetType, owner, amount } = vault;
       puts.set(ownerKey(owner, vaultId), "");
       const total = mintedKey(chainId, assetType);
       minted.set(total, (minted.get(total) ?? 0n) + amount);
-      const asset = await this.#assets.find(chainId, assetType);
-      const tokenId = asset === null ? null : withdrawableToken(vault, asset);
-      if (asset !== null && tokenId !== null) tokens.push({ vault, asset, key: tokenKey(chainId, assetType, tokenId) });
+      for (const { asset, scheme, tokenId } of this.#tokensOf(vault)) {
+        tokens.push({ vault, asset, scheme, key: tokenKey(readingKey(chainId, assetType, scheme), tokenId) });
+      }
     }
     const stored = await this.#store.getMany<string, string>(
       tokens.map(({ key }) => key),
       TEXT,
     );
-    for (const [i, { vault, asset, key }] of tokens.entries()) {
+    for (const [i, { vault, asset, scheme, key }] of tokens.entries()) {
       const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.blob;
       const holder = puts.get(key) ?? stored[i];
       if (holder === undefined) puts.set(key, mine);
-      else if (holder !== mine) repeats.push({ vault, asset, holder });
+      else if (holder !== mine) repeats.push({ vault, asset, scheme, holder });
     }
+  }
+
+  /** The tokens that a vault can become, one for each way in which its blob may be read; none that L1 would never let out. */
+  #tokensOf(vault: VaultContent): { readonly asset: L1Registration; readonly scheme: BlobScheme; tokenId: bigint }[] {
+    const asset = this.#assets.known(vault.chainId, vault.assetType);
+    if (asset === null) return [];
+    return this.#assets.schemes(vault.chainId, asset).flatMap((scheme) => {
+      const tokenId = withdrawableToken(vault, asset, scheme);
+      return tokenId === null ? [] : [{ asset, scheme, tokenId }];
+    });
   }
 }
 
 /** The id of the ERC-721 or ERC-1155 token that the vault can become; null when it has none, or L1 would never let it out. */
 function withdrawableToken(
   { owner, amount, blob }: VaultContent,
-  { standard, blobScheme }: L1Registration,
+  { standard }: L1Registration,
+  scheme: BlobScheme,
 ): bigint | null {
   if (BigInt(owner) === 0n || (standard === "erc721" && amount !== 1n)) return null;
   try {
-    return tokenIdOf(standard, blobScheme, blob);
+    return tokenIdOf(standard, scheme, blob);
   } catch (error) {
     if (error instanceof MintmarkError && error.code === "blob_invalid") return null;
     throw error;
   }
-}
-
-/** The vault that a {@link Repeat} of an ERC-721 names. */
-export function holderOf({ holder }: Repeat): VaultId {
-  return BigInt(holder);
 }

@@ -1,10 +1,9 @@
 import { type Backoff, repeat } from "../backoff.ts";
-import type { L1Reader, L1Voider } from "../ports.ts";
-import { type VoidedDuplicate, voidDuplicates } from "./duplicates.ts";
+import { type VoidedDuplicate, type VoidingPortal, voidDuplicates } from "./duplicates.ts";
 import { type FollowedChain, type FollowOptions, follow } from "./follow.ts";
 
 export interface WatcherOptions extends Omit<FollowOptions, "toBlock" | "signal"> {
-  readonly l1: FollowedChain & Pick<L1Reader, "withdrawn"> & L1Voider;
+  readonly l1: FollowedChain & VoidingPortal;
   /** Milliseconds between rounds; default 12 000, a block of Ethereum. */
   readonly intervalMs?: number;
   readonly onVoided?: (voided: VoidedDuplicate) => void;
@@ -32,7 +31,7 @@ export class Watcher {
   async round(signal?: AbortSignal): Promise<number> {
     const { archive, l1, onVoided } = this.#options;
     await follow({ ...this.#options, ...(signal && { signal }) });
-    return voidDuplicates({ archive, l1, ...(onVoided && { onVoided }), ...(signal && { signal }) });
+    return voidDuplicates({ archive, portal: l1, ...(onVoided && { onVoided }), ...(signal && { signal }) });
   }
 
   /** Rounds until the signal aborts; then resolves. */

@@ -152,7 +152,8 @@ export class CommitteeMember {
 
   /** Refuses tokens that are there already, and amounts that a token's cap would never let out. */
   async #requireNew(derived: DerivedBatch, { puts, repeats }: IndexEntries): Promise<void> {
-    const [repeat] = repeats;
+    // Of another chain's tokens a second reading is noted for those who watch there, and refuses nothing here.
+    const repeat = repeats.find(({ asset, scheme }) => scheme === asset.blobScheme);
     if (repeat !== undefined) {
       throw new CommitteeRefusal("duplicate", `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`);
     }

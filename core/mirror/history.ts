@@ -15,6 +15,9 @@ import { StateHistory } from "../protocol/state-tree.ts";
 /** Most blocks of one question for logs; nodes refuse longer ranges. */
 const RANGE = 2_000n;
 
+/** Blocks that are read once more: of several nodes behind one RPC, one that lags leaves out what it does not have yet, without an error. */
+const OVERLAP = 128n;
+
 /** The part of the source chain that a history is made from. */
 export type SourceChain = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "events">;
 
@@ -52,14 +55,19 @@ export class SourceHistory {
   readonly #leaves: Readonly<Record<Mode, StateLeafContent[]>> = { validium: [], "zk-rollup": [] };
   /** By sequence: the mode of each commit, and how many of the commits before it were validium. */
   readonly #order: { readonly mode: Mode; readonly validiumBefore: number }[] = [];
+  readonly #fromBlock: bigint;
   #nextBlock: bigint;
+  /** Of the newest commit that is known. */
+  #lastCommitBlock: bigint;
   #following: Promise<void> = Promise.resolve();
 
   /** @param fromBlock - of the contract's deployment */
   constructor(chain: SourceChain, fromBlock: bigint) {
     this.settlement = chain.settlement;
     this.#chain = chain;
+    this.#fromBlock = fromBlock;
     this.#nextBlock = fromBlock;
+    this.#lastCommitBlock = fromBlock;
   }
 
   /** The newest state that is known here. */
@@ -76,10 +84,12 @@ export class SourceHistory {
 
   async #follow(): Promise<void> {
     const final = await this.#chain.finalizedBlockNumber();
-    while (this.#nextBlock <= final) {
-      const last = this.#nextBlock + RANGE - 1n < final ? this.#nextBlock + RANGE - 1n : final;
-      for (const event of await this.#chain.events(this.#nextBlock, last)) {
-        if (event.type === "batchCommitted") this.#append(event);
+    if (this.#nextBlock > final) return;
+    const again = this.#nextBlock - OVERLAP;
+    for (let from = again > this.#fromBlock ? again : this.#fromBlock; from <= final; from = this.#nextBlock) {
+      const last = from + RANGE - 1n < final ? from + RANGE - 1n : final;
+      for (const event of await this.#chain.events(from, last)) {
+        if (event.type === "batchCommitted") this.#take(event);
       }
       this.#nextBlock = last + 1n;
     }
@@ -142,13 +152,21 @@ export class SourceHistory {
     return { ...leaf, siblings: unpackHashes(this.#trees[mode].siblings(batchNumber, count)) };
   }
 
-  #append({ mode, batchNumber, vaultCount, dataHash, batchRoot, sequence }: Committed): void {
+  /** The next commit, or one that is known. When one is missing, everything behind the last that is known is read again the next time. */
+  #take({ mode, batchNumber, vaultCount, dataHash, batchRoot, sequence, blockNumber }: Committed): void {
+    const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
+    if (sequence < BigInt(this.#order.length)) {
+      const known = this.#leaves[mode][batchNumber];
+      if (known !== undefined && stateLeaf(known) === bytesToHex(leaf)) return;
+      throw new MintmarkError("l1_failed", `${mode} batch ${batchNumber} is another one than was final before`);
+    }
     if (sequence !== BigInt(this.#order.length) || batchNumber !== this.#trees[mode].count) {
+      this.#nextBlock = this.#lastCommitBlock;
       throw new MintmarkError("l1_failed", `the node left out commits before ${mode} batch ${batchNumber}`);
     }
-    const leaf = { batchNumber, vaultCount, dataHash, batchRoot };
     this.#order.push({ mode, validiumBefore: this.#trees.validium.count });
-    this.#leaves[mode].push(leaf);
-    this.#trees[mode].append(hexToBytes(stateLeaf(leaf)));
+    this.#leaves[mode].push({ batchNumber, vaultCount, dataHash, batchRoot });
+    this.#trees[mode].append(leaf);
+    this.#lastCommitBlock = blockNumber;
   }
 }

@@ -105,6 +105,22 @@ describe("the public state, rebuilt", () => {
     expect(new Set(faults)).toEqual(new Set(["dead", "garbage", "another batch"]));
   });
 
+  test("asks a source no more that took its time for nothing, and the others for everything", async () => {
+    const member = at(world.members, 1);
+    let asked = 0;
+    const slow: BatchSource = {
+      name: "slow",
+      batchData: (_mode, _number, signal) => {
+        asked++;
+        return new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+      },
+    };
+    const archive = await openArchive(world);
+    const sources = [slow, sourceOf(member)];
+    await requireWhole(archive, await rebuild({ archive, ...(await chainOf(world)), sources, wasteMs: 50 }));
+    expect(asked).toBe(1);
+  });
+
   test("says when its roots are not L1's", async () => {
     const state: L1Reader["state"] = async (block) => ({ ...(await world.l1.state(block)), countRollup: 9 });
     const options = { ...(await chainOf(world)), l1: Object.assign(Object.create(world.l1), { state }) };

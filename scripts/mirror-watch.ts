@@ -1,0 +1,44 @@
+import type { LocalAccount } from "viem";
+import type { Archive, VoidedDuplicate } from "../core/archive/index.ts";
+import { repeat } from "../core/backoff.ts";
+import { type SourceHistory, voidOnMirror } from "../core/mirror/index.ts";
+import { MirrorChain } from "../server/mirror-chain.ts";
+import { type MirrorSetting, mirrorSettings } from "../server/mirror-settings.ts";
+
+/** For a command's usage. */
+export const MIRRORS_USAGE = `
+  MINTMARK_MIRRORS         mirrors on other chains where duplicates are voided too, as JSON:
+                           [{"chainId":"10","contract":"0x…","rpcUrl":"https://…","maxFeePerGas":"2000000000"}]`;
+
+export const mirrorsVariable = mirrorSettings.default([]);
+
+export interface MirrorWatchOptions {
+  /** What somebody else keeps in step with the settlement chain. */
+  readonly archive: Archive;
+  readonly source: SourceHistory;
+  readonly mirrors: readonly MirrorSetting[];
+  /** Pays there; needs no role. */
+  readonly account: LocalAccount;
+  readonly intervalMs: number;
+  readonly onVoided: (chainId: bigint, voided: VoidedDuplicate) => void;
+  readonly onError: (chainId: bigint, error: unknown) => void;
+}
+
+/** Voids duplicates on mirrors, each in rounds of its own, so that no chain waits for another, until the signal aborts; then resolves. */
+export async function watchMirrors(options: MirrorWatchOptions, stopped: AbortSignal): Promise<void> {
+  const { archive, source, mirrors, account, intervalMs } = options;
+  const watching = mirrors.map((setting) => {
+    const { chainId } = setting;
+    const chain = new MirrorChain(setting, account, {});
+    const onVoided = (voided: VoidedDuplicate) => options.onVoided(chainId, voided);
+    const onRound = (error: unknown) => {
+      if (error !== null) options.onError(chainId, error);
+    };
+    return repeat(
+      async (signal) => voidOnMirror({ archive, source, mirror: await chain.connect(), onVoided, signal }),
+      { intervalMs, backoff: { firstMs: 1_000, maxMs: 60_000 }, onRound },
+      stopped,
+    );
+  });
+  await Promise.all(watching);
+}

@@ -1,0 +1,64 @@
+import { afterEach, expect, test } from "vitest";
+import { follow } from "../../core/archive/index.ts";
+import type { L1Reader } from "../../core/index.ts";
+import { SourceHistory } from "../../core/mirror/history.ts";
+import { createWorld, mine, mint, type World } from "../settlement/fixture.ts";
+import { openArchive } from "./fixture.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+/** L1 through nodes of which one lags: while it is asked, it leaves out events without an error. */
+function lagging(l1: World["l1"]) {
+  const node = Object.assign(Object.create(l1) as typeof l1, { lags: false });
+  const events: L1Reader["events"] = async (...range) => (node.lags ? [] : l1.events(...range));
+  return Object.assign(node, { events, finalizedBlockNumber: () => l1.blockNumber() });
+}
+
+async function commit(): Promise<void> {
+  await mint(world, "erc1155", "zk-rollup", "1");
+  await world.settler.round();
+}
+
+test.each([
+  [
+    "an archive",
+    async (l1: ReturnType<typeof lagging>) => {
+      const archive = await openArchive({ l1 });
+      const { deployedAtBlock: fromBlock } = world.chain.settlement;
+      return { read: () => follow({ archive, l1, fromBlock }), count: () => archive.state().countRollup };
+    },
+  ],
+  [
+    "a mirror's source",
+    async (l1: ReturnType<typeof lagging>) => {
+      const history = new SourceHistory(l1, world.chain.settlement.deployedAtBlock);
+      return { read: () => history.follow(), count: () => history.newest.countRollup };
+    },
+  ],
+] as const)("what a lagging node leaves out of what %s reads is found later", async (_, open) => {
+  world = await createWorld();
+  const l1 = lagging(world.l1);
+  const { read, count } = await open(l1);
+  const readLagging = async () => {
+    l1.lags = true;
+    await read();
+    l1.lags = false;
+  };
+  await commit();
+  await readLagging();
+  expect(count()).toBe(0);
+  await mine(world.chain, 1);
+  await read();
+  expect(count()).toBe(1);
+
+  // Later than blocks are read once more, the next commit shows that one is missing.
+  await commit();
+  await readLagging();
+  await mine(world.chain, 300);
+  await readLagging();
+  await commit();
+  await expect(read()).rejects.toMatchObject({ code: "l1_failed", message: expect.stringContaining("left out") });
+  await read();
+  expect(count()).toBe(3);
+});

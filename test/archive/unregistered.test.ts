@@ -1,0 +1,37 @@
+import { MemoryLevel } from "memory-level";
+import { custom, pad, toHex } from "viem";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Archive } from "../../core/archive/archive.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import { readL1 } from "../../core/l1/connect.ts";
+import { assetType } from "../../core/protocol/asset.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { lower } from "../../scripts/deploy/deployer.ts";
+import { USERS } from "../../scripts/sandbox/accounts.ts";
+import { at, type Chain, createChain, type Request } from "../settlement/fixture.ts";
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await createChain();
+});
+afterAll(() => chain.close());
+
+test("a batch of a thousand assets that nobody registered costs few questions, and hides no token among them", async () => {
+  let questions = 0;
+  const request = (async (call: Parameters<Request>[0]) => {
+    questions++;
+    return chain.request(call);
+  }) as Request;
+  const l1 = await readL1({ rpc: custom({ request }), contract: chain.settlement.address });
+  const archive = await Archive.open({ store: new MemoryLevel(), l1 });
+  const owner = lower(at(USERS, 0).owner.address);
+  const entry = (type: `0x${string}`) => ({ chainId: 31_337n, owner, assetType: type, amount: 1n, blob: toHex("1") });
+  const sword = entry(assetType("erc721", at(chain.tokens, 1).address, 1n));
+  const decoys = Array.from({ length: 1_000 }, (_, i) => entry(pad(toHex(i + 1))));
+  const batch = deriveBatch("validium", 0, encodeBatchData([sword, ...decoys, sword]));
+  questions = 0;
+  const { repeats } = await archive.indexing("validium", 0, batch);
+  expect(repeats.map(({ vault, holder }) => [vault.vaultId, holder])).toEqual([[1_001n, "0"]]);
+  expect(questions).toBeLessThanOrEqual(13);
+  await archive.close();
+});

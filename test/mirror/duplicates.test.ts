@@ -1,0 +1,112 @@
+import { toHex } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Archive } from "../../core/archive/archive.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import { type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import type { Address, VaultId } from "../../core/index.ts";
+import { voidOnMirror } from "../../core/mirror/duplicates.ts";
+import { advanceMirror, importBatch } from "../../core/mirror/relay.ts";
+import { assetType } from "../../core/protocol/asset.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { packVaultId } from "../../core/protocol/vault.ts";
+import { lower, send } from "../../scripts/deploy/deployer.ts";
+import { deployToken } from "../../scripts/deploy/token.ts";
+import { ADMIN, GUARDIAN, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
+import { openArchive } from "../archive/fixture.ts";
+import { at, MATURITY, mine, passSeconds } from "../settlement/fixture.ts";
+import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld } from "./fixture.ts";
+
+const THIEF = at(USERS, 0).owner;
+
+describe("ERC-721 tokens of another chain that a hostile operator mints twice", () => {
+  let world: MirrorWorld;
+  /** Made from the settlement chain alone; the watcher's. */
+  let archive: Archive;
+  let batches = 0;
+
+  beforeAll(async () => {
+    world = await createMirrorWorld();
+    archive = await openArchive(world.near);
+  });
+  afterAll(async () => {
+    await archive.close();
+    await world.close();
+  });
+
+  /** Commits one batch of these identifiers, whoever has them, makes it final, and brings it to the archive. */
+  async function commit(token: Address, texts: readonly string[]): Promise<VaultId[]> {
+    const { near, far } = world;
+    const entries = texts.map((text) => ({
+      chainId: BigInt(far.by.chainId),
+      owner: lower(THIEF.address),
+      assetType: assetType("erc721", token, 1n),
+      amount: 1n,
+      blob: toHex(text),
+    }));
+    const data = encodeBatchData(entries);
+    const batchNumber = batches++;
+    await near.l1.commitRollup({
+      mode: "zk-rollup",
+      ...deriveBatch("zk-rollup", batchNumber, data),
+      batchNumber,
+      data,
+    });
+    await mine(near.chain, Number(CONFIRMATIONS));
+    await new Watcher({ archive, l1: near.l1, fromBlock: near.chain.settlement.deployedAtBlock }).round();
+    return texts.map((_, slot) => packVaultId({ mode: "zk-rollup", batchNumber, slot }));
+  }
+
+  const relay = () =>
+    advanceMirror({ ...world, committee: { members: world.attesters, threshold: THRESHOLD, timeoutMs: 2_000 } });
+
+  async function watch(): Promise<(readonly [VaultId, VaultId])[]> {
+    const voided: VoidedDuplicate[] = [];
+    const mirror = await world.far.mirrorBy(GUARDIAN);
+    await voidOnMirror({ archive, source: world.source, mirror, onVoided: (each) => voided.push(each) });
+    return voided.map(({ earlier, later }) => [earlier, later] as const);
+  }
+
+  /** What the thief tries when the vault is mature: its batch is imported only then. */
+  async function steal(vaultId: VaultId): Promise<unknown> {
+    const mirror = await world.far.mirrorBy(THIEF);
+    const { vault, siblings } = await archive.vaultProof(vaultId);
+    const header = await importBatch(
+      { source: world.source, mirror },
+      "zk-rollup",
+      Number((vaultId >> 20n) & 0xffffffffn),
+    );
+    const authorization = { deadline: 0n, signature: "0x" } as const;
+    return mirror.withdrawOwn({ vault, header, siblings, quantity: 1n, recipient: vault.owner, authorization });
+  }
+
+  test("are voided on the mirror by anyone who watches, as soon as it has accepted them and before anyone imports their batches", async () => {
+    const token = world.far.tokens.get("erc721") ?? "0x";
+    const [first = 0n, other = 0n] = await commit(token, ["1", "2"]);
+    const [second = 0n] = await commit(token, ["1"]);
+    // Not accepted yet: nobody can withdraw there, and nothing is wrong.
+    expect(await watch()).toEqual([]);
+    await relay();
+    expect(await world.mirror.isImported("zk-rollup", 1)).toBe(false);
+    expect(await watch()).toEqual([[first, second]]);
+    expect(await watch()).toEqual([]);
+    await passSeconds(world.far, MATURITY);
+    await expect(steal(second)).rejects.toThrow("VaultExhausted");
+    await steal(other);
+    await steal(first);
+  });
+
+  test("under whatever spelling the registry there takes for the same token", async () => {
+    const { near, far } = world;
+    const config = { standard: "erc721", name: "Far cards", symbol: "FCRD", admin: ADMIN.address } as const;
+    const { address } = await deployToken(far.by, far.contract, { ...config, blobScheme: "imx" });
+    const registration = [2, BigInt(far.by.chainId), address, 1n] as const;
+    await send(near.chain.by, "StateCommitment", near.chain.settlement.address, "registerAsset", registration);
+    const [first = 0n, second = 0n] = await commit(address, ["{7}:{a}", "{7}:{b}"]);
+    await relay();
+    expect(await watch()).toEqual([[first, second]]);
+    // A token that reads blobs as names has two tokens of these.
+    await commit(far.tokens.get("erc721") ?? "0x", ["{7}:{a}", "{7}:{b}"]);
+    await relay();
+    expect(await watch()).toEqual([]);
+  });
+});
