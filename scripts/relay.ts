@@ -48,7 +48,7 @@ await runCommand(async () => {
     threshold: env.MINTMARK_THRESHOLD,
   };
   const say = (line: string) => process.stdout.write(`${line}\n`);
-  const known = new Set<string>();
+  const progress = { steps: 0 };
   const stopping = new AbortController();
   const round = async (signal: AbortSignal) => {
     await advanceMirror({
@@ -58,7 +58,7 @@ await runCommand(async () => {
       signal,
       onStep: ({ mode, first, count }) => say(`${mode} batches ${first} to ${count - 1} are on the mirror`),
     });
-    const imported = await importBatches({ source, mirror }, known, signal);
+    const imported = await importBatches({ source, mirror }, progress, signal);
     for (const batchId of imported) say(`owners can withdraw from ${batchId}`);
   };
   const onRound = (error: unknown) => {

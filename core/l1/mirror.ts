@@ -58,8 +58,12 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
     return { committeeHash, epoch };
   }
 
-  steps(): Promise<readonly MirrorStep[]> {
-    return readSteps(this.connection);
+  stepCount(): Promise<number> {
+    return readStepCount(this.connection);
+  }
+
+  step(sequence: number): Promise<MirrorStep> {
+    return readStep(this.connection, sequence);
   }
 
   isImported(mode: Mode, batchNumber: number): Promise<boolean> {
@@ -94,8 +98,12 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
 }
 
 class ViemMirrorReader extends ViemReader {
-  steps(): Promise<readonly MirrorStep[]> {
-    return readSteps(this.connection);
+  stepCount(): Promise<number> {
+    return readStepCount(this.connection);
+  }
+
+  step(sequence: number): Promise<MirrorStep> {
+    return readStep(this.connection, sequence);
   }
 
   isImported(mode: Mode, batchNumber: number): Promise<boolean> {
@@ -103,20 +111,17 @@ class ViemMirrorReader extends ViemReader {
   }
 }
 
-function readSteps({ client, settlement }: L1Connection): Promise<readonly MirrorStep[]> {
-  const read = { abi, address: settlement.contract } as const;
-  return askL1("reading the mirror's steps", async () => {
-    const count = await client.readContract({ ...read, functionName: "stepCount" });
-    const steps: MirrorStep[] = [];
-    for (let sequence = 0n; sequence < count; sequence++) {
-      const step = await client.readContract({ ...read, functionName: "step", args: [sequence] });
-      const mode = MODES[step.mode];
-      if (mode === undefined) throw new MintmarkError("l1_failed", `the mirror reported the unknown mode ${step.mode}`);
-      const counts = { first: Number(step.first), count: Number(step.count) };
-      steps.push({ ...step, ...counts, sequence: Number(sequence), mode });
-    }
-    return steps;
-  });
+async function readStepCount({ client, settlement }: L1Connection): Promise<number> {
+  const read = { abi, address: settlement.contract, functionName: "stepCount" } as const;
+  return Number(await askL1("asking the mirror for its steps", () => client.readContract(read)));
+}
+
+async function readStep({ client, settlement }: L1Connection, sequence: number): Promise<MirrorStep> {
+  const read = { abi, address: settlement.contract, functionName: "step", args: [BigInt(sequence)] } as const;
+  const step = await askL1(`reading step ${sequence} of the mirror`, () => client.readContract(read));
+  const mode = MODES[step.mode];
+  if (mode === undefined) throw new MintmarkError("l1_failed", `the mirror reported the unknown mode ${step.mode}`);
+  return { ...step, first: Number(step.first), count: Number(step.count), sequence, mode };
 }
 
 async function readImported({ client, settlement }: L1Connection, mode: Mode, batchNumber: number): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { Hash, Hex, Mode } from "../model.ts";
 import type { L1Owner, L1Reader, L1Receipt, L1SendOptions, L1Voider, Portal } from "../ports.ts";
-import type { StateCounts, StateLeafContent, StateRoots } from "../protocol/commitment.ts";
+import type { StateLeafContent, StateRoots } from "../protocol/commitment.ts";
 import type { MirrorIdentity } from "./attester.ts";
 import type { Growth } from "./history.ts";
 
@@ -24,7 +24,7 @@ export interface MirrorCommittee {
 }
 
 /** What the exit kit of a vault on a mirror is made of, read without an account. */
-export type MirrorReader = Pick<MirrorContract, "steps" | "isImported" | "settlement" | "maturity"> &
+export type MirrorReader = Pick<MirrorContract, "stepCount" | "step" | "isImported" | "settlement" | "maturity"> &
   Pick<MirrorContract, "registration" | "token" | "verifyVault">;
 
 /** The `StateMirror` contract. Every method rejects with `l1_failed` when its chain cannot be asked, or refuses. */
@@ -37,8 +37,10 @@ export interface MirrorContract
   /** The newest accepted state commitment of the source. */
   commitment(): Promise<Hash>;
   committee(): Promise<MirrorCommittee>;
-  /** All of them, the oldest first. */
-  steps(): Promise<readonly MirrorStep[]>;
+  /** How many steps it has accepted. */
+  stepCount(): Promise<number>;
+  /** One of them, by its sequence. */
+  step(sequence: number): Promise<MirrorStep>;
   isImported(mode: Mode, batchNumber: number): Promise<boolean>;
   advance(from: StateRoots, growth: Growth, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
   importBatch(
@@ -48,13 +50,16 @@ export interface MirrorContract
   ): Promise<L1Receipt>;
 }
 
-/** The counts that a mirror of these steps has reached. */
-export function countsOf(steps: readonly MirrorStep[]): StateCounts {
-  const last = (mode: Mode) => steps.findLast((step) => step.mode === mode)?.count ?? 0;
-  return { countValidium: last("validium"), countRollup: last("zk-rollup") };
-}
-
-/** The step that brought a batch to the mirror; undefined when it is not there yet. */
-export function stepOf(steps: readonly MirrorStep[], mode: Mode, batchNumber: number): MirrorStep | undefined {
-  return steps.find((step) => step.mode === mode && step.first <= batchNumber && batchNumber < step.count);
+/** The step that brought a batch to the mirror; null when it is not there yet. Looked for from the newest on: what is asked for is mostly recent. */
+export async function stepOf(
+  mirror: Pick<MirrorContract, "stepCount" | "step">,
+  mode: Mode,
+  batchNumber: number,
+): Promise<MirrorStep | null> {
+  for (let sequence = (await mirror.stepCount()) - 1; sequence >= 0; sequence--) {
+    const step = await mirror.step(sequence);
+    if (step.mode !== mode || step.first > batchNumber) continue;
+    return batchNumber < step.count ? step : null;
+  }
+  return null;
 }

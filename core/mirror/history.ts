@@ -115,6 +115,20 @@ export class SourceHistory {
     return { ...state, commitment: stateCommitment(this.settlement, state) };
   }
 
+  /**
+   * The counts of a state by its commitment, looked for from the newest on.
+   *
+   * @throws MintmarkError `l1_failed` when the source has not had it by its finality
+   */
+  countsAt(commitment: Hash): StateCounts {
+    for (let made = this.#order.length; made >= 0; made--) {
+      const countValidium = this.#order[made]?.validiumBefore ?? this.newest.countValidium;
+      const counts = { countValidium, countRollup: made - countValidium };
+      if (this.stateAt(counts).commitment === commitment) return counts;
+    }
+    throw new MintmarkError("l1_failed", `the source has not had a state of commitment ${commitment} by its finality`);
+  }
+
   /** How far a mirror at these counts can grow in one step: until the source went on in the other mode. null when it is up to date. */
   nextGrowth(from: StateCounts): Growth | null {
     const first = from.countValidium + from.countRollup;

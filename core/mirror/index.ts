@@ -2,8 +2,15 @@
 
 export { type AttesterClient, MirrorAttester, type MirrorIdentity } from "./attester.ts";
 export type { AttesterCommittee } from "./collector.ts";
-export { countsOf, type MirrorContract, type MirrorReader, type MirrorStep } from "./contract.ts";
+export type { MirrorContract, MirrorReader, MirrorStep } from "./contract.ts";
 export { type MirrorVoidOptions, voidOnMirror } from "./duplicates.ts";
 export { type Growth, SourceHistory } from "./history.ts";
-export { advanceMirror, importBatch, importBatches, proofOnMirror, type RelayOptions } from "./relay.ts";
+export {
+  advanceMirror,
+  type ImportProgress,
+  importBatch,
+  importBatches,
+  proofOnMirror,
+  type RelayOptions,
+} from "./relay.ts";
 export { RemoteAttester } from "./remote-attester.ts";

@@ -5,7 +5,7 @@ import type { VaultProof } from "../proof-types.ts";
 import { countOf, type StateLeafContent } from "../protocol/commitment.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { type AttesterCommittee, collectState } from "./collector.ts";
-import { countsOf, type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
+import { type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
 
 export interface RelayOptions {
@@ -24,7 +24,7 @@ export interface RelayOptions {
 export async function advanceMirror({ source, mirror, committee, onStep, signal }: RelayOptions): Promise<number> {
   requireMirrorOf(mirror, source);
   await source.follow();
-  let counts = countsOf(await mirror.steps());
+  let counts = source.countsAt(await mirror.commitment());
   let steps = 0;
   for (let growth = source.nextGrowth(counts); growth !== null; growth = source.nextGrowth(counts)) {
     signal?.throwIfAborted();
@@ -55,8 +55,8 @@ export async function importBatch(
   signal?: AbortSignal,
 ): Promise<BatchHeader> {
   requireMirrorOf(mirror, source);
-  const step = stepOf(await mirror.steps(), mode, batchNumber);
-  if (step === undefined) {
+  const step = await stepOf(mirror, mode, batchNumber);
+  if (step === null) {
     throw new MintmarkError("proof_not_ready", `${mode} batch ${batchNumber} has not come to the mirror yet`);
   }
   await source.follow();
@@ -67,27 +67,31 @@ export async function importBatch(
   return mirrorHeader(step, batch);
 }
 
+/** How far {@link importBatches} has come. */
+export interface ImportProgress {
+  /** The first steps, whose batches are all known. */
+  steps: number;
+}
+
 /**
  * Makes every batch known that has come to the mirror, so that owners have only to withdraw. Returns those that were not known yet.
  *
- * @param known - batches that need not be asked for any more; those of this call are added
+ * @param progress - where the last call ended, moved on; begins with no steps
  */
 export async function importBatches(
   options: Pick<RelayOptions, "source" | "mirror">,
-  known: Set<string>,
+  progress: ImportProgress,
   signal?: AbortSignal,
 ): Promise<string[]> {
   const imported: string[] = [];
-  for (const { mode, first, count } of await options.mirror.steps()) {
+  const { mirror } = options;
+  for (const steps = await mirror.stepCount(); progress.steps < steps; progress.steps++) {
+    const { mode, first, count } = await mirror.step(progress.steps);
     for (let batchNumber = first; batchNumber < count; batchNumber++) {
-      const batchId = `${mode}-${batchNumber}`;
-      if (known.has(batchId)) continue;
       signal?.throwIfAborted();
-      if (!(await options.mirror.isImported(mode, batchNumber))) {
-        await importBatch(options, mode, batchNumber, signal);
-        imported.push(batchId);
-      }
-      known.add(batchId);
+      if (await mirror.isImported(mode, batchNumber)) continue;
+      await importBatch(options, mode, batchNumber, signal);
+      imported.push(`${mode}-${batchNumber}`);
     }
   }
   return imported;
@@ -100,11 +104,11 @@ export async function importBatches(
  */
 export async function proofOnMirror(
   proof: VaultProof,
-  mirror: Pick<MirrorContract, "steps" | "isImported">,
+  mirror: Pick<MirrorContract, "stepCount" | "step" | "isImported">,
 ): Promise<VaultProof> {
   const { mode, batchNumber } = unpackVaultId(proof.vault.vaultId);
-  const step = stepOf(await mirror.steps(), mode, batchNumber);
-  if (proof.header === null || step === undefined || !(await mirror.isImported(mode, batchNumber))) {
+  const step = await stepOf(mirror, mode, batchNumber);
+  if (proof.header === null || step === null || !(await mirror.isImported(mode, batchNumber))) {
     throw new MintmarkError(
       "proof_not_ready",
       `${mode}-${batchNumber} is not known on the mirror yet: relay it first.`,

@@ -2,7 +2,6 @@ import { erc20Abi, erc721Abi } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Mode, VaultId } from "../../core/index.ts";
 import { collectState } from "../../core/mirror/collector.ts";
-import { countsOf } from "../../core/mirror/contract.ts";
 import { advanceMirror, importBatch } from "../../core/mirror/relay.ts";
 import { MODES } from "../../core/model.ts";
 import type { WithdrawalCall } from "../../core/ports.ts";
@@ -113,8 +112,8 @@ describe("a mirror on another chain", () => {
     expect(await relay()).toBe(0);
     const { commitment } = await world.near.l1.state();
     expect(await world.mirror.commitment()).toBe(commitment);
-    const steps = await world.mirror.steps();
-    expect(countsOf(steps)).toEqual({ countValidium: 1, countRollup: 1 });
+    expect(world.source.countsAt(commitment)).toEqual({ countValidium: 1, countRollup: 1 });
+    expect(() => world.source.countsAt(`0x${"11".repeat(32)}`)).toThrow("has not had a state of commitment");
     // The first step again, claimed to follow on the present state.
     const now = world.source.stateAt({ countValidium: 1, countRollup: 1 });
     const growth = world.source.nextGrowth({ countValidium: 0, countRollup: 0 });
