@@ -201,7 +201,7 @@ async function mountAll(app: FastifyInstance, service: Service, now: () => numbe
     for (const endpoint of forms) mount(scope, endpoint, service, meters);
   });
   await app.register(async (scope) => {
-    acceptJson(scope);
+    acceptJson(scope, service.rooms);
     for (const endpoint of others) mount(scope, endpoint, service, meters);
   });
   for (const page of [explorerPage(service), referencePage]) {

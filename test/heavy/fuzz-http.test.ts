@@ -93,6 +93,7 @@ beforeAll(async () => {
     rateLimits: { key: rich, failedAuthentication: rich, publicReads: rich },
     requestTimeoutSeconds: REQUEST_TIMEOUT_SECONDS,
     streamsPerKey: AT_ONCE,
+    webhooks: { reach: "public-and-loopback" },
   });
   const { key, otherKey, applicationId, otherApplicationId, users, otherUser } = world;
   await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, 1) }] } });

@@ -1,0 +1,58 @@
+import { once } from "node:events";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Connection, listen } from "./connection.ts";
+import { createWorld, entries, type World } from "./fixture.ts";
+
+let world: World;
+let port: number;
+beforeAll(async () => {
+  world = await createWorld();
+  port = await listen(world.app);
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const head = (path: string, field: string) =>
+  `POST ${path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${world.key}\r\nContent-Type: application/json\r\n${field}\r\n\r\n`;
+const chunk = (bytes: Buffer) =>
+  Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
+/** A mint under a name of its own, so long that it needs a room; `é` so that a piece can end within a character. */
+const mintOf = (token: number) => {
+  const users = [{ userId: world.users[0], mints: entries(world, token) }];
+  return Buffer.from(`${" ".repeat(200_000)}${JSON.stringify({ users, [`é${token}`]: 0 })}`);
+};
+
+test("bodies that arrive in pieces, several at once, are each read whole", async () => {
+  const answers = await Promise.all(
+    [1, 2, 3, 4].map(async (token) => {
+      const body = mintOf(token);
+      const connection = new Connection(port).write(head("/api/v1/mint", "Transfer-Encoding: chunked"));
+      // The last cut is between the two bytes of the é.
+      const cuts = [0, 70_000, 140_000, body.indexOf("é") + 1, body.length];
+      for (const [i, end] of cuts.slice(1).entries()) connection.write(chunk(body.subarray(cuts[i], end)));
+      const { body: answer } = await connection.write("0\r\n\r\n").answer();
+      return JSON.parse(Buffer.from(answer, "latin1").toString());
+    }),
+  );
+  expect(answers.map(({ errors }) => errors[0].pointer)).toEqual(["/é1", "/é2", "/é3", "/é4"]);
+});
+
+test("a body of unknown length is refused as soon as it is too long, and its connection closed", async () => {
+  const connection = new Connection(port).write(head("/api/v1/users", "Transfer-Encoding: chunked"));
+  for (let sent = 0; sent <= 64 * 1024; sent += 16 * 1024) connection.write(chunk(Buffer.alloc(16 * 1024, " ")));
+  const answer = await connection.answer();
+  expect(JSON.parse(answer.body)).toMatchObject({ status: 413, code: "body_too_large" });
+  expect(answer.head).toMatch(/connection: close/i);
+});
+
+test("a connection that breaks off within a body harms no other", async () => {
+  const before = await world.snapshot();
+  const broken = new Connection(port).write(head("/api/v1/mint", "Content-Length: 300000"));
+  broken.write(mintOf(9).subarray(0, 150_000));
+  const closed = once(broken.socket, "close");
+  broken.socket.destroy();
+  await closed;
+  const body = Buffer.from("{}");
+  const other = new Connection(port).write(head("/api/v1/mint", `Content-Length: ${body.length}`)).write(body);
+  expect(JSON.parse((await other.answer()).body).code).toBe("validation_failed");
+  expect(await world.snapshot()).toEqual(before);
+});
