@@ -1,5 +1,5 @@
-import type { Batch, Hash, Mode, Standard, Uuid, Withdrawal } from "./model.ts";
-import type { L1Event, PortalIdentity, WithdrawalCall } from "./ports.ts";
+import type { Batch, Hash, Hex, Mode, Standard, Uuid, Withdrawal } from "./model.ts";
+import type { BatchHeader, L1Event, PortalIdentity } from "./ports.ts";
 import type { WaitOptions } from "./wait-types.ts";
 
 /** A contract that pays withdrawals of its own chain's tokens, and how far that chain is followed. */
@@ -14,8 +14,10 @@ export interface FollowedPortal extends PortalIdentity {
 export interface PendingWithdrawal {
   readonly withdrawal: Withdrawal;
   readonly standard: Standard;
-  /** What the contract there is to be asked once the vault has matured; null while it does not know the vault's batch. */
-  readonly call: WithdrawalCall | null;
+  /** The owner's, over the withdrawal. */
+  readonly signature: Hex;
+  /** How the contract there keeps the vault's batch, as in `exitProof`; null while it does not know the batch. */
+  readonly header: BatchHeader | null;
 }
 
 /** What the settlement layer saw; each call is one atomic, journaled transition, and repeating it changes nothing. */

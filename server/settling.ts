@@ -80,6 +80,10 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     stopping.abort();
     await Promise.all(settling);
   });
+  const served = new Set(
+    [engine.settlement, ...mirrors.map(({ settlement }) => settlement)].map(({ chainId }) => chainId),
+  );
+  const unserved = engine.portals().filter(({ chainId }) => !served.has(chainId));
   const running = stack.move();
   return {
     checks: {
@@ -104,10 +108,13 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
           return [`mirror-${mirror.settlement.chainId}`, check] as const;
         }),
       ),
+      ...Object.fromEntries(unserved.map(({ chainId }) => [`mirror-${chainId}`, async () => UNSERVED])),
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
+
+const UNSERVED = "out of step: not in MINTMARK_MIRRORS any more, so withdrawals there wait";
 
 /** Shorter than a check may take, so that this one is never late. */
 const MIRROR_MS = 3_000;

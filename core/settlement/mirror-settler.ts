@@ -111,8 +111,8 @@ export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
   /** Batches that the mirror does not know, each once. */
   async #awaited(chainId: bigint): Promise<readonly VaultPlace[]> {
     const batches = new Map<string, VaultPlace>();
-    for await (const { withdrawal, call } of this.#options.engine.pendingWithdrawals(chainId)) {
-      if (call !== null) continue;
+    for await (const { withdrawal, header } of this.#options.engine.pendingWithdrawals(chainId)) {
+      if (header !== null) continue;
       const place = unpackVaultId(withdrawal.vaultId);
       batches.set(`${place.mode}-${place.batchNumber}`, place);
     }

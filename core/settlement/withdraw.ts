@@ -11,7 +11,7 @@ const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
 /** When one is sent again that L1 refused in a transaction: that costs gas, and no token must live on it. */
 const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
 
-/** The contract knows its batch. */
+/** With all that the contract asks for. */
 type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
 
 interface Refused {
@@ -55,10 +55,10 @@ export class WithdrawalSender {
   async sendReady(signal?: AbortSignal): Promise<number> {
     const moment = await this.#now();
     let sent = 0;
-    let group: Sendable[] = [];
+    let group: PendingWithdrawal[] = [];
     for await (const pending of this.#engine.pendingWithdrawals(this.#portal.settlement.chainId)) {
       signal?.throwIfAborted();
-      if ((await this.#isGivenUp(pending, moment)) || !isSendable(pending) || !this.#isDue(pending, moment)) continue;
+      if ((await this.#isGivenUp(pending, moment)) || !this.#isDue(pending, moment)) continue;
       if (group.push(pending) < PER_TRANSACTION) continue;
       sent += await this.#send(group, signal);
       group = [];
@@ -75,8 +75,9 @@ export class WithdrawalSender {
     return { maturity, time: newest?.timestamp ?? 0n, finalTime: final?.timestamp ?? 0n };
   }
 
-  #isDue({ withdrawal, standard, call }: Sendable, { maturity, time }: Moment): boolean {
-    if (standard === "erc721" && call.header.committedAt + maturity > time) return false;
+  #isDue({ withdrawal, standard, header }: PendingWithdrawal, { maturity, time }: Moment): boolean {
+    if (header === null) return false;
+    if (standard === "erc721" && header.committedAt + maturity > time) return false;
     return this.#refusalsOf(withdrawal.withdrawalId).notBefore <= this.#clock();
   }
 
@@ -89,10 +90,15 @@ export class WithdrawalSender {
     return true;
   }
 
-  async #send(group: readonly Sendable[], signal?: AbortSignal): Promise<number> {
-    const refusals = await Promise.all(group.map(({ call }) => this.#portal.checkWithdrawal(call)));
+  async #send(group: readonly PendingWithdrawal[], signal?: AbortSignal): Promise<number> {
+    const sendable: Sendable[] = [];
+    for (const pending of group) {
+      const call = await this.#callOf(pending);
+      if (call !== null) sendable.push({ ...pending, call });
+    }
+    const refusals = await Promise.all(sendable.map(({ call }) => this.#portal.checkWithdrawal(call)));
     const ready: Sendable[] = [];
-    for (const [index, pending] of group.entries()) {
+    for (const [index, pending] of sendable.entries()) {
       const reason = refusals[index] ?? null;
       if (reason === null) ready.push(pending);
       else await this.#refuse(pending, reason);
@@ -116,6 +122,13 @@ export class WithdrawalSender {
     return ready.length;
   }
 
+  /** null when the contract does not know the batch any more. */
+  async #callOf({ withdrawal, signature }: PendingWithdrawal): Promise<WithdrawalCall | null> {
+    const { vaultId, quantity, recipient, deadline } = withdrawal;
+    const { vault, header, siblings } = await this.#engine.exitProof(vaultId);
+    return header && { vault, header, siblings, quantity, recipient, authorization: { deadline, signature } };
+  }
+
   async #refuse({ withdrawal: { withdrawalId } }: PendingWithdrawal, reason: string): Promise<void> {
     const { times, sent } = this.#refusalsOf(withdrawalId);
     const notBefore = this.#clock() + backoffDelay(RETRY, times + 1);
@@ -137,8 +150,4 @@ export class WithdrawalSender {
   #refusalsOf(withdrawalId: Uuid): Refused {
     return this.#refused.get(withdrawalId) ?? NEVER;
   }
-}
-
-function isSendable(pending: PendingWithdrawal): pending is Sendable {
-  return pending.call !== null;
 }

@@ -1393,7 +1393,7 @@ export interface Paths {
     };
   };
   "/api/v1/withdrawals": {
-    /** Withdraw from a vault to L1 with its owner's signature */
+    /** Withdraw from a vault to its token's chain with its owner's signature */
     post: {
       parameters: {
         query?: never;

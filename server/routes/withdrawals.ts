@@ -8,9 +8,9 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     path: "/api/v1/withdrawals",
     tag: "Withdrawals",
     access: "withdraw",
-    summary: "Withdraw from a vault to L1 with its owner's signature",
+    summary: "Withdraw from a vault to its token's chain with its owner's signature",
     description:
-      "The quantity is reserved at once; the withdrawal is sent to L1 when the vault's batch is committed there and has matured.",
+      "The quantity is reserved at once; the withdrawal is sent to the token's chain when the vault's batch is known there and has matured.",
     body: withdrawalBody,
     example: {
       vaultId: "9223372036854775808",

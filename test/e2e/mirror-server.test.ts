@@ -172,7 +172,11 @@ describe("a server whose application has tokens on two chains", () => {
     await expect.poll(ready, LONG).toContain("in step: ");
   });
 
-  test("gives the owner a kit for the mirror", async () => {
+  test("gives the owner a kit for the mirror, and calldata", async () => {
+    const proof = (await send(`/api/v1/vaults/${vaults.far}/proof`)).body;
+    expect(proof.portal).toEqual({ chainId: "31338", contract: mirror.contract });
+    const client = createPublicClient({ transport: http(far.rpcUrl) });
+    await client.call({ account: owner.address, to: mirror.contract, data: proof.withdrawCalldata });
     const { body } = await send("/owner/v1/challenge", { address: owner.address.toLowerCase() });
     const signature = await owner.signMessage({ message: body.message });
     const { token } = (await send("/owner/v1/session", { message: body.message, signature })).body;

@@ -5,20 +5,19 @@ import { type WithdrawalRecord, withdrawalIdRecord, withdrawalRecord } from "../
 import { endOf, PREFIX, withdrawalKey } from "../../store/store-keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
-import { exitProof } from "./exit-proof.ts";
+import { exitHeader } from "./exit-proof.ts";
 import { isPending, withdrawalView } from "./withdrawals.ts";
 
 /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
 export async function* pendingWithdrawals(ledger: Ledger, chainId: bigint): AsyncGenerator<PendingWithdrawal> {
   for await (const record of pendingRecords(ledger, chainId)) {
-    const { vault, header, siblings } = await exitProof(ledger, record.vaultId);
-    const { assetIndex } = await readVault(ledger, placeOf(record.vaultId));
-    const { quantity, recipient, deadline, signature } = record;
-    const authorization = { deadline, signature };
+    const place = placeOf(record.vaultId);
+    const { assetIndex } = await readVault(ledger, place);
     yield {
       withdrawal: await withdrawalView(ledger, record),
       standard: ledger.assetAt(assetIndex).standard,
-      call: header && { vault, header, siblings, quantity, recipient, authorization },
+      signature: record.signature,
+      header: await exitHeader(ledger, chainId, place),
     };
   }
 }

@@ -81,7 +81,7 @@ describe("a mirror", () => {
     const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, await forMirror(fix, 30n));
     const status = async () => (await engine.withdrawal(tenant.applicationId, withdrawalId)).status;
     const pending = async (chainId: bigint) =>
-      (await all(engine.pendingWithdrawals(chainId))).map(({ call }) => call?.header ?? null);
+      (await all(engine.pendingWithdrawals(chainId))).map(({ header }) => header);
     await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
     expect([await pending(HOME), await pending(FAR)]).toEqual([[], [null]]);
     await engine.recordEvents(FAR, [await imported(engine, "validium", 0, 3n)], 3n);
@@ -134,12 +134,12 @@ describe("a mirror", () => {
     await engine.recordReorg(FAR, 7n);
     expect((await engine.withdrawal(tenant.applicationId, withdrawalId)).status).toBe("submitted");
     expect(await engine.vault(tenant.applicationId, 1n)).toMatchObject({ withdrawnBalance: 0n, availableBalance: 70n });
-    expect(await all(engine.pendingWithdrawals(FAR))).toMatchObject([{ call: null }]);
+    expect(await all(engine.pendingWithdrawals(FAR))).toMatchObject([{ header: null }]);
     expect((await engine.batch("validium", 0)).status).toBe("settled");
     expect(engine.portals().map(({ observed }) => observed)).toEqual([9n, 6n]);
     await engine.recordEvents(FAR, [await imported(engine, "validium", 0, 8n)], 8n);
     const [again] = await all(engine.pendingWithdrawals(FAR));
-    expect(again?.call?.header.committedAt).toBe(5008n);
+    expect(again?.header?.committedAt).toBe(5008n);
     expect((await engine.verify()).problems).toEqual([]);
   });
 });
@@ -216,7 +216,7 @@ describe("any sequence of what two chains do", () => {
           expect(vault.withdrawnBalance).toBe(total(chainId));
           const pending = await all(engine.pendingWithdrawals(chainId));
           expect(pending.length > 0).toBe(vault.availableBalance < 100n - vault.withdrawnBalance);
-          for (const { call } of pending) expect(call !== null).toBe(isKnown(HOME) && isKnown(chainId));
+          for (const { header } of pending) expect(header !== null).toBe(isKnown(HOME) && isKnown(chainId));
           const observed = engine.portal(chainId).observed;
           expect(observed ?? 0n).toBe(BigInt(blocksOf(chainId).length));
         }

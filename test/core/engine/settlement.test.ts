@@ -93,13 +93,13 @@ describe("a withdrawal", () => {
     expect(accepted).toMatchObject({ status: "accepted", withdrawnBefore: 0n, recipient: ownerAddress });
     const vault = () => engine.vault(tenant.applicationId, 0n);
     expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 0n });
-    expect(await all(engine.pendingWithdrawals(HOME))).toMatchObject([{ withdrawal: accepted, call: null }]);
+    expect(await all(engine.pendingWithdrawals(HOME))).toMatchObject([{ withdrawal: accepted, header: null }]);
     await engine.recordCommitted(await committed(engine, "validium", 0, 7n));
     const [pending] = await all(engine.pendingWithdrawals(HOME));
     expect(pending).toMatchObject({
       withdrawal: accepted,
       standard: "erc20",
-      call: { quantity: 30n, header: { sequence: 0n } },
+      header: { sequence: 0n },
     });
     await engine.recordWithdrawalSubmitted(accepted.withdrawalId, hashOf(8));
     await engine.recordWithdrawn(HOME, withdrawn(0n, 30n, 30n, ownerAddress, 8n));
