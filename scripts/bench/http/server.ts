@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import packageJson from "../../../package.json" with { type: "json" };
 import { freePort } from "../../sandbox/port.ts";
 import { SETTLEMENT, type World } from "../engine-workload.ts";
 
@@ -13,13 +14,16 @@ const SCRIPTS = {
   bare: fileURLToPath(new URL("./bare-server.ts", import.meta.url)),
 } as const;
 
+/** Node's options of `npm run server`. */
+const OPTIONS = packageJson.scripts.server.split(" ").filter((word) => word.startsWith("--"));
+
 /** A server process that answers. */
 export interface Server extends AsyncDisposable {
   readonly pid: number;
   readonly port: number;
 }
 
-/** Starts the server as operators do, or the one without an engine, on a store. Its log goes to /dev/null at the usual level. */
+/** Starts the server as `npm run server` does, or the one without an engine, on a store. Its log goes to /dev/null at the usual level. */
 export async function startServer(which: keyof typeof SCRIPTS, store: string, { apiKey }: World): Promise<Server> {
   const port = await freePort(0);
   const settings = {
@@ -32,7 +36,7 @@ export async function startServer(which: keyof typeof SCRIPTS, store: string, { 
     MINTMARK_RATE_UNITS: String(UNLIMITED),
     MINTMARK_RATE_WINDOW_SECONDS: "1",
   };
-  const child = spawn(process.execPath, [...profiling(), SCRIPTS[which]], {
+  const child = spawn(process.execPath, [...OPTIONS, ...profiling(), SCRIPTS[which]], {
     env: { PATH: process.env.PATH, ...settings, ...(which === "bare" && { BENCH_KEY: apiKey }) },
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -51,7 +55,7 @@ export async function startServer(which: keyof typeof SCRIPTS, store: string, { 
   };
 }
 
-/** Node's own options for the servers, such as `--cpu-prof`. */
+/** Further options, such as `--cpu-prof`. */
 function profiling(): readonly string[] {
   return process.env.BENCH_SERVER_OPTIONS?.split(" ") ?? [];
 }
