@@ -1,6 +1,8 @@
-import { erc20Abi, erc721Abi, parseAbi, toHex } from "viem";
+import { readFile } from "node:fs/promises";
+import { createWalletClient, custom, erc20Abi, erc721Abi, parseAbi, toHex } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Engine, Mode, Standard, VaultId } from "../../core/index.ts";
+import { signatureChecks } from "../../core/l1/signatures.ts";
 import { proofOnMirror } from "../../core/mirror/relay.ts";
 import type { MirrorSettler } from "../../core/settlement/mirror-settler.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
@@ -19,6 +21,7 @@ import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirr
 
 const OWNER = USERS[0].owner;
 
+const WALLET = new URL("../../artifacts/contracts/test/Wallet1271.sol/Wallet1271.json", import.meta.url);
 const ROLES = parseAbi(["function MINTER_ROLE() view returns (bytes32)"]);
 
 let world: MirrorWorld;
@@ -190,6 +193,34 @@ describe("withdrawals of another chain's tokens", () => {
     await mine(far, 1);
     await (await newMirrorSettler(world)).round();
     expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([["settled", "settled"], 90n]);
+  });
+});
+
+describe("a wallet contract on another chain", () => {
+  test("signs for the mirror there, and its own chain is asked whether it has", async () => {
+    world = await createMirrorWorld({
+      verifySignature: (...asked) => signatureChecks([world.near.l1, world.mirror])(...asked),
+    });
+    const { near, far, mirror } = world;
+    const { abi, bytecode } = JSON.parse(await readFile(WALLET, "utf8"));
+    const creator = createWalletClient({ account: ADMIN, transport: custom({ request: far.request }) });
+    const hash = await creator.deployContract({ abi, bytecode, args: [OWNER.address, 0], chain: null });
+    const { contractAddress } = await far.client.waitForTransactionReceipt({ hash });
+    const wallet = contractAddress ?? "0x";
+    const { userId } = await near.engine.createUser(near.principal.applicationId, { ownerAddress: wallet });
+    const users = [{ userId, owner: { ...OWNER, address: wallet } }];
+    const theirs = { engine: near.engine, principal: near.principal, users };
+    const vaults = [
+      await mint({ ...theirs, assets: far.assets }, "erc20", "validium", "", 5),
+      await mint({ ...theirs, assets: near.assets }, "erc20", "validium", "", 5),
+    ] as const;
+    await commitFinally();
+    const asked = await requestWithdrawal(theirs, vaults[0], 5n, undefined, mirror.settlement);
+    // Where the wallet is not, nobody can say that it has signed.
+    await expect(requestWithdrawal(theirs, vaults[1], 5n)).rejects.toMatchObject({ code: "signature_invalid" });
+    expect(await (await newMirrorSettler(world)).round()).toEqual({ imported: 1, withdrawn: 1 });
+    expect(await statusOf(asked)).toBe("settled");
+    expect(await mirror.holding(tokenOf("erc20"), "erc20", wallet, null)).toBe(50n);
   });
 });
 

@@ -5,6 +5,7 @@ import { collectAttestations, type MemberClient } from "../../core/committee/col
 import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
 import {
   type Engine,
+  type EngineOptions,
   type Mode,
   openEngine,
   type Principal,
@@ -75,14 +76,16 @@ export interface WorldOptions {
   readonly member?: (member: CommitteeMember, index: number) => MemberClient;
   readonly request?: (chain: Chain) => Request;
   readonly fees?: FeeOptions;
+  readonly verifySignature?: NonNullable<EngineOptions["verifySignature"]>;
 }
 
 /** Chain, engine with one user and ready assets, five members, and a settler that works only when told to. */
-export async function createWorld({ member = (it) => it, request, fees }: WorldOptions = {}) {
+export async function createWorld({ member = (it) => it, request, fees, ...options }: WorldOptions = {}) {
   const chain = await createChain();
   const l1 = await connectOperator(chain, request?.(chain), fees);
   const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
-  const engine = await openEngine({ store: engineStore, settlement: l1.settlement, environment: "sandbox" });
+  const opened = { store: engineStore, settlement: l1.settlement, environment: "sandbox" } as const;
+  const engine = await openEngine({ ...opened, ...options });
   const members = await openMembers(l1);
   const committee = collectAttestations({ members: members.map(member), threshold: THRESHOLD, l1, timeoutMs: 500 });
   const settler = newSettler({ engine, l1, committee }, chain);

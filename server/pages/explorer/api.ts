@@ -12,6 +12,7 @@ export interface Roots {
 export interface State {
   readonly chainId: string;
   readonly contract: Hex;
+  readonly portals: readonly { readonly chainId: string; readonly contract: Hex }[];
   readonly sealed: Roots;
   readonly committed: Roots;
 }

@@ -1,4 +1,4 @@
-type Child = Node | string;
+export type Child = Node | string;
 
 /** An element with attributes and children. Text only ever becomes text: nothing that was fetched is parsed as HTML. */
 export function el(name: string, attributes: Readonly<Record<string, string>> = {}, ...children: readonly Child[]) {

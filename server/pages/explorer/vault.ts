@@ -1,15 +1,17 @@
 import {
   batchHeaderHash,
   bytesToHex,
+  type Standard,
   unpackVaultId,
   vaultLeaf,
   verifyVaultProof,
 } from "../../../core/protocol/verifier.ts";
 import { Problem, type Proof, readProof } from "./api.ts";
 import { type Check, checkList } from "./checks.ts";
-import { code, el, facts, fill, link, notice } from "./dom.ts";
+import { type Child, code, el, facts, fill, link, notice } from "./dom.ts";
 import { blobText, counted } from "./format.ts";
-import { accordingToL1, l1, sourceName } from "./source.ts";
+import type { SettlementContract } from "./l1.ts";
+import { accordingToL1, l1, settlement, sourceName } from "./source.ts";
 
 /** One vault: its content, and its proof checked here. */
 export async function vaultView(vaultId: string): Promise<Node[]> {
@@ -92,20 +94,36 @@ function vaultChecks(proof: Proof): Check[] {
   ];
 }
 
-/** What L1 says of the vault's token, and how much of the vault it has paid out. */
+/** What L1 says of the vault's token, and how much of the vault it has paid out; of another chain's token, who pays there. */
 async function payout({ vault, header }: Proof): Promise<Node[]> {
   const contract = await l1();
   const registered = header === null ? null : await contract?.registration(vault.chainId, vault.assetType);
   if (!contract || !registered) return [];
-  const withdrawn = await contract.withdrawn(vault.vaultId, registered.standard);
   return [
     el("h2", {}, "On L1"),
     facts([
       ["Token", code(registered.token)],
       ["Standard", registered.standard.replace("erc", "ERC-")],
       ["Base units", (vault.amount * registered.quantum).toLocaleString()],
-      ["Withdrawn", `${withdrawn.toLocaleString()} of ${vault.amount.toLocaleString()}`],
+      await paidOut(contract, vault, registered.standard),
     ]),
+  ];
+}
+
+async function paidOut(
+  contract: SettlementContract,
+  vault: Proof["vault"],
+  standard: Standard,
+): Promise<readonly [string, Child]> {
+  const { chainId, portals } = await settlement();
+  if (String(vault.chainId) === chainId) {
+    const withdrawn = await contract.withdrawn(vault.vaultId, standard);
+    return ["Withdrawn", `${withdrawn.toLocaleString()} of ${vault.amount.toLocaleString()}`];
+  }
+  const portal = portals.find((each) => each.chainId === String(vault.chainId));
+  return [
+    `Paid on chain ${vault.chainId}`,
+    portal ? code(portal.contract) : "by a mirror that this server does not name",
   ];
 }
 
