@@ -17,6 +17,8 @@ export interface Limits {
   readonly mintsPerRequest: number;
   /** Most vaults of a batch, 1 to 2^20, by mode. */
   readonly batchVaults: Readonly<Record<Mode, number>>;
+  /** Most bytes of a validium batch's encoded data: what the committee's members take. */
+  readonly validiumBytes: number;
   /** Most bytes of a rollup batch's encoded data; the transaction must stay below 128 KB. */
   readonly rollupBytes: number;
   /** Most gas that committing a rollup batch may take by the worst-case estimate. */

@@ -15,6 +15,7 @@ export const DEFAULT_LIMITS: Limits = {
   usersPerRequest: 100,
   mintsPerRequest: 10_000,
   batchVaults: { validium: 65_536, "zk-rollup": 4_096 },
+  validiumBytes: 64 * 1024 * 1024,
   rollupBytes: 126_976,
   rollupGas: 16_000_000,
 };
@@ -26,6 +27,7 @@ export function readLimits(limits: Partial<Limits> = {}): Limits {
   requireInteger("mintsPerRequest", read.mintsPerRequest, 1, MAX_BATCH_VAULTS);
   requireInteger("batchVaults.validium", read.batchVaults.validium, 1, MAX_BATCH_VAULTS);
   requireInteger("batchVaults.zk-rollup", read.batchVaults["zk-rollup"], 1, MAX_ROLLUP_VAULTS);
+  requireInteger("validiumBytes", read.validiumBytes, 1_024, 512 * 1024 * 1024);
   requireInteger("rollupBytes", read.rollupBytes, 1_024, MAX_TRANSACTION_BYTES - TRANSACTION_OVERHEAD);
   requireInteger("rollupGas", read.rollupGas, 500_000, MAX_TRANSACTION_GAS);
   return read;

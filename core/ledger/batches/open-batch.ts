@@ -14,6 +14,8 @@ import { type Holder, type NewVault, VaultColumns } from "../vaults/vault-column
  * and folding one vault, its blob's bytes, and calldata by EIP-7623's floor of 40 a byte or 16 a byte beside the execution.
  */
 const GAS = { base: 200_000, vault: 1_100, blobByte: 12, floorByte: 40, byte: 16 } as const;
+/** Of an amount in batch data. */
+const MOST_AMOUNT_BYTES = 8;
 /** Assets of which a user's vaults are found by one number; the indices of all others lie behind. */
 const ASSETS = 2 ** 21;
 
@@ -57,14 +59,15 @@ export class OpenBatch {
     return this.vaults.count === 0 ? this.openedAt : (this.vaults.createdAt[0] as number);
   }
 
-  /** The slot that this mint adds to, or -1 when it needs a new one. ERC-721 never adds up, so it is not asked for. */
+  /** The slot that this mint adds to, or -1 when it needs a new one, or another batch. ERC-721 never adds up, so it is not asked for. */
   growing(holder: Holder, vault: NewVault): number {
     const ofHolder = this.#growing.get(holdingOf(holder.userIndex, vault.assetIndex));
     const slot = ofHolder?.get(blobKeyOf(vault));
     if (slot === undefined) return -1;
     const { amountHigh, amountLow } = this.vaults;
     const fits = addsUp(amountHigh[slot] as number, amountLow[slot] as number, vault.amountHigh, vault.amountLow);
-    return fits ? slot : -1;
+    // A larger amount can take more bytes; a new vault takes more still, so where this has no room the batch is sealed.
+    return fits && this.#carries(this.vaults.count, this.#bytes + MOST_AMOUNT_BYTES, this.#blobBytes) ? slot : -1;
   }
 
   /** Whether one more vault keeps the batch within what one commit can carry. The first one always fits. */
@@ -72,12 +75,8 @@ export class OpenBatch {
     const count = this.vaults.count;
     if (count === 0) return true;
     if (count >= this.#limits.batchVaults[this.mode]) return false;
-    if (this.mode === "validium") return true;
     const bytes = this.#bytes + this.#bytesOf(vault);
-    return (
-      bytes <= this.#limits.rollupBytes &&
-      rollupGas(count + 1, bytes, this.#blobBytes + vault.end - vault.start) <= this.#limits.rollupGas
-    );
+    return this.#carries(count + 1, bytes, this.#blobBytes + vault.end - vault.start);
   }
 
   /** Puts a new vault into the next slot, and returns the slot. */
@@ -146,6 +145,13 @@ export class OpenBatch {
       this.#growing.set(holding, ofHolder);
     }
     ofHolder.set(blobKeyOf(vault), slot);
+  }
+
+  /** Whether one commit can carry a batch of so many vaults, bytes of data, and bytes of blobs in these. */
+  #carries(vaults: number, bytes: number, blobBytes: number): boolean {
+    const { validiumBytes, rollupBytes, rollupGas: gas } = this.#limits;
+    if (this.mode === "validium") return bytes <= validiumBytes;
+    return bytes <= rollupBytes && rollupGas(vaults, bytes, blobBytes) <= gas;
   }
 
   #account(vault: NewVault): void {

@@ -136,6 +136,52 @@ describe("a mint", () => {
     expect((await engine.verify()).problems).toEqual([]);
   });
 
+  it("keeps a batch that is full within its bytes though the amounts in it grow", async () => {
+    const { engine, tenant, assets } = await fixture({ limits: { rollupBytes: 2_000, validiumBytes: 2_000 } });
+    await using _ = engine;
+    const { applicationId } = tenant.principal;
+    const users = await Promise.all(
+      Array.from({ length: 64 }, (_, i) => {
+        const ownerAddress = `0x${i.toString(16).padStart(40, "f")}` as const;
+        return engine.createUser(applicationId, { ownerAddress });
+      }),
+    );
+    for (const mode of ["validium", "zk-rollup"] as const) {
+      // Owners and assets that take turns leave nothing to be written once for many.
+      const mintAll = async (amount: string) => {
+        for (const [i, user] of users.entries()) {
+          const one = i % 2 === 0 ? mintOf(assets.erc1155, "1", amount, mode) : mintOf(assets.erc20, "", amount, mode);
+          await engine.mint(tenant.principal, requestOf(user, one));
+        }
+      };
+      await mintAll("1");
+      await mintAll(`${2n ** 60n}`);
+      await engine.seal(mode);
+      const { data: batches } = await engine.batches({ mode });
+      for (const { batchNumber, status } of batches) {
+        if (status !== "open") {
+          expect((await engine.sealedBatch(mode, batchNumber)).data.length).toBeLessThanOrEqual(2_000);
+        }
+      }
+    }
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+
+  it("keeps a validium batch within what a committee's member takes, however long its identifiers are", async () => {
+    const { engine, tenant, assets } = await fixture({ limits: { validiumBytes: 4_000 } });
+    await using _ = engine;
+    const ids = Array.from({ length: 60 }, (_, i) => mintOf(assets.erc721, `${"x".repeat(200)}${i}`));
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...ids));
+    const { data: batches } = await engine.batches({ mode: "validium" });
+    expect(batches.length).toBeGreaterThan(3);
+    for (const { batchNumber, status } of batches) {
+      if (status === "open") continue;
+      const { length } = (await engine.sealedBatch("validium", batchNumber)).data;
+      expect(length).toBeLessThanOrEqual(4_000);
+      expect(length).toBeGreaterThan(2_000);
+    }
+  });
+
   it("keeps a rollup batch within its bytes and gas, whatever goes into it", async () => {
     const { engine, tenant, assets } = await fixture({ limits: { rollupBytes: 2_000, rollupGas: 500_000 } });
     await using _ = engine;
