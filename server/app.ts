@@ -117,7 +117,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     requestTimeoutSeconds,
     readiness: new Readiness({ ...engineChecks(engine), ...options.checks }, now),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
-    outgoingBatches: new OutgoingBatches(engine),
+    outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.sealedBatch(...batch)).data),
     rooms: new Rooms(),
     webhookReach: options.webhooks?.reach ?? "public",
     heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,

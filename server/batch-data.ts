@@ -1,10 +1,13 @@
 import { finished, type Writable } from "node:stream";
-import type { Engine, Mode } from "../core/index.ts";
+import type { Mode } from "../core/index.ts";
 import { ServerError } from "./errors.ts";
 
 /** Bytes of different batches that may be on their way at once. */
 const MOST_BYTES = 256 * 1024 * 1024;
 const RETRY_SECONDS = 10;
+
+/** Reads a batch's data; rejects when there is none. */
+type FindBatch = (mode: Mode, batchNumber: number) => Promise<Uint8Array>;
 
 interface Outgoing {
   readonly data: Promise<Buffer>;
@@ -17,18 +20,18 @@ interface Outgoing {
  * however many take it, and when more bytes than a bound are on their way no other batch is begun.
  */
 export class OutgoingBatches {
-  readonly #engine: Pick<Engine, "sealedBatch">;
+  readonly #find: FindBatch;
   readonly #mostBytes: number;
   readonly #outgoing = new Map<string, Outgoing>();
   /** Batches are read one by one: how large one is shows only then. */
   #reading: Promise<unknown> = Promise.resolve();
 
-  constructor(engine: Pick<Engine, "sealedBatch">, mostBytes: number = MOST_BYTES) {
-    this.#engine = engine;
+  constructor(find: FindBatch, mostBytes: number = MOST_BYTES) {
+    this.#find = find;
     this.#mostBytes = mostBytes;
   }
 
-  /** A batch's data, held until `answer` has ended. Rejects as the engine does, and with `rate_limited` past the bound. */
+  /** A batch's data, held until `answer` has ended. Rejects as `find` does, and with `rate_limited` past the bound. */
   async data(mode: Mode, batchNumber: number, answer: Writable): Promise<Buffer> {
     const name = `${mode}-${batchNumber}`;
     const outgoing = this.#outgoing.get(name) ?? this.#begin(name, mode, batchNumber);
@@ -61,7 +64,7 @@ export class OutgoingBatches {
         headers: { "retry-after": String(RETRY_SECONDS) },
       });
     }
-    const { data } = await this.#engine.sealedBatch(mode, batchNumber);
+    const data = await this.#find(mode, batchNumber);
     outgoing.bytes = data.byteLength;
     return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   }

@@ -5,6 +5,7 @@ import { type CommitteeMember, CommitteeRefusal, requestSigner } from "../../cor
 import { type Hex, type L1Reader, MintmarkError, MODES, type SealedBatch } from "../../core/index.ts";
 import type { AttesterClient } from "../../core/mirror/index.ts";
 import { countFailures } from "../authentication.ts";
+import { OutgoingBatches } from "../batch-data.ts";
 import { handleClientError } from "../client-error.ts";
 import { handleError, notFoundHandler } from "../errors.ts";
 import { type LogOptions, loggerOptions } from "../log.ts";
@@ -26,10 +27,14 @@ export interface MemberServerOptions {
   readonly log?: LogOptions;
   /** Most bytes of a batch's data; default 64 MiB, ten times a batch of 65,536 vaults with short blobs and more. */
   readonly maxDataBytes?: number;
+  /** Bytes of different batches that may be on their way to clients at once; default 256 MiB. */
+  readonly maxOutgoingBytes?: number;
   /** Longest time for a whole request to arrive, in seconds. Default 120. */
   readonly requestTimeoutSeconds?: number;
 }
 
+/** A connection on which nothing moves for this long is closed. */
+const IDLE_CONNECTION_MS = 120_000;
 const BATCH_ID = /^(validium|zk-rollup)-(0|[1-9]\d{0,9})$/;
 const AUTHORIZATION = /^Operator (0x[0-9a-fA-F]{130})$/;
 const hash = z
@@ -65,14 +70,21 @@ declare module "fastify" {
  */
 export function buildMemberServer(options: MemberServerOptions): FastifyInstance {
   const { member, l1, watcher, attester, log, maxDataBytes = 64 * 1024 * 1024, requestTimeoutSeconds = 120 } = options;
+  const { maxOutgoingBytes } = options;
   const failures = new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication, () =>
     performance.now(),
   );
+  const outgoing = new OutgoingBatches(async (mode, batchNumber) => {
+    const data = await (mode === "validium" ? member.data(batchNumber) : member.archive.data(mode, batchNumber));
+    if (data === null) throw new MintmarkError("batch_not_found");
+    return data;
+  }, maxOutgoingBytes);
   const app = Fastify({
     logger: log ? loggerOptions(log) : false,
     logController: new RequestLog(),
     genReqId: requestId,
     requestTimeout: requestTimeoutSeconds * 1000,
+    connectionTimeout: IDLE_CONNECTION_MS,
     bodyLimit: maxDataBytes,
     frameworkErrors: handleError,
     clientErrorHandler: handleClientError,
@@ -104,10 +116,9 @@ export function buildMemberServer(options: MemberServerOptions): FastifyInstance
 
   app.get<{ Params: { batchId: string } }>("/public/v1/batches/:batchId/data", async ({ params }, reply) => {
     const { mode, batchNumber } = batchOf(params.batchId);
-    const data = await (mode === "validium" ? member.data(batchNumber) : member.archive.data(mode, batchNumber));
-    if (data === null) throw new MintmarkError("batch_not_found");
+    const data = await outgoing.data(mode, batchNumber, reply.raw);
     reply.type("application/octet-stream");
-    return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+    return data;
   });
 
   app.post<{ Params: { batchId: string } }>("/v1/batches/:batchId/attestation", {
