@@ -76,6 +76,8 @@ export class RequestedTokens {
   take(): boolean {
     const { tokens } = this.#ledger;
     const { count } = this.#columns;
+    // Since they were looked up, the other requests of the group have been.
+    if (this.#any) tokens.prefetch(this.hashes);
     for (let entry = 0; entry < count; entry++) {
       if (!this.#isUnique(entry)) continue;
       const hash = this.hashes[entry] as number;
