@@ -12,7 +12,8 @@ import {
   VOID_RUN_BYTES,
 } from "./batch-data.ts";
 import { BatchOutput } from "./batch-output.ts";
-import { BlobKind, OwnerClass, planRuns, type Run, type RunPlan } from "./batch-runs.ts";
+import { planRuns, type Run, type RunPlan } from "./batch-runs.ts";
+import { BlobKind, OwnerClass } from "./run-forms.ts";
 
 /**
  * Encodes the slots of a batch (docs/protocol.md 4): a pure function of them, linear in their number, that

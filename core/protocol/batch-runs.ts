@@ -1,17 +1,19 @@
 import type { BatchColumns } from "./batch-columns.ts";
 import { NOT_PACKABLE } from "./batch-columns.ts";
+import { MAX_DICTIONARY, OwnerForm, RUN_HEADER_BYTES, VOID_RUN } from "./batch-data.ts";
 import {
-  BlobForm,
-  MAX_AMOUNT_FORM,
-  MAX_DICTIONARY,
-  OWNER_BYTES,
-  OwnerForm,
-  RUN_HEADER_BYTES,
-  VOID_RUN,
-} from "./batch-data.ts";
-
-/** The blob forms, raw ones told apart by whether the run says their one length, or each of them its own. */
-export const BlobKind = { ...BlobForm, rawOfOneLength: 4 } as const;
+  BLOB_KINDS,
+  blobContinues,
+  blobCost,
+  blobHeader,
+  IMPOSSIBLE,
+  MAX_STATES,
+  NEAR_OWNERS,
+  OwnerClass,
+  ownerCosts,
+  Seen,
+  WIDTHS,
+} from "./run-forms.ts";
 
 /** A stretch of slots that the encoder writes with one header. */
 export interface Run {
@@ -24,26 +26,10 @@ export interface Run {
   readonly amountForm: number;
 }
 
-/** How each owner may be written; in the order of `BatchColumns.owners`. */
-export const OwnerClass = {
-  /** In the dictionary, among its first 256. */
-  near: 0,
-  /** In the dictionary, behind those. */
-  far: 1,
-  /** Occurs once: the dictionary would cost as much as the owner itself, which can still be less than breaking a run. */
-  once: 2,
-  /** The dictionary is full. */
-  inlineOnly: 3,
-} as const;
-
 export interface RunPlan {
   readonly runs: readonly Run[];
   readonly ownerClass: Uint8Array;
 }
-
-const NEAR_OWNERS = 256;
-/** More than any batch costs, and far from overflowing a 32-bit integer when a record is added to it. */
-const IMPOSSIBLE = 1 << 29;
 
 /** How short decimals that are not consecutive may be written: two digits a byte, or as their text. */
 export type DecimalForm = "packed" | "raw";
@@ -106,6 +92,9 @@ class RunSearch {
   readonly #choice: Uint8Array;
   readonly #runStart: Uint32Array;
   readonly #decimals: DecimalForm;
+  /** Of each state the cheapest cost so far and where its run began. Segments can be a slot long, so nothing is made anew for each. */
+  readonly #costs = new Int32Array(MAX_STATES);
+  readonly #starts = new Uint32Array(MAX_STATES);
 
   constructor(columns: BatchColumns, ownerClass: Uint8Array, decimals: DecimalForm) {
     this.#columns = columns;
@@ -123,11 +112,11 @@ class RunSearch {
     const blobKinds = this.#blobKindsOf(start, end);
     const widths = this.#widthsOf(start, end);
     this.#search(start, end, blobKinds, widths);
-    const found: Run[] = [];
+    const before = runs.length;
     for (let last = end; last > start; ) {
       const state = this.#choice[last - 1] as number;
       const first = this.#runStart[last - 1] as number;
-      found.push({
+      runs.push({
         start: first,
         end: last,
         ownerForm: this.#ownerForms[Math.floor(state / (blobKinds.length * widths.length))] as number,
@@ -136,15 +125,15 @@ class RunSearch {
       });
       last = first;
     }
-    for (const run of found.reverse()) runs.push(run);
+    reverseFrom(runs, before);
   }
 
   #search(start: number, end: number, blobKinds: readonly number[], widths: readonly number[]): void {
     const { owner, digits, isDecimal, follows, blobBytes, amountWidth } = this.#columns;
     const ownerForms = this.#ownerForms;
     const states = ownerForms.length * blobKinds.length * widths.length;
-    const costs = new Int32Array(states).fill(IMPOSSIBLE);
-    const starts = new Uint32Array(states);
+    const costs = this.#costs.fill(IMPOSSIBLE, 0, states);
+    const starts = this.#starts;
     let cheapest = 0;
     for (let slot = start; slot < end; slot++) {
       const isFirst = slot === start;
@@ -193,58 +182,29 @@ class RunSearch {
   }
 
   /** The kinds worth following in a segment: raw and empty where nothing else fits, the packed ones where such blobs occur. */
-  #blobKindsOf(start: number, end: number): number[] {
+  #blobKindsOf(start: number, end: number): readonly number[] {
     const { digits, follows, blobBytes } = this.#columns;
-    let [empty, packable, consecutive, filled] = [false, false, false, false];
+    let seen = 0;
     for (let slot = start; slot < end; slot++) {
-      if (blobBytes[slot] === 0) empty = true;
-      else filled = true;
-      if (blobBytes[slot] !== 0 && digits[slot] !== NOT_PACKABLE) packable = true;
-      if (follows[slot] === 1) consecutive = true;
+      if (blobBytes[slot] === 0) seen |= Seen.empty;
+      else seen |= digits[slot] === NOT_PACKABLE ? Seen.filled : Seen.filled | Seen.packable;
+      if (follows[slot] === 1) seen |= Seen.consecutive;
     }
-    const kinds: number[] = [];
-    if (consecutive) kinds.push(BlobKind.consecutive);
-    if (packable && this.#decimals === "packed") kinds.push(BlobKind.packed);
-    if (filled) kinds.push(BlobKind.rawOfOneLength, BlobKind.raw);
-    if (empty) kinds.push(BlobKind.empty);
-    return kinds;
+    return BLOB_KINDS[this.#decimals === "packed" ? seen : seen & ~Seen.packable] as readonly number[];
   }
 
-  #widthsOf(start: number, end: number): number[] {
+  #widthsOf(start: number, end: number): readonly number[] {
     const { amountWidth } = this.#columns;
     let seen = 0;
     for (let slot = start; slot < end; slot++) seen |= 1 << (amountWidth[slot] as number);
-    return Array.from({ length: MAX_AMOUNT_FORM + 1 }, (_, width) => width).filter((width) => seen & (1 << width));
+    return WIDTHS[seen] as readonly number[];
   }
 }
 
-/** An owner that occurs once pays for its dictionary entry where it is used. */
-function ownerCosts(isSmall: boolean): readonly Int32Array[] {
-  const inline = OWNER_BYTES;
-  const costs: readonly (readonly number[])[] = [
-    [inline, 1, 2, 0],
-    [inline, IMPOSSIBLE, 2, 0],
-    [inline, isSmall ? OWNER_BYTES + 1 : IMPOSSIBLE, OWNER_BYTES + 2, IMPOSSIBLE],
-    [inline, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE],
-  ];
-  return costs.map((byForm) => Int32Array.from(byForm));
-}
-
-function blobHeader(kind: number, digits: number): number {
-  if (kind === BlobKind.empty) return 0;
-  return kind === BlobKind.consecutive ? 1 + ((digits + 1) >> 1) : 1;
-}
-
-function blobCost(kind: number, digits: number, bytes: number, isDecimal: boolean): number {
-  if (kind === BlobKind.empty) return bytes === 0 ? 0 : IMPOSSIBLE;
-  if (bytes === 0) return IMPOSSIBLE;
-  if (kind === BlobKind.raw) return 1 + bytes;
-  if (kind === BlobKind.rawOfOneLength) return bytes;
-  if (kind === BlobKind.consecutive) return isDecimal ? 0 : IMPOSSIBLE;
-  return digits === NOT_PACKABLE ? IMPOSSIBLE : (digits + 1) >> 1;
-}
-
-function blobContinues(kind: number, sameLength: boolean, following: boolean): boolean {
-  if (kind === BlobKind.consecutive) return following;
-  return sameLength || kind === BlobKind.raw || kind === BlobKind.empty;
+function reverseFrom(runs: Run[], start: number): void {
+  for (let [low, high] = [start, runs.length - 1]; low < high; low++, high--) {
+    const run = runs[low] as Run;
+    runs[low] = runs[high] as Run;
+    runs[high] = run;
+  }
 }
