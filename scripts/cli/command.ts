@@ -64,14 +64,14 @@ export function paged(list: Command): Command {
 /**
  * An action for commander: prints what `work` resolves with, or its error, and sets the exit code. Ctrl-C aborts the signal.
  *
- * @param showing - `failed` tells of an answer that it is bad news
+ * @param showing - `failed` says of an answer that is bad news what to do; null of others
  */
 export function acting(
   work: Work,
   {
-    failed = () => false,
+    failed = () => null,
     columns,
-  }: { readonly failed?: (answer: unknown) => boolean; readonly columns?: readonly string[] } = {},
+  }: { readonly failed?: (answer: unknown) => string | null; readonly columns?: readonly string[] } = {},
 ) {
   return async (...given: unknown[]): Promise<void> => {
     const command = given.pop() as Command;
@@ -86,7 +86,10 @@ export function acting(
       const answer = await work(options, command.args, running);
       line.clear();
       if (answer !== undefined) print(answer, asJson, columns);
-      if (failed(answer)) process.exitCode = EXIT.refused;
+      const advice = failed(answer);
+      if (advice === null) return;
+      process.stderr.write(`${advice}\n`);
+      process.exitCode = EXIT.refused;
     } catch (error) {
       line.clear();
       printError(error, asJson);

@@ -28,7 +28,7 @@ export function addIntegrity(program: Command): void {
     .option(...STORE)
     .action(
       acting((options, _, running) => operateOn(storeOf(options.store as string | undefined), "verify", {}, running), {
-        failed: (report) => (report as { problems: readonly string[] }).problems.length > 0,
+        failed: inconsistent,
       }),
     );
   const exports = group(program, "export", "what others need to check, or to leave");
@@ -59,7 +59,17 @@ export function addIntegrity(program: Command): void {
     .option("--from-block <number>", "block of the contract's deployment (MINTMARK_FROM_BLOCK)")
     .option("--confirmations <blocks>", "blocks that make one final, for chains without finality")
     .option("--source <urls...>", "committee members or servers that have validium data")
-    .action(acting(rebuildFrom, { failed: (report) => (report as { missing: readonly string[] }).missing.length > 0 }));
+    .action(acting(rebuildFrom, { failed: incomplete }));
+}
+
+function inconsistent(report: unknown): string | null {
+  const { problems } = report as { problems: readonly string[] };
+  return problems.length === 0 ? null : "the store is not what its journal says: restore it from a copy, or rebuild it";
+}
+
+function incomplete(report: unknown): string | null {
+  const { missing } = report as { missing: readonly string[] };
+  return missing.length === 0 ? null : "data is missing: name who has it with --source, and rebuild again";
 }
 
 async function rebuildFrom(
@@ -70,8 +80,10 @@ async function rebuildFrom(
   const address = setting(contract, "MINTMARK_CONTRACT", "the settlement contract: --contract");
   if (!/^0x[0-9a-fA-F]{40}$/.test(address)) throw new UsageError("--contract: give 0x and 40 hex digits");
   const first = setting(fromBlock, "MINTMARK_FROM_BLOCK", "the block of the contract's deployment: --from-block");
+  const node = setting(rpc, "MINTMARK_RPC_URL", "the chain's RPC: --rpc");
+  if (!/^https?:/.test(node) || !URL.canParse(node)) throw new UsageError("--rpc: give an http or https address");
   const l1 = await readL1({
-    rpc: setting(rpc, "MINTMARK_RPC_URL", "the chain's RPC: --rpc"),
+    rpc: node,
     contract: address as `0x${string}`,
     ...(confirmations !== undefined && { finality: { confirmations: blockNumber(confirmations, "--confirmations") } }),
   });

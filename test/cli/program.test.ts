@@ -152,6 +152,7 @@ describe("on a store that no server has open", () => {
       [2, "batches", "commit", "--from-block", "-1", "--rpc", "file:///etc/passwd", "--key-stdin"],
       [2, "batches", "commit", "--from-block", "1", ...noWhere, "--members", "nobody"],
       [2, "rebuild", "/dev/null/x", "--from-block", "1e9", ...noWhere, "--contract", "0x00"],
+      [2, "rebuild", "/dev/null/x", "--from-block", "1", "--rpc", "nowhere", "--contract", SETTLEMENT.contract],
       [2, "users", "list", "--application", "$(id)", "--limit", "1e99", "--cursor", "%00"],
     ];
     // One after the other: each opens the store for itself.

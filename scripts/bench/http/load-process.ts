@@ -43,9 +43,9 @@ async function soak(windows: number, target: Target, serverPid: number, bodies: 
   process.stderr.write("soak: warming up\n");
   await saturate(target, bodies.many(kind, kind.warmUp), kind.connections);
   const rate = (await saturate(target, bodies.many(kind, kind.round), kind.connections)) / 2;
-  const found: SoakWindow[] = [];
-  while (found.length < windows) {
-    process.stderr.write(`soak: window ${found.length + 1} of ${windows}\n`);
+  const found: SoakWindow[] = [{ mints: 0, memory: await memoryOf(serverPid), p50: null, p99: null }];
+  while (found.length <= windows) {
+    process.stderr.write(`soak: window ${found.length} of ${windows}\n`);
     const requests = bodies.many(kind, Math.ceil(rate * SOAK_WINDOW_SECONDS));
     const times = await sendPaced(target, rate, requests);
     const mints = requests.length * kind.mintsPerRequest;

@@ -39,12 +39,12 @@ export interface LoadFigures {
   readonly p99: number;
 }
 
-/** A stretch of a soak: the server's memory at its end, in MB, and milliseconds of the answers in it. */
+/** A stretch of a soak: the server's memory at its end, in MB, and milliseconds of the answers in it. The first one is the start, and has none. */
 export interface SoakWindow {
   readonly mints: number;
   readonly memory: number;
-  readonly p50: number;
-  readonly p99: number;
+  readonly p50: number | null;
+  readonly p99: number | null;
 }
 
 /** What the process that loads a server is given: kinds to measure, or windows of a soak. */

@@ -55,7 +55,7 @@ export async function soakHttp(minutes: number, progress: Progress): Promise<Sec
   let mints = 0;
   const rows = soak.map((window, i): Row => {
     mints += window.mints;
-    const label = `after ${((i + 1) * SOAK_WINDOW_SECONDS) / 60} min`;
+    const label = i === 0 ? "at the start" : `after ${(i * SOAK_WINDOW_SECONDS) / 60} min`;
     return { label, ours: true, values: { ...window, mints: mints / 1e6 } };
   });
   return { name: "soak", title: "Memory over time", method: SOAK_METHOD, columns: SOAK_COLUMNS, rows, reference: null };
@@ -118,5 +118,5 @@ const METHOD =
   "what is left is HTTP, JSON and the log.";
 
 const SOAK_METHOD =
-  "Requests of 1,000 at half of the saturated rate, which is measured first; the resident memory of the server's process at the end of each stretch of " +
+  "Requests of 1,000 at half of the saturated rate, which is measured first; the resident memory of the server's process before, and at the end of each stretch of " +
   `${SOAK_WINDOW_SECONDS} seconds, and the answer times in it.`;
