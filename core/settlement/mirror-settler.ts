@@ -8,6 +8,7 @@ import {
   importBatch,
   type MirrorContract,
   type SourceHistory,
+  stepOf,
 } from "../mirror/index.ts";
 import type { L1Tokens, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
@@ -102,9 +103,14 @@ export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
     if (awaited.length === 0) return 0;
     await source.follow();
     const final = awaited.filter(({ mode, batchNumber }) => batchNumber < countOf(mode, source.newest));
-    if (final.length === 0) return 0;
-    await advanceMirror({ source, mirror, committee, ...(signal && { signal }) });
-    for (const { mode, batchNumber } of final) await importBatch({ source, mirror }, mode, batchNumber, signal);
+    const unaccepted: VaultPlace[] = [];
+    for (const place of final) {
+      if ((await stepOf(mirror, place.mode, place.batchNumber)) === null) unaccepted.push(place);
+      else await importBatch({ source, mirror }, place.mode, place.batchNumber, signal);
+    }
+    // Each step costs gas and the committee's signatures: none is taken before somebody waits for it.
+    if (unaccepted.length > 0) await advanceMirror({ source, mirror, committee, ...(signal && { signal }) });
+    for (const { mode, batchNumber } of unaccepted) await importBatch({ source, mirror }, mode, batchNumber, signal);
     return final.length;
   }
 

@@ -146,6 +146,27 @@ describe("withdrawals of another chain's tokens", () => {
     expect(await Promise.all([far, beside].map(statusOf))).toEqual(["settled", "finalized"]);
   });
 
+  test("go on without the committee from batches that the mirror has accepted already, and take no step that nobody waits for", async () => {
+    const dead = { attest: () => Promise.reject(new Error("connection refused")) };
+    const members = world.attesters.map(({ address }) => ({ address, ...dead }));
+    const settler = await newMirrorSettler(world, { committee: { members, threshold: 3 } });
+    const [known, unknown] = [await mintFar("erc20", "validium", "", 5), await mintFar("erc20", "zk-rollup", "", 4)];
+    await commitFinally();
+    const asked = await requestFar(known, 5n);
+    await expect(settler.round()).rejects.toThrow("connection refused");
+    const living = await newMirrorSettler(world);
+    expect(await living.round()).toEqual({ imported: 1, withdrawn: 1 });
+    const steps = await world.mirror.stepCount();
+    const later = await mintFar("erc20", "validium", "", 3);
+    await commitFinally();
+    const waiting = await requestFar(unknown, 4n);
+    expect(await settler.round()).toEqual({ imported: 1, withdrawn: 1 });
+    expect([await statusOf(asked), await statusOf(waiting)]).toEqual(["settled", "settled"]);
+    expect(await world.mirror.stepCount()).toBe(steps);
+    await requestFar(later, 3n);
+    await expect(settler.round()).rejects.toThrow("connection refused");
+  });
+
   test("are given up when their authorization expires before that chain has heard of the batch", async () => {
     const settler = await newMirrorSettler(world);
     const points = await mintFar("erc20", "validium", "", 5);
