@@ -55,21 +55,49 @@ export class RefusedSlots {
     return true;
   }
 
-  /** By the rules of docs/protocol.md 4 that look at L1: the others the engine itself has checked. */
-  async #refused({ data }: SealedBatch): Promise<Refused> {
+  /** By the rules of docs/protocol.md 4 and of the committee that look at L1: the others the engine itself has checked. */
+  async #refused({ mode, data }: SealedBatch): Promise<Refused> {
     const standards = new Map<string, Standard | null>();
     const unregistered = new Map<string, Pick<VaultEntry, "chainId" | "assetType">>();
-    const slots: VoidSlots[] = [];
-    for (const [firstSlot, entry] of decodeBatchData(data).entries()) {
+    const entries = decodeBatchData(data);
+    const slots = mode === "validium" ? await this.#beyondCaps(entries) : new Map<number, VoidSlots>();
+    for (const [firstSlot, entry] of entries.entries()) {
       if (entry === null) continue;
       const asset = `${entry.chainId} ${entry.assetType}`;
       if (!standards.has(asset)) standards.set(asset, await this.#standard(entry.chainId, entry.assetType));
       const standard = standards.get(asset) ?? null;
       if (standard === null) unregistered.set(asset, entry);
       const failure = standard === null ? "L1 has no registration of the asset" : unlike(standard, entry);
-      if (failure !== null) slots.push({ firstSlot, count: 1, failure });
+      if (failure !== null) slots.set(firstSlot, { firstSlot, count: 1, failure });
     }
-    return { slots, unregistered: [...unregistered.values()] };
+    const inOrder = [...slots.values()].sort((a, b) => a.firstSlot - b.firstSlot);
+    return { slots: inOrder, unregistered: [...unregistered.values()] };
+  }
+
+  /**
+   * The last slots of each ERC-20 of which more was minted than its cap can let out, as many as are too much: members sign no batch that has
+   * them. A token can lower its cap at any time, and must not stop the others.
+   */
+  async #beyondCaps(entries: readonly (VaultEntry | null)[]): Promise<Map<number, VoidSlots>> {
+    const slots = new Map<number, VoidSlots>();
+    const types = new Set(entries.map((entry) => entry?.assetType));
+    for await (const { standard, chainId, assetType, contractAddress, quantum, minted } of this.#engine.allAssets()) {
+      if (standard !== "erc20" || chainId !== this.#l1.settlement.chainId || !types.has(assetType)) continue;
+      const cap = await this.#l1.supplyCap(contractAddress);
+      if (cap === null) continue;
+      let excess = minted - cap / quantum;
+      for (let slot = entries.length - 1; slot >= 0 && excess > 0n; slot--) {
+        const entry = entries[slot] ?? null;
+        if (entry === null || entry.assetType !== assetType || entry.chainId !== chainId) continue;
+        slots.set(slot, {
+          firstSlot: slot,
+          count: 1,
+          failure: `more was minted than the token's cap of ${cap} lets out`,
+        });
+        excess -= entry.amount;
+      }
+    }
+    return slots;
   }
 
   async #standard(chainId: bigint, assetType: Hash): Promise<Standard | null> {

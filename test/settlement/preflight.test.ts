@@ -153,4 +153,22 @@ describe("a mint that L1 would refuse", () => {
     await newSettler({ engine, l1, committee }, chain).round();
     expect((await token.asset()).unavailableReason).toContain(reason);
   });
+
+  test("for its cap, after its batch was sealed, holds up no batch: members would sign nothing of it, so it becomes void", async () => {
+    const token = await withToken({ standard: "erc20", cap: 100n });
+    const { engine, principal } = world;
+    const kept = await token.mint("", 60);
+    await token.settler.round();
+    const lost = await token.mint("", 60);
+    const beside = await mint(world, "erc721", "validium", "1");
+    for (let round = 0; round < 4; round++) {
+      await token.settler.round().catch(() => {});
+      for (let block = 0; block < 25; block++) await mine(world.chain, 1);
+    }
+    const statusOf = async (vaultId: bigint) => (await engine.vault(principal.applicationId, vaultId)).status;
+    expect(await Promise.all([kept, beside].map(statusOf))).toEqual(["finalized", "finalized"]);
+    const { data } = await engine.transactions(principal.applicationId, { vaultId: lost });
+    expect(at(data, 0)).toMatchObject({ status: "failed", failure: expect.stringContaining("cap of 100") });
+    expect((await engine.verify()).problems).toEqual([]);
+  });
 });
