@@ -57,7 +57,7 @@ export const PREFIX = {
   activity: 0x50,
   /** withdrawalId(16) → withdrawal. */
   withdrawal: 0x51,
-  /** journal sequence(8) → withdrawalId: neither settled nor failed. */
+  /** chainId(8) ‖ journal sequence(8) → withdrawalId: neither settled nor failed. */
   pendingWithdrawal: 0x52,
   /** digest(32) → withdrawalId. */
   authorization: 0x53,
@@ -175,8 +175,9 @@ export function activityKey(vaultId: VaultId): Buffer {
 }
 
 export const withdrawalKey = (withdrawalId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.withdrawal, 17), withdrawalId);
-export const pendingWithdrawalKey = (sequence: number): Buffer =>
-  endedByU64(ofLength(PREFIX.pendingWithdrawal, 9), sequence);
+export const pendingWithdrawalsOf = (chainId: bigint): Buffer => ofU64(PREFIX.pendingWithdrawal, chainId);
+export const pendingWithdrawalKey = (chainId: bigint, sequence: number): Buffer =>
+  ofU64(PREFIX.pendingWithdrawal, chainId, BigInt(sequence));
 export const authorizationKey = (digest: string): Buffer =>
   Buffer.concat([Buffer.from([PREFIX.authorization]), Buffer.from(digest.slice(2), "hex")]);
 

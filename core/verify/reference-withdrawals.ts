@@ -160,12 +160,12 @@ export class ReferenceWithdrawals {
     const expected: Expected[] = [];
     const add = (key: Buffer, value: Buffer, name: string): void => void expected.push({ key, value, name });
     for (const record of this.#withdrawals.values()) {
-      const { withdrawalId, journalSequence, digest, status } = record;
+      const { withdrawalId, journalSequence, chainId, digest, status } = record;
       const id = encodeRecord(withdrawalIdRecord, withdrawalId);
       add(keys.withdrawalKey(withdrawalId), encodeRecord(withdrawalRecord, record), `withdrawal ${withdrawalId}`);
       add(keys.authorizationKey(digest), id, `the authorization of withdrawal ${withdrawalId}`);
       if (status !== "accepted" && status !== "submitted") continue;
-      add(keys.pendingWithdrawalKey(journalSequence), id, `pending withdrawal ${withdrawalId}`);
+      add(keys.pendingWithdrawalKey(chainId, journalSequence), id, `pending withdrawal ${withdrawalId}`);
     }
     for (const [vaultId, record] of this.#activities) {
       add(keys.activityKey(vaultId), encodeRecord(activityRecord, record), `the activity of vault ${vaultId}`);

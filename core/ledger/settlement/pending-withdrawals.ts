@@ -2,7 +2,7 @@ import { MintmarkError } from "../../errors.ts";
 import type { PendingWithdrawal } from "../../settlement-types.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { type WithdrawalRecord, withdrawalIdRecord, withdrawalRecord } from "../../store/records.ts";
-import { endOf, PREFIX, withdrawalKey } from "../../store/store-keys.ts";
+import { endOf, pendingWithdrawalsOf, withdrawalKey } from "../../store/store-keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
 import { exitHeader } from "./exit-proof.ts";
@@ -23,13 +23,13 @@ export async function* pendingWithdrawals(ledger: Ledger, chainId: bigint): Asyn
 }
 
 async function* pendingRecords(ledger: Ledger, chainId: bigint): AsyncGenerator<WithdrawalRecord> {
-  const prefix = Buffer.from([PREFIX.pendingWithdrawal]);
-  for await (const [, stored] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) })) {
+  const first = pendingWithdrawalsOf(chainId);
+  for await (const [, stored] of ledger.store.entries({ gte: first, lt: endOf(first) })) {
     const withdrawalId = decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal");
     const found = await ledger.store.get(withdrawalKey(withdrawalId));
     if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
     const record = decodeRecord(withdrawalRecord, found, `Withdrawal ${withdrawalId}`);
     // The list was read from a snapshot: meanwhile it may have been settled.
-    if (record.chainId === chainId && isPending(record)) yield record;
+    if (isPending(record)) yield record;
   }
 }

@@ -65,11 +65,14 @@ export function putWithdrawal(ledger: Ledger, group: Group, record: WithdrawalRe
 }
 
 export function setPending(group: Group, record: WithdrawalRecord): void {
-  group.put(pendingWithdrawalKey(record.journalSequence), encodeRecord(withdrawalIdRecord, record.withdrawalId));
+  group.put(
+    pendingWithdrawalKey(record.chainId, record.journalSequence),
+    encodeRecord(withdrawalIdRecord, record.withdrawalId),
+  );
 }
 
 export function clearPending(group: Group, record: WithdrawalRecord): void {
-  group.remove(pendingWithdrawalKey(record.journalSequence));
+  group.remove(pendingWithdrawalKey(record.chainId, record.journalSequence));
 }
 
 /** A withdrawal as the writer has it. Throws `withdrawal_not_found`. */
