@@ -29,6 +29,7 @@ export function batchName({ mode, batchNumber }: Place): string {
 
 /** The part of the reference that follows batches from their sealing on: roots, void slots, and what L1 made of them. */
 export class ReferenceBatches {
+  readonly #report: (problem: string) => void;
   readonly #records: Record<Mode, BatchRecord[]> = { validium: [], "zk-rollup": [] };
   readonly #trees: Record<Mode, StateTree> = { validium: new StateTree(), "zk-rollup": new StateTree() };
   readonly #voids = new Map<string, VoidedRun[]>();
@@ -45,11 +46,13 @@ export class ReferenceBatches {
    * @param tokensOf - the record of a batch's tokens; null for a void slot
    */
   constructor(
+    report: (problem: string) => void,
     voidings: ReadonlyMap<string, number>,
     events: ReferenceEvents,
     assetAt: AssetAt,
     tokensOf: (vaults: readonly (StoredVault | null)[]) => Buffer,
   ) {
+    this.#report = report;
     this.#coming = new Map(voidings);
     this.#events = events;
     this.#assetAt = assetAt;
@@ -109,6 +112,19 @@ export class ReferenceBatches {
     const told = this.#events.failMints(entry, vaults, time);
     const expected = [...told, ...this.#settledRecords(entry, vaults, data, tree.pageRoots())];
     return { roots: this.at(entry) as Roots, voided, expected };
+  }
+
+  /** A transaction that commits the batch is on its way, or L1 has taken it. */
+  progress(entry: EntryOf<"batchSubmitted"> | EntryOf<"batchCommitted">, time: number): Expected[] {
+    const submittedAt = this.at(entry)?.submittedAt ?? time;
+    const { txHash: l1TxHash } = entry;
+    if (this.at(entry) === undefined) this.#report(`the journal tells of ${batchName(entry)} before it is sealed`);
+    if (entry.kind === "batchSubmitted") {
+      return this.change(entry, { status: "submitted", l1TxHash, submittedAt }, "batch.submitted", time);
+    }
+    const { blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
+    const onL1 = { l1TxHash, l1BlockNumber, committedAt, l1Sequence, submittedAt };
+    return this.change(entry, { status: "settled", ...onL1, settledAt: time }, "batch.settled", time);
   }
 
   /** Changes a sealed batch, and tells those who have vaults in it. */

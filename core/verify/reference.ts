@@ -2,11 +2,10 @@ import { idempotencyRecord } from "../ledger/mint/idempotency.ts";
 import type { Mode } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
-import type { BatchEventType } from "../store/event-record.ts";
 import type { Journaled } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
-import { type BatchRecord, type HeadRecord, headRecord } from "../store/records.ts";
+import { type HeadRecord, headRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
 import { batchName, ReferenceBatches, type Roots } from "./reference-batches.ts";
@@ -65,7 +64,7 @@ export class Reference {
     const tokens = new ReferenceTokens(seed, assetAt);
     this.#tokens = tokens;
     this.#vaults = new ReferenceVaults(report, this.#tenants, tokens);
-    this.#batches = new ReferenceBatches(voidings, this.#events, assetAt, (vaults) => tokens.recordOf(vaults));
+    this.#batches = new ReferenceBatches(report, voidings, this.#events, assetAt, (vaults) => tokens.recordOf(vaults));
   }
 
   get vaults(): number {
@@ -222,17 +221,9 @@ export class Reference {
 
   #settlement(entry: Entry, sequence: number, time: number): Expected[] {
     switch (entry.kind) {
-      case "batchSubmitted": {
-        const submittedAt = this.#batches.at(entry)?.submittedAt ?? time;
-        const submitted = { status: "submitted", l1TxHash: entry.txHash, submittedAt } as const;
-        return this.#changeBatch(entry, submitted, "batch.submitted", time);
-      }
-      case "batchCommitted": {
-        const { txHash: l1TxHash, blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
-        const submittedAt = this.#batches.at(entry)?.submittedAt ?? time;
-        const onL1 = { l1TxHash, l1BlockNumber, committedAt, l1Sequence, submittedAt };
-        return this.#changeBatch(entry, { status: "settled", ...onL1, settledAt: time }, "batch.settled", time);
-      }
+      case "batchSubmitted":
+      case "batchCommitted":
+        return this.#batches.progress(entry, time);
       case "l1Observed":
         this.#portals.change(entry.chainId, { observed: entry.blockNumber });
         return [];
@@ -264,19 +255,6 @@ export class Reference {
       default:
         return [...this.#withdrawals.apply(entry, time), ...this.#webhooks.apply(entry, time)];
     }
-  }
-
-  #changeBatch(
-    entry: EntryOf<"batchSubmitted" | "batchCommitted">,
-    change: Partial<BatchRecord>,
-    type: BatchEventType,
-    time: number,
-  ): Expected[] {
-    if (this.#batches.at(entry) === undefined) {
-      this.#report(`the journal tells of ${batchName(entry)} before it is sealed`);
-      return [];
-    }
-    return this.#batches.change(entry, change, type, time);
   }
 }
 
