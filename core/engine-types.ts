@@ -34,7 +34,8 @@ export interface EngineOptions {
   readonly store: string | Database | Store;
   /**
    * Gets every entry of the journal too: a change is acknowledged when it is in the store and then here. Opening the engine brings it up
-   * to the store; one that is ahead of the store, or another's, is `store_mismatch`. {@link restoreStore} makes a store of it.
+   * to the store; one that is ahead of the store, or another's, is `store_mismatch`. `LevelJournal` is one
+   * in a folder; `restoreStore` makes a store of any. The engine does not close it.
    */
   readonly journal?: Journal;
   /** The contract this store's batches are committed to. A store never changes it. */

@@ -7,5 +7,6 @@ export * from "./errors.ts";
 export * from "./model.ts";
 export type * from "./ports.ts";
 export type { MintReceipt, VaultReceipt } from "./protocol/receipt.ts";
+export { LevelJournal } from "./store/level-journal.ts";
 export type * from "./store-ports.ts";
 export { type RestoreOptions, restoreStore } from "./verify/restore.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Engine, restoreStore, type Uuid } from "../../../core/index.ts";
+import { type Engine, LevelJournal, restoreStore, type Uuid } from "../../../core/index.ts";
 import { NaiveJournal, NaiveStore } from "../naive/naive-store.ts";
 import { CHANGES, changeable } from "./every-change.ts";
 import { fixture, memory, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
@@ -153,6 +153,35 @@ describe("a journal beside the store", () => {
     await (await fixture({ journal: other })).engine.close();
     expect((await refusal(openTest(database, { journal: other }))).code).toBe("store_mismatch");
     await (await openTest(database, { journal })).close();
+  });
+});
+
+describe("a journal in a folder", () => {
+  it("goes on where it ended, is one engine's at a time, and makes a store", async () => {
+    const path = join(folder, "journal");
+    const { engine, tenant, assets, database, clock } = await fixture();
+    const mint = (to: Engine, id: number) =>
+      to.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
+    await mint(engine, 1);
+    await engine.close();
+    for (const id of [2, 3]) {
+      await using journal = await LevelJournal.open(path);
+      await using again = await openTest(database, { clock: clock.read, journal });
+      await mint(again, id);
+      expect((await refusal(LevelJournal.open(path))).code).toBe("store_locked");
+      expect(await journal.length()).toBe((await again.verify()).journalEntries);
+      expect((await refusal(journal.append(0, [Buffer.from("x")]))).code).toBe("store_mismatch");
+    }
+    expect((await refusal(openTest(path))).code).toBe("store_corrupt");
+    await using journal = await LevelJournal.open(path);
+    const store = memory();
+    await restoreStore(journal, store);
+    await using restored = await openTest(store, { clock: clock.read, journal });
+    await restored.seal("validium");
+    await using original = await openTest(database, { clock: clock.read });
+    await original.seal("validium");
+    expect(restored.state()).toEqual(original.state());
+    expect(restored.state().countValidium).toBe(1);
   });
 });
 

@@ -1,0 +1,51 @@
+import type { Database } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Journal } from "../store-ports.ts";
+import { LevelStore } from "./level-store.ts";
+import { endOf, journalKey, PREFIX } from "./store-keys.ts";
+
+const JOURNAL = Buffer.from([PREFIX.journal]);
+
+/** A journal in a LevelDB folder of its own, on another disk for instance, or in another abstract-level database. */
+export class LevelJournal implements Journal, AsyncDisposable {
+  readonly #store: LevelStore;
+  #length: number;
+
+  private constructor(store: LevelStore, length: number) {
+    this.#store = store;
+    this.#length = length;
+  }
+
+  /** Rejects with `store_locked` while somebody else has it open, with `store_corrupt` or `store_failed`. */
+  static async open(journal: string | Database): Promise<LevelJournal> {
+    const store = await LevelStore.open(journal);
+    for await (const [key] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 })) {
+      return new LevelJournal(store, Number(key.readBigUInt64BE(1)) + 1);
+    }
+    return new LevelJournal(store, 0);
+  }
+
+  async length(): Promise<number> {
+    return this.#length;
+  }
+
+  async append(length: number, entries: readonly Uint8Array[]): Promise<void> {
+    if (length !== this.#length) {
+      throw new MintmarkError("store_mismatch", `The journal holds ${this.#length} entries, not ${length}.`);
+    }
+    await this.#store.write(entries.map((value, i) => ({ type: "put", key: journalKey(length + i), value })));
+    this.#length += entries.length;
+  }
+
+  async *read(from: number): AsyncGenerator<Uint8Array, void, void> {
+    for await (const [, entry] of this.#store.entries({ gte: journalKey(from), lt: endOf(JOURNAL) })) yield entry;
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
