@@ -32,8 +32,10 @@ export class TokenSumsCache {
     for (;;) {
       const { userIndex } = holding;
       const running = this.#summing.get(userIndex);
+      // What has changed since they were begun may be missing in them: good enough for who asked before, not for who asks now.
+      const outdated = running?.stale === true;
       const sums = await (running?.sums ?? this.#begin(holding, to));
-      if (sums.upTo >= to) return sums;
+      if (sums.upTo >= to && !outdated) return sums;
     }
   }
 

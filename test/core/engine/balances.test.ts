@@ -1,11 +1,39 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Balance, type Engine, MODES, type Mode, type Uuid, type Vault } from "../../../core/index.ts";
+import { PREFIX } from "../../../core/store/store-keys.ts";
 import { naiveBalances } from "../naive/naive-balances.ts";
+import { NaiveStore } from "../naive/naive-store.ts";
 import { blobOf, type Fixture, fixture, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { committed, HOME, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 const USERS = [0, 1] as const;
+
+/** A store that can hold an answer back: what is known of the vaults of a user who is being asked for. */
+class SlowStore extends NaiveStore {
+  #held: (() => void) | null = null;
+  readonly #through = Promise.withResolvers<void>();
+
+  /** Resolves once the answer is there and held back. */
+  holdNextActivity(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#held = resolve;
+    });
+  }
+
+  release(): void {
+    this.#through.resolve();
+  }
+
+  override async getMany(keys: Buffer[]): Promise<(Buffer | undefined)[]> {
+    const answer = await super.getMany(keys);
+    if (this.#held === null || keys[0]?.[0] !== PREFIX.activity) return answer;
+    this.#held();
+    this.#held = null;
+    await this.#through.promise;
+    return answer;
+  }
+}
 
 /** What may happen to what users hold; each step looks at what there is and does nothing when that is not enough. */
 type Step =
@@ -210,6 +238,23 @@ describe("balances", () => {
     const vaults = await Array.fromAsync(engine.vaults(tenant.applicationId, { userId }));
     expect((await engine.balances(tenant.applicationId, userId)).data).toEqual(naiveBalances(vaults));
     expect(naiveBalances(vaults)).toMatchObject([{ amount: 63n, available: 60n, withdrawn: 3n }]);
+  });
+
+  it("show a withdrawal that is recorded already, though the sums of an earlier question are still being made", async () => {
+    const store = new SlowStore();
+    const { engine, tenant, assets } = await fixture({ store });
+    await using _ = engine;
+    const userId = tenant.users[0]?.userId ?? "";
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 10)));
+    await engine.seal("validium");
+    const held = store.holdNextActivity();
+    const early = engine.balances(tenant.applicationId, userId);
+    await held;
+    await engine.recordWithdrawn(HOME, withdrawn(0n, 4n, 4n, stranger, 11n));
+    const late = engine.balances(tenant.applicationId, userId);
+    store.release();
+    await early;
+    expect((await late).data).toMatchObject([{ amount: 10n, available: 6n, withdrawn: 4n }]);
   });
 
   it("of another application's user, and with another list's cursor, are refused", async () => {
