@@ -1,7 +1,7 @@
 import { Level } from "level";
 import type { LocalAccount } from "viem";
 import { collectAttestations, RemoteMember } from "../core/committee/index.ts";
-import type { Address, Engine, Mode } from "../core/index.ts";
+import { type Address, type Engine, MintmarkError, type Mode } from "../core/index.ts";
 import type { connectL1 } from "../core/l1/index.ts";
 import { SourceHistory } from "../core/mirror/index.ts";
 import { Checkpoints, MirrorSettler, Settler } from "../core/settlement/index.ts";
@@ -65,7 +65,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   const source = new SourceHistory(l1, fromBlock);
   for (const mirror of mirrors) {
     const { chainId } = mirror.settlement;
-    await engine.addMirror(mirror.settlement);
+    requireSameMirror(engine, mirror);
     const committee = mirror.committee ?? attestersOf(options.members, threshold);
     const parts = { engine, source, committee, checkpoints: await checkpointsOf(chainId) };
     const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
@@ -112,6 +112,14 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** A store keeps the mirrors that it has reached once. */
+function requireSameMirror(engine: Engine, { settlement: { chainId, contract } }: MirrorChain): void {
+  const known = engine.portals().find((portal) => portal.chainId === chainId);
+  if (known === undefined || known.contract === contract) return;
+  const detail = `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`;
+  throw new MintmarkError("store_mismatch", detail);
 }
 
 const UNSERVED = "out of step: not in MINTMARK_MIRRORS any more, so withdrawals there wait";

@@ -26,7 +26,7 @@ export type SettledMirror = MirrorContract & L1Tokens;
 
 export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
   readonly engine: Engine;
-  /** Connects to the mirror, which the engine knows by `addMirror`. Asked again after a failure, so that a chain may be down when this begins. */
+  /** Connects to the mirror. Asked again after a failure, so that a chain may be down when this begins. */
   readonly connect: () => Promise<SettledMirror>;
   /** The state's own chain, by its finality. */
   readonly source: SourceHistory;
@@ -48,7 +48,7 @@ interface Joined {
 
 /**
  * Brings the withdrawals of another chain's tokens to the mirror there, and that chain's events to the engine; the mirror learns of each batch
- * that withdrawals wait for, once its commit is final. Beside {@link import("./settler.ts").Settler}, whom it never holds up. One per
+ * that withdrawals wait for, once its commit is final. The engine knows the mirror from when it was first reached. Beside {@link import("./settler.ts").Settler}, whom it never holds up. One per
  * engine and mirror.
  */
 export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
@@ -93,6 +93,8 @@ export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
     if (mirror.source.chainId !== settlement.chainId || mirror.source.contract !== settlement.contract) {
       throw new MintmarkError("l1_failed", `${contract} on chain ${chainId} is no mirror of ${settlement.contract}`);
     }
+    // Only now, since a store keeps it for ever.
+    await engine.addMirror(mirror.settlement);
     return { mirror, exits: new Exits(engine, mirror, this.#options), preflight: new Preflight(engine, mirror, clock) };
   }
 

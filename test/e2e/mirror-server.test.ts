@@ -140,9 +140,9 @@ describe("a server whose application has tokens on two chains", () => {
     const { body } = await send("/api/v1/mint", { users: [{ userId, mints }] });
     for (const { vaultId, assetId } of body.vaults) vaults[assetId === assets.far ? "far" : "near"] = BigInt(vaultId);
     await expect.poll(async () => (await vaultOf("far")).status, LONG).toBe("finalized");
-    const { portals } = (await send("/public/v1/state")).body;
     const { chainId, contract } = world.l1.settlement;
-    expect(portals).toEqual([
+    const portals = async () => (await send("/public/v1/state")).body.portals;
+    await expect.poll(portals, LONG).toEqual([
       { chainId: `${chainId}`, contract },
       { chainId: `${mirror.chainId}`, contract: mirror.contract },
     ]);

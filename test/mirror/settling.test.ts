@@ -6,6 +6,7 @@ import { signatureChecks } from "../../core/l1/signatures.ts";
 import { proofOnMirror } from "../../core/mirror/relay.ts";
 import type { MirrorSettler } from "../../core/settlement/mirror-settler.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
+import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { ADMIN, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import {
   MATURITY,
@@ -165,6 +166,15 @@ describe("withdrawals of another chain's tokens", () => {
     expect(await world.mirror.stepCount()).toBe(steps);
     await requestFar(later, 3n);
     await expect(settler.round()).rejects.toThrow("connection refused");
+  });
+
+  test("are taken for no contract that mirrors another state", async () => {
+    const { near, far } = world;
+    const config = { ...far.config, sourceContract: `0x${"44".repeat(20)}` as const };
+    const { address } = await deployMirror(far.by, config);
+    const other = await newMirrorSettler(world, { connect: () => far.mirrorBy(OPERATOR, address) });
+    await expect(other.round()).rejects.toThrow("is no mirror of");
+    expect(near.engine.portals().map(({ contract }) => contract)).not.toContain(address);
   });
 
   test("are given up when their authorization expires before that chain has heard of the batch", async () => {

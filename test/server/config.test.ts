@@ -96,6 +96,14 @@ describe("a configuration file", () => {
     });
   });
 
+  test("holds mirrors as objects", () => {
+    const mirror = { chainId: 10, contract: REQUIRED.MINTMARK_CONTRACT, rpcUrl: "https://rpc.example", threshold: 1 };
+    write({ mirrors: [{ ...mirror, members: [`${mirror.contract}=https://member.example`] }] });
+    const operator = { MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`, MINTMARK_RPC_URL: "https://rpc.example" };
+    const config = readConfig({ ...REQUIRED, ...operator, MINTMARK_CONFIG: path });
+    expect(config.MINTMARK_MIRRORS).toMatchObject([{ chainId: 10n, fromBlock: 0n, threshold: 1 }]);
+  });
+
   test("has all that is wrong named at once, with what the environment has wrong", () => {
     write({ prot: 1, tokenSecret: "0f".repeat(32), port: "http", seal: {}, sealSeconds: 1.5 });
     const lines = problems({ ...REQUIRED, MINTMARK_CONFIG: path, MINTMARK_CHAIN_ID: "x" });
