@@ -20,6 +20,8 @@ export interface RouterOptions {
   readonly answerTimeoutSeconds?: number;
 }
 
+/** A connection on which nothing moves for this long is closed, and so is one whose request has not arrived whole. Event streams move more often. */
+const IDLE_MS = 120_000;
 const EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
@@ -33,6 +35,8 @@ export async function buildRouter({ shards, log, answerTimeoutSeconds = 60 }: Ro
     logController: new RequestLog(),
     genReqId: requestId,
     return503OnClosing: false,
+    requestTimeout: IDLE_MS,
+    connectionTimeout: IDLE_MS,
     frameworkErrors: handleError,
     clientErrorHandler: handleClientError,
   });
@@ -59,10 +63,14 @@ function mountApi(app: FastifyInstance, shards: Shards): void {
   });
   const byContract = new Map([...shards.values()].map((shard) => [shard.contract as string, shard]));
   app.get("/shards", async () => ({ shards: [...byContract.keys()].map((contract) => ({ contract })) }));
-  app.get<{ Params: { contract: string; "*": string } }>("/shards/:contract/public/*", (request, reply) => {
+  app.get<{ Params: { contract: string } }>("/shards/:contract/public/*", (request, reply) => {
     const shard = byContract.get(request.params.contract.toLowerCase());
     if (shard === undefined) throw new ServerError("route_not_found", "No such shard. GET /shards lists them.");
-    return forward(request, reply, shard, `/public/${request.params["*"]}`);
+    // As it was sent: what is decoded here could be read as another path there.
+    const [path = ""] = request.originalUrl.split("?", 1);
+    const start = path.indexOf("/public/");
+    if (start < 0) throw new ServerError("route_not_found");
+    return forward(request, reply, shard, path.slice(start));
   });
   const [first] = shards.values();
   if (first === undefined) throw new Error("no shards");

@@ -3,10 +3,13 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createPublicClient, erc20Abi, erc721Abi, http, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { deriveBatch } from "../../core/archive/derive.ts";
 import type { Standard, Uuid, VaultId } from "../../core/index.ts";
 import { readMirror } from "../../core/l1/index.ts";
-import { unpackVaultId } from "../../core/protocol/vault.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
 import { type Deployment, readRecord, recordPath } from "../../scripts/deploy/record.ts";
+import { readExitKit } from "../../scripts/exit/kit-file.ts";
 import { ADMIN, COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { at, mint } from "../settlement/fixture.ts";
@@ -20,7 +23,8 @@ describe("tokens of another chain, by commands alone", () => {
   let world: MembersWorld;
   let far: LocalChain;
   let mirror: Deployment["mirrors"][number];
-  const relays: ChildProcess[] = [];
+  /** Relays and a watcher. */
+  const processes: ChildProcess[] = [];
   const vaults: Record<"sword" | "points", VaultId> = { sword: 0n, points: 0n };
 
   beforeAll(async () => {
@@ -28,7 +32,7 @@ describe("tokens of another chain, by commands alone", () => {
     far = await startChain("other", 0);
   });
   afterAll(async () => {
-    for (const relay of relays) relay.kill("SIGKILL");
+    for (const each of processes) each.kill("SIGKILL");
     await world.close();
     await far.stop();
   });
@@ -110,6 +114,41 @@ describe("tokens of another chain, by commands alone", () => {
     for (const kit of kits) expect(kit).toMatchObject({ code: 0, stdout: "" });
   });
 
+  test("anyone's watch command voids there what the operator mints again", async () => {
+    const { vault } = await readExitKit(file("sword.json"));
+    const data = encodeBatchData([{ ...vault, owner: at(COMMITTEE, 1).address.toLowerCase() as `0x${string}` }]);
+    const { batchRoot, dataHash } = deriveBatch("zk-rollup", 1, data);
+    await world.l1.commitRollup({ mode: "zk-rollup", batchNumber: 1, vaultCount: 1, batchRoot, dataHash, data });
+    const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
+    const relay = startRelay();
+    const watch = spawn(process.execPath, ["scripts/watch.ts"], {
+      cwd: ROOT,
+      env: {
+        ...{ PATH: process.env.PATH, ...chain(), MINTMARK_PEERS: at(world.processes, 0).url },
+        MINTMARK_STORE: file("watcher"),
+        MINTMARK_FROM_BLOCK: `${world.settlement.deployedAtBlock}`,
+        MINTMARK_CONFIRMATIONS: "0",
+        MINTMARK_MIRRORS: JSON.stringify([{ chainId: "31338", contract: mirror.address, rpcUrl: far.rpcUrl }]),
+        MINTMARK_POLL_MS: "200",
+      },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    processes.push(watch);
+    watch.stdin.end(keyOf(ADMIN));
+    let output = "";
+    watch.stdout.on("data", (chunk) => {
+      output += chunk;
+    });
+    await expect
+      .poll(() => output, { timeout: 30_000 })
+      .toContain(`chain 31338: voided vault ${later}, a duplicate of ${vaults.sword}`);
+    const closed = [relay, watch].map((child) => once(child, "exit"));
+    relay.kill("SIGTERM");
+    watch.kill("SIGINT");
+    expect((await Promise.all(closed)).map(([code]) => code)).toEqual([0, 0]);
+    expect(output).not.toContain(keyOf(ADMIN).slice(2));
+  });
+
   const exit = (name: string, rpcUrl: string) =>
     run("exit", [file(`${name}.json`), "--wait"], { MINTMARK_RPC_URL: rpcUrl }, keyOf(at(world.users, 0).owner));
 
@@ -149,7 +188,7 @@ describe("tokens of another chain, by commands alone", () => {
       stdio: ["pipe", "ignore", "inherit"],
     });
     relay.stdin?.end(keyOf(OPERATOR));
-    relays.push(relay);
+    processes.push(relay);
     return relay;
   }
 });

@@ -190,6 +190,11 @@ describe("two shards behind one address", () => {
     }
     expect((await send("/shards/0x00/public/v1/state", {})).status).toBe(404);
     expect((await send("/public/v1/state", {})).status).toBe(404);
+    // The public part of a shard is no way to its other parts, and odd paths are no fault of the router.
+    const publicPart = `/shards/${one.l1.settlement.contract}/public`;
+    for (const path of ["/%5c..%5c..%5creadyz", "/..%2f..%2freadyz", "/%25zz", "/%252e%252e/%252e%252e/readyz"]) {
+      expect([400, 404], path).toContain((await send(publicPart + path, {})).status);
+    }
     expect((await send("/shards", {})).body.shards).toHaveLength(2);
   });
 
