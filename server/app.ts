@@ -10,7 +10,7 @@ import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from
 import { type Endpoint, FORM, isScope } from "./endpoint.ts";
 import { type Code, handleError, notFoundHandler, ServerError } from "./errors.ts";
 import { StreamSlots } from "./event-stream.ts";
-import { type LogOptions, loggerOptions } from "./log.ts";
+import { type LogOptions, logging } from "./log.ts";
 import { forgetOldKeys } from "./old-keys.ts";
 import { openApiDocument } from "./openapi.ts";
 import { explorerPage } from "./pages/explorer.ts";
@@ -19,7 +19,6 @@ import { referencePage } from "./pages/reference.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./rate-limit.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./readiness.ts";
 import { requestId } from "./request-id.ts";
-import { RequestLog } from "./request-log.ts";
 import { Rooms } from "./rooms.ts";
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
@@ -127,8 +126,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const document = openApiDocument(ENDPOINTS, parts.version, limitsOf(parts));
   const service: Service = { ...parts, document: () => document };
   const app = Fastify({
-    logger: log ? loggerOptions(log) : false,
-    logController: new RequestLog(),
+    ...logging(log),
     genReqId: requestId,
     requestTimeout: requestTimeoutSeconds * 1000,
     connectionTimeout: IDLE_CONNECTION_MS,

@@ -1,4 +1,5 @@
 import type { FastifyRequest, FastifyServerOptions } from "fastify";
+import { pathOf, RequestLog } from "./request-log.ts";
 
 /** API keys, JWTs and the secrets of webhooks, wherever they turn up. */
 const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|whsec_[A-Za-z0-9+/=_%-]+/g;
@@ -16,27 +17,25 @@ export interface LogOptions {
   readonly secrets?: readonly string[];
 }
 
-/** Pino's options: one JSON line an event, headers never, and each line swept for secrets before it is written. */
-export function loggerOptions({
-  level,
-  stream = new LinesOfATurn(process.stdout),
-  secrets = [],
-}: LogOptions): FastifyServerOptions["logger"] {
-  return {
-    level,
-    stream,
-    // pino's own redaction clones every line's objects; one look at the text costs less and goes deeper.
-    hooks: { streamWrite: (line) => swept(line.replace(CREDENTIALS, `$1"${REDACTED}"`), secrets) },
-    serializers: {
-      req: (request: FastifyRequest) => ({
-        method: request.method,
-        // The query may hold what a caller should have put into a header.
-        path: request.url?.split("?", 1)[0],
-        remoteAddress: request.ip,
-      }),
-    },
+/** Fastify's log: one JSON line an event, headers never, and each line swept for secrets before it is written. Without options, none. */
+export function logging(options: LogOptions | undefined): Pick<FastifyServerOptions, "logger" | "logController"> {
+  if (options === undefined) return { logger: false, logController: new RequestLog(null) };
+  const { level, stream = new LinesOfATurn(process.stdout), secrets = [] } = options;
+  // pino's own redaction clones every line's objects; one look at the text costs less and goes deeper.
+  const streamWrite = (line: string) => swept(line.replace(CREDENTIALS, `$1"${REDACTED}"`), secrets);
+  const serializers = {
+    req: (request: FastifyRequest) => ({
+      method: request.method,
+      path: pathOf(request),
+      remoteAddress: request.ip,
+    }),
   };
+  const write = TELLS_ALL.has(level) ? (line: string) => stream.write(streamWrite(line)) : null;
+  return { logger: { level, stream, hooks: { streamWrite }, serializers }, logController: new RequestLog(write) };
 }
+
+/** Levels at which a request that went well is told of. */
+const TELLS_ALL: ReadonlySet<string> = new Set(["trace", "debug", "info"] satisfies LogOptions["level"][]);
 
 /** Writes the lines of one turn of the event loop together: under load a write for each costs as much as the line itself. */
 class LinesOfATurn {

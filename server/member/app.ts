@@ -8,10 +8,9 @@ import { countFailures } from "../authentication.ts";
 import { OutgoingBatches } from "../batch-data.ts";
 import { handleClientError } from "../client-error.ts";
 import { handleError, notFoundHandler } from "../errors.ts";
-import { type LogOptions, loggerOptions } from "../log.ts";
+import { type LogOptions, logging } from "../log.ts";
 import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../rate-limit.ts";
 import { requestId } from "../request-id.ts";
-import { RequestLog } from "../request-log.ts";
 import { addMirrorRoute } from "./mirrors.ts";
 import { sendRefusal } from "./refusal.ts";
 
@@ -80,8 +79,7 @@ export function buildMemberServer(options: MemberServerOptions): FastifyInstance
     return data;
   }, maxOutgoingBytes);
   const app = Fastify({
-    logger: log ? loggerOptions(log) : false,
-    logController: new RequestLog(),
+    ...logging(log),
     genReqId: requestId,
     requestTimeout: requestTimeoutSeconds * 1000,
     connectionTimeout: IDLE_CONNECTION_MS,

@@ -6,9 +6,8 @@ import { acceptForm } from "../body.ts";
 import { handleClientError } from "../client-error.ts";
 import { FORM } from "../endpoint.ts";
 import { handleError, notFoundHandler, ServerError } from "../errors.ts";
-import { type LogOptions, loggerOptions } from "../log.ts";
+import { type LogOptions, logging } from "../log.ts";
 import { requestId } from "../request-id.ts";
-import { RequestLog } from "../request-log.ts";
 import { shardOf, shardOfKeyId } from "./route.ts";
 import type { Shard, Shards } from "./shard.ts";
 
@@ -31,8 +30,7 @@ const EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
  */
 export async function buildRouter({ shards, log, answerTimeoutSeconds = 60 }: RouterOptions): Promise<FastifyInstance> {
   const app = Fastify({
-    logger: log ? loggerOptions(log) : false,
-    logController: new RequestLog(),
+    ...logging(log),
     genReqId: requestId,
     return503OnClosing: false,
     requestTimeout: IDLE_MS,
