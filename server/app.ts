@@ -260,7 +260,8 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       reply.code(endpoint.success.status);
       const attempt = endpoint.respond(service, request, reply);
       const answer = await countFailures(attempt, meters.failedAuthentication, request, reply);
-      if (answer instanceof Uint8Array) spendBytes(answer.length, request, reply, meters);
+      // One with a cost has paid, and may have changed something: what was done is never answered with a refusal.
+      if (cost === undefined && answer instanceof Uint8Array) spendBytes(answer.length, request, reply, meters);
       return answer;
     },
   });
