@@ -2,6 +2,7 @@ import { batches } from "./engine/batches.ts";
 import { EngineContext } from "./engine/context.ts";
 import { holdings } from "./engine/holdings.ts";
 import { minting } from "./engine/minting.ts";
+import { requireEnvironment } from "./engine/requirements.ts";
 import { settlementRecord } from "./engine/settlement.ts";
 import { tenants } from "./engine/tenants.ts";
 import type { Engine, EngineOptions } from "./engine-types.ts";
@@ -12,7 +13,6 @@ import { LedgerWebhooks } from "./ledger/events/webhooks.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { readLimits } from "./ledger/limits.ts";
 import { canonicalSettlement, openLedger } from "./ledger/opening.ts";
-import { requireAddress } from "./ledger/validate.ts";
 import { verifyStore } from "./verify/verify.ts";
 
 export type * from "./batch-types.ts";
@@ -36,14 +36,14 @@ export type * from "./webhook-types.ts";
  */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const limits = readLimits(options.limits);
-  requireAddress("settlement.contract", options.settlement.contract);
+  requireEnvironment(options.environment);
   const settlement = canonicalSettlement(options.settlement);
   const events = new EventHub();
   const { ledger, secret } = await openLedger({ ...options, settlement }, limits, (type, event) =>
     events.emit(type, event),
   );
   const context = new EngineContext(ledger, new Cursors(secret));
-  const close = closing(ledger);
+  const close = closing(ledger, events);
   return {
     settlement,
     environment: ledger.environment,
@@ -62,11 +62,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   };
 }
 
-/** Finishes what is queued and closes the store, once however often it is called. */
-function closing(ledger: Ledger): () => Promise<void> {
+/** Finishes what is queued, tells of it, and closes the store, once however often it is called. */
+function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
   let closed: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     await ledger.writer.close();
+    await events.told();
     await ledger.sealingThread.close();
     await ledger.store.close();
   };

@@ -19,10 +19,12 @@ export type Standard = "erc20" | "erc721" | "erc1155";
 export const STANDARDS = ["erc20", "erc721", "erc1155"] as const satisfies readonly Standard[];
 
 /** How a minting blob names a token id; see docs/protocol.md 1. */
-export type BlobScheme = "mintmark" | "imx";
+export const BLOB_SCHEMES = ["mintmark", "imx"] as const;
+export type BlobScheme = (typeof BLOB_SCHEMES)[number];
 
 /** Sandbox and live keys, data and chains never mix. */
-export type Environment = "sandbox" | "live";
+export const ENVIRONMENTS = ["sandbox", "live"] as const;
+export type Environment = (typeof ENVIRONMENTS)[number];
 
 /** The amounts a vault or mint can hold: 1 to 2^63 - 1. */
 export const MAX_AMOUNT = (1n << 63n) - 1n;

@@ -1,4 +1,4 @@
-import type { EngineEvents, EngineOptions, Limits } from "../engine-types.ts";
+import type { EngineOptions, Limits } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Environment, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
 import type { Clock, ReceiptSigner, Settlement } from "../ports.ts";
@@ -43,6 +43,7 @@ import { type OpenBatch, openBatchRecord } from "./batches/open-batch.ts";
 import { SealingThread } from "./batches/sealing-thread.ts";
 import { StateHistories } from "./batches/state-histories.ts";
 import { UnsealedBatches } from "./batches/unsealed-batches.ts";
+import type { EventHub } from "./events/events.ts";
 import { Followers } from "./events/followers.ts";
 import type { MintColumns } from "./mint/mint-columns.ts";
 import { UserCache } from "./tenants/user-cache.ts";
@@ -58,7 +59,7 @@ export interface Recorded {
   readonly time: number;
 }
 
-type Emit = <K extends keyof EngineEvents>(type: K, event: EngineEvents[K]) => void;
+type Emit = EventHub["emit"];
 
 /**
  * The engine's state in memory and the way to change it: every change appends an entry to the journal and, in the same group, the
@@ -144,7 +145,8 @@ export class Ledger {
 
   /** The time of the next entry: the clock's, but never before the newest entry's. */
   now(): number {
-    return Math.max(this.clock(), this.head.time);
+    const now = Math.floor(this.clock());
+    return now > this.head.time ? now : this.head.time;
   }
 
   /** Appends an entry to the journal. The caller derives its records into the same group. */

@@ -1,6 +1,7 @@
-import type { EngineEvents, EngineOptions, Limits } from "../engine-types.ts";
+import type { EngineOptions, Limits } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Settlement } from "../ports.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import { createStore, genesisOf, readSeed, requireSameStore } from "../store/genesis.ts";
 import { JournaledStore } from "../store/journaled-store.ts";
 import { LevelStore } from "../store/level-store.ts";
@@ -8,6 +9,9 @@ import { HEAD_KEY, SECRET_KEY } from "../store/store-keys.ts";
 import type { Store } from "../store-ports.ts";
 import { Ledger } from "./ledger.ts";
 import { load } from "./loading.ts";
+import { requireAddress } from "./validate.ts";
+
+const MAX_UINT32 = 2 ** 32 - 1;
 
 export interface Opened {
   readonly ledger: Ledger;
@@ -19,11 +23,7 @@ export interface Opened {
  * Opens the store, or makes it, and loads the state. The newest sealed batch of each mode is derived again and compared.
  * Rejects with `store_locked`, `store_mismatch`, `store_corrupt`, `store_failed`; the store is closed then.
  */
-export async function openLedger(
-  options: EngineOptions,
-  limits: Limits,
-  emit: <K extends keyof EngineEvents>(type: K, event: EngineEvents[K]) => void,
-): Promise<Opened> {
+export async function openLedger(options: EngineOptions, limits: Limits, emit: Ledger["emit"]): Promise<Opened> {
   const store = await openStore(options);
   try {
     const genesis = genesisOf(options);
@@ -52,7 +52,9 @@ async function openStore({ store: named, journal }: Pick<EngineOptions, "store" 
   }
 }
 
-/** The settlement with its contract in lower case. */
+/** The settlement with its contract in lower case. Throws `validation_failed`. */
 export function canonicalSettlement({ chainId, contract, engineVersion }: Settlement): Settlement {
-  return { chainId, contract: contract.toLowerCase() as Settlement["contract"], engineVersion };
+  requireBigint("settlement.chainId", chainId, 1n, MAX_UINT64);
+  requireInteger("settlement.engineVersion", engineVersion, 0, MAX_UINT32);
+  return { chainId, contract: requireAddress("settlement.contract", contract), engineVersion };
 }

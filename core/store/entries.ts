@@ -1,4 +1,4 @@
-import { MODES, SCOPES, STANDARDS } from "../model.ts";
+import { BLOB_SCHEMES, ENVIRONMENTS, MODES, SCOPES, STANDARDS } from "../model.ts";
 import { type ContentOf, type KindFields, Kinds } from "./kinds.ts";
 import {
   address,
@@ -29,7 +29,7 @@ const KINDS = {
     0,
     {
       formatVersion: varint,
-      environment: oneOf(["sandbox", "live"]),
+      environment: oneOf(ENVIRONMENTS),
       chainId: bigVarint,
       contract: address,
       engineVersion: varint,
@@ -63,7 +63,7 @@ const KINDS = {
       name: text,
       symbol: text,
       decimals: varint,
-      blobScheme: oneOf(["mintmark", "imx"]),
+      blobScheme: oneOf(BLOB_SCHEMES),
       supplyCap: nullable(bigVarint),
     },
   ],

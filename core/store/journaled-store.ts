@@ -1,4 +1,5 @@
 import { MintmarkError } from "../errors.ts";
+import { requireInteger } from "../protocol/bounds.ts";
 import type { Journal, KeyRange, Store, StoreOperation, StoreReader } from "../store-ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
@@ -27,7 +28,7 @@ export class JournaledStore implements Store {
 
   /** Brings the journal up to the store. Rejects with `store_mismatch` for one that is not the beginning of the store's own. */
   static async open(store: Store, journal: Journal): Promise<JournaledStore> {
-    const length = await answered(journal.length());
+    const length = await answered(async () => journal.length());
     await requireBeginning(store, journal, length);
     const journaled = new JournaledStore(store, journal, length);
     let entries: Uint8Array[] = [];
@@ -70,13 +71,14 @@ export class JournaledStore implements Store {
 
   async #append(entries: readonly Uint8Array[]): Promise<void> {
     if (entries.length === 0) return;
-    await answered(this.#journal.append(this.#length, entries));
+    await answered(async () => this.#journal.append(this.#length, entries));
     this.#length += entries.length;
   }
 }
 
 /** Whether a journal ends within the store's, and with the same entries as that has there. */
 async function requireBeginning(store: StoreReader, journal: Journal, length: number): Promise<void> {
+  requireInteger("the journal's length", length, 0, Number.MAX_SAFE_INTEGER);
   if (length === 0) return;
   if ((await store.get(journalKey(length - 1))) === undefined) {
     throw new MintmarkError(
@@ -85,8 +87,7 @@ async function requireBeginning(store: StoreReader, journal: Journal, length: nu
     );
   }
   let number = Math.max(0, length - ENTRIES_COMPARED);
-  for await (const entry of journal.read(number)) {
-    if (number === length) return;
+  for (const entry of await answered(() => readUpTo(journal, number, length))) {
     const own = await store.get(journalKey(number));
     if (own === undefined || !own.equals(entry)) {
       throw new MintmarkError("store_mismatch", `Entry ${number} of the journal is not that of this store.`);
@@ -96,9 +97,16 @@ async function requireBeginning(store: StoreReader, journal: Journal, length: nu
   if (number < length) throw new MintmarkError("store_mismatch", `Entry ${number} of the journal is missing.`);
 }
 
-async function answered<T>(answer: Promise<T>): Promise<T> {
+async function readUpTo(journal: Journal, from: number, to: number): Promise<Uint8Array[]> {
+  const entries: Uint8Array[] = [];
+  for await (const entry of journal.read(from)) if (entries.push(entry) === to - from) break;
+  return entries;
+}
+
+/** What the journal answers; `store_failed` when it fails. */
+async function answered<T>(ask: () => Promise<T>): Promise<T> {
   try {
-    return await answer;
+    return await ask();
   } catch (cause) {
     const detail = "The journal beside the store has failed. Open the engine again: it goes on where the journal ends.";
     throw new MintmarkError("store_failed", detail, { cause });

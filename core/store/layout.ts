@@ -29,6 +29,9 @@ export const bigVarint: Field<bigint> = {
   read: (from) => from.bigVarint(),
 };
 
+/** The last time that a record can hold: the year 10889. */
+export const MAX_TIME = 2 ** 48 - 1;
+
 /** ms since 1970, 6 bytes. */
 export const time: Field<number> = {
   write: (to, value) => to.u48(value),

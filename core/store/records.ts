@@ -1,4 +1,4 @@
-import { MODES, SCOPES, STANDARDS } from "../model.ts";
+import { BLOB_SCHEMES, MODES, SCOPES, STANDARDS } from "../model.ts";
 import {
   address,
   bigVarint,
@@ -60,7 +60,7 @@ export const assetRecord = layout({
   name: text,
   symbol: text,
   decimals: varint,
-  blobScheme: oneOf(["mintmark", "imx"]),
+  blobScheme: oneOf(BLOB_SCHEMES),
   supplyCap: nullable(bigVarint),
   minted: bigVarint,
   whitelisted: flag,

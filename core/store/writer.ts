@@ -6,7 +6,7 @@ import { Group } from "./group.ts";
 export interface Transition<T> {
   /** Its share of a group's bound, e.g. the number of mints. */
   readonly weight: number;
-  /** Records that `apply` needs, as far as they are on disk. */
+  /** Records that `apply` needs, as far as they are on disk. Changes nothing; throws a `MintmarkError` to refuse. */
   keys(): Buffer[];
   /**
    * Checks and applies in one go. Throws a `MintmarkError` only before it has changed anything; any other error stops the engine.
@@ -163,11 +163,11 @@ export class Writer {
   async #apply(group: Group, taken: readonly Waiting[]): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
     try {
-      const keys = taken.map((waiting) => waiting.transition?.keys() ?? []);
-      const stored = await this.#store.getMany(keys.flat());
+      const asking = taken.flatMap((waiting) => asked(waiting));
+      const stored = await this.#store.getMany(asking.flatMap(({ keys }) => keys));
       let at = 0;
-      for (const [i, waiting] of taken.entries()) {
-        const own = stored.slice(at, at + (keys[i]?.length ?? 0));
+      for (const { waiting, keys } of asking) {
+        const own = stored.slice(at, at + keys.length);
         at += own.length;
         const operations = group.operations.length;
         try {
@@ -206,6 +206,17 @@ export class Writer {
   #fail(cause: unknown): void {
     this.#failure ??= cause instanceof MintmarkError ? cause : new MintmarkError("store_failed", undefined, { cause });
     this.#ended.abort(this.#failure);
+  }
+}
+
+/** A transition and the records that it needs; nothing when it is refused before any is read. */
+function asked(waiting: Waiting): { readonly waiting: Waiting; readonly keys: Buffer[] }[] {
+  try {
+    return [{ waiting, keys: waiting.transition?.keys() ?? [] }];
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    waiting.reject(error);
+    return [];
   }
 }
 

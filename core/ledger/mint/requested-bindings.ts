@@ -58,7 +58,7 @@ export class RequestedBindings {
       if (known === undefined) {
         inRequest.set(name, blob);
         bound.push(asked);
-      } else this.#remember(asked);
+      } else if (record !== undefined) this.#remember(asked);
     }
     this.#bound = bound;
     return true;

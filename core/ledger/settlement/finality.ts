@@ -1,5 +1,6 @@
 import { MintmarkError } from "../../errors.ts";
 import { MODES } from "../../model.ts";
+import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, bigRecord, l1EventRecord, type WithdrawalRecord } from "../../store/records.ts";
@@ -25,6 +26,7 @@ export async function recordFinalized(
   blockNumber: bigint,
   signal?: AbortSignal,
 ): Promise<void> {
+  requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
   await ledger.writer.alone(async (group) => {
     const portal = latestPortal(ledger, chainId);
     const { observed, finalized } = portal;
@@ -64,6 +66,7 @@ export async function recordReorg(
   blockNumber: bigint,
   signal?: AbortSignal,
 ): Promise<void> {
+  requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
   await ledger.writer.alone(async (group) => {
     const portal = latestPortal(ledger, chainId);
     const { observed, finalized } = portal;

@@ -1,6 +1,7 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Address, Batch, Uuid } from "../../model.ts";
 import type { L1Event } from "../../ports.ts";
+import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import {
@@ -17,6 +18,7 @@ import type { Ledger } from "../ledger.ts";
 import { requireHash } from "../validate.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
 import { applyCommitted, type Committed, type Imported, requireOurs } from "./batch-progress.ts";
+import { requireForm } from "./l1-event-form.ts";
 import { latestPortal } from "./portals.ts";
 import {
   attempted,
@@ -32,6 +34,7 @@ import {
 type Withdrawn = L1Event & { readonly type: "withdrawn" };
 
 export async function recordCommitted(ledger: Ledger, event: Committed, signal?: AbortSignal): Promise<Batch> {
+  requireForm(event);
   const record = await ledger.writer.alone(async (group) => {
     requireOurs(ledger, latestPortal(ledger, ledger.settlement.chainId), event);
     return applyCommitted(ledger, group, event);
@@ -45,6 +48,7 @@ export async function recordWithdrawn(
   event: Withdrawn,
   signal?: AbortSignal,
 ): Promise<void> {
+  requireForm(event);
   await ledger.writer.alone(async (group) => {
     await requireKnown(ledger, latestPortal(ledger, chainId), event);
     await applyEvent(ledger, group, chainId, event);
@@ -59,6 +63,8 @@ export async function recordEvents(
   toBlock: bigint,
   signal?: AbortSignal,
 ): Promise<void> {
+  requireBigint("toBlock", toBlock, 0n, MAX_UINT64);
+  for (const event of events) requireForm(event);
   await ledger.writer.alone(async (group) => {
     const portal = latestPortal(ledger, chainId);
     const cursor = portal.observed;

@@ -1,5 +1,6 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Uuid, Withdrawal } from "../../model.ts";
+import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import type { WithdrawalEventType } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
@@ -57,10 +58,9 @@ export function putWithdrawal(ledger: Ledger, group: Group, record: WithdrawalRe
   group.onDurable(() => {
     const application = ledger.applications.get(record.applicationIndex);
     if (application === undefined) return;
+    const { applicationId } = application;
     // The user's id is the one thing that the record does not hold; whoever listens gets it a read later.
-    void withdrawalView(ledger, record).then((withdrawal) =>
-      ledger.emit("withdrawal", { applicationId: application.applicationId, withdrawal }),
-    );
+    ledger.emit("withdrawal", async () => ({ applicationId, withdrawal: await withdrawalView(ledger, record) }));
   });
 }
 
@@ -165,6 +165,7 @@ export async function recordWithdrawalFailed(
   signal?: AbortSignal,
 ): Promise<Withdrawal> {
   const reason = requireText("failure", failure, 2000);
+  requireBigint("l1Time", l1Time, 0n, MAX_UINT64);
   const record = await ledger.writer.alone(async (group) => {
     const known = await latestWithdrawal(ledger, group, withdrawalId);
     if (!isPending(known)) return known;

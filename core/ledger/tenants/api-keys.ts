@@ -3,6 +3,8 @@ import { crc32 } from "node:zlib";
 import { contractTag } from "../../contract-tag.ts";
 import { MintmarkError } from "../../errors.ts";
 import { type ApiKey, type Environment, type Principal, SCOPES, type Uuid } from "../../model.ts";
+import { requireInteger } from "../../protocol/bounds.ts";
+import { MAX_TIME } from "../../store/layout.ts";
 import type { KeyRecord } from "../../store/records.ts";
 import type { IssuedKey, NewKey } from "../../tenant-types.ts";
 import type { Ledger } from "../ledger.ts";
@@ -58,9 +60,7 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
   if (scopes.length === 0 || scopes.some((scope) => !SCOPES.includes(scope))) {
     throw new MintmarkError("validation_failed", `scopes must be some of ${SCOPES.join(", ")}`);
   }
-  if (expiresAt !== null && !Number.isSafeInteger(expiresAt)) {
-    throw new MintmarkError("validation_failed", "expiresAt must be ms since 1970, or null");
-  }
+  if (expiresAt !== null) requireInteger("expiresAt", expiresAt, 0, MAX_TIME);
   if (mintQuota !== null && (typeof mintQuota !== "bigint" || mintQuota < 0n)) {
     throw new MintmarkError("validation_failed", "mintQuota must be a bigint, not negative, or null");
   }

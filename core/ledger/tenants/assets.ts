@@ -1,9 +1,10 @@
 import { v7 as uuidv7 } from "uuid";
 import { type ErrorCode, MintmarkError } from "../../errors.ts";
 import type { AssetFilter } from "../../list-types.ts";
-import { type Asset, type Page, STANDARDS, type Standard, type Uuid } from "../../model.ts";
+import { type Asset, BLOB_SCHEMES, type Page, STANDARDS, type Standard, type Uuid } from "../../model.ts";
 import type { Settlement } from "../../ports.ts";
 import { assetType } from "../../protocol/asset.ts";
+import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import type { AssetRecord } from "../../store/records.ts";
@@ -107,6 +108,11 @@ function newAsset(ledger: Ledger, asset: NewAsset): Omit<EntryOf<"assetAdded">, 
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) {
     throw new MintmarkError("validation_failed", "decimals must be a whole number from 0 to 255");
   }
+  const { chainId = ledger.settlement.chainId, blobScheme = "mintmark" } = asset;
+  requireBigint("chainId", chainId, 1n, MAX_UINT64);
+  if (!BLOB_SCHEMES.includes(blobScheme)) {
+    throw new MintmarkError("validation_failed", `blobScheme must be one of ${BLOB_SCHEMES.join(", ")}`);
+  }
   const supplyCap = asset.supplyCap ?? null;
   if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n)) {
     throw new MintmarkError("validation_failed", "supplyCap must be a bigint, not negative, or null");
@@ -115,13 +121,13 @@ function newAsset(ledger: Ledger, asset: NewAsset): Omit<EntryOf<"assetAdded">, 
     kind: "assetAdded",
     assetId,
     standard: asset.standard,
-    chainId: asset.chainId ?? ledger.settlement.chainId,
+    chainId,
     contractAddress: requireAddress("contractAddress", asset.contractAddress),
     quantum: asset.quantum ?? 1n,
     name: requireText("name", asset.name, 200),
     symbol: requireText("symbol", asset.symbol, 50),
     decimals,
-    blobScheme: asset.blobScheme ?? "mintmark",
+    blobScheme,
     supplyCap,
   };
 }

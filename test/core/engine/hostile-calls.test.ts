@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import type { Engine, EngineOptions } from "../../../core/index.ts";
+import { NaiveJournal } from "../naive/naive-store.ts";
+import { type Fixture, fixture, hashOf, memory, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
+import { HOME, stranger } from "./l1-fixture.ts";
+
+/** A call as plain JavaScript can make it. */
+// biome-ignore lint/suspicious/noExplicitAny: what the types refuse is what is tried.
+type Call = (engine: any, made: Fixture) => Promise<unknown>;
+
+const asset = { standard: "erc721", contractAddress: stranger, name: "New", symbol: "NEW" };
+const place = { blockNumber: 5n, logIndex: 0, txHash: hashOf(5) };
+const withdrawn = { type: "withdrawn", vaultId: 0n, recipient: stranger, quantity: 1n, withdrawnTotal: 1n, ...place };
+const noApplication = "00000000-0000-7000-8000-000000000000";
+
+const WRONG: Readonly<Record<string, Call>> = {
+  "an asset of a negative chain": (engine) => engine.addAsset({ ...asset, chainId: -1n }),
+  "an asset of a chain past 2^64": (engine) => engine.addAsset({ ...asset, chainId: 1n << 64n }),
+  "an asset of a chain in a number": (engine) => engine.addAsset({ ...asset, chainId: 31_337 }),
+  "an asset of an unknown blob scheme": (engine) => engine.addAsset({ ...asset, blobScheme: "other" }),
+  "a key that expired before 1970": (engine, { tenant }) => engine.issueKey(tenant.applicationId, { expiresAt: -1 }),
+  "a key that expires past any time": (engine, { tenant }) =>
+    engine.issueKey(tenant.applicationId, { expiresAt: 2 ** 48 }),
+  "an idempotency key that is no text": (engine, { tenant, assets }) =>
+    engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)), { idempotencyKey: 12 }),
+  "a final block in a number": (engine) => engine.recordFinalized(HOME, 7),
+  "a negative final block": (engine) => engine.recordFinalized(HOME, -7n),
+  "a reorganisation from a block in a number": (engine) => engine.recordReorg(HOME, 7),
+  "a reorganisation from a negative block": (engine) => engine.recordReorg(HOME, -1n),
+  "events up to a block in a number": (engine) => engine.recordEvents(HOME, [], 700),
+  "events of a negative block": (engine) => engine.recordEvents(HOME, [{ ...withdrawn, blockNumber: -1n }], 9n),
+  "an event without its place in the block": (engine) =>
+    engine.recordEvents(HOME, [{ ...withdrawn, logIndex: Number.NaN }], 9n),
+  "a withdrawal of less than nothing": (engine) => engine.recordWithdrawn(HOME, { ...withdrawn, withdrawnTotal: -1n }),
+  "a withdrawal past 2^63": (engine) => engine.recordWithdrawn(HOME, { ...withdrawn, quantity: 1n << 63n }),
+  "a commit without a time": (engine) =>
+    engine.recordCommitted({ type: "batchCommitted", mode: "validium", batchNumber: 0, ...place }),
+  "a failure at no time": (engine) => engine.recordWithdrawalFailed(noApplication, "late", Number.NaN),
+};
+
+async function holdsTogether(engine: Engine, { database }: Fixture): Promise<void> {
+  await engine.createApplication({ name: "still here" });
+  expect((await engine.verify()).problems).toEqual([]);
+  await engine.close();
+  await (await openTest(database)).close();
+}
+
+describe("a call that is wrong", () => {
+  it.each(Object.entries(WRONG))("%s is refused, and the engine and its store go on", async (_, call) => {
+    const made = await fixture();
+    expect((await refusal(call(made.engine, made))).code).toBe("validation_failed");
+    await holdsTogether(made.engine, made);
+  });
+
+  it.each(["mint", "checkMint"] as const)("by nobody's principal, of %s, stops nobody else's", async (method) => {
+    const made = await fixture();
+    const { engine, tenant, assets } = made;
+    const nobody = { ...tenant.principal, applicationId: noApplication };
+    const request = (id: number) => requestOf(tenant.users[0], mintOf(assets.erc721, id));
+    const [refused, minted] = await Promise.allSettled([
+      engine[method](nobody, request(1)),
+      engine.mint(tenant.principal, request(2)),
+    ]);
+    expect(refused).toMatchObject({ status: "rejected", reason: { code: "application_not_found" } });
+    expect(minted.status).toBe("fulfilled");
+    await holdsTogether(engine, made);
+  });
+});
+
+it.each([
+  ["a chain in a number", { settlement: { ...SETTLEMENT, chainId: 31_337 } }],
+  ["a negative chain", { settlement: { ...SETTLEMENT, chainId: -1n } }],
+  ["a version that is no number", { settlement: { ...SETTLEMENT, engineVersion: Number.NaN } }],
+  ["an unknown environment", { environment: "production" }],
+])("an engine of %s is not opened, and nothing is written", async (_, options) => {
+  const store = memory();
+  expect((await refusal(openTest(store, options as unknown as Partial<EngineOptions>))).code).toBe("validation_failed");
+  await (await openTest(store)).close();
+});
+
+it("a refused request binds no ERC-1155 id, however often it names it", async () => {
+  const made = await fixture();
+  const { engine, tenant, assets } = made;
+  const mint = (...mints: Parameters<typeof mintOf>[]) =>
+    engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints.map((one) => mintOf(...one))));
+  await mint([assets.erc721, 7]);
+  const refused = mint([assets.erc1155, 5], [assets.erc1155, 5], [assets.erc721, 7]);
+  expect((await refusal(refused)).code).toBe("token_already_minted");
+  await mint([assets.erc1155, 5]);
+  await holdsTogether(engine, made);
+});
+
+it("a clock of fractions gives times that are the same after a restart", async () => {
+  const clock = () => 1_893_456_000_000.7;
+  const { engine, tenant, assets, database } = await fixture({ clock });
+  await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 5)));
+  const before = await engine.vault(tenant.applicationId, 0n);
+  await engine.close();
+  await using again = await openTest(database, { clock });
+  expect(await again.vault(tenant.applicationId, 0n)).toEqual(before);
+});
+
+describe("a journal beside the store that answers wrong", () => {
+  const failing = () => {
+    throw new TypeError("no connection");
+  };
+  it.each([
+    ["a length that is none", "validation_failed", { length: async () => Number.NaN }],
+    ["with an error that is thrown", "store_failed", { length: failing }],
+    ["no entry", "store_failed", { read: failing }],
+    ["fewer entries than it has", "store_mismatch", { read: async function* () {} }],
+  ])("%s opens no engine, and the store opens without it", async (_, code, answers) => {
+    const journal = new NaiveJournal();
+    const { engine, database } = await fixture({ journal });
+    await engine.close();
+    expect((await refusal(openTest(database, { journal: Object.assign(journal, answers) }))).code).toBe(code);
+    await (await openTest(database)).close();
+  });
+});
