@@ -17,7 +17,7 @@ import type { IndexEntries } from "../archive/vault-index.ts";
 import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
-import type { SealedBatch, VaultContent } from "../ports.ts";
+import type { L1Reader, SealedBatch, VaultContent } from "../ports.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
@@ -30,8 +30,11 @@ export interface MemberOptions {
   readonly account: LocalAccount;
   /** The member's own store, shared with nobody. Closed by {@link CommitteeMember.close}. */
   readonly store: Database;
-  readonly l1: AssetReader;
+  readonly l1: AssetReader & Pick<L1Reader, "state">;
 }
+
+/** Batches that are stored beyond those that L1 has. An honest operator needs one, and a reorganisation some more; a hostile one would fill the disk. */
+const MOST_AHEAD = 16;
 
 /**
  * One member of the data availability committee. It signs a validium batch only after it has stored the whole data and re-derived from it
@@ -44,18 +47,20 @@ export class CommitteeMember {
   readonly address: Address;
   readonly archive: Archive;
   readonly #account: LocalAccount;
+  readonly #l1: MemberOptions["l1"];
   /** A lower bound of {@link CommitteeMember.nextBatch}. */
   #next = 0;
 
-  private constructor(account: LocalAccount, archive: Archive) {
+  private constructor({ account, l1 }: MemberOptions, archive: Archive) {
     this.address = account.address.toLowerCase() as Address;
     this.archive = archive;
     this.#account = account;
+    this.#l1 = l1;
   }
 
   /** Opens the member's store; rejects with `store_mismatch` when it is not this settlement contract's. */
-  static async open({ account, store, l1 }: MemberOptions): Promise<CommitteeMember> {
-    return new CommitteeMember(account, await Archive.open({ store, l1 }));
+  static async open(options: MemberOptions): Promise<CommitteeMember> {
+    return new CommitteeMember(options, await Archive.open(options));
   }
 
   /**
@@ -67,6 +72,7 @@ export class CommitteeMember {
     if (batch.mode !== "validium") throw new CommitteeRefusal("mode", "the committee signs validium batches only");
     // What is out of bounds is refused here, before anything is stored.
     const message = validiumBatchTypedData(this.archive.settlement, { ...batch, epoch });
+    await this.#requireNear(batch.batchNumber);
     await this.archive.inTurn(() => this.#take(batch));
     return this.#account.signTypedData(message);
   }
@@ -92,6 +98,16 @@ export class CommitteeMember {
 
   close(): Promise<void> {
     return this.archive.close();
+  }
+
+  async #requireNear(batchNumber: number): Promise<void> {
+    if ((await this.#signed(batchNumber)) !== null) return;
+    const { countValidium } = await this.#l1.state();
+    if (batchNumber < countValidium + MOST_AHEAD) return;
+    throw new CommitteeRefusal(
+      "ahead",
+      `L1 has only ${countValidium} validium batches: commit those before ${batchNumber} first`,
+    );
   }
 
   /** Checks everything, then writes data, record and index at once; on disk when it resolves. */

@@ -3,6 +3,7 @@ export const REFUSAL_REASONS = [
   "mode",
   "equivocation",
   "gap",
+  "ahead",
   "data_hash",
   "malformed",
   "root",

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { CommitteeRefusal, RefusalReason } from "../../core/committee/index.ts";
 
 /** The member has, or lacks, other batches; everything else is the batch's own fault. */
-const CONFLICTS: ReadonlySet<RefusalReason> = new Set(["equivocation", "gap"]);
+const CONFLICTS: ReadonlySet<RefusalReason> = new Set(["equivocation", "gap", "ahead"]);
 
 /** Answers a refusal as problem details (RFC 9457) whose code is the reason. */
 export function sendRefusal({ reason, message }: CommitteeRefusal, request: FastifyRequest, reply: FastifyReply) {

@@ -35,8 +35,13 @@ const OWNER: Hex = `0x${"0a".repeat(20)}`;
 
 const IN_FORCE = { threshold: THRESHOLD, members: COMMITTEE.map(({ address }) => lower(address)).toSorted() };
 
+const ZERO: Hash = `0x${"00".repeat(32)}`;
+const NOTHING = { countValidium: 0, countRollup: 0, rootValidium: ZERO, rootRollup: ZERO, commitment: ZERO };
+/** Validium batches that L1 has. */
+let onL1 = 0;
+
 /** L1 as far as a committee needs it. */
-const l1: Pick<L1Reader, "settlement" | "registration" | "registrations" | "committee" | "supplyCap"> = {
+const l1: MemberOptions["l1"] & Pick<L1Reader, "committee"> = {
   settlement: { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 },
   registration: async (_, type) => {
     const standard = (["erc20", "erc721", "erc1155"] as const).find((name) => TYPES[name] === type);
@@ -44,6 +49,7 @@ const l1: Pick<L1Reader, "settlement" | "registration" | "registrations" | "comm
   },
   registrations: (assets) => Promise.all(assets.map(({ chainId, assetType }) => l1.registration(chainId, assetType))),
   supplyCap: async () => 1_000n,
+  state: async () => ({ ...NOTHING, countValidium: onL1 }),
   committee: async () => ({ committeeHash: committeeHash(0n, IN_FORCE), epoch: 0n }),
 };
 
@@ -102,6 +108,18 @@ describe("a committee member", () => {
     expect(await member.data(batch.batchNumber)).toBeNull();
     // Nothing is left of the refused one.
     await member.sign(first, 0n);
+  });
+
+  test("stores sixteen batches that L1 does not have, and no more until it has them", async () => {
+    const member = await newMember();
+    const next = (number: number) => member.sign(sealed(number, [entry("erc721", `${number}`)]), 0n);
+    for (let number = 0; number < 16; number++) await next(number);
+    await expect(next(16)).rejects.toMatchObject({ reason: "ahead" });
+    expect(await member.data(16)).toBeNull();
+    expect(await next(15)).toMatch(/^0x/);
+    onL1 = 1;
+    expect(await next(16)).toMatch(/^0x/);
+    onL1 = 0;
   });
 
   test("refuses a token of an earlier batch, and another blob for a known ERC-1155 id", async () => {
