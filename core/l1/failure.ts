@@ -17,6 +17,9 @@ export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promi
   }
 }
 
+/** Characters of a contract's reason. */
+const MOST_REASON = 1_000;
+
 /** How nodes, each in its own words, say that the EVM stopped a call: its code used up all gas, or is not code. */
 const HALT = /out ?of ?gas|invalid ?opcode|invalid ?jump|stack ?(?:over|under)flow|stack ?limit/i;
 
@@ -30,8 +33,16 @@ export function revertReason(error: unknown): string | null {
   const revert = error.walk((inner) => inner instanceof ContractFunctionRevertedError);
   if (!(revert instanceof ContractFunctionRevertedError))
     return HALT.exec(error.details ?? "")?.[0].toLowerCase() ?? null;
-  if (revert.data === undefined) return revert.reason ?? revert.signature ?? "reverted without a reason";
-  return `${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`;
+  if (revert.data === undefined) return legible(revert.reason || revert.signature || "reverted without a reason");
+  return legible(`${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`);
+}
+
+/** In one line of bounded length: whoever wrote the contract chose the words, and they are recorded and shown. */
+function legible(words: string): string {
+  return words
+    .slice(0, MOST_REASON)
+    .replaceAll(/\p{Cc}+/gu, " ")
+    .toWellFormed();
 }
 
 /** The call reverted, or returned nothing: the contract has no such function. */

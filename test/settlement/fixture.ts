@@ -1,6 +1,15 @@
 import { network } from "hardhat";
 import { MemoryLevel } from "memory-level";
-import { createPublicClient, custom, type EIP1193RequestFn, type HDAccount, toHex } from "viem";
+import {
+  createPublicClient,
+  custom,
+  type EIP1193RequestFn,
+  encodeErrorResult,
+  type HDAccount,
+  type Hex,
+  parseAbi,
+  toHex,
+} from "viem";
 import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
 import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
 import {
@@ -186,6 +195,14 @@ export async function requestWithdrawal(
 
 export function transactionStatus({ engine, principal }: World, vaultId: VaultId): Promise<string> {
   return engine.vault(principal.applicationId, vaultId).then(({ status }) => status);
+}
+
+/** Code of a contract that refuses every call with these words. */
+export function refusing(words: string): Hex {
+  const data = encodeErrorResult({ abi: parseAbi(["error Error(string)"]), args: [words] });
+  const length = ((data.length - 2) / 2).toString(16).padStart(4, "0");
+  // Copies what lies behind these 15 bytes, and reverts with it.
+  return `0x61${length}61000f60003961${length}6000fd${data.slice(2)}`;
 }
 
 /** Mines empty blocks. */

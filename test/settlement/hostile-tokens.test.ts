@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { VaultId } from "../../core/index.ts";
 import type { Settler } from "../../core/settlement/index.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
-import { at, createWorld, mint, newSettler, requestWithdrawal, rpc, type World } from "./fixture.ts";
+import { at, createWorld, mint, newSettler, refusing, requestWithdrawal, rpc, type World } from "./fixture.ts";
 
 /** Code of tokens, whatever they are asked. */
 const LOOPS = "0x5b600056";
@@ -47,6 +47,7 @@ describe("withdrawals beside those of a hostile token", () => {
     ["loops for ever", LOOPS, "TokenRefused"],
     ["is no code", IS_NO_CODE, "TokenRefused"],
     ["needs more gas than an item of a batch has", IS_GREEDY, "more gas than an item"],
+    ["says more than anybody reads, over many lines", refusing("No.\n\u0000".repeat(2_000)), "TokenRefused"],
   ] as const)("are paid though it %s, which is found out without paying for it", async (_, code, reason) => {
     await become(code);
     const bad = await requestWithdrawal(world, vaults.potions);

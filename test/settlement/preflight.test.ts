@@ -4,7 +4,7 @@ import type { Mode, Standard } from "../../core/index.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
-import { at, createWorld, mine, mint, newSettler, rpc, type World } from "./fixture.ts";
+import { at, createWorld, mine, mint, newSettler, refusing, rpc, type World } from "./fixture.ts";
 
 const CONTRACT = { erc20: "MintableERC20", erc721: "MintableERC721", erc1155: "MintableERC1155" } as const;
 
@@ -75,6 +75,7 @@ describe("a mint that L1 would refuse", () => {
   test.each([
     ["loops for ever", "0x5b600056", "out of gas"],
     ["is no code", "0xfe", "invalid opcode"],
+    ["says more than anybody reads, over many lines", refusing("No.\n\u0000".repeat(2_000)), "No. "],
   ] as const)("because the token %s makes the token unavailable, and nothing else", async (_, code, reason) => {
     const token = await withToken({ standard: "erc20" });
     await token.settler.round();
