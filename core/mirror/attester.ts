@@ -33,7 +33,8 @@ export class MirrorAttester implements AttesterClient {
   }
 
   async attest(mirror: MirrorIdentity, counts: StateCounts, epoch: bigint): Promise<Hex> {
-    await this.#source.follow();
+    // Anyone may ask, so the chain is asked only for what is not known.
+    if (!this.#source.hasHad(counts)) await this.#source.follow();
     const { countValidium, countRollup, commitment } = this.#source.stateAt(counts);
     const { chainId: sourceChainId, contract: sourceContract } = this.#source.settlement;
     const message = { sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch };

@@ -60,6 +60,8 @@ export class SourceHistory {
   /** Of the newest commit that is known. */
   #lastCommitBlock: bigint;
   #following: Promise<void> = Promise.resolve();
+  /** A look that has not begun; whoever asks meanwhile shares it, so that many questions are not many looks. */
+  #next: Promise<void> | null = null;
 
   /** @param fromBlock - of the contract's deployment */
   constructor(chain: SourceChain, fromBlock: bigint) {
@@ -77,9 +79,14 @@ export class SourceHistory {
 
   /** Reads what has become final since the last time. Rejects with `l1_failed`. */
   follow(): Promise<void> {
-    const turn = this.#following.catch(() => {}).then(() => this.#follow());
-    this.#following = turn;
-    return turn;
+    this.#next ??= this.#following
+      .catch(() => {})
+      .then(() => {
+        this.#next = null;
+        return this.#follow();
+      });
+    this.#following = this.#next;
+    return this.#next;
   }
 
   async #follow(): Promise<void> {
@@ -101,9 +108,7 @@ export class SourceHistory {
    * @throws MintmarkError `l1_failed` when the source has not had it: the counts never stood together, or are not final yet
    */
   stateAt({ countValidium, countRollup }: StateCounts): SourceState {
-    const next = this.#order[countValidium + countRollup];
-    const validium = next === undefined ? this.newest.countValidium : next.validiumBefore;
-    if (validium !== countValidium || countRollup > this.newest.countRollup) {
+    if (!this.hasHad({ countValidium, countRollup })) {
       throw new MintmarkError(
         "l1_failed",
         `the source has not had ${countValidium} validium and ${countRollup} rollup batches by its finality`,
@@ -127,6 +132,13 @@ export class SourceHistory {
       if (this.stateAt(counts).commitment === commitment) return counts;
     }
     throw new MintmarkError("l1_failed", `the source has not had a state of commitment ${commitment} by its finality`);
+  }
+
+  /** Whether the source is known to have had these counts together. */
+  hasHad({ countValidium, countRollup }: StateCounts): boolean {
+    const next = this.#order[countValidium + countRollup];
+    const validium = next === undefined ? this.newest.countValidium : next.validiumBefore;
+    return validium === countValidium && countRollup <= this.newest.countRollup;
   }
 
   /** How far a mirror at these counts can grow in one step: until the source went on in the other mode. null when it is up to date. */

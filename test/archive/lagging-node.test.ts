@@ -62,3 +62,21 @@ test.each([
   await read();
   expect(count()).toBe(3);
 });
+
+test("many who ask a mirror's source at once share a look at its chain", async () => {
+  world = await createWorld();
+  await commit();
+  let looks = 0;
+  const finalizedBlockNumber = () => {
+    looks++;
+    return world.l1.blockNumber();
+  };
+  const l1 = Object.assign(Object.create(world.l1) as typeof world.l1, { finalizedBlockNumber });
+  const history = new SourceHistory(l1, world.chain.settlement.deployedAtBlock);
+  await Promise.all(Array.from({ length: 50 }, () => history.follow()));
+  expect([looks, history.newest.countRollup]).toEqual([1, 1]);
+  // Whoever asks later is told of what came meanwhile.
+  await commit();
+  await history.follow();
+  expect(history.newest.countRollup).toBe(2);
+});
