@@ -12,7 +12,7 @@ const MOST_TRANSACTION_BYTES = 256;
 const ROLLUP_BIT = 1n << 63n;
 
 /** Fewer entries are answered plainly: it takes no longer, and Node sends a text together with its header. */
-const MANY = 16;
+export const MANY = 16;
 
 export interface MintAnswer {
   readonly body: string | Buffer;

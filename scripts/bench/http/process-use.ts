@@ -11,8 +11,11 @@ export async function cpuOf(pid: number): Promise<number> {
   return ((Number(fields[11] ?? Number.NaN) + Number(fields[12])) / TICKS) * 1e6;
 }
 
-/** Resident memory of a process in MB; NaN where the system has no /proc. */
+/**
+ * Resident memory of a process in MB; NaN where the system has no /proc. Without mapped files: LevelDB maps those that it reads, and the system
+ * takes their pages back when it needs them.
+ */
 export async function memoryOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  return (Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) * 1024) / 1e6;
+  return (Number(/RssAnon:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) * 1024) / 1e6;
 }
