@@ -1,8 +1,8 @@
 import type { FastifyRequest, FastifyServerOptions } from "fastify";
 import { pathOf, RequestLog } from "./request-log.ts";
 
-/** API keys, JWTs and the secrets of webhooks, wherever they turn up. */
-const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|whsec_[A-Za-z0-9+/=_%-]+/g;
+/** API keys and the secrets of webhooks, wherever they turn up. */
+const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|whsec_[A-Za-z0-9+/=_%-]+/g;
 
 /** What is sent as one, whatever it looks like, at any depth of a line. */
 const CREDENTIALS = /("(?:x-api-key|authorization)":)"(?:[^"\\]|\\.)*"/gi;
@@ -62,7 +62,19 @@ class LinesOfATurn {
 
 /** A text without anything that looks like a secret, and without these. */
 export function swept(text: string, secrets: readonly string[]): string {
-  return secrets.reduce(without, text.replace(SECRETS, REDACTED));
+  return secrets.reduce(without, withoutTokens(text.replace(SECRETS, REDACTED)));
+}
+
+/**
+ * Without JWTs. Each run of their characters is looked at once: a pattern of their form would be tried from every `eyJ` on to the run's
+ * end, and a path of nothing else took 40 ms.
+ */
+function withoutTokens(text: string): string {
+  if (!text.includes("eyJ")) return text;
+  return text.replace(/[\w.-]+/g, (run) => {
+    const start = run.indexOf("eyJ");
+    return start >= 0 && run.slice(start).split(".").length > 2 ? run.slice(0, start) + REDACTED : run;
+  });
 }
 
 /** Secrets in hex turn up with `0x` and without, in either case. */

@@ -1,6 +1,6 @@
 import Fastify from "fastify";
 import { expect, test } from "vitest";
-import { type LogOptions, logging } from "../../server/log.ts";
+import { type LogOptions, logging, swept } from "../../server/log.ts";
 import { requestId } from "../../server/request-id.ts";
 
 /** The lines of a server in which the handler has pino tell of the request, as the log does by itself when it is over. */
@@ -33,4 +33,16 @@ test.each(["/plain", "/a%20b?key=mm_test_1", '/quoted"\\', "/mm_test_aaaa", "/op
 
 test("requests that went well are not told of above their level", async () => {
   expect(await linesOf("warn", "/plain")).toEqual([]);
+});
+
+test.each([
+  ["eyJa.b.c", "[redacted]"],
+  ['{"path":"/x/eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.AA-_","more":1}', '{"path":"/x/[redacted]","more":1}'],
+  ["\\neyJa.b.c eyJd.e.f", "\\n[redacted] [redacted]"],
+  ["/.eyJa.b.c", "/.[redacted]"],
+  ["x.eyJeyJa.b.", "x.[redacted]"],
+  ["eyJa.b and eyJ", "eyJa.b and eyJ"],
+  ["mm_live_ab_cd whsec_ab+/= opensesame", "[redacted] [redacted] [redacted]"],
+])("%s is logged as %s", (text, logged) => {
+  expect(swept(text, ["opensesame"])).toBe(logged);
 });
