@@ -135,8 +135,8 @@ export interface L1Reader {
   block(at: bigint | "latest"): Promise<L1Block | null>;
   /** As of a block, by default the newest. */
   state(at?: bigint): Promise<L1State>;
-  /** The batch data that a rollup commit's transaction carried. */
-  rollupData(txHash: Hash): Promise<Uint8Array>;
+  /** The batch data that a rollup commit's transaction carried; null when the node does not have that: not yet, or not any more. */
+  rollupData(txHash: Hash): Promise<Uint8Array | null>;
   /** What was withdrawn of a vault, after the contract itself has checked its proof. Rejects with the contract's reason. */
   verifyVault(proven: ProvenVault): Promise<bigint>;
   /** Whether the account may commit batches now. */

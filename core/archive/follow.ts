@@ -28,7 +28,7 @@ export interface FollowOptions {
   readonly fromBlock: bigint;
   /** Default: the newest final block. Blocks that are not final may be replaced, and then the archive must be made anew. */
   readonly toBlock?: bigint;
-  /** Asked in this order for the data of validium batches. */
+  /** Asked in this order for the data of validium batches, and of rollup batches that the chain does not give. */
   readonly sources?: readonly BatchSource[];
   /** Milliseconds that one source may take without giving what it was asked for, all questions together; default 120 000. */
   readonly wasteMs?: number;
@@ -71,7 +71,7 @@ export async function follow(options: FollowOptions): Promise<void> {
   await supplyMissing(options);
 }
 
-/** A commit's batch data; null when only others have it, who are asked once the chain is read. */
+/** A commit's batch data; null when the chain does not give it: others, and the chain again, are asked once it is read. */
 async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array | null> {
   if (event.type !== "batchCommitted" || event.mode !== "zk-rollup") return null;
   return l1.rollupData(event.txHash);
@@ -82,7 +82,8 @@ async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array
  * later: so a source that has used up the time that it may waste is left out until the next time.
  */
 async function supplyMissing(options: FollowOptions): Promise<void> {
-  const { archive, sources = [], onFault, wasteMs = 120_000, signal } = options;
+  const { archive, onFault, wasteMs = 120_000, signal } = options;
+  const sources = [chainOf(options), ...(options.sources ?? [])];
   const left = new Map(sources.map((source) => [source, wasteMs]));
   for (const { mode, batchNumber } of await archive.missing()) {
     for (const source of sources) {
@@ -101,9 +102,20 @@ async function supplyMissing(options: FollowOptions): Promise<void> {
         signal?.throwIfAborted();
         onFault?.(source, `${mode}-${batchNumber}`, error);
       }
-      left.set(source, patience - (performance.now() - began));
+      left.set(source, late.aborted ? 0 : patience - (performance.now() - began));
     }
   }
+}
+
+/** L1 as a source of rollup batches: a node may not have had a transaction yet that another told of, or have dropped it since. */
+function chainOf({ archive, l1 }: FollowOptions): BatchSource {
+  return {
+    name: "L1",
+    async batchData(mode, batchNumber) {
+      const commit = mode === "zk-rollup" ? await archive.commit(mode, batchNumber) : null;
+      return commit === null ? null : l1.rollupData(commit.txHash);
+    },
+  };
 }
 
 /** What was followed is still there: an archive takes only what it was told is final. */

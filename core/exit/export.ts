@@ -77,8 +77,9 @@ type CommitEvent = L1Event & { readonly type: "batchCommitted" };
 /** Whoever can give the data of a batch, by name, in the order to ask. */
 function readersOf(commit: CommitEvent, { l1, sources = [], signal }: ProveFromL1Options) {
   const { mode, batchNumber, txHash } = commit;
-  if (mode === "zk-rollup") return [["L1", () => l1.rollupData(txHash)] as const];
-  return sources.map((source) => [source.name, () => source.batchData(mode, batchNumber, signal)] as const);
+  const onL1 = mode === "zk-rollup" ? [["L1", () => l1.rollupData(txHash)] as const] : [];
+  const elsewhere = sources.map((source) => [source.name, () => source.batchData(mode, batchNumber, signal)] as const);
+  return [...onL1, ...elsewhere];
 }
 
 async function findCommit(vaultId: VaultId, { l1, fromBlock, signal }: ProveFromL1Options): Promise<CommitEvent> {

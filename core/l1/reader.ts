@@ -1,4 +1,4 @@
-import { BlockNotFoundError, decodeFunctionData, parseAbi } from "viem";
+import { BlockNotFoundError, decodeFunctionData, parseAbi, TransactionNotFoundError } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, BlobScheme, Hash, Hex, Mode, Standard, VaultId } from "../model.ts";
 import { STANDARDS } from "../model.ts";
@@ -111,10 +111,17 @@ export class ViemReader implements L1Reader, L1Tokens {
     });
   }
 
-  async rollupData(txHash: Hash): Promise<Uint8Array> {
-    const { input } = await askL1(`reading transaction ${txHash}`, () =>
-      this.connection.client.getTransaction({ hash: txHash }),
-    );
+  async rollupData(txHash: Hash): Promise<Uint8Array | null> {
+    const transaction = await askL1(`reading transaction ${txHash}`, async () => {
+      try {
+        return await this.connection.client.getTransaction({ hash: txHash });
+      } catch (error) {
+        if (error instanceof TransactionNotFoundError) return null;
+        throw error;
+      }
+    });
+    if (transaction === null) return null;
+    const { input } = transaction;
     // The contract takes rollup batches from plain accounts only, so the commit is the transaction's own call.
     const { functionName, args } = await askL1(`decoding transaction ${txHash}`, async () =>
       decodeFunctionData({ abi, data: input }),

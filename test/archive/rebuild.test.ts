@@ -121,6 +121,22 @@ describe("the public state, rebuilt", () => {
     expect(asked).toBe(1);
   });
 
+  test("takes rollup data too from whoever has it, when the node has dropped the transactions, and from L1 when it has them again", async () => {
+    const { engine, l1 } = world;
+    const pruned = Object.assign(Object.create(l1) as typeof l1, { rollupData: async () => null });
+    const operator: BatchSource = {
+      name: "the operator's server",
+      batchData: async (mode, number) => (await engine.sealedBatch(mode, number)).data,
+    };
+    const archive = await openArchive(world);
+    const chain = await chainOf(world);
+    await requireWhole(archive, await rebuild({ archive, ...chain, l1: pruned, sources: [operator] }));
+    const later = await openArchive(world);
+    const report = await rebuild({ archive: later, ...chain, l1: pruned });
+    expect(report.missing).toEqual(MODES.flatMap((mode) => [0, 1, 2].map((number) => `${mode}-${number}`)));
+    await requireWhole(later, await rebuild({ archive: later, ...(await withMember()) }));
+  });
+
   test("says when its roots are not L1's", async () => {
     const state: L1Reader["state"] = async (block) => ({ ...(await world.l1.state(block)), countRollup: 9 });
     const options = { ...(await chainOf(world)), l1: Object.assign(Object.create(world.l1), { state }) };

@@ -39,7 +39,7 @@ describe("a rollup batch's data is read from its transaction", () => {
     const wallet = createWalletClient({ account: OPERATOR, transport: chain.transport });
     const hash = await wallet.sendTransaction({ chain: null, to: chain.settlement.address, data });
     expect(await chain.client.waitForTransactionReceipt({ hash })).toMatchObject({ status: "success" });
-    expect(bytesToHex(await l1.rollupData(hash))).toBe(DATA);
+    expect(bytesToHex((await l1.rollupData(hash)) ?? new Uint8Array())).toBe(DATA);
   });
 });
 
