@@ -110,7 +110,10 @@ export interface Engine extends AsyncDisposable, Tenants, Minting, Holdings, Bat
    * `signal` or by closing the engine; until its next event nothing else ends it.
    */
   applicationEvents(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
-  /** Calls `listener` after each such thing is durable; returns the function that stops it. A listener that throws does not stop the engine. */
+  /**
+   * Calls `listener` after each such thing is durable; returns the function that stops it. What a listener throws does
+   * not reach the engine: it is an unhandled rejection, which Node ends the process for unless it is listened to.
+   */
   on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
   /** Re-derives everything from the journal by a second implementation and compares every record; finds any flipped byte. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;

@@ -19,6 +19,7 @@ import {
 import type { StoredVault } from "../../store/vault-chunk.ts";
 import { requireNotVoid } from "../batches/void-runs.ts";
 import type { Ledger } from "../ledger.ts";
+import { requireKey } from "../tenants/api-keys.ts";
 import { requireAddress } from "../validate.ts";
 import { batchAt, decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
 import { portalOf } from "./portals.ts";
@@ -53,6 +54,7 @@ export async function requestWithdrawal(
       weight: 1,
       keys: () => [key],
       apply(group, [onDisk]) {
+        requireKey(ledger, principal);
         const activity = decodeActivity(group.resolve(key, onDisk));
         requireBalance(vault, activity, withdrawnBefore, asked.quantity);
         // It may have become so since the request was looked at.

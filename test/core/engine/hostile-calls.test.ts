@@ -1,8 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { Engine, EngineOptions } from "../../../core/index.ts";
 import { NaiveJournal } from "../naive/naive-store.ts";
-import { type Fixture, fixture, hashOf, memory, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
-import { HOME, stranger } from "./l1-fixture.ts";
+import {
+  type Fixture,
+  fixture,
+  hashOf,
+  memory,
+  mintOf,
+  openTest,
+  refusal,
+  requestOf,
+  SETTLEMENT,
+  type TestTenant,
+} from "./fixture.ts";
+import { HOME, holding, signed, stranger } from "./l1-fixture.ts";
 
 /** A call as plain JavaScript can make it. */
 // biome-ignore lint/suspicious/noExplicitAny: what the types refuse is what is tried.
@@ -88,6 +99,24 @@ it("a refused request binds no ERC-1155 id, however often it names it", async ()
   expect((await refusal(refused)).code).toBe("token_already_minted");
   await mint([assets.erc1155, 5]);
   await holdsTogether(engine, made);
+});
+
+it.each([
+  ["revoked", (engine: Engine, { principal }: TestTenant) => engine.revokeKey(principal.keyId)],
+  [
+    "its application suspended",
+    (engine: Engine, { applicationId }: TestTenant) => engine.suspendApplication(applicationId, true),
+  ],
+])("a key that was %s after it had been looked at withdraws nothing", async (_, end) => {
+  const made = await holding();
+  const { engine, tenant } = made;
+  await using _engine = engine;
+  const request = await signed(made, 10n);
+  await end(engine, tenant);
+  expect((await refusal(engine.requestWithdrawal(tenant.principal, request))).code).toMatch(
+    /^(credentials|application)_/,
+  );
+  expect((await engine.vault(tenant.applicationId, 0n)).availableBalance).toBe(100n);
 });
 
 it("a clock of fractions gives times that are the same after a restart", async () => {
