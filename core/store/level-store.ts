@@ -1,3 +1,4 @@
+import { mkdir, realpath } from "node:fs/promises";
 import type { AbstractSnapshot } from "abstract-level";
 import { Level } from "level";
 import type { Database } from "../engine-types.ts";
@@ -23,7 +24,7 @@ export class LevelStore implements Store {
    * Rejects with `store_locked` when another engine has it open, with `store_corrupt` or `store_failed` otherwise.
    */
   static async open(store: string | Database): Promise<LevelStore> {
-    const db: Database = typeof store === "string" ? new Level<Buffer, Buffer>(store, BINARY) : store;
+    const db: Database = typeof store === "string" ? await inFolder(store) : store;
     if (OPEN_DATABASES.has(db)) throw new MintmarkError("store_locked");
     OPEN_DATABASES.add(db);
     try {
@@ -88,6 +89,16 @@ export class LevelStore implements Store {
   async close(): Promise<void> {
     await guarded(this.#db.close());
     OPEN_DATABASES.delete(this.#db);
+  }
+}
+
+/** Within a process LevelDB's lock goes by the folder's name: under its real path, another spelling of it is not another store. */
+async function inFolder(folder: string): Promise<Database> {
+  try {
+    await mkdir(folder, { recursive: true });
+    return new Level<Buffer, Buffer>(await realpath(folder), BINARY);
+  } catch (error) {
+    throw openingFailure(error);
   }
 }
 

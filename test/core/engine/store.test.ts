@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../../core/index.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
@@ -57,7 +57,16 @@ describe("a store", () => {
   it("is one engine's at a time", async () => {
     const path = join(folder, "locked");
     await using engine = await openTest(path);
-    expect((await refusal(openTest(path))).code).toBe("store_locked");
+    await symlink(path, join(folder, "linked"));
+    for (const name of [
+      path,
+      `${path}/`,
+      `${folder}/./locked`,
+      relative(process.cwd(), path),
+      join(folder, "linked"),
+    ]) {
+      expect((await refusal(openTest(name))).code, name).toBe("store_locked");
+    }
     expect(engine.environment).toBe("sandbox");
     const database = memory();
     const first = await openTest(database);
