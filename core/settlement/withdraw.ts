@@ -14,6 +14,9 @@ const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
 /** With all that the contract asks for. */
 type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
 
+/** Of what a node says. */
+const MOST_TEXT = 1_000;
+
 interface Refused {
   readonly times: number;
   /** In transactions. */
@@ -96,7 +99,7 @@ export class WithdrawalSender {
       const call = await this.#callOf(pending);
       if (call !== null) sendable.push({ ...pending, call });
     }
-    const refusals = await Promise.all(sendable.map(({ call }) => this.#portal.checkWithdrawal(call)));
+    const refusals = await Promise.all(sendable.map((pending) => this.#refusalOf(pending)));
     const ready: Sendable[] = [];
     for (const [index, pending] of sendable.entries()) {
       const reason = refusals[index] ?? null;
@@ -127,6 +130,17 @@ export class WithdrawalSender {
     const { vaultId, quantity, recipient, deadline } = withdrawal;
     const { vault, header, siblings } = await this.#engine.exitProof(vaultId);
     return header && { vault, header, siblings, quantity, recipient, authorization: { deadline, signature } };
+  }
+
+  /** Why L1 would refuse it now; null when it would not. Rejects only when L1 cannot be asked anything. */
+  async #refusalOf({ call }: Sendable): Promise<string | null> {
+    try {
+      return await this.#portal.checkWithdrawal(call);
+    } catch (error) {
+      // What a node cannot try, for a reason of its own, is one owner's matter as long as the node answers.
+      await this.#portal.blockNumber();
+      return `It could not be tried: ${error instanceof Error ? error.message : String(error)}`.slice(0, MOST_TEXT);
+    }
   }
 
   async #refuse({ withdrawal: { withdrawalId } }: PendingWithdrawal, reason: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { encodeAbiParameters, type Hex, keccak256, pad, toHex } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { VaultId } from "../../core/index.ts";
+import { MintmarkError, type VaultId } from "../../core/index.ts";
 import type { Settler } from "../../core/settlement/index.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { at, createWorld, mint, newSettler, refusing, requestWithdrawal, rpc, type World } from "./fixture.ts";
@@ -73,6 +73,23 @@ describe("withdrawals beside those of a hostile token", () => {
       await settler.round();
     }
     expect((await sent()) - before).toBeLessThanOrEqual(10);
+  });
+
+  test("are paid though a node cannot try its own", async () => {
+    const { l1 } = world;
+    const bad = await requestWithdrawal(world, vaults.potions);
+    const good = await requestWithdrawal(world, vaults.points, 10n);
+    const timeout = new MintmarkError("l1_failed", "execution aborted (timeout = 5s)");
+    const honest = l1.checkWithdrawal.bind(l1);
+    const checkWithdrawal: typeof honest = (call) =>
+      call.vault.vaultId === vaults.potions ? Promise.reject(timeout) : honest(call);
+    Object.assign(l1, { checkWithdrawal });
+    expect((await settler.round()).withdrawn).toBe(1);
+    expect((await read(good.withdrawalId)).status).toBe("settled");
+    expect(await read(bad.withdrawalId)).toMatchObject({
+      status: "accepted",
+      failure: expect.stringContaining("could not be tried: execution aborted"),
+    });
   });
 
   test("are not taken to have failed on its word", async () => {
