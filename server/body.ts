@@ -24,6 +24,9 @@ export function acceptJson(app: FastifyInstance, rooms: Rooms): void {
   });
 }
 
+/** Pieces of a body that are held one by one. A body sent byte by byte would otherwise take five hundred times its length. */
+const MOST_PIECES = 1_024;
+
 /** Collects a body's chunks within the route's limit. Fastify's own way would copy them once more, into a new buffer each time. */
 function receive(
   { headers, routeOptions: { bodyLimit } }: FastifyRequest,
@@ -34,16 +37,17 @@ function receive(
     done(new ServerError("body_too_large"), []);
     return;
   }
-  const chunks: Buffer[] = [];
+  const blocks: Buffer[] = [];
+  const pieces: Buffer[] = [];
   let length = 0;
   const end = (error: Error | null) => {
     payload.off("data", take).off("end", ended).off("error", failed);
-    done(error, chunks);
+    done(error, [...blocks, ...pieces]);
   };
   const take = (chunk: Buffer) => {
     length += chunk.length;
     if (length > bodyLimit) end(new ServerError("body_too_large"));
-    else chunks.push(chunk);
+    else if (pieces.push(chunk) === MOST_PIECES) blocks.push(Buffer.concat(pieces.splice(0)));
   };
   const ended = () => end(null);
   // The connection broke, so nobody will read what this is answered with.

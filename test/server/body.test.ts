@@ -36,6 +36,23 @@ test("bodies that arrive in pieces, several at once, are each read whole", async
   expect(answers.map(({ errors }) => errors[0].pointer)).toEqual(["/é1", "/é2", "/é3", "/é4"]);
 });
 
+test("a body that comes in thousands of pieces is read whole, and in order", async () => {
+  const tokens = Array.from({ length: 2_000 }, (_, i) => `"${i}":0`);
+  const text = `{"users":[],${tokens.join()},"last":0}`;
+  const pieces = Array.from({ length: Math.ceil(text.length / 5) }, (_, i) =>
+    chunk(Buffer.from(text.slice(5 * i, 5 * i + 5))),
+  );
+  const connection = new Connection(port).write(head("/api/v1/mint", "Transfer-Encoding: chunked"));
+  const { body } = await connection.write(Buffer.concat([...pieces, Buffer.from("0\r\n\r\n")])).answer();
+  expect(pieces.length).toBeGreaterThan(3_000);
+  expect(JSON.parse(body).code).toBe("validation_failed");
+  const { body: damaged } = await new Connection(port)
+    .write(head("/api/v1/mint", "Transfer-Encoding: chunked"))
+    .write(Buffer.concat([...pieces.slice(0, 1_500), ...pieces.slice(1_501), Buffer.from("0\r\n\r\n")]))
+    .answer();
+  expect(JSON.parse(damaged).code).toBe("malformed_json");
+});
+
 test("a body of unknown length is refused as soon as it is too long, and its connection closed", async () => {
   const connection = new Connection(port).write(head("/api/v1/users", "Transfer-Encoding: chunked"));
   for (let sent = 0; sent <= 64 * 1024; sent += 16 * 1024) connection.write(chunk(Buffer.alloc(16 * 1024, " ")));
