@@ -98,16 +98,17 @@ export function proveVaults(tree: BatchTree, vaults: readonly VaultContent[]): V
 }
 
 /** Whether all vaults stand at their own slots of the batch with that root; anything malformed is false. */
-export function verifyVaultMultiproof(batchRoot: Hash, { vaults, vaultCount, siblings }: VaultMultiproof): boolean {
-  return holds(() =>
-    multiproofHolds(
+export function verifyVaultMultiproof(batchRoot: Hash, proof: VaultMultiproof): boolean {
+  return holds(() => {
+    const { vaults, vaultCount, siblings } = proof;
+    return multiproofHolds(
       hexToBytes(batchRoot, HASH_BYTES),
       vaultCount,
       vaults.map((vault) => unpackVaultId(vault.vaultId).slot),
       vaultLeaves(vaults),
       packHashes(siblings),
-    ),
-  );
+    );
+  });
 }
 
 /** The batch root that a vault proof leads to. The leaf binds the vault's own place, so no position is taken from elsewhere. */

@@ -70,14 +70,15 @@ export function unpackVaultId(vaultId: VaultId): VaultPlace {
 export function writeLeafPreimage(vault: VaultContent, into: Uint8Array, offset: number): number {
   requireVaultId(vault.vaultId);
   requireBigint("chainId", vault.chainId, 0n, MAX_UINT64);
-  if (vault.amount < 1n || vault.amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
+  const { amount } = vault;
+  if (typeof amount !== "bigint" || amount < 1n || amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
   const view = new DataView(into.buffer, into.byteOffset + offset, LEAF_HEADER_BYTES);
   view.setUint8(0, LEAF_PREFIX);
   view.setBigUint64(1, vault.vaultId);
   view.setBigUint64(9, vault.chainId);
   writeHex(vault.owner, 20, into, offset + 17);
   writeHex(vault.assetType, 32, into, offset + 37);
-  view.setBigUint64(69, vault.amount);
+  view.setBigUint64(69, amount);
   return writeHex(vault.blob, blobBytes(vault), into, offset + LEAF_HEADER_BYTES);
 }
 

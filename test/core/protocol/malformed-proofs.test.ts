@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import {
+  verifyBatchProof,
+  verifyStateConsistency,
+  verifyVaultInState,
+  verifyVaultMultiproof,
+  verifyVaultProof,
+} from "../../../core/protocol/index.ts";
+import { type Fixture, fixture, mintOf, requestOf, SETTLEMENT } from "../engine/fixture.ts";
+
+/** What JSON or a careless caller can put in the place of any part of a proof. */
+const OTHERS = [
+  undefined,
+  null,
+  true,
+  -1,
+  0.5,
+  Number.NaN,
+  2 ** 60,
+  -1n,
+  1n << 70n,
+  "",
+  "0x",
+  "0xzz",
+  "__proto__",
+  {},
+  [],
+];
+
+let made: Fixture;
+beforeAll(async () => {
+  made = await fixture();
+  const { engine, tenant, assets } = made;
+  for (const first of [0, 10]) {
+    const mints = Array.from({ length: 7 }, (_, i) => mintOf(assets.erc721, first + i));
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+    await engine.seal("validium");
+  }
+});
+afterAll(() => made.engine.close());
+
+/** Every place in a value, the whole of it included. */
+function places(value: unknown, before: readonly string[] = []): (readonly string[])[] {
+  if (typeof value !== "object" || value === null) return [before];
+  return [before, ...Object.entries(value).flatMap(([key, part]) => places(part, [...before, key]))];
+}
+
+/** The value with another one in a place. */
+function changed(value: unknown, [key, ...rest]: readonly string[], other: unknown): unknown {
+  if (key === undefined) return other;
+  const copy: Record<string, unknown> = Array.isArray(value) ? ([...value] as never) : { ...(value as object) };
+  copy[key] = changed(copy[key], rest, other);
+  return copy;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what the types refuse is what is tried.
+type Check = readonly [proof: unknown, holds: (proof: any) => boolean];
+
+const CHECKS: Readonly<Record<string, () => Promise<Check>>> = {
+  vault: async () => {
+    const { vault, vaultCount, siblings, batchRoot } = await made.engine.vaultProof(3n);
+    return [{ vault, vaultCount, siblings }, (proof) => verifyVaultProof(batchRoot, proof)];
+  },
+  "many vaults": async () => {
+    const { vaults, vaultCount, siblings, batchRoot } = await made.engine.vaultMultiproof([1n, 4n]);
+    return [{ vaults, vaultCount, siblings }, (proof) => verifyVaultMultiproof(batchRoot, proof)];
+  },
+  "a vault in the state": async () => {
+    const { proof, path, commitment } = await made.engine.vaultStateProof(3n);
+    const { vault, vaultCount, siblings } = proof;
+    const both = { proof: { vault, vaultCount, siblings }, path };
+    return [both, (of) => verifyVaultInState(SETTLEMENT, commitment, of?.proof, of?.path)];
+  },
+  "a batch": async () => {
+    const { oldRoot, newRoot, proof } = await made.engine.batchProof("validium", 1);
+    return [proof, (of) => verifyBatchProof(oldRoot, newRoot, of)];
+  },
+  "an extension": async () => {
+    const { older, newer, proof } = await made.engine.consistencyProof({ countValidium: 1, countRollup: 0 });
+    const [from, to] = [older, newer].map((state) => ({ commitment: state.commitment, state }));
+    if (from === undefined || to === undefined) throw new Error("there are two");
+    return [proof, (of) => verifyStateConsistency(SETTLEMENT, from, to, of)];
+  },
+};
+
+it.each(Object.keys(CHECKS))(
+  "a proof of %s with anything else in any place of it is false, and nothing is thrown",
+  async (name) => {
+    const [proof, holds] = (await CHECKS[name]?.()) ?? [];
+    expect(holds?.(proof)).toBe(true);
+    let tried = 0;
+    for (const place of places(proof)) {
+      for (const other of OTHERS) {
+        const wrong = changed(proof, place, other);
+        // An extension of a mode in which nothing was sealed has no proof: null is the right one there.
+        if (other === null && place.at(-1) === "rollup") continue;
+        expect(holds?.(wrong), `${place.join(".")} is ${String(other)}`).toBe(false);
+        tried++;
+      }
+    }
+    expect(tried).toBeGreaterThan(50);
+  },
+);
