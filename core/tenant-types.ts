@@ -43,6 +43,8 @@ export interface NewAsset {
   /** Default `mintmark`. */
   readonly blobScheme?: BlobScheme;
   readonly supplyCap?: bigint | null;
+  /** Whose token it is: that application alone can enable it. Default: any application can, once it is whitelisted. */
+  readonly applicationId?: Uuid;
 }
 
 /** Applications, their keys and users, and the assets that they may mint. */

@@ -65,6 +65,8 @@ const KINDS = {
       decimals: varint,
       blobScheme: oneOf(BLOB_SCHEMES),
       supplyCap: nullable(bigVarint),
+      /** Which alone can enable it; null: any can. */
+      applicationIndex: nullable(varint),
     },
   ],
   assetWhitelisted: [6, { assetIndex: varint, whitelisted: flag }],

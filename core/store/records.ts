@@ -62,6 +62,8 @@ export const assetRecord = layout({
   decimals: varint,
   blobScheme: oneOf(BLOB_SCHEMES),
   supplyCap: nullable(bigVarint),
+  /** Which alone can enable it; null: any can. */
+  applicationIndex: nullable(varint),
   minted: bigVarint,
   whitelisted: flag,
   registered: flag,

@@ -212,6 +212,7 @@ async function seed(engine: Engine, { tokens, chainId }: Deployment) {
       symbol,
       decimals: standard === "erc20" ? 18 : 0,
       blobScheme,
+      applicationId,
     });
     await engine.whitelistAsset(assetId, true);
     await engine.markAssetRegistered(assetId, { minterLocked });

@@ -29,6 +29,7 @@ const newAsset = z.strictObject({
   decimals: z.int("Give a whole number.").min(0).max(255, "Give at most 255.").optional(),
   blobScheme: z.enum(["mintmark", "imx"]).optional(),
   supplyCap: positive.refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`).optional(),
+  applicationId: uuid.optional(),
 });
 
 /** Assets, batches, withdrawals, and whether all of it is what the journal says. */

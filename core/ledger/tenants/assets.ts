@@ -84,23 +84,30 @@ function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
   return asset;
 }
 
-/** Makes a token known. Throws `validation_failed`, `asset_exists`. */
+/** Makes a token known. Throws `validation_failed`, `asset_exists`, `application_not_found`. */
 export async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
-  const entry = newAsset(ledger, asset);
-  const type = assetType(entry.standard, entry.contractAddress, entry.quantum);
+  const given = newAsset(ledger, asset);
+  const type = assetType(given.standard, given.contractAddress, given.quantum);
   return ledger.writer.alone(async (group) => {
-    requireUnknown(ledger, entry);
+    requireUnknown(ledger, given);
+    const { applicationId } = asset;
+    const applicationIndex =
+      applicationId === undefined ? null : ledger.latestApplication(applicationId).applicationIndex;
     const assetIndex = ledger.assets.latestCount;
-    const { time } = ledger.record(group, { ...entry, assetIndex });
+    const entry = { ...given, assetIndex, applicationIndex };
+    const { time } = ledger.record(group, entry);
     const { kind: _, ...facts } = entry;
     const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null };
-    const record: AssetRecord = { ...facts, ...fresh, assetIndex, assetType: type, createdAt: time };
+    const record: AssetRecord = { ...facts, ...fresh, assetType: type, createdAt: time };
     ledger.putAsset(group, record);
     return assetView(ledger, record, null);
   }, signal);
 }
 
-function newAsset(ledger: Ledger, asset: NewAsset): Omit<EntryOf<"assetAdded">, "assetIndex"> {
+/** What is told of a new asset, but for what the ledger counts. */
+type GivenAsset = Omit<EntryOf<"assetAdded">, "assetIndex" | "applicationIndex">;
+
+function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
   if (!STANDARDS.includes(asset.standard)) throw new MintmarkError("validation_failed", "standard is unknown");
   const assetId = asset.assetId === undefined ? uuidv7() : readUuid(asset.assetId);
   if (assetId === null) throw new MintmarkError("validation_failed", "assetId must be a UUID");
@@ -133,7 +140,7 @@ function newAsset(ledger: Ledger, asset: NewAsset): Omit<EntryOf<"assetAdded">, 
 }
 
 /** One contract has one standard and one asset; uniqueness of tokens stands on that. */
-function requireUnknown(ledger: Ledger, entry: Omit<EntryOf<"assetAdded">, "assetIndex">): void {
+function requireUnknown(ledger: Ledger, entry: GivenAsset): void {
   if (ledger.assetIndices.has(entry.assetId)) throw new MintmarkError("asset_exists", "An asset of this id is known.");
   for (const known of ledger.assets.values()) {
     if (known.chainId === entry.chainId && known.contractAddress === entry.contractAddress) {
@@ -201,10 +208,13 @@ export async function setEnabled(
 ): Promise<Asset> {
   await ledger.writer.alone(async (group) => {
     const { applicationIndex } = ledger.latestApplication(applicationId);
-    const { assetIndex, whitelisted, assetId: known } = latestAsset(ledger, assetId);
+    const { assetIndex, whitelisted, assetId: known, applicationIndex: ofOne } = latestAsset(ledger, assetId);
     const id = enablementId(applicationIndex, assetIndex);
     if ((ledger.enablements.latest(id) ?? false) === enabled) return;
     if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
+    if (enabled && ofOne !== null && ofOne !== applicationIndex) {
+      throw new MintmarkError("asset_not_whitelisted", "The operator keeps the asset for another application.");
+    }
     const { time } = ledger.record(group, { kind: "assetEnabled", applicationIndex, assetIndex, enabled });
     const type = enabled ? "asset.enabled" : "asset.disabled";
     tell(ledger, group, applicationIndex, time, { type, assetId: known });

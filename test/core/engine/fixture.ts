@@ -80,7 +80,12 @@ let contracts = 0x1000;
 export async function knownAsset(
   engine: Engine,
   standard: Standard,
-  options: { readonly supplyCap?: bigint; readonly blobScheme?: BlobScheme; readonly ready?: boolean } = {},
+  options: {
+    readonly supplyCap?: bigint;
+    readonly blobScheme?: BlobScheme;
+    readonly applicationId?: Uuid;
+    readonly ready?: boolean;
+  } = {},
 ): Promise<Uuid> {
   const { ready = true, ...rest } = options;
   const contractAddress: Hex = `0x${(contracts++).toString(16).padStart(40, "0")}`;

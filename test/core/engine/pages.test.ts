@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Engine, Page, TransactionFilter } from "../../../core/index.ts";
 import { naiveBalances } from "../naive/naive-balances.ts";
-import { all, fixture, knownAsset, mintOf, newTenant, refusal, requestOf } from "./fixture.ts";
+import { all, fixture, knownAsset, mintOf, newTenant, openTest, refusal, requestOf } from "./fixture.ts";
 
 /** All pages of a list. */
 async function pages<T>(list: (cursor?: string) => Promise<Page<T>>): Promise<T[]> {
@@ -267,6 +267,21 @@ describe("an asset", () => {
     await engine.disableAsset(applicationId, assetId);
     expect(await attempt(engine)).toBe("asset_not_enabled");
     expect((await all(engine.allAssets())).at(-1)).toMatchObject({ assetId, enabled: false, minted: 1n });
+  });
+
+  it("that is one application's cannot be enabled for another, whatever key asks, and still not after a restart", async () => {
+    const { engine, database, tenant } = await fixture();
+    const { applicationId: stranger } = await engine.createApplication({ name: "Another" });
+    const assetId = await knownAsset(engine, "erc721", { applicationId: tenant.applicationId });
+    const facts = { standard: "erc20", contractAddress: `0x${"5a".repeat(20)}`, name: "n", symbol: "s" } as const;
+    const unknown = "00000000-0000-4000-8000-000000000000";
+    expect((await refusal(engine.addAsset({ ...facts, applicationId: unknown }))).code).toBe("application_not_found");
+    expect((await refusal(engine.enableAsset(stranger, assetId))).code).toBe("asset_not_whitelisted");
+    await engine.close();
+    await using again = await openTest(database);
+    expect((await refusal(again.enableAsset(stranger, assetId))).code).toBe("asset_not_whitelisted");
+    expect(await again.enableAsset(tenant.applicationId, assetId)).toMatchObject({ enabled: true });
+    expect((await again.verify()).problems).toEqual([]);
   });
 
   it("of a standard that the contract's version does not know is refused, and the listing says why", async () => {
