@@ -13,6 +13,7 @@ export const EXIT_HELP = `Exit codes:
 /** A mistake of the caller in arguments or settings; the message says what to give. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+  readonly code = "validation_failed";
 }
 
 const UNREACHABLE = new Set(["store_locked", "store_failed", "engine_closed", "l1_failed"]);

@@ -2,9 +2,10 @@ import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { addAssets } from "./assets.ts";
 import { addBatches, addWithdrawals } from "./batches.ts";
-import { EXIT, EXIT_HELP } from "./exit-codes.ts";
+import { EXIT, EXIT_HELP, UsageError } from "./exit-codes.ts";
 import { addIntegrity } from "./integrity.ts";
 import { addLocal } from "./local.ts";
+import { printError } from "./output.ts";
 import { addApplications, addKeys, addUsers } from "./tenants.ts";
 
 // Commander breaks the lines to the terminal's width.
@@ -41,12 +42,22 @@ export function buildProgram(): Command {
 
 /** Parses the arguments and does what they say; resolves with nothing left to do but to end with `process.exitCode`. */
 export async function runCli(args: readonly string[]): Promise<void> {
+  const program = buildProgram();
+  const asJson = args.includes("--json");
+  if (asJson) silenceErrors(program);
   try {
-    await buildProgram().parseAsync(args, { from: "user" });
+    await program.parseAsync(args, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    if (asJson && error.exitCode !== 0) printError(new UsageError(error.message.replace(/^error: /, "")), true);
   }
+}
+
+/** Commander would write its own errors as text. */
+function silenceErrors(command: Command): void {
+  command.configureOutput({ writeErr: () => {} });
+  command.commands.forEach(silenceErrors);
 }
 
 /** Commander would end the process with 1 for a wrong argument. */

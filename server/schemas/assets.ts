@@ -49,7 +49,7 @@ export type AssetType = z.output<typeof assetType>;
 
 export const assetQuery = z.strictObject({
   assetType: z
-    .union([assetType, z.array(assetType)])
+    .union([assetType, z.array(assetType)], `Give one or more of ${assetTypes.join(", ")}.`)
     .transform((given) => (typeof given === "string" ? [given] : given))
     .optional()
     .meta({ description: "Repeat it for any of several." }),

@@ -40,6 +40,23 @@ describe("the command line", () => {
     expect(missing?.stderr).toContain("--application");
     expect(unknown?.stdout).toBe("");
   });
+
+  test("with --json, tells what is wrong with the arguments as JSON too, under a code of the API", async () => {
+    const wrong = [
+      { args: ["mnt"], detail: "unknown command 'mnt'" },
+      { args: ["keys"], detail: "unknown option '--json'" },
+      { args: ["keys", "list"], detail: "--application" },
+      { args: ["keys", "list", "--aplication", "x"], detail: "--application" },
+      { args: ["batches", "seal", "x"], detail: "too many arguments" },
+      { args: ["batches", "status", "--store", "/nowhere/store"], detail: "mintmark init" },
+    ];
+    const ended = await Promise.all(wrong.map(({ args }) => mintmark([...args, "--json"])));
+    for (const [index, { code, stdout, stderr }] of ended.entries()) {
+      const detail = expect.stringContaining(wrong[index]?.detail ?? "");
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(JSON.parse(stderr)).toEqual({ error: { code: "validation_failed", detail, errors: [] } });
+    }
+  });
 });
 
 describe("on a store that no server has open", () => {

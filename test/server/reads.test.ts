@@ -99,6 +99,13 @@ describe("a query", () => {
 });
 
 describe("assets", () => {
+  test("an unknown type is told which there are", async () => {
+    const { body } = await get("/api/v1/assets?assetType=erc777");
+    expect(body.errors[0].detail).toBe(
+      "Give one or more of erc20, erc721, erc1155, mintable-erc20, mintable-erc721, mintable-erc1155.",
+    );
+  });
+
   const standards = async (query: string) => pick(await get(`/api/v1/assets${query}`), "standard");
 
   test.each([
