@@ -7,7 +7,7 @@ export type Reach = "public" | "public-and-loopback";
 
 /**
  * What is not reachable for the public, or leads there in disguise: the special-purpose addresses of IANA's registries for IPv4 and IPv6
- * (RFC 6890 and its successors), multicast, and IPv6 addresses that carry an IPv4 one (mapped, NAT64, 6to4, Teredo).
+ * (RFC 6890 and its successors), multicast, and IPv6 addresses that carry an IPv4 one (mapped, translated, NAT64, 6to4, Teredo).
  */
 const NOT_PUBLIC = {
   ipv4: blockList(
@@ -17,7 +17,16 @@ const NOT_PUBLIC = {
   ),
   // Apart, because a list that holds the mapped addresses would hold every IPv4 address.
   ipv6: blockList(
-    ...["::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32"],
+    ...[
+      "::/96",
+      "::ffff:0:0/96",
+      "::ffff:0:0:0/96",
+      "64:ff9b::/96",
+      "64:ff9b:1::/48",
+      "100::/64",
+      "2001::/23",
+      "2001:db8::/32",
+    ],
     ...["2002::/16", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
   ),
 } as const;

@@ -316,6 +316,7 @@ describe("where webhooks may lead", () => {
       "::ffff:127.0.0.1",
       "::ffff:8.8.8.8",
       "64:ff9b::7f00:1",
+      "::ffff:0:7f00:1",
       "fe80::1",
       "fd00::1",
       "2002:7f00:1::",
