@@ -1,22 +1,26 @@
-/**
- * `npm start`: a local chain, contracts, an engine, a demo application and the HTTP server, until Ctrl-C. Every start is a fresh one.
- * Environment: MINTMARK_PORT (3000), MINTMARK_CHAIN_PORT (8545), MINTMARK_SANDBOX (folder, .mintmark/sandbox).
- */
+/** `npm start`; see the help below. */
 
 import { stopSignal } from "../server/stop-signal.ts";
+import { portOf } from "./port.ts";
 import { startSandbox } from "./sandbox/sandbox.ts";
 import { screen } from "./sandbox/screen.ts";
 
-/** A port from the environment; refused before anything is started when it is none. */
-function portOf(variable: string, otherwise: number): number {
-  const text = process.env[variable] ?? String(otherwise);
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535)
-    throw new Error(`${variable} must be a port from 0 to 65535, not "${text}"`);
-  return port;
-}
+const HELP = `Usage: npm start
+
+A local chain, contracts, an engine, a demo application and the HTTP server, until Ctrl-C. Every start is a fresh one.
+By the environment:
+
+  MINTMARK_PORT        the server's port, 3000
+  MINTMARK_CHAIN_PORT  the chain's port, 8545
+  MINTMARK_SANDBOX     the folder, .mintmark/sandbox
+`;
 
 const note = (line: string) => process.stderr.write(`${line}\n`);
+
+if (process.argv.length > 2) {
+  process.stdout.write(HELP);
+  process.exit(process.argv[2] === "--help" ? 0 : 2);
+}
 
 try {
   const sandbox = await startSandbox({
