@@ -2,6 +2,8 @@
 pragma solidity 0.8.37;
 
 import {Standard} from "../interfaces/Model.sol";
+import {DigitText} from "./DigitText.sol";
+import {LeafTree} from "./LeafTree.sol";
 
 /// @title From a batch's data to its Merkle root.
 /// @notice Decodes the grammar of docs/protocol.md 4 straight from calldata, hashing each vault's leaf as it goes, then folds the leaves.
@@ -108,7 +110,7 @@ library BatchData {
             }
             // The last run's records may have been read past the end, as zeros.
             if (cursor != data.length) _fail(Fault.Truncated, data.length);
-            batchRoot = _fold(leaves, vaultCount);
+            batchRoot = LeafTree.fold(leaves, vaultCount);
         }
     }
 
@@ -199,8 +201,8 @@ library BatchData {
             if (run.blobForm == 2) return cursor;
             uint256 bytes_ = (digits + 1) / 2;
             uint256 packed = _word(data, cursor) >> (256 - 8 * bytes_);
-            if (!_isDecimal(packed, digits)) _fail(Fault.Digits, cursor);
-            run.text = _expand(packed, digits);
+            if (!DigitText.isDecimal(packed, digits)) _fail(Fault.Digits, cursor);
+            run.text = DigitText.expand(packed, digits);
             return cursor + bytes_;
         }
     }
@@ -224,30 +226,6 @@ library BatchData {
             mstore(add(template, 45), 1)
             mstore(add(template, 37), assetType)
             mstore(add(template, 5), chainAndOwner)
-        }
-    }
-
-    /// @dev The text of packed digits, left-aligned: nibble n is the character 0x30 + n. Nibbles are spread to bytes by doubling the gaps
-    /// between them.
-    function _expand(uint256 packed, uint256 digits) private pure returns (uint256 text) {
-        assembly ("memory-safe") {
-            let x := packed
-            x := and(or(x, shl(64, x)), 0x0000000000000000ffffffffffffffff0000000000000000ffffffffffffffff)
-            x := and(or(x, shl(32, x)), 0x00000000ffffffff00000000ffffffff00000000ffffffff00000000ffffffff)
-            x := and(or(x, shl(16, x)), 0x0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff)
-            x := and(or(x, shl(8, x)), 0x00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff)
-            x := and(or(x, shl(4, x)), 0x0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f)
-            text := shl(shl(3, sub(32, digits)), add(x, 0x3030303030303030303030303030303030303030303030303030303030303030))
-        }
-    }
-
-    /// @dev The first text of a consecutive run: decimal digits only, and no leading zero, so that it can be counted up.
-    function _isDecimal(uint256 packed, uint256 digits) private pure returns (bool) {
-        unchecked {
-            for (uint256 i; i < digits; ++i) {
-                if ((packed >> (4 * i)) & 0xf > 9) return false;
-            }
-            return packed >> (4 * digits) == 0 && (digits == 1 || packed >> (4 * (digits - 1)) != 0);
         }
     }
 
@@ -482,31 +460,16 @@ library BatchData {
                 uint256 width = (length + 1) / 2;
                 uint256 packed = _word(data, cursor) >> (256 - 8 * width);
                 if (packed >> (4 * length) != 0) _fail(Fault.Digits, cursor);
-                text = _expand(packed, length);
+                text = DigitText.expand(packed, length);
                 next = cursor + width;
             } else {
                 text = run.text;
                 if (text == 0) _fail(Fault.Range, cursor);
-                run.text = _successor(text, length);
+                run.text = DigitText.successor(text, length);
                 next = cursor;
             }
             assembly ("memory-safe") {
                 mstore(add(template, 77), text)
-            }
-        }
-    }
-
-    /// @dev The text one higher; 0 when that takes one digit more.
-    function _successor(uint256 text, uint256 digits) private pure returns (uint256 next) {
-        unchecked {
-            next = text;
-            uint256 place = 256 - 8 * digits;
-            for (;;) {
-                next += 1 << place;
-                if ((next >> place) & 0xff != 0x3a) return next;
-                next -= 10 << place;
-                place += 8;
-                if (place == 256) return 0;
             }
         }
     }
@@ -579,60 +542,6 @@ library BatchData {
         assembly ("memory-safe") {
             // Past the end of calldata reads as zero.
             calldatacopy(target, calldatasize(), shl(5, length))
-        }
-    }
-
-    /// @dev Folds the leaves in place, three levels at a time while there are more than four nodes, then one at a time. A pair's prefix goes
-    /// into the byte in front of it, which the pair before has consumed; a parent goes where its children, or earlier ones, were.
-    function _fold(uint256 leaves, uint256 count) private pure returns (bytes32 result) {
-        assembly ("memory-safe") {
-            function parent(zero, scratch) -> hash {
-                mstore8(scratch, 1)
-                mstore(add(scratch, 1), zero)
-                mstore(add(scratch, 33), zero)
-                hash := keccak256(scratch, 65)
-            }
-
-            // 0x01 ‖ two nodes, twice, in front of the leaves: what the upper two of three levels are hashed from.
-            let low := sub(leaves, 0x100)
-            let high := sub(leaves, 0x80)
-            mstore8(low, 1)
-            mstore8(high, 1)
-            let zero := 0
-            for {} gt(count, 4) {} {
-                let end := add(leaves, shl(5, count))
-                // A whole number of eights; the hashes of zero subtrees are the zero roots, so surplus nodes do no harm.
-                let padded := add(leaves, shl(8, shr(3, add(count, 7))))
-                for { let gap := end } lt(gap, padded) { gap := add(gap, 32) } { mstore(gap, zero) }
-                let to := leaves
-                for { let pair := sub(leaves, 1) } lt(pair, sub(padded, 1)) { pair := add(pair, 256) } {
-                    mstore8(pair, 1)
-                    mstore(add(low, 1), keccak256(pair, 65))
-                    mstore8(add(pair, 64), 1)
-                    mstore(add(low, 33), keccak256(add(pair, 64), 65))
-                    mstore(add(high, 1), keccak256(low, 65))
-                    mstore8(add(pair, 128), 1)
-                    mstore(add(low, 1), keccak256(add(pair, 128), 65))
-                    mstore8(add(pair, 192), 1)
-                    mstore(add(low, 33), keccak256(add(pair, 192), 65))
-                    mstore(add(high, 33), keccak256(low, 65))
-                    mstore(to, keccak256(high, 65))
-                    to := add(to, 32)
-                }
-                count := shr(3, add(count, 7))
-                zero := parent(parent(parent(zero, padded), padded), padded)
-            }
-            for {} gt(count, 1) {} {
-                mstore(add(leaves, shl(5, count)), zero)
-                count := shr(1, add(count, 1))
-                for { let i := 0 } lt(i, count) { i := add(i, 1) } {
-                    let pair := add(leaves, sub(shl(6, i), 1))
-                    mstore8(pair, 1)
-                    mstore(add(leaves, shl(5, i)), keccak256(pair, 65))
-                }
-                zero := parent(zero, add(leaves, 0x100))
-            }
-            result := mload(leaves)
         }
     }
 }

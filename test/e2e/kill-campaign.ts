@@ -7,7 +7,7 @@ import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { at, seed } from "../settlement/fixture.ts";
 import type { MemberProcess } from "./member-process.ts";
-import { type MembersWorld, startMembersWorld } from "./member-world.ts";
+import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
 
 export interface KillReport {
@@ -66,14 +66,7 @@ export async function killCampaign(rounds: number, random: (below: number) => nu
   const world = await startMembersWorld();
   const store = join(world.folder, "operator");
   const { key, assets } = await furnish(store, world);
-  const start = {
-    store,
-    rpcUrl: world.rpcUrl,
-    contract: world.settlement.address,
-    fromBlock: world.settlement.deployedAtBlock,
-    members: world.processes.map(({ url }) => url),
-    port: 0,
-  };
+  const start = operatorOf(world, store);
   let operator = await OperatorProcess.start(start);
   const client = new Client(operator.url, key);
   const kills = { operator: 0, member: 0 };

@@ -14,6 +14,7 @@ import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/s
 import { startChain } from "../../scripts/sandbox/chain.ts";
 import { at, seed, TOKENS } from "../settlement/fixture.ts";
 import { MemberProcess } from "./member-process.ts";
+import type { OperatorOptions } from "./operator-process.ts";
 
 /** Seconds; long enough that the members see a duplicate first, short enough to wait for. */
 const MATURITY = 3n;
@@ -102,6 +103,18 @@ export async function startMembersWorld({ members = COMMITTEE, threshold = THRES
 }
 
 export type MembersWorld = Awaited<ReturnType<typeof startMembersWorld>>;
+
+/** How an operator of this world is started, over a store of its own. */
+export function operatorOf({ rpcUrl, settlement, processes }: MembersWorld, store: string): OperatorOptions {
+  return {
+    store,
+    rpcUrl,
+    contract: settlement.address,
+    fromBlock: settlement.deployedAtBlock,
+    members: processes.map(({ url }) => url),
+    port: 0,
+  };
+}
 
 /** The data that a service serves of a batch; null when it has none. */
 export async function servedData(url: string, batchId: string): Promise<Hex | null> {

@@ -9,7 +9,7 @@ import { readRecord, recordPath } from "../../scripts/deploy/record.ts";
 import { ADMIN, COMMITTEE, USERS } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { at, type Request, rpc, seed } from "../settlement/fixture.ts";
-import { type MembersWorld, startMembersWorld } from "./member-world.ts";
+import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
 import { run } from "./script.ts";
 
@@ -82,12 +82,7 @@ describe("a server whose application has tokens on two chains", () => {
       Object.assign(assets, { near: near.get("erc20") ?? "", far: assetId });
     }
     server = await OperatorProcess.start({
-      store,
-      rpcUrl: world.rpcUrl,
-      contract: world.settlement.address,
-      fromBlock: world.settlement.deployedAtBlock,
-      members: world.processes.map(({ url }) => url),
-      port: 0,
+      ...operatorOf(world, store),
       settings: {
         MINTMARK_THRESHOLD: "1",
         MINTMARK_CONFIRMATIONS: "0",

@@ -8,7 +8,7 @@ import { COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { askServer } from "../../server/operator/socket.ts";
 import { Receiver } from "../server/receiver.ts";
 import { at, seed } from "../settlement/fixture.ts";
-import { startMembersWorld } from "./member-world.ts";
+import { operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
@@ -29,12 +29,8 @@ test("a whole run of the server prints no secret that was used in it", async () 
   const farSecret = randomBytes(16).toString("hex");
   const secrets = [key, tokenSecret, rpcSecret, farSecret, toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array())];
   const start = {
-    store,
+    ...operatorOf(world, store),
     rpcUrl: `${world.rpcUrl}/v3/${rpcSecret}`,
-    contract: world.settlement.address,
-    fromBlock: world.settlement.deployedAtBlock,
-    members: world.processes.map(({ url }) => url),
-    port: 0,
     settings: {
       MINTMARK_THRESHOLD: "1",
       MINTMARK_CONFIRMATIONS: "0",
