@@ -1,6 +1,12 @@
 import hre from "hardhat";
+import type { TestProject } from "vitest/node";
 
-/** Vitest global setup: artifacts exist and are current before the first test starts. */
-export default async function compileContracts(): Promise<void> {
-  await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default" });
+/**
+ * Vitest global setup: artifacts exist and are current before the first test starts. The Solidity tests take most of the
+ * compiler's time, so they are compiled only when this run has a file that runs them.
+ */
+export default async function compileContracts(project: TestProject): Promise<void> {
+  const { testFiles } = await project.globTestFiles(project.vitest.filenamePattern);
+  const noTests = !testFiles.some((file) => file.endsWith("/solidity.test.ts"));
+  await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default", noTests });
 }
