@@ -6,7 +6,9 @@ import type { TestProject } from "vitest/node";
  * compiler's time, so they are compiled only when this run has a file that runs them.
  */
 export default async function compileContracts(project: TestProject): Promise<void> {
-  const { testFiles } = await project.globTestFiles(project.vitest.filenamePattern);
+  // The names given on the command line. Vitest does not declare the property; without it, everything is compiled.
+  const { filenamePattern } = project.vitest as { readonly filenamePattern?: string[] };
+  const { testFiles } = await project.globTestFiles(filenamePattern);
   const noTests = !testFiles.some((file) => file.endsWith("/solidity.test.ts"));
   await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default", noTests });
 }
