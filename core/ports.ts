@@ -120,7 +120,6 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
       readonly quantity: bigint;
       readonly withdrawnTotal: bigint;
     }
-  | { readonly type: "withdrawalFailed"; readonly vaultId: VaultId; readonly reason: Hex }
   | { readonly type: "authorizationCancelled"; readonly signer: Address; readonly digest: Hash }
   | { readonly type: "duplicateVoided"; readonly earlierVaultId: VaultId; readonly laterVaultId: VaultId }
 );
@@ -190,11 +189,14 @@ export interface L1Committer {
   useUpNonce(options?: L1SendOptions): Promise<L1Receipt>;
   /** Why {@link L1Committer.withdraw} would fail for this one if it were sent now; null when it would succeed. Sends nothing. */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
-  /** One or many; `succeeded` in order. One that fails on L1 does not undo the others. */
+  /**
+   * One or many, in one transaction. `refusals` are in order: null for one that is paid, else what the contract said. One that fails on L1 does
+   * not undo the others. `refusals` is null when L1 reverted the transaction as a whole.
+   */
   withdraw(
     calls: readonly WithdrawalCall[],
     options?: L1SendOptions,
-  ): Promise<L1Receipt & { readonly succeeded: readonly boolean[] }>;
+  ): Promise<L1Receipt & { readonly refusals: readonly (string | null)[] | null }>;
 }
 
 /** Exhausts the later of two vaults of one ERC-721 token, with proofs of both. Anyone may; whoever does pays for the transaction. */

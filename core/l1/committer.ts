@@ -1,4 +1,13 @@
-import { type ContractFunctionArgs, encodeFunctionData, type LocalAccount, type TransactionReceipt, toHex } from "viem";
+import {
+  type ContractFunctionArgs,
+  encodeFunctionData,
+  type LocalAccount,
+  parseEventLogs,
+  size,
+  type TransactionReceipt,
+  toHex,
+} from "viem";
+import { MintmarkError } from "../errors.ts";
 import type { Asset, Hex, Mode } from "../model.ts";
 import type {
   L1Committer,
@@ -13,15 +22,19 @@ import type {
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { provenVaultArguments, withdrawalArguments, withdrawalRequest } from "./arguments.ts";
 import type { FeeOptions, L1Connection } from "./connect.ts";
-import { decodeEvents } from "./events.ts";
-import { askL1, revertReason } from "./failure.ts";
+import { askL1, reasonIn, revertReason } from "./failure.ts";
 import { STANDARD_VALUE, ViemReader } from "./reader.ts";
 import { type Call, TransactionSender } from "./transactions.ts";
 
-/** Most withdrawals of one transaction: the contract sets about half a million gas aside for each. */
+/** Most withdrawals of one transaction. With the longest signatures they need 12.5 million gas, and 112 kB of calldata. */
 const MAX_ITEMS = 20;
 /** No transaction may use more gas (EIP-7825). */
 const TRANSACTION_GAS = 16_777_216n;
+/** What a relay needs whatever its tokens and wallets do: the contract's ITEM_GAS, and what is around it, for each item. */
+const GAS_PER_ITEM = 530_000n;
+const GAS_AROUND_ITEMS = 50_000n;
+/** Of one byte of calldata that is not zero. */
+const GAS_PER_BYTE = 16n;
 
 /** For trying one withdrawal of a batch: the contract's ITEM_GAS and what is around it. A node that allows more must not try longer. */
 const TRIAL_GAS = 1_000_000n;
@@ -29,16 +42,14 @@ const TRIAL_GAS = 1_000_000n;
 /** What a transaction without data to a plain account takes. */
 const TRANSFER_GAS = 21_000n;
 
-type Writes =
-  | "commitRollupBatch"
-  | "commitValidiumBatch"
-  | "withdraw"
-  | "withdrawBatch"
-  | "voidDuplicate"
-  | "registerAsset";
+type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "voidDuplicate" | "registerAsset";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 /** A function of any interface of the contract, with its arguments. */
-type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functionName: string };
+type ContractCall = Parameters<typeof encodeFunctionData>[0] & {
+  readonly functionName: string;
+  /** Gas that it gets even if an estimate says less. */
+  readonly leastGas?: bigint;
+};
 
 export type RegistrableAsset = Pick<Asset, "standard" | "chainId" | "contractAddress" | "quantum">;
 
@@ -123,14 +134,13 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     if (calls.length < 1 || calls.length > MAX_ITEMS) {
       throw new RangeError(`1 to ${MAX_ITEMS} withdrawals a transaction, not ${calls.length}`);
     }
-    const receipt = await this.#transact("withdrawBatch", [calls.map(withdrawalRequest)], options);
-    // Told by the contract's events of this very transaction: an item that failed left one. A token may have put in others that look like it.
-    const failed = new Set<bigint>();
+    const receipt = await this.#mined(relayOf(calls), options);
+    if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
+    // An item that failed left an event of the contract in this very transaction. A token may have put in others that look like it.
     const own = receipt.logs.filter(({ address }) => address.toLowerCase() === this.settlement.contract);
-    for (const event of decodeEvents(own)) {
-      if (event.type === "withdrawalFailed") failed.add(event.vaultId);
-    }
-    return { ...toReceipt(receipt), succeeded: calls.map(({ vault }) => !failed.has(vault.vaultId)) };
+    const failed = parseEventLogs({ abi, logs: own, eventName: "WithdrawalFailed", strict: true });
+    const reasons = new Map(failed.map(({ args }) => [args.vaultId, reasonIn(abi, args.reason)]));
+    return { ...toReceipt(receipt), refusals: calls.map(({ vault }) => reasons.get(vault.vaultId) ?? null) };
   }
 
   async withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt> {
@@ -154,7 +164,13 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
   }
 
   /** Sends a call to the contract, in turn with the account's other ones. */
-  protected send(call: ContractCall, options?: L1SendOptions): Promise<TransactionReceipt> {
+  protected async send(call: ContractCall, options?: L1SendOptions): Promise<TransactionReceipt> {
+    const receipt = await this.#mined(call, options);
+    if (receipt.status === "success") return receipt;
+    throw new MintmarkError("l1_failed", `${call.functionName}: transaction ${receipt.transactionHash} reverted`);
+  }
+
+  #mined(call: ContractCall, options?: L1SendOptions): Promise<TransactionReceipt> {
     return askL1(call.functionName, () => this.#sender.send(() => this.#prepare(call), options));
   }
 
@@ -169,9 +185,24 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
       account: this.#account,
       blockTag: "latest",
     } as Parameters<typeof client.estimateContractGas>[0]);
-    const ample = estimate + estimate / 20n;
+    const ample = greatest(estimate + estimate / 20n, call.leastGas ?? 0n);
     return { to, data: encodeFunctionData(call), gas: ample < TRANSACTION_GAS ? ample : TRANSACTION_GAS };
   }
+}
+
+/**
+ * The call that pays these withdrawals. An estimate alone is not enough for it: a token or a wallet can turn expensive before the transaction
+ * is mined, and the contract reverts as a whole when an item has less than its gas left.
+ */
+function relayOf(calls: readonly WithdrawalCall[]): ContractCall {
+  const call = { abi, functionName: "withdrawBatch", args: [calls.map(withdrawalRequest)] } as const;
+  const calldata = BigInt(size(encodeFunctionData(call))) * GAS_PER_BYTE;
+  const leastGas = TRANSFER_GAS + calldata + BigInt(calls.length) * GAS_PER_ITEM + GAS_AROUND_ITEMS;
+  return { ...call, leastGas };
+}
+
+function greatest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }
 
 function requireMode(batch: SealedBatch, mode: Mode): void {

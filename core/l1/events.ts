@@ -26,8 +26,6 @@ function toEvent(log: DecodedLog): L1Event | null {
     }
     case "Withdrawn":
       return { type: "withdrawn", ...place, ...log.args, recipient: lowerCase(log.args.recipient) };
-    case "WithdrawalFailed":
-      return { type: "withdrawalFailed", ...place, ...log.args };
     case "AuthorizationCancelled":
       return { type: "authorizationCancelled", ...place, ...log.args, signer: lowerCase(log.args.signer) };
     case "DuplicateVoided":

@@ -1,4 +1,4 @@
-import { BaseError, ContractFunctionRevertedError } from "viem";
+import { type Abi, BaseError, ContractFunctionRevertedError, decodeErrorResult, type Hex } from "viem";
 import { MintmarkError } from "../errors.ts";
 
 /** Turns whatever viem threw into `l1_failed`, with the shortest sentence that names the reason. Passes our own errors and aborts on. */
@@ -35,6 +35,16 @@ export function revertReason(error: unknown): string | null {
     return HALT.exec(error.details ?? "")?.[0].toLowerCase() ?? null;
   if (revert.data === undefined) return legible(revert.reason || revert.signature || "reverted without a reason");
   return legible(`${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`);
+}
+
+/** What a contract's error data says, e.g. `TokenRefused(0x…, 0x…)`; the data itself when the error is none of the contract's own. */
+export function reasonIn(abi: Abi, data: Hex): string {
+  try {
+    const { errorName, args = [] } = decodeErrorResult({ abi, data });
+    return legible(`${errorName}(${args.map(String).join(", ")})`);
+  } catch {
+    return legible(data);
+  }
 }
 
 /** In one line of bounded length: whoever wrote the contract chose the words, and they are recorded and shown. */

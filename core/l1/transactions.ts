@@ -48,7 +48,7 @@ export class TransactionSender {
   }
 
   /**
-   * Resolves with the receipt of a transaction that succeeded. Rejects with `l1_failed` when it is not mined at the highest fee that
+   * Resolves with the receipt of a mined transaction, whether it succeeded or reverted. Rejects with `l1_failed` when it is not mined at the highest fee that
    * may be offered; it stays where it was sent, and whoever sends next waits for it or replaces it.
    *
    * @param prepare - makes the call from L1's newest state; what it throws is passed on and nothing is sent
@@ -73,9 +73,6 @@ export class TransactionSender {
       const higher = this.#higher(fees);
       if (outbid && sent.length === 0 && higher === null) throw this.#stuck(nonce);
       const receipt = sent.length === 0 && outbid ? null : await this.#mined(sent, nonce, options.signal);
-      if (receipt?.status === "reverted") {
-        throw new MintmarkError("l1_failed", `transaction ${receipt.transactionHash} reverted`);
-      }
       if (receipt) return receipt;
       // At the cap there is nothing to offer but patience, which is the caller's: it has other things to do meanwhile.
       if (higher === null) throw this.#stuck(nonce);

@@ -107,7 +107,15 @@ export class WithdrawalSender {
       else await this.#refuse(pending, reason);
     }
     if (ready.length === 0) return 0;
-    const { succeeded } = await this.#portal.withdraw(
+    return this.#relay(ready, signal);
+  }
+
+  /**
+   * Sends a group in one transaction. When L1 reverts that as a whole, each half of the group goes by itself, and so on: whoever caused the
+   * revert costs the others a few transactions, and then backs off alone. Returns how many were sent.
+   */
+  async #relay(ready: readonly Sendable[], signal?: AbortSignal): Promise<number> {
+    const { refusals, txHash } = await this.#portal.withdraw(
       ready.map(({ call }) => call),
       {
         ...(signal && { signal }),
@@ -118,9 +126,14 @@ export class WithdrawalSender {
         },
       },
     );
+    if (refusals === null && ready.length > 1) {
+      const half = Math.ceil(ready.length / 2);
+      return (await this.#relay(ready.slice(0, half), signal)) + (await this.#relay(ready.slice(half), signal));
+    }
     for (const [index, pending] of ready.entries()) {
-      if (succeeded[index]) this.#refused.delete(pending.withdrawal.withdrawalId);
-      else await this.#refuseSent(pending);
+      const refusal = refusals === null ? `transaction ${txHash} reverted` : refusals[index];
+      if (refusal == null) this.#refused.delete(pending.withdrawal.withdrawalId);
+      else await this.#refuseSent(pending, refusal);
     }
     return ready.length;
   }
@@ -151,14 +164,12 @@ export class WithdrawalSender {
   }
 
   /** A token or a recipient can behave otherwise in a simulation than on L1. */
-  async #refuseSent({ withdrawal: { withdrawalId } }: PendingWithdrawal): Promise<void> {
+  async #refuseSent({ withdrawal: { withdrawalId } }: PendingWithdrawal, refusal: string): Promise<void> {
     const { times, sent } = this.#refusalsOf(withdrawalId);
     const notBefore = this.#clock() + backoffDelay(RESEND, sent + 1);
     this.#refused.set(withdrawalId, { times, sent: sent + 1, notBefore });
-    await this.#engine.recordWithdrawalAttempt(
-      withdrawalId,
-      "L1 took the transaction but refused this withdrawal in it.",
-    );
+    const failure = `L1 took the transaction but refused this withdrawal in it: ${refusal}`;
+    await this.#engine.recordWithdrawalAttempt(withdrawalId, failure.slice(0, MOST_TEXT));
   }
 
   #refusalsOf(withdrawalId: Uuid): Refused {

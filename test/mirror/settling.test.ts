@@ -123,6 +123,26 @@ describe("withdrawals of another chain's tokens", () => {
     expect((await near.engine.verify()).problems).toEqual([]);
   });
 
+  test("are paid though another one there turns expensive after the estimate", async () => {
+    const { far } = world;
+    const become = (code: string) => rpc(far, "hardhat_setCode", [tokenOf("erc721"), code]);
+    const request = (async (call: Parameters<Request>[0]) => {
+      // Its owner is quicker than the operator.
+      if (call.method === "eth_sendRawTransaction") await become("0xfe");
+      return far.request(call as never);
+    }) as Request;
+    const [sword, points] = [await mintFar("erc721", "validium", "7"), await mintFar("erc20", "validium", "", 5)];
+    await commitFinally();
+    await world.near.settler.round();
+    const asked = [await requestFar(sword)];
+    await (await newMirrorSettler(world)).round();
+    asked.push(await requestFar(points, 5n));
+    await passSeconds(far, MATURITY);
+    await become("0x00");
+    await (await newMirrorSettler(world, { connect: () => connectFar(world, request) })).round();
+    expect(await Promise.all(asked.map(statusOf))).toEqual(["submitted", "settled"]);
+  });
+
   test("wait while that chain is down, and hold up nothing of the state's own", async () => {
     const { near } = world;
     let down = true;

@@ -318,6 +318,33 @@ describe("withdrawals", () => {
     expect((await engine.vault(applicationId, points)).availableBalance).toBe(10n);
   });
 
+  test("a stranger who makes the contract report a failure changes nothing of another's request", async () => {
+    world = await createWorld();
+    const { chain, engine, settler, principal, l1 } = world;
+    const sword = await mint(world, "erc721", "validium", "7");
+    await settler.round();
+    const { withdrawalId } = await requestWithdrawal(world, sword);
+    const { vault, header, siblings } = await engine.vaultProof(sword);
+    if (header === null) throw new Error("the batch is not committed");
+    const stranger = at(world.users, 1).owner;
+    const request = {
+      ...{ vault: { ...vault, assetType: BigInt(vault.assetType) }, header, siblings, quantity: 1n },
+      ...{ recipient: stranger.address, authorization: { deadline: 0n, signature: "0x" as const } },
+    };
+    const address = l1.settlement.contract;
+    const call = { abi: stateCommitmentAbi, address, functionName: "withdrawBatch", args: [[request]] } as const;
+    await createWalletClient({ transport: chain.transport, account: stranger }).writeContract({ ...call, chain: null });
+    const reported = await chain.client.getContractEvents({
+      ...{ abi: stateCommitmentAbi, address, eventName: "WithdrawalFailed", fromBlock: 0n },
+    });
+    expect(reported.map(({ args }) => args.vaultId)).toEqual([sword]);
+    await settler.round();
+    expect(await engine.withdrawal(principal.applicationId, withdrawalId)).toMatchObject({
+      status: "accepted",
+      failure: null,
+    });
+  });
+
   test("a request that the owner overtook on L1 fails, and what is left can be asked for again", async () => {
     world = await createWorld();
     const { engine, settler, principal } = world;

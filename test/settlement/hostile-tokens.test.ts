@@ -3,7 +3,19 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MintmarkError, type VaultId } from "../../core/index.ts";
 import type { Settler } from "../../core/settlement/index.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
-import { at, createWorld, mint, newSettler, refusing, requestWithdrawal, rpc, type World } from "./fixture.ts";
+import {
+  at,
+  type Chain,
+  connectOperator,
+  createWorld,
+  mint,
+  newSettler,
+  type Request,
+  refusing,
+  requestWithdrawal,
+  rpc,
+  type World,
+} from "./fixture.ts";
 
 /** Code of tokens, whatever they are asked. */
 const LOOPS = "0x5b600056";
@@ -12,6 +24,8 @@ const IS_NO_CODE = "0xfe";
 const IS_GREEDY = "0x620aae605a10600a57005b600080fd";
 /** Reverts when somebody pays for the gas, as nobody does for a trial. */
 const PRETENDS = "0x3a600557005b600080fd";
+/** Takes every mint, for little gas. */
+const IS_CHEAP = "0x00";
 
 /** Tells, as the contract would, that the withdrawal of another vault has failed. */
 function slandering(vaultId: VaultId): Hex {
@@ -19,6 +33,19 @@ function slandering(vaultId: VaultId): Hex {
   const data = encodeAbiParameters([{ type: "bytes" }], ["0x"]);
   expect(data).toBe(`0x${"20".padStart(64, "0")}${"".padStart(64, "0")}`);
   return `0x6020600052${"7f"}${pad(toHex(vaultId)).slice(2)}7f${topic.slice(2)}60406000a200`;
+}
+
+/** Does something just before the chain gets a transaction, and something once it has mined it. */
+function onSending(
+  { request }: Chain,
+  before: (transaction: string) => Promise<unknown>,
+  after: () => Promise<unknown> = async () => {},
+) {
+  return (async (call: { readonly method: string; readonly params: readonly string[] }) => {
+    if (call.method !== "eth_sendRawTransaction") return request(call as never);
+    await before(call.params[0] ?? "");
+    return request(call as never).finally(after);
+  }) as Request;
 }
 
 describe("withdrawals beside those of a hostile token", () => {
@@ -73,6 +100,59 @@ describe("withdrawals beside those of a hostile token", () => {
       await settler.round();
     }
     expect((await sent()) - before).toBeLessThanOrEqual(10);
+  });
+
+  test("are paid though it turns expensive after the estimate", async () => {
+    const { chain, engine, committee } = world;
+    await become(IS_CHEAP);
+    const bad = await requestWithdrawal(world, vaults.potions);
+    const good = await requestWithdrawal(world, vaults.points, 10n);
+    // Its owner is quicker than the operator: the token burns all its gas when the transaction is mined.
+    const l1 = await connectOperator(
+      chain,
+      onSending(chain, () => become(IS_NO_CODE)),
+    );
+    const impatient = newSettler({ engine, l1, committee }, chain);
+    const before = await sent();
+    await impatient.round();
+    expect((await read(good.withdrawalId)).status).toBe("settled");
+    expect(await read(bad.withdrawalId)).toMatchObject({ status: "submitted", failure: expect.stringContaining("0x") });
+    // It waits by itself.
+    await become(IS_CHEAP);
+    await impatient.round();
+    expect((await sent()) - before).toBe(1);
+  });
+
+  test("are paid though one makes the whole transaction revert, for the price of a few more transactions", async () => {
+    const { chain, engine, committee } = world;
+    const poisoned = await mint(world, "erc1155", "validium", "987654321", 1);
+    const good: VaultId[] = [];
+    for (let i = 0; i < 15; i++) {
+      good.push(await mint(world, "erc1155", "validium", `${i}`, 1));
+      await engine.seal("validium");
+    }
+    await settler.round();
+    const bad = await requestWithdrawal(world, poisoned);
+    const asked = [];
+    for (const vaultId of good) asked.push(await requestWithdrawal(world, vaultId));
+    // The contract refuses each whole transaction that carries this vault, as no trial and no estimate shows.
+    const { address } = chain.settlement;
+    const code = (await chain.client.getCode({ address })) ?? "0x";
+    const poison = toHex("987654321").slice(2);
+    const setCode = (it: Hex) => rpc(chain, "hardhat_setCode", [address, it]);
+    const refuse = async (transaction: string) => {
+      if (transaction.includes(poison)) await setCode("0x600080fd");
+    };
+    const l1 = await connectOperator(
+      chain,
+      onSending(chain, refuse, () => setCode(code)),
+    );
+    const before = await sent();
+    await newSettler({ engine, l1, committee }, chain).round();
+    for (const { withdrawalId } of asked) expect(await read(withdrawalId)).toMatchObject({ status: "settled" });
+    expect((await read(bad.withdrawalId)).failure).toContain("reverted");
+    // With it 16, 8, 4, 2 and 1 revert, without it 8, 4, 2 and 1 succeed.
+    expect((await sent()) - before).toBe(9);
   });
 
   test("are paid though a node cannot try its own", async () => {

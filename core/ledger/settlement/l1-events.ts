@@ -21,7 +21,6 @@ import { applyCommitted, type Committed, type Imported, requireOurs } from "./ba
 import { requireForm } from "./l1-event-form.ts";
 import { latestPortal } from "./portals.ts";
 import {
-  attempted,
   clearPending,
   isPending,
   latestWithdrawal,
@@ -123,8 +122,6 @@ async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: 
     }
     case "authorizationCancelled":
       return applyCancelled(ledger, group, chainId, event);
-    case "withdrawalFailed":
-      return applyFailedAttempt(ledger, group, event);
   }
 }
 
@@ -222,17 +219,4 @@ async function applyCancelled(
   putActivity(ledger, group, known, release(await readActivity(ledger, group, known.vaultId), known, time));
   const decided = { vaultId: known.vaultId, withdrawalId: known.withdrawalId, imported: null };
   group.stage(eventKey, encodeRecord(l1EventRecord, decided));
-}
-
-async function applyFailedAttempt(
-  ledger: Ledger,
-  group: Group,
-  event: L1Event & { readonly type: "withdrawalFailed" },
-): Promise<void> {
-  const { pending } = await readActivity(ledger, group, event.vaultId);
-  for (const withdrawalId of pending) {
-    const known = await latestWithdrawal(ledger, group, withdrawalId);
-    const changed = attempted(ledger, group, known, `The token's contract refused: ${event.reason.slice(0, 1000)}`);
-    if (changed !== known) putWithdrawal(ledger, group, changed, "withdrawal.attempt_refused");
-  }
 }

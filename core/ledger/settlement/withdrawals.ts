@@ -150,7 +150,7 @@ export async function recordWithdrawalAttempt(
   );
 }
 
-export function attempted(ledger: Ledger, group: Group, record: WithdrawalRecord, failure: string): WithdrawalRecord {
+function attempted(ledger: Ledger, group: Group, record: WithdrawalRecord, failure: string): WithdrawalRecord {
   if (record.failure === failure) return record;
   const { time } = ledger.record(group, { kind: "withdrawalAttempted", withdrawalId: record.withdrawalId, failure });
   return { ...record, failure, updatedAt: time };
