@@ -4,9 +4,17 @@
  */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { answerHelp } from "./command.ts";
 import { type DemoResult, runDemo } from "./demo/run.ts";
 import { type SandboxDescription, startSandbox } from "./sandbox/sandbox.ts";
 
+answerHelp(`Usage: npm run demo [-- --json]
+
+The main job, end to end and checked: mint over HTTP, commit, withdraw, own on L1. Uses the sandbox that runs, or starts
+one of its own. Exits with 1 if any check fails. By the environment:
+
+  MINTMARK_SANDBOX  the sandbox's folder, .mintmark/sandbox
+`);
 const asJson = process.argv.includes("--json");
 const say = (line: string) => (asJson ? process.stderr : process.stdout).write(`${line}\n`);
 const note = (line: string) => process.stderr.write(`${line}\n`);

@@ -22,11 +22,14 @@ export const membersVariable = z
   );
 
 /** What a process reads of its environment. Throws with the names and reasons of what is missing or wrong; values may be secret. */
-export function readEnvironment<S extends z.ZodObject>(schema: S, usage: string): z.output<S> {
+export function readEnvironment<S extends z.ZodType>(schema: S, usage: string): z.output<S> {
   const parsed = schema.safeParse(process.env);
   if (parsed.success) return parsed.data;
-  const reasons = parsed.error.issues.map(({ path, message }) => `  ${path.join(".")}: ${message}`);
-  throw new Error(`the environment is incomplete:\n${reasons.join("\n")}\n${usage}`);
+  const reasons = parsed.error.issues.map(({ path: [name, ...inner], message }) => {
+    if (process.env[String(name)] === undefined) return `  ${String(name)} is missing`;
+    return `  ${[name, ...inner].join(".")}: ${message}`;
+  });
+  throw new Error(`set in the environment what is missing or wrong:\n${reasons.join("\n")}\n${usage}`);
 }
 
 const PRIVATE_KEY = /^0x[0-9a-fA-F]{64}$/;

@@ -4,9 +4,11 @@
  */
 import { writeFile } from "node:fs/promises";
 import hre from "hardhat";
+import { answerHelp } from "./command.ts";
 import { measureGas } from "./gas/measure.ts";
 import { asMarkdown, asText } from "./gas/report.ts";
 
+answerHelp("Usage: npm run gas [-- --json]\n\nMeasures gas and writes docs/gas.md; with --json only prints it.\n");
 const TARGET = new URL("../docs/gas.md", import.meta.url);
 const [option, ...others] = process.argv.slice(2);
 if (others.length > 0 || (option !== undefined && option !== "--json")) {

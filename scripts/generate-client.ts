@@ -6,6 +6,7 @@ import { writeFileSync } from "node:fs";
 import packageJson from "../package.json" with { type: "json" };
 import { openApiDocument } from "../server/openapi.ts";
 import { ENDPOINTS } from "../server/routes/index.ts";
+import { answerHelp } from "./command.ts";
 
 const TARGET = new URL("../server/client/api.ts", import.meta.url);
 
@@ -183,6 +184,7 @@ function parenthesised(type: string): string {
 }
 
 if (import.meta.main) {
+  answerHelp("Usage: npm run generate:client\n\nWrites server/client/api.ts from the OpenAPI document.\n");
   writeFileSync(TARGET, generatedClient());
   process.stdout.write(`wrote ${TARGET.pathname}\n`);
 }

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import packageJson from "../package.json" with { type: "json" };
 import { openApiDocument } from "../server/openapi.ts";
 import { ENDPOINTS } from "../server/routes/index.ts";
+import { answerHelp } from "./command.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
@@ -21,6 +22,7 @@ function passes(name: string, args: readonly string[]): boolean {
   return status === 0;
 }
 
+answerHelp("Usage: npm run lint:openapi\n\nHolds the OpenAPI document against two linters. Warnings fail too.\n");
 const folder = mkdtempSync(join(tmpdir(), "mintmark-openapi-"));
 try {
   const file = join(folder, "openapi.json");

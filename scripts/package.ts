@@ -3,6 +3,8 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
+import { answerHelp } from "./command.ts";
+
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const DIST = `${ROOT}dist`;
 
@@ -30,6 +32,7 @@ const PAGE_FILES = [
   "reference/style.css",
 ] as const;
 
+answerHelp("Usage: npm run package\n\nBuilds the package that other projects install, and prints its path.\n");
 rmSync(DIST, { recursive: true, force: true });
 for (const project of ["tsconfig.build.json", "tsconfig.pages.build.json"]) {
   execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}${project}`], {

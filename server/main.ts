@@ -9,7 +9,7 @@ import { swept } from "./log.ts";
 import { Metrics, serveMetrics } from "./metrics.ts";
 import { MirrorChain } from "./mirror-chain.ts";
 import { serveOperator } from "./operator/socket.ts";
-import type { Config } from "./settings.ts";
+import { type Config, SETTINGS } from "./settings.ts";
 import { type Settling, startSettling } from "./settling.ts";
 import { shutDown } from "./shutdown.ts";
 import { startupError } from "./startup-error.ts";
@@ -154,8 +154,21 @@ async function keySet(place: string) {
   }
 }
 
+const HELP = `Usage: npm run server
+
+One server on one store, until SIGINT or SIGTERM. Settings come from the environment, the others from the JSON file
+that MINTMARK_CONFIG names:
+
+${Object.entries(SETTINGS)
+  .map(([name, { description = "" }]) => `  ${name}\n      ${description}\n`)
+  .join("")}`;
+
 let secrets: string[] = [];
 try {
+  if (process.argv.includes("--help")) {
+    process.stdout.write(HELP);
+    process.exit(0);
+  }
   const config = readConfig(process.env);
   secrets = secretsOf(config);
   await serve(config);

@@ -173,6 +173,11 @@ const variables = z.object({
 
 const LOCAL_CHAINS: ReadonlySet<bigint> = new Set([1337n, 31_337n]);
 
+/** Whether the id is that of a local test chain, where nothing has a value. */
+export function isLocalChain(chainId: bigint): boolean {
+  return LOCAL_CHAINS.has(chainId);
+}
+
 /** All settings, and how they depend on one another. */
 export const settings = variables.superRefine(
   (given, context) => {
@@ -188,7 +193,7 @@ export const settings = variables.superRefine(
         );
       }
     }
-    if (given.MINTMARK_ENVIRONMENT === "live" && LOCAL_CHAINS.has(given.MINTMARK_CHAIN_ID)) {
+    if (given.MINTMARK_ENVIRONMENT === "live" && isLocalChain(given.MINTMARK_CHAIN_ID)) {
       demand("MINTMARK_CHAIN_ID", "Give a public chain: this is a local test chain's id, for sandbox.");
     }
     // What is wrong in itself is here as it was given, and told already.

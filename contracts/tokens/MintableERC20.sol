@@ -13,6 +13,7 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, MinterLock {
     uint256 public immutable quantum;
 
     error BlobNotEmpty(bytes blob);
+    error QuantumZero();
 
     /// @param cap Most base units that can ever exist; type(uint256).max for no bound.
     /// @param quantum_ Base units of one unit at the engine.
@@ -22,6 +23,7 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, MinterLock {
         ERC20Permit(name)
         MinterLock(admin, minter, BlobScheme.Mintmark)
     {
+        if (quantum_ == 0) revert QuantumZero();
         quantum = quantum_;
     }
 

@@ -60,7 +60,8 @@ export function saysNothing(error: unknown): boolean {
   return revertReason(error) !== null || (error instanceof Error && error.message.includes('returned no data ("0x")'));
 }
 
-function reasonOf(error: unknown): string {
+/** The shortest sentence that names the reason of anything thrown; of viem's errors without request and stack. */
+export function reasonOf(error: unknown): string {
   const reverted = revertReason(error);
   if (reverted !== null) return `the contract refused with ${reverted}`;
   if (error instanceof BaseError)

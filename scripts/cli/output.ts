@@ -1,4 +1,5 @@
 import { MintmarkError } from "../../core/index.ts";
+import { messageOf } from "../command.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -13,7 +14,7 @@ export function print(value: unknown, asJson: boolean, columns?: readonly string
 
 /** One error on standard error; with `--json` as `{error: {code, detail, errors}}`. Standard output stays empty. */
 export function printError(error: unknown, asJson: boolean): void {
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = messageOf(error);
   const known = error instanceof MintmarkError ? error : null;
   const errors = known?.issues ?? [];
   if (asJson) {

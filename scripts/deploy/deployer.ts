@@ -10,6 +10,7 @@ import {
   type Transport,
 } from "viem";
 import type { Hash } from "../../core/index.ts";
+import { askL1 } from "../../core/l1/failure.ts";
 import { type ContractName, isCodeOf, readArtifact } from "./artifact.ts";
 import type { PendingCreations } from "./pending.ts";
 
@@ -34,8 +35,8 @@ export interface Deployed {
 export async function deployContract(by: Deployer, name: ContractName, args: readonly unknown[]): Promise<Deployed> {
   const artifact = await readArtifact(name);
   const data = encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args });
-  const hash = await sendOnce(by, data);
-  const receipt = await succeeded(by, hash, `deploying ${name}`);
+  const receipt = await askL1(`deploying ${name}`, async () => succeeded(by, await sendOnce(by, data)));
+  const { transactionHash: hash } = receipt;
   const address = receipt.contractAddress;
   if (!address) throw new Error(`deploying ${name}: transaction ${hash} created no contract`);
   if (!isCodeOf(artifact, await by.client.getCode({ address }))) {
@@ -56,11 +57,13 @@ export async function send(
 ): Promise<Hash> {
   const { abi } = await readArtifact(name);
   const request = { abi, address, functionName, args, account: by.account } as const;
-  // Simulated first: a refusal then comes with the contract's own error instead of a failed transaction.
-  await by.client.simulateContract(request);
-  const hash = await wallet(by).writeContract({ ...request, chain: null });
-  await succeeded(by, hash, `${name}.${functionName}`);
-  return hash;
+  return askL1(`${name}.${functionName}`, async () => {
+    // Simulated first: a refusal then comes with the contract's own error instead of a failed transaction.
+    await by.client.simulateContract(request);
+    const hash = await wallet(by).writeContract({ ...request, chain: null });
+    await succeeded(by, hash);
+    return hash;
+  });
 }
 
 /** Sends the creation that an earlier run has signed, or signs one. By EIP-1559 where the chain has a base fee, else at a gas price. */
@@ -89,9 +92,9 @@ async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
 const yes = () => true;
 const no = () => false;
 
-async function succeeded(by: Deployer, hash: Hex, what: string) {
+async function succeeded(by: Deployer, hash: Hex) {
   const receipt = await by.client.waitForTransactionReceipt({ hash });
-  if (receipt.status !== "success") throw new Error(`${what}: transaction ${hash} reverted`);
+  if (receipt.status !== "success") throw new Error(`transaction ${hash} reverted`);
   return receipt;
 }
 

@@ -2,8 +2,9 @@ import type { Address, Hex } from "viem";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { isCodeOf, readArtifact } from "./artifact.ts";
 import { type Deployed, type Deployer, deployContract, lower } from "./deployer.ts";
-import { pendingOf } from "./pending.ts";
+import { pendingOfMirror } from "./pending.ts";
 import { type Deployment, type MirrorRecord, readRecord, writeRecord } from "./record.ts";
+import { ascending } from "./settlement.ts";
 import { deployMissing, deployToken, registerToken, type TokenConfig } from "./token.ts";
 
 /** Constructor of `StateMirror`; see the contract for what each may do. */
@@ -23,10 +24,14 @@ export interface MirrorConfig {
 
 /** Deploys a mirror on this chain and reads back that it is what was asked for. */
 export async function deployMirror(by: Deployer, config: MirrorConfig): Promise<Deployed> {
-  const committee = config.committee.map(lower).toSorted();
-  const deployed = await deployContract(by, "StateMirror", [{ ...config, committee }]);
-  await verifyMirror(by, deployed.address, { ...config, committee });
+  const deployed = await deployContract(by, "StateMirror", mirrorArgs(config));
+  await verifyMirror(by, deployed.address, config);
   return deployed;
+}
+
+/** The constructor's arguments. */
+export function mirrorArgs(config: MirrorConfig): readonly unknown[] {
+  return [{ ...config, committee: ascending(config.committee) }];
 }
 
 /** Rejects and names the first thing in which a mirror differs from its configuration. */
@@ -38,7 +43,7 @@ export async function verifyMirror(by: Deployer, address: Address, config: Mirro
   const read = (functionName: string, args: readonly unknown[] = []) =>
     by.client.readContract({ abi: artifact.abi, address, functionName, args });
   const [committee, epoch] = (await read("committee")) as [Hex, bigint];
-  const members = config.committee.map(lower).toSorted();
+  const members = ascending(config.committee);
   const checks: readonly (readonly [string, unknown, unknown])[] = [
     ["sourceChainId", await read("sourceChainId"), config.sourceChainId],
     ["sourceContract", lower((await read("sourceContract")) as Address), lower(config.sourceContract)],
@@ -80,7 +85,7 @@ export async function deployMirrorOf(by: Deployer, source: Deployer, options: Mi
   }
   let deployment: Deployment = found;
   const { settlement } = found;
-  const pending = pendingOf(`${path}.mirror-${by.chainId}`);
+  const pending = pendingOfMirror(path, by.chainId);
   const there = { ...by, pending };
   const save = async (mirror: MirrorRecord) => {
     const others = deployment.mirrors.filter(({ chainId }) => chainId !== by.chainId);
@@ -97,7 +102,7 @@ export async function deployMirrorOf(by: Deployer, source: Deployer, options: Mi
     const asked = { committee, threshold, changeDelay, maturity, ...options.config };
     const { address, blockNumber, gasUsed } = await deployMirror(there, { ...asked, ...sourceOf });
     const deployed = { address, deployedAtBlock: blockNumber, gasUsed, tokens: [] };
-    const accounts = { admin: lower(asked.admin), committee: asked.committee.map(lower).toSorted() };
+    const accounts = { admin: lower(asked.admin), committee: ascending(asked.committee) };
     mirror = { ...asked, ...accounts, ...deployed, chainId: by.chainId };
     await save(mirror);
   } else await verifyMirror(there, mirror.address, { ...mirror, ...sourceOf });

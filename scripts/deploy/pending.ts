@@ -31,6 +31,10 @@ export class PendingCreations {
     await rename(`${this.#path}.new`, this.#path);
   }
 
+  async isEmpty(): Promise<boolean> {
+    return Object.keys(await this.#read()).length === 0;
+  }
+
   /** Forgets them all, once the record names what they created. */
   async clear(): Promise<void> {
     await rm(this.#path, { force: true });
@@ -48,4 +52,9 @@ export class PendingCreations {
 /** What a run has signed but not yet recorded is kept beside the record. */
 export function pendingOf(record: string): PendingCreations {
   return new PendingCreations(`${record}.pending`);
+}
+
+/** The same for what a run creates on the chain of a mirror. */
+export function pendingOfMirror(record: string, chainId: number): PendingCreations {
+  return pendingOf(`${record}.mirror-${chainId}`);
 }

@@ -61,6 +61,14 @@ export type MirrorRecord = z.output<typeof mirrorRecord>;
 /** What was deployed for one settlement contract: the file that engines and operators read. Integers are decimal strings in the file. */
 export type Deployment = z.output<typeof deployment>;
 
+/** Whether a record names a token: by its standard and symbol. */
+export function isRecorded(
+  recorded: readonly TokenRecord[] | undefined,
+  token: Pick<TokenRecord, "standard" | "symbol">,
+): boolean {
+  return recorded?.some(({ standard, symbol }) => standard === token.standard && symbol === token.symbol) ?? false;
+}
+
 /** Where the record of a chain is kept in a folder. */
 export function recordPath(folder: string, chainId: number): string {
   return resolve(folder, `${chainId}.json`);

@@ -29,8 +29,7 @@ export async function deploySettlement(
     await verifySettlement(by, earlier);
     return earlier;
   }
-  const committee = config.committee.map(lower).toSorted();
-  const { address, blockNumber, gasUsed } = await deployContract(by, "StateCommitment", [{ ...config, committee }]);
+  const { address, blockNumber, gasUsed } = await deployContract(by, "StateCommitment", settlementArgs(config));
   const record = {
     address,
     deployedAtBlock: blockNumber,
@@ -39,10 +38,20 @@ export async function deploySettlement(
     admin: lower(config.admin),
     guardian: lower(config.guardian),
     operator: lower(config.operator),
-    committee,
+    committee: ascending(config.committee),
   };
   await verifySettlement(by, record);
   return record;
+}
+
+/** The constructor's arguments. */
+export function settlementArgs(config: SettlementConfig): readonly unknown[] {
+  return [{ ...config, committee: ascending(config.committee) }];
+}
+
+/** Members in lower case and in the order that the contracts want. */
+export function ascending(members: readonly Address[]): Address[] {
+  return members.map(lower).toSorted();
 }
 
 /** Reads back what a record says of a settlement contract; rejects and names the first thing that differs. */

@@ -2,8 +2,8 @@ import type { Address } from "viem";
 import type { BlobScheme, Standard } from "../../core/index.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { type ContractName, readArtifact } from "./artifact.ts";
-import { type Deployer, deployContract, send } from "./deployer.ts";
-import type { TokenRecord } from "./record.ts";
+import { type Deployer, deployContract, lower, send } from "./deployer.ts";
+import { isRecorded, type TokenRecord } from "./record.ts";
 
 export interface Royalty {
   readonly receiver: Address;
@@ -37,25 +37,19 @@ const CONTRACT: Readonly<Record<Standard, ContractName>> = {
 };
 const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mintmark: 1 };
+/** OpenZeppelin's `DEFAULT_ADMIN_ROLE`. */
+const ADMIN_ROLE = `0x${"00".repeat(32)}`;
 const NO_CAP = (1n << 256n) - 1n;
 const NO_ROYALTY: Royalty = { receiver: "0x0000000000000000000000000000000000000000", fraction: 0n };
 
 /** Deploys a token whose minter is the settlement contract, or a mirror of it, registers it there, and locks the minter role. */
 export async function deployToken(by: Deployer, settlement: Address, config: TokenConfig): Promise<TokenRecord> {
   const { standard, name, symbol, quantum = 1n, blobScheme = "mintmark" } = config;
-  const contract = CONTRACT[standard];
-  const { address, blockNumber, gasUsed } = await deployContract(by, contract, constructorArgs(settlement, config));
+  const { contract, args } = tokenCreation(by, settlement, config);
+  const { address, blockNumber, gasUsed } = await deployContract(by, contract, args);
   await registerToken(by, settlement, { standard, chainId: BigInt(by.chainId), address, quantum });
-  const minterLocked = config.lockMinter ?? true;
-  // Locked by the administrator, which is another account where a multisig holds the role.
-  const canLock = minterLocked && config.admin.toLowerCase() === by.account.address.toLowerCase();
-  const token = await readArtifact(contract);
-  const isLocked = (await by.client.readContract({
-    abi: token.abi,
-    address,
-    functionName: "minterLocked",
-  })) as boolean;
-  if (canLock && !isLocked) await send(by, contract, address, "lockMinter", []);
+  const minterLocked = locks(config);
+  if (minterLocked) await lockMinter(by, contract, address, lower(config.admin));
   return {
     standard,
     address,
@@ -63,10 +57,34 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
     symbol,
     quantum,
     blobScheme,
-    minterLocked: canLock || isLocked,
+    minterLocked,
     deployedAtBlock: blockNumber,
     gasUsed,
   };
+}
+
+/** The contract of a token, and its constructor's arguments. */
+export function tokenCreation(by: Deployer, settlement: Address, config: TokenConfig) {
+  // Only an administrator can lock the minter. The deployer is the first one, and hands the role over after that.
+  const admin = locks(config) ? by.account.address : config.admin;
+  return { contract: CONTRACT[config.standard], args: constructorArgs(settlement, { ...config, admin }) };
+}
+
+function locks({ lockMinter = true }: TokenConfig): boolean {
+  return lockMinter;
+}
+
+/** Locks the minter and hands the administration over, each unless an interrupted run has done so. */
+async function lockMinter(by: Deployer, contract: ContractName, address: Address, admin: Address): Promise<void> {
+  const { abi } = await readArtifact(contract);
+  const ask = async (functionName: string, args: readonly unknown[] = []) =>
+    (await by.client.readContract({ abi, address, functionName, args })) as boolean;
+  if (!(await ask("minterLocked"))) await send(by, contract, address, "lockMinter", []);
+  const deployer = lower(by.account.address);
+  if (admin === deployer) return;
+  if (!(await ask("hasRole", [ADMIN_ROLE, admin]))) await send(by, contract, address, "grantRole", [ADMIN_ROLE, admin]);
+  if (!(await ask("hasRole", [ADMIN_ROLE, deployer]))) return;
+  await send(by, contract, address, "renounceRole", [ADMIN_ROLE, deployer]);
 }
 
 export interface Registration {
@@ -97,7 +115,7 @@ export async function deployMissing(
 ): Promise<void> {
   const tokens = [...recorded];
   for (const token of wanted) {
-    if (tokens.some(({ standard, symbol }) => standard === token.standard && symbol === token.symbol)) continue;
+    if (isRecorded(tokens, token)) continue;
     tokens.push(await create(token));
     await record([...tokens]);
   }

@@ -14,7 +14,20 @@ const settings = z.object({
   MINTMARK_PORT: z.coerce.number("Give a port.").int().min(0).max(65_535).default(3000),
 });
 
+const HELP = `Usage: npm run router
+
+The router before several servers, each with a store of its own, until SIGINT or SIGTERM. By the environment:
+
+  MINTMARK_SHARDS  the servers' addresses with commas between
+  MINTMARK_HOST    address to listen on, 127.0.0.1
+  MINTMARK_PORT    port to listen on, 3000
+`;
+
 try {
+  if (process.argv.includes("--help")) {
+    process.stdout.write(HELP);
+    process.exit(0);
+  }
   const read = settings.safeParse(process.env);
   if (!read.success) {
     throw new Error(read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("\n"));

@@ -4,10 +4,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import hre, { network } from "hardhat";
-import { createPublicClient, custom, type EIP1193RequestFn, encodeDeployData, http, keccak256, toHex } from "viem";
+import {
+  createPublicClient,
+  custom,
+  type EIP1193RequestFn,
+  encodeDeployData,
+  http,
+  keccak256,
+  toHex,
+  zeroAddress,
+} from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readArtifact } from "../../scripts/deploy/artifact.ts";
+import { checkPlan } from "../../scripts/deploy/check.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
 import { type Deployer, deployContract } from "../../scripts/deploy/deployer.ts";
 import { pendingOf } from "../../scripts/deploy/pending.ts";
@@ -28,6 +38,8 @@ const CONFIG: SettlementConfig = {
 };
 const SWORDS: TokenConfig = { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address };
 const POINTS: TokenConfig = { standard: "erc20", name: "Points", symbol: "PTS", quantum: 10n, admin: ADMIN.address };
+
+const erc20 = (fields: object) => JSON.stringify({ standard: "erc20", name: "Points", symbol: "PTS", ...fields });
 
 let folder: string;
 beforeEach(async () => {
@@ -117,6 +129,30 @@ describe("the deployment", () => {
     expect(await transactions()).toBe(2);
   });
 
+  test("locks the minter of a token that another account administers, and hands the administration over", async () => {
+    const token = { ...SWORDS, admin: GUARDIAN.address };
+    const { tokens } = await deploy(by, { record, settlement: CONFIG, tokens: [token] });
+    expect(at(tokens, 0).minterLocked).toBe(true);
+    const { abi } = await readArtifact("MintableERC721");
+    const ask = (functionName: string, ...args: unknown[]) =>
+      by.client.readContract({ abi, address: at(tokens, 0).address, functionName, args });
+    expect(await ask("minterLocked")).toBe(true);
+    const role = await ask("DEFAULT_ADMIN_ROLE");
+    expect(await ask("hasRole", role, GUARDIAN.address)).toBe(true);
+    expect(await ask("hasRole", role, ADMIN.address)).toBe(false);
+  });
+
+  test("killed while it hands a token over goes on from there", async () => {
+    const asked = { record, settlement: CONFIG, tokens: [{ ...SWORDS, admin: GUARDIAN.address }] };
+    for (let nth = 1; nth <= 6; nth++) {
+      const dying = killedAt("eth_sendRawTransaction", nth, true);
+      await deploy(dying, asked).catch((error: Error) => expect(error.message).toContain("killed"));
+    }
+    expect((await deploy(by, asked)).tokens).toMatchObject([{ symbol: "SWRD", minterLocked: true }]);
+    // Two creations, a registration, a lock, a grant, a renouncement.
+    expect(await transactions()).toBe(6);
+  });
+
   test("gives an ERC-721 the royalties asked for", async () => {
     const royalty = { receiver: GUARDIAN.address, fraction: 250n };
     const { tokens } = await deploy(by, { record, settlement: CONFIG, tokens: [{ ...SWORDS, royalty }] });
@@ -176,6 +212,44 @@ describe("the deployment", () => {
   });
 });
 
+describe("the check before a deployment", () => {
+  const plan = { settlement: CONFIG, tokens: [], allowNoDelay: false };
+
+  /** A chain that is no test chain by its id. */
+  async function onPublicChain(check: (by: Deployer) => Promise<void>) {
+    const connection = await network.create({ network: "other" });
+    const transport = custom({ request: connection.provider.request.bind(connection.provider) as EIP1193RequestFn });
+    const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+    try {
+      await check({ account: ADMIN, client, transport, chainId: await client.getChainId() });
+    } finally {
+      await connection.close();
+    }
+  }
+
+  test.each([
+    ["change delay", { changeDelay: 0n }],
+    ["maturity", { maturity: 0n }],
+  ] as const)("takes a %s of 0 on a public chain only when told so, with a warning", async (what, change) => {
+    await onPublicChain(async (by) => {
+      const asked = { ...plan, settlement: { ...CONFIG, ...change } };
+      await expect(checkPlan(by, asked)).rejects.toThrow(`the ${what} is 0`);
+      expect(await checkPlan(by, { ...asked, allowNoDelay: true })).toEqual([
+        expect.stringContaining(`the ${what} is 0`),
+      ]);
+      // The same terms on a local test chain.
+      expect(await checkPlan({ ...by, chainId: 31_337 }, asked)).toEqual([]);
+    });
+  });
+
+  test("warns of nothing, and sends nothing, when all is well", async () => {
+    await onPublicChain(async (by) => {
+      expect(await checkPlan(by, { ...plan, multisig: GUARDIAN.address, tokens: [SWORDS, POINTS] })).toEqual([]);
+      expect(await by.client.getTransactionCount({ address: ADMIN.address })).toBe(0);
+    });
+  });
+});
+
 describe("the deploy command", () => {
   const run = promisify(execFile);
   const root = new URL("../../", import.meta.url).pathname;
@@ -226,6 +300,91 @@ describe("the deploy command", () => {
     const file = await readFile(recordPath(folder, 31_337), "utf8");
     const everything = [first.stdout, first.stderr, second.stdout, second.stderr, file].join("\n").toLowerCase();
     expect(everything).not.toContain(key.slice(2));
+  });
+
+  /** A deployer with this much, what makes it deploy, and how many transactions it has sent. */
+  async function deployerWith(wei: bigint) {
+    const key = generatePrivateKey();
+    const { address } = privateKeyToAccount(key);
+    const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
+    await client.request({ method: "hardhat_setBalance", params: [address, toHex(wei)] } as never);
+    const environment = {
+      MINTMARK_RPC_URL: rpcUrl,
+      MINTMARK_DEPLOYER_KEY: key,
+      MINTMARK_COMMITTEE: COMMITTEE.map((member) => member.address).join(","),
+      MINTMARK_THRESHOLD: "3",
+      MINTMARK_DEPLOYMENTS: folder,
+    };
+    return { address, environment, sent: () => client.getTransactionCount({ address }) };
+  }
+  const refused = (env: Readonly<Record<string, string>>) =>
+    command(env).then(
+      () => expect.unreachable("the deployment was not refused"),
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    );
+
+  test.each([
+    [
+      "an administrator and a multisig",
+      { MINTMARK_ADMIN: ADMIN.address, MINTMARK_MULTISIG: GUARDIAN.address },
+      "not both",
+    ],
+    ["a threshold above the committee", { MINTMARK_THRESHOLD: "6" }, "the threshold is 1 to 5, not 6"],
+    ["a member named twice", { MINTMARK_COMMITTEE: `${ADMIN.address},${ADMIN.address}` }, "names a member twice"],
+    ["a delay that no contract takes", { MINTMARK_CHANGE_DELAY: "2592001" }, "at most 30 days"],
+    ["an operator without an account", { MINTMARK_OPERATOR: zeroAddress }, "the operator is the zero address"],
+    ["a token of quantum 0", { MINTMARK_TOKEN: erc20({ quantum: "0" }) }, "token PTS: the quantum is 0"],
+    ["a token that nobody can mint", { MINTMARK_TOKEN: erc20({ cap: "0" }) }, "token PTS: the cap is 0"],
+    ["a field of another standard", { MINTMARK_TOKEN: erc20({ uri: "https://x.example/" }) }, "not of an erc20"],
+    ["a mirror on the chain itself", { MINTMARK_MIRROR_RPC_URL: "here" }, "the settlement contract's own"],
+  ])("refuses %s before it sends anything", async (_, change, reason) => {
+    const { environment, sent } = await deployerWith(10n ** 19n);
+    const asked = Object.fromEntries(
+      Object.entries(change).map(([name, value]) => [name, value === "here" ? rpcUrl : value]),
+    );
+    const { code, stdout, stderr } = await refused({ ...environment, ...asked });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain(reason);
+    expect(await sent()).toBe(0);
+  });
+
+  test("refuses a contract as operator before it sends anything", async () => {
+    const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
+    const contract = privateKeyToAccount(generatePrivateKey()).address;
+    await client.request({ method: "hardhat_setCode", params: [contract, "0x00"] } as never);
+    const { environment, sent } = await deployerWith(10n ** 19n);
+    const { stderr } = await refused({ ...environment, MINTMARK_OPERATOR: contract });
+    expect(stderr).toContain("is a contract, not a plain account");
+    expect(await sent()).toBe(0);
+  });
+
+  test("tells an account without money in one sentence: its address, what it has, what it needs", async () => {
+    const { address, environment, sent } = await deployerWith(10n ** 12n);
+    const { code, stderr } = await refused(environment);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      new RegExp(`^nothing was deployed: ${address} has 0\\.000001 ether on chain 31337 and needs about 0\\.\\d+ \\(`),
+    );
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(stderr.length).toBeLessThan(300);
+    expect(await sent()).toBe(0);
+  });
+
+  test("tells a node that cannot be reached in one sentence, without the path of its address", async () => {
+    const { environment } = await deployerWith(0n);
+    const { stderr } = await refused({ ...environment, MINTMARK_RPC_URL: "http://127.0.0.1:1/secret-of-the-node" });
+    expect(stderr).toMatch(/^asking 127\.0\.0\.1:1 for its chain: /);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(stderr).not.toContain("secret-of-the-node");
+  });
+
+  test("with nothing set, names the variables that it needs", async () => {
+    const { code, stderr } = await refused({});
+    expect(code).toBe(1);
+    const [reasons = ""] = stderr.split("\n\n");
+    for (const name of ["RPC_URL", "DEPLOYER_KEY", "COMMITTEE", "THRESHOLD"]) {
+      expect(reasons).toContain(`MINTMARK_${name} is missing`);
+    }
   });
 
   test("names every variable that is missing or wrong, without its value, and exits with 1", async () => {

@@ -39,6 +39,14 @@ describe("MintableERC20", () => {
     }
   });
 
+  it("refuses a quantum of 0: no unit at the engine would be worth anything", async () => {
+    await viem.assertions.revertWithCustomError(
+      viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 0n, owner, owner]),
+      d.coin,
+      "QuantumZero",
+    );
+  });
+
   it("refuses a minting blob: its units are all alike", async () => {
     await viem.assertions.revertWithCustomErrorWithArgs(mint(owner, 1n, "0x31"), d.coin, "BlobNotEmpty", ["0x31"]);
   });

@@ -1,0 +1,208 @@
+import { type Address, encodeDeployData, formatEther, formatGwei, getContractError } from "viem";
+import { askL1 } from "../../core/l1/failure.ts";
+import { isLocalChain } from "../../server/settings.ts";
+import { type ContractName, readArtifact } from "./artifact.ts";
+import { type Deployer, lower } from "./deployer.ts";
+import { type MirrorConfig, mirrorArgs, verifyMirror } from "./mirror.ts";
+import { type Deployment, isRecorded } from "./record.ts";
+import { type SettlementConfig, settlementArgs, verifySettlement } from "./settlement.ts";
+import { type TokenConfig, tokenCreation } from "./token.ts";
+
+/** What one run of the deployment is asked to bring about. */
+export interface DeploymentPlan {
+  /** On a new deployment with a multisig, `admin` is the deployer here; the time lock replaces it. */
+  readonly settlement: SettlementConfig;
+  readonly multisig?: Address | undefined;
+  readonly tokens: readonly TokenConfig[];
+  readonly mirror?: {
+    readonly by: Deployer;
+    readonly config: Pick<MirrorConfig, "admin"> & Partial<Pick<MirrorConfig, "committee" | "threshold">>;
+    readonly tokens: readonly TokenConfig[];
+  };
+  /** Take a change delay or a maturity of 0 on a public chain. */
+  readonly allowNoDelay: boolean;
+}
+
+/** The contracts' `MAX_DELAY`. */
+const MAX_DELAY_SECONDS = 30n * 86_400n;
+const MAX_QUANTUM = (1n << 128n) - 1n;
+/** Gas of what follows a token's creation: registering it, locking its minter, handing its administration over. */
+const GAS_AFTER_TOKEN = 400_000n;
+const ZERO: Address = "0x0000000000000000000000000000000000000000";
+
+/**
+ * Checks everything that can be known before the first transaction: the terms, the tokens, what the record names, that every constructor
+ * accepts its arguments, and that the account can pay on each chain. Throws one error that names everything wrong with the terms.
+ *
+ * @returns warnings about what the caller has allowed
+ */
+export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<string[]> {
+  const { problems, warnings } = judge(by, plan, earlier);
+  if (problems.length > 0) throw new Error(`nothing was deployed:\n${problems.map((line) => `  ${line}`).join("\n")}`);
+  if (earlier === undefined) await requirePlainAccount(by, plan.settlement.operator);
+  else await verifySettlement(by, earlier.settlement);
+  const { mirror } = plan;
+  const known = mirror && earlier?.mirrors.find(({ chainId }) => chainId === mirror.by.chainId);
+  if (mirror && known && earlier) {
+    const { address: sourceContract } = earlier.settlement;
+    await verifyMirror(mirror.by, known.address, { ...known, sourceChainId: BigInt(by.chainId), sourceContract });
+  }
+  await requireFunds(by, await gasHere(by, plan, earlier));
+  if (mirror) await requireFunds(mirror.by, await gasOnMirror(by, plan, earlier));
+  return warnings;
+}
+
+/** What is wrong with the terms themselves, and what is only unusual. */
+function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
+  const { settlement, mirror } = plan;
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  if (earlier === undefined) {
+    for (const [what, seconds, meaning] of [
+      ["change delay", settlement.changeDelay, "a new operator or committee is active at once"],
+      ["maturity", settlement.maturity, "a duplicate ERC-721 can be withdrawn before anyone voids it"],
+    ] as const) {
+      if (seconds > MAX_DELAY_SECONDS) problems.push(`the ${what} is ${seconds} s; the contract takes at most 30 days`);
+      if (seconds !== 0n || isLocalChain(BigInt(by.chainId))) continue;
+      const sentence = `the ${what} is 0: ${meaning}`;
+      if (plan.allowNoDelay) warnings.push(sentence);
+      else problems.push(`${sentence}. Set MINTMARK_ALLOW_NO_DELAY=yes to deploy it so`);
+    }
+    for (const role of ["admin", "guardian", "operator"] as const) {
+      if (settlement[role] === ZERO) problems.push(`the ${role} is the zero address`);
+    }
+    if (plan.multisig === ZERO) problems.push("the multisig is the zero address");
+    problems.push(...committeeProblems("the committee", settlement));
+  }
+  problems.push(...plan.tokens.flatMap(tokenProblems));
+  if (mirror) {
+    if (mirror.by.chainId === by.chainId)
+      problems.push(`the mirror's RPC serves chain ${by.chainId} too, which is the settlement contract's own`);
+    if (mirror.config.admin === ZERO) problems.push("the mirror's admin is the zero address");
+    const { committee, threshold } = { ...(earlier?.settlement ?? settlement), ...mirror.config };
+    problems.push(...committeeProblems("the mirror's committee", { committee, threshold }));
+    problems.push(...mirror.tokens.flatMap(tokenProblems));
+  }
+  return { problems, warnings };
+}
+
+function committeeProblems(
+  what: string,
+  { committee, threshold }: Pick<SettlementConfig, "committee" | "threshold">,
+): string[] {
+  const members = committee.map(lower);
+  const problems: string[] = [];
+  if (new Set(members).size !== members.length) problems.push(`${what} names a member twice`);
+  if (members.includes(ZERO)) problems.push(`${what} holds the zero address`);
+  if (members.length > 255) problems.push(`${what} has ${members.length} members; the contract takes at most 255`);
+  if (threshold < 1 || threshold > members.length)
+    problems.push(
+      `${what} has ${members.length} members, so the threshold is 1 to ${members.length}, not ${threshold}`,
+    );
+  return problems;
+}
+
+function tokenProblems(token: TokenConfig): string[] {
+  const { standard, symbol, quantum, cap, royalty, blobScheme, uri } = token;
+  const problems: string[] = [];
+  const refuse = (why: string) => problems.push(`token ${symbol}: ${why}`);
+  if (standard === "erc20") {
+    if (quantum !== undefined && (quantum === 0n || quantum > MAX_QUANTUM))
+      refuse(`the quantum is ${quantum}; it is 1 to 2^128 - 1 base units`);
+    if (cap === 0n) refuse("the cap is 0, so nothing could ever be minted");
+    if (cap !== undefined && quantum !== undefined && cap < quantum) refuse("the cap is below one quantum");
+    if (blobScheme !== undefined || uri !== undefined) refuse('"blobScheme" and "uri" are not of an erc20');
+  } else if (cap !== undefined || quantum !== undefined) refuse('"cap" and "quantum" are of an erc20 only');
+  if (royalty !== undefined) {
+    if (standard !== "erc721") refuse('a "royalty" is of an erc721 only');
+    if (royalty.fraction > 10_000n) refuse(`the royalty is ${royalty.fraction} ten-thousandths, more than the price`);
+    if (royalty.receiver === ZERO) refuse("the royalty's receiver is the zero address");
+  }
+  if (token.admin === ZERO) refuse("the admin is the zero address");
+  return problems;
+}
+
+/** The contract takes rollup batches from plain accounts only. */
+async function requirePlainAccount(by: Deployer, operator: Address): Promise<void> {
+  const code = await askL1("asking for the operator's code", () => by.client.getCode({ address: operator }));
+  if (code !== undefined && code !== "0x")
+    throw new Error(`nothing was deployed: the operator ${operator} is a contract, not a plain account`);
+}
+
+/** Gas that the settlement contract's chain still needs. Constructors that refuse their arguments throw here. */
+async function gasHere(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<bigint> {
+  let gas = 0n;
+  if (earlier === undefined) {
+    const { multisig, settlement } = plan;
+    if (multisig !== undefined)
+      gas += await gasOf(by, "AdminTimeLock", [settlement.changeDelay, [multisig], [multisig]]);
+    gas += await gasOf(by, "StateCommitment", settlementArgs(settlement));
+  }
+  gas += await gasOfTokens(by, plan.tokens, earlier?.tokens);
+  const foreign = plan.mirror?.tokens.filter((token) => !isRecorded(mirrorOf(plan, earlier)?.tokens, token)) ?? [];
+  return gas + BigInt(foreign.length) * GAS_AFTER_TOKEN;
+}
+
+async function gasOnMirror(source: Deployer, { mirror, settlement, ...rest }: DeploymentPlan, earlier?: Deployment) {
+  if (mirror === undefined) return 0n;
+  const known = mirrorOf({ mirror, settlement, ...rest }, earlier);
+  let gas = await gasOfTokens(mirror.by, mirror.tokens, known?.tokens);
+  if (known === undefined) {
+    const { committee, threshold, changeDelay, maturity } = earlier?.settlement ?? settlement;
+    const terms = { committee, threshold, changeDelay, maturity, ...mirror.config };
+    const sourceContract = earlier?.settlement.address ?? mirror.by.account.address;
+    const args = mirrorArgs({ ...terms, sourceChainId: BigInt(source.chainId), sourceContract });
+    gas += await gasOf(mirror.by, "StateMirror", args);
+  }
+  return gas;
+}
+
+function mirrorOf({ mirror }: DeploymentPlan, earlier?: Deployment) {
+  return earlier?.mirrors.find(({ chainId }) => chainId === mirror?.by.chainId);
+}
+
+async function gasOfTokens(by: Deployer, tokens: readonly TokenConfig[], recorded?: Deployment["tokens"]) {
+  let gas = 0n;
+  for (const token of tokens) {
+    if (isRecorded(recorded, token)) continue;
+    // Any minter does for the estimate: the settlement contract may not exist yet.
+    const { contract, args } = tokenCreation(by, by.account.address, token);
+    gas += (await gasOf(by, contract, args)) + GAS_AFTER_TOKEN;
+  }
+  return gas;
+}
+
+async function gasOf(by: Deployer, name: ContractName, args: readonly unknown[]): Promise<bigint> {
+  const { abi, bytecode } = await readArtifact(name);
+  const data = encodeDeployData({ abi, bytecode, args });
+  return askL1(`trying to deploy ${name}`, async () => {
+    try {
+      return await by.client.estimateGas({ account: by.account.address, data });
+    } catch (error) {
+      throw getContractError(error as Parameters<typeof getContractError>[0], {
+        abi,
+        args: [],
+        functionName: "constructor",
+      });
+    }
+  });
+}
+
+/** Rejects with one sentence when the account cannot pay for this much gas at the chain's present price. */
+async function requireFunds(by: Deployer, gas: bigint): Promise<void> {
+  // What an interrupted run has sent is paid already: then each transaction is judged by itself.
+  if (gas === 0n || (await by.pending?.isEmpty()) === false) return;
+  const { address } = by.account;
+  const [balance, price] = await askL1("asking for balance and fees", () =>
+    Promise.all([by.client.getBalance({ address }), priceOf(by)]),
+  );
+  if (balance >= gas * price) return;
+  throw new Error(
+    `nothing was deployed: ${address} has ${formatEther(balance)} ether on chain ${by.chainId} and needs about ${formatEther(gas * price)} (${gas} gas at ${formatGwei(price)} gwei). Send it there, then run this again.`,
+  );
+}
+
+async function priceOf({ client }: Deployer): Promise<bigint> {
+  const { baseFeePerGas } = await client.getBlock();
+  return baseFeePerGas === null ? client.getGasPrice() : (await client.estimateFeesPerGas()).maxFeePerGas;
+}
