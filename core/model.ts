@@ -201,3 +201,8 @@ export interface Page<T> {
   readonly hasMore: boolean;
   readonly limit: number;
 }
+
+/** `validium-12`. */
+export function batchIdOf(mode: Mode, batchNumber: number): string {
+  return `${mode}-${batchNumber}`;
+}

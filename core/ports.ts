@@ -1,5 +1,4 @@
 import type { Address, BlobScheme, Hash, Hex, Mode, Standard, VaultId } from "./model.ts";
-import type { receiptTypedData } from "./protocol/receipt.ts";
 
 /** Milliseconds since 1970. Tests pass their own. */
 export type Clock = () => number;
@@ -215,12 +214,6 @@ export interface L1Owner {
 export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events"> &
   Pick<L1Reader, "maturity" | "withdrawn"> &
   Pick<L1Committer, "checkWithdrawal" | "withdraw">;
-
-/** The operator's key for receipts; a viem account is one. Its signature of the same message is always the same (RFC 6979). */
-export interface ReceiptSigner {
-  readonly address: Address;
-  signTypedData(message: ReturnType<typeof receiptTypedData>): Promise<Hex>;
-}
 
 /** The data availability committee: stores and re-derives the batch, and answers with an attestation (docs/protocol.md 5). */
 export interface Committee {

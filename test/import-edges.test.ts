@@ -26,7 +26,88 @@ function declaredSubpaths(): readonly string[] {
   return [...source.matchAll(/: "(core\/[^"]+)"/g)].map(([, path]) => `${path}.ts`);
 }
 
+/** The rooms of `core` with those that each may import, as the table of docs/architecture.md has them. */
+function roomsOfCore(): ReadonlyMap<string, ReadonlySet<string>> {
+  const page = readFileSync(join(ROOT, "docs/architecture.md"), "utf8");
+  const rows = [...page.matchAll(/^\| `([a-z0-9]+)\/` \|[^|]*\|([^|]*)\|$/gm)];
+  return new Map(
+    rows.map(([, room = "", imports = ""]) => [
+      room,
+      new Set([...imports.matchAll(/`([a-z0-9]+)`/g)].map((m) => m[1] ?? "")),
+    ]),
+  );
+}
+
+/** The room of a file of the core; null for the files beside the rooms. */
+function roomOf(file: string): string | null {
+  const [core, room, ...rest] = file.split("/");
+  return core === "core" && room !== undefined && rest.length > 0 ? room : null;
+}
+
+/** A path of imports that comes back to where it began; null when there is none. */
+function circleIn(arrows: ReadonlyMap<string, readonly string[]>): readonly string[] | null {
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): readonly string[] | null => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return null;
+    for (const target of arrows.get(file) ?? []) {
+      const circle = visit(target, [...path, file]);
+      if (circle !== null) return circle;
+    }
+    done.add(file);
+    return null;
+  };
+  for (const file of arrows.keys()) {
+    const circle = visit(file, []);
+    if (circle !== null) return circle;
+  }
+  return null;
+}
+
 describe("import edges", () => {
+  it("make no circle", () => {
+    const arrows = new Map<string, string[]>();
+    for (const { file, target } of ["core", "server", "scripts"].flatMap(importsOf)) {
+      if (/^(?:core|server|scripts)\//.test(target)) arrows.set(file, [...(arrows.get(file) ?? []), target]);
+    }
+    expect(arrows.size).toBeGreaterThan(300);
+    expect(
+      circleIn(
+        new Map([
+          ["a", ["b"]],
+          ["b", ["c"]],
+          ["c", ["b"]],
+        ]),
+      ),
+    ).toEqual(["b", "c", "b"]);
+    expect(circleIn(arrows)).toBeNull();
+  });
+
+  it("between the rooms of the core are those of the table in docs/architecture.md, each of which is used", () => {
+    const allowed = roomsOfCore();
+    const found = importsOf("core").flatMap(({ file, target }) => {
+      const [from, to] = [roomOf(file), roomOf(target)];
+      return from === null || to === null || from === to ? [] : [{ from, to, file, target }];
+    });
+    expect(found.length).toBeGreaterThan(100);
+    const rooms = new Set(importsOf("core").flatMap(({ file }) => roomOf(file) ?? []));
+    expect([...allowed.keys()].sort()).toEqual([...rooms].sort());
+    expect(found.filter(({ from, to }) => !allowed.get(from)?.has(to))).toEqual([]);
+    const used = new Set(found.map(({ from, to }) => `${from} ${to}`));
+    const unused = [...allowed]
+      .flatMap(([from, tos]) => [...tos].map((to) => `${from} ${to}`))
+      .filter((arrow) => !used.has(arrow));
+    expect(unused).toEqual([]);
+  });
+
+  it("of the rooms lead down only: a room stands below those that import it", () => {
+    const order = [...roomsOfCore().keys()];
+    const upward = [...roomsOfCore()].flatMap(([from, tos]) =>
+      [...tos].filter((to) => order.indexOf(to) >= order.indexOf(from)).map((to) => `${from} -> ${to}`),
+    );
+    expect(upward).toEqual([]);
+  });
+
   it("of the core lead neither to the server, the scripts nor the tests, and to no server framework or toolchain", () => {
     const forbidden =
       /^(?:server|scripts|test|contracts|artifacts)\/|^(?:hardhat|@nomicfoundation\/|fastify|@fastify\/|zod|vitest)/;

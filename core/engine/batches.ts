@@ -9,18 +9,12 @@ import {
   sealedCount,
   stateOver,
   vaultContent,
-} from "../ledger/batches/batches.ts";
-import {
-  batchProof,
-  consistencyProof,
-  vaultMultiproof,
-  vaultProof,
-  vaultStateProof,
-} from "../ledger/batches/proofs.ts";
-import { sealOpenBatch } from "../ledger/batches/seal.ts";
-import { voidSlots } from "../ledger/batches/void-slots.ts";
+} from "../batches/batches.ts";
+import { batchProof, consistencyProof, vaultMultiproof, vaultProof, vaultStateProof } from "../batches/proofs.ts";
+import { sealOpenBatch } from "../batches/seal.ts";
+import { voidSlots } from "../batches/void-slots.ts";
 import { listOf } from "../ledger/list.ts";
-import { exitProof } from "../ledger/settlement/exit-proof.ts";
+import { exitProof } from "../progress/exit-proof.ts";
 import type { Proofs } from "../proof-types.ts";
 import type { EngineContext } from "./context.ts";
 import { requireMode } from "./requirements.ts";

@@ -1,10 +1,10 @@
 import type { Holdings } from "../holding-types.ts";
 import { listOf } from "../ledger/list.ts";
-import { requestWithdrawal } from "../ledger/settlement/withdrawal-request.ts";
-import { readWithdrawal } from "../ledger/settlement/withdrawals.ts";
-import { listTransactions, listWithdrawals, readTransaction } from "../ledger/transactions/transactions.ts";
-import { listBalances } from "../ledger/vaults/balances.ts";
-import { findVault, listVaults } from "../ledger/vaults/holdings.ts";
+import { requestWithdrawal } from "../progress/withdrawal-request.ts";
+import { listBalances } from "../vaults/balances.ts";
+import { findVault, listVaults } from "../vaults/holdings.ts";
+import { listTransactions, listWithdrawals, readTransaction } from "../vaults/transactions.ts";
+import { readWithdrawal } from "../vaults/withdrawals.ts";
 import type { EngineContext } from "./context.ts";
 import { requireScope } from "./requirements.ts";
 

@@ -1,13 +1,9 @@
-import { recordSubmitted } from "../ledger/settlement/batch-progress.ts";
-import { recordFinalized, recordReorg } from "../ledger/settlement/finality.ts";
-import { recordCommitted, recordEvents, recordWithdrawn } from "../ledger/settlement/l1-events.ts";
-import { pendingWithdrawals } from "../ledger/settlement/pending-withdrawals.ts";
-import { addMirror, portalOf, portals } from "../ledger/settlement/portals.ts";
-import {
-  recordWithdrawalAttempt,
-  recordWithdrawalFailed,
-  recordWithdrawalSubmitted,
-} from "../ledger/settlement/withdrawals.ts";
+import { recordSubmitted } from "../progress/batch-progress.ts";
+import { recordFinalized, recordReorg } from "../progress/finality.ts";
+import { recordCommitted, recordEvents, recordWithdrawn } from "../progress/l1-events.ts";
+import { pendingWithdrawals } from "../progress/pending-withdrawals.ts";
+import { addMirror, portalOf, portals } from "../progress/portals.ts";
+import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "../progress/withdrawals.ts";
 import type { SettlementRecord } from "../settlement-types.ts";
 import type { EngineContext } from "./context.ts";
 import { requireMode } from "./requirements.ts";

@@ -1,6 +1,7 @@
 import { listOf } from "../ledger/list.ts";
-import { authenticate, issueKey, keyView, revokeKey } from "../ledger/tenants/api-keys.ts";
-import { applicationView, createApplication, suspendApplication } from "../ledger/tenants/applications.ts";
+import type { Tenants } from "../tenant-types.ts";
+import { authenticate, issueKey, keyView, revokeKey } from "../tenants/api-keys.ts";
+import { applicationView, createApplication, suspendApplication } from "../tenants/applications.ts";
 import {
   addAsset,
   assetView,
@@ -10,9 +11,8 @@ import {
   setEnabled,
   setMintingFault,
   whitelistAsset,
-} from "../ledger/tenants/assets.ts";
-import { createUser, listUsers, readUser } from "../ledger/tenants/users.ts";
-import type { Tenants } from "../tenant-types.ts";
+} from "../tenants/assets.ts";
+import { createUser, listUsers, readUser } from "../tenants/users.ts";
 import type { EngineContext } from "./context.ts";
 
 export function tenants(context: EngineContext): Tenants {

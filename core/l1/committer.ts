@@ -21,7 +21,7 @@ import type {
 } from "../ports.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { provenVaultArguments, withdrawalArguments, withdrawalRequest } from "./arguments.ts";
-import type { FeeOptions, L1Connection } from "./connect.ts";
+import type { FeeOptions, L1Connection } from "./connection.ts";
 import { askL1, reasonIn, revertReason } from "./failure.ts";
 import { STANDARD_VALUE, ViemReader } from "./reader.ts";
 import { type Call, TransactionSender } from "./transactions.ts";

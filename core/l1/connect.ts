@@ -1,14 +1,12 @@
 import { createPublicClient, http, type LocalAccount, type PublicClient, type Transport } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
-import type { L1Owner, L1Reader, Settlement } from "../ports.ts";
+import type { L1Owner, L1Reader } from "../ports.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { ViemCommitter } from "./committer.ts";
+import type { FeeOptions, Finality, L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
 import { ViemReader } from "./reader.ts";
-
-/** When a block counts as final: when the chain says so, or when so many blocks stand above it (chains without a finality gadget). */
-export type Finality = "finalized" | { readonly confirmations: bigint };
 
 export interface L1Options {
   /** An RPC address, or any viem transport. */
@@ -23,25 +21,10 @@ export interface L1Options {
   readonly pollingMs?: number;
 }
 
-export interface FeeOptions {
-  /** Milliseconds without a receipt after which a transaction is sent again at a higher fee; default 60 000. */
-  readonly replaceAfterMs?: number;
-  /** Never offers more than this, in wei of gas; default no cap. */
-  readonly maxFeePerGas?: bigint;
-}
-
 /** The exit of the settlement contract and of a mirror: the same functions in both. */
 export type OwnerPortal = L1Owner & Pick<L1Reader, "settlement" | "verifyVault" | "holding" | "block">;
 
 export type L1WriteOptions = L1Options & FeeOptions & { readonly account: LocalAccount };
-
-/** What reader and committer share: one connection to one settlement contract. */
-export interface L1Connection {
-  readonly client: PublicClient;
-  readonly settlement: Settlement;
-  readonly finality: Finality;
-  readonly pollingMs: number;
-}
 
 /** Connects for reading, after making sure that the chain and the contract are the ones meant. Rejects with `l1_failed`. */
 export async function readL1(options: L1Options): Promise<ViemReader> {

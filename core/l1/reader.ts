@@ -19,7 +19,7 @@ import { hexToBytes } from "../protocol/hex.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { provenVaultArguments } from "./arguments.ts";
 import { askInBulk } from "./bulk.ts";
-import type { L1Connection } from "./connect.ts";
+import type { L1Connection } from "./connection.ts";
 import { decodeEvents } from "./events.ts";
 import { askL1, saysNothing } from "./failure.ts";
 import { LogReader } from "./logs.ts";

@@ -3,7 +3,7 @@ import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
-import type { FeeOptions, L1Connection } from "./connect.ts";
+import type { FeeOptions, L1Connection } from "./connection.ts";
 
 /** A call that is ready to be signed. */
 export interface Call {

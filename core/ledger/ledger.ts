@@ -1,7 +1,10 @@
+import type { MintColumns } from "../columns/mint-columns.ts";
 import type { EngineOptions, Limits } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Environment, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
-import type { Clock, ReceiptSigner, Settlement } from "../ports.ts";
+import type { Clock, Settlement } from "../ports.ts";
+import type { ReceiptSigner } from "../protocol/receipt.ts";
+import { SealingThread } from "../sealing/sealing-thread.ts";
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { encodeEntry, encodeMintEntry } from "../store/journal.ts";
@@ -39,19 +42,17 @@ import {
 import { RecordTable, Table } from "../store/table.ts";
 import { Writer } from "../store/writer.ts";
 import type { Store } from "../store-ports.ts";
-import { type OpenBatch, openBatchRecord } from "./batches/open-batch.ts";
-import { SealingThread } from "./batches/sealing-thread.ts";
-import { StateHistories } from "./batches/state-histories.ts";
-import { UnsealedBatches } from "./batches/unsealed-batches.ts";
-import type { EventHub } from "./events/events.ts";
-import { Followers } from "./events/followers.ts";
-import type { MintColumns } from "./mint/mint-columns.ts";
-import { UserCache } from "./tenants/user-cache.ts";
-import { Bindings } from "./tokens/bindings.ts";
-import { TokenHasher } from "./tokens/token-hash.ts";
-import { TokenIndex } from "./tokens/token-index.ts";
-import { VaultRefs } from "./tokens/vault-refs.ts";
-import { TokenSumsCache } from "./vaults/token-sums-cache.ts";
+import { Bindings } from "../tokens/bindings.ts";
+import { TokenHasher } from "../tokens/token-hash.ts";
+import { TokenIndex } from "../tokens/token-index.ts";
+import type { EventHub } from "./event-hub.ts";
+import { Followers } from "./followers.ts";
+import { type OpenBatch, openBatchRecord } from "./open-batch.ts";
+import { StateHistories } from "./state-histories.ts";
+import { TokenSumsCache } from "./token-sums-cache.ts";
+import { UnsealedBatches } from "./unsealed-batches.ts";
+import { UserCache } from "./user-cache.ts";
+import { VaultRefs } from "./vault-refs.ts";
 
 /** What a journal entry was given when it was recorded. */
 export interface Recorded {
@@ -103,7 +104,7 @@ export class Ledger {
     "zk-rollup": new Map(),
   };
   readonly users = new UserCache();
-  readonly tokenSums = new TokenSumsCache(this);
+  readonly tokenSums = new TokenSumsCache();
   readonly bindings = new Bindings();
   readonly followers = new Followers();
   /** Of every asset, by its index: they never change. */

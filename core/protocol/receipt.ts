@@ -142,3 +142,9 @@ export async function verifyReceipt(
     return false;
   }
 }
+
+/** The operator's key for receipts; a viem account is one. Its signature of the same message is always the same (RFC 6979). */
+export interface ReceiptSigner {
+  readonly address: Address;
+  signTypedData(message: ReturnType<typeof receiptTypedData>): Promise<Hex>;
+}

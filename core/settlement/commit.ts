@@ -4,7 +4,6 @@ import type { Mode } from "../model.ts";
 import type { Committee, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
 import type { RefusedSlots } from "./refused-slots.ts";
-import type { BatchLook } from "./settler.ts";
 
 /** Sealed batches that have not been committed, brought to L1 in their order. */
 export interface CommitOptions {
@@ -64,4 +63,9 @@ async function commitBatch(batch: SealedBatch, { engine, l1, committee, signal }
   };
   if (batch.mode === "zk-rollup") await l1.commitRollup(batch, { ...abort, onSent });
   else await l1.commitValidium(batch, await committee.attest(batch, abort), { ...abort, onSent });
+}
+
+/** Looks at a batch that nobody has signed or sent yet: slots that are to become void, because nobody could ever withdraw from them. */
+export interface BatchLook {
+  lookAtBatch(batch: SealedBatch): Promise<readonly VoidSlots[]>;
 }

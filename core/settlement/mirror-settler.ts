@@ -13,10 +13,10 @@ import {
 import type { L1Tokens, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
 import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import type { BatchLook } from "./commit.ts";
 import { Exits, type FollowOptions } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
-import type { BatchLook } from "./settler.ts";
 
 /** Milliseconds that looking at a batch may hold up its commit. */
 const LOOK_MS = 5_000;

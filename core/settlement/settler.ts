@@ -1,18 +1,12 @@
-import type { VoidSlots } from "../batch-types.ts";
 import type { Engine } from "../engine.ts";
 import { MODES } from "../model.ts";
-import type { Clock, Committee, L1Committer, L1Reader, L1Tokens, SealedBatch } from "../ports.ts";
-import { commitSealed } from "./commit.ts";
+import type { Clock, Committee, L1Committer, L1Reader, L1Tokens } from "../ports.ts";
+import { type BatchLook, commitSealed } from "./commit.ts";
 import { Exits, type FollowOptions } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 import { type SealingPolicy, sealDue } from "./seal.ts";
-
-/** Looks at a batch that nobody has signed or sent yet: slots that are to become void, because nobody could ever withdraw from them. */
-export interface BatchLook {
-  lookAtBatch(batch: SealedBatch): Promise<readonly VoidSlots[]>;
-}
 
 export interface SettlerOptions extends RoundsOptions, FollowOptions {
   readonly engine: Engine;

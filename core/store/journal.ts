@@ -1,5 +1,5 @@
+import type { MintColumns } from "../columns/mint-columns.ts";
 import { MintmarkError } from "../errors.ts";
-import type { MintColumns } from "../ledger/mint/mint-columns.ts";
 import type { StoreReader } from "../store-ports.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
@@ -157,4 +157,10 @@ async function readRecord(store: Pick<StoreReader, "get">, sequence: number): Pr
   const record = await store.get(journalKey(sequence));
   if (record === undefined) throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is missing.`);
   return record;
+}
+
+/** The journal sequence that an index record holds. */
+export function sequenceIn(reference: Buffer): number {
+  if (reference.length !== 8) throw new MintmarkError("store_corrupt", "An index record is damaged.");
+  return Number(reference.readBigUInt64BE());
 }

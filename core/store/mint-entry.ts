@@ -1,5 +1,5 @@
-import type { OpenBatch } from "../ledger/batches/open-batch.ts";
-import type { MintColumns } from "../ledger/mint/mint-columns.ts";
+import type { MintColumns } from "../columns/mint-columns.ts";
+import type { VaultColumns } from "../columns/vault-columns.ts";
 import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { ByteWriter } from "./binary.ts";
@@ -63,13 +63,18 @@ export class PlacedColumns {
   }
 
   /** An entry that made a vault. */
-  added(entry: number, { batchNumber }: OpenBatch, slot: number): void {
+  added(entry: number, { batchNumber }: { readonly batchNumber: number }, slot: number): void {
     this.batchNumber[entry] = batchNumber;
     this.slot[entry] = slot;
   }
 
   /** An entry that is about to be added to a vault. */
-  existing(entry: number, { batchNumber, vaults }: OpenBatch, slot: number, time: number): void {
+  existing(
+    entry: number,
+    { batchNumber, vaults }: { readonly batchNumber: number; readonly vaults: VaultColumns },
+    slot: number,
+    time: number,
+  ): void {
     this.batchNumber[entry] = batchNumber;
     this.slot[entry] = slot;
     this.beforeHigh[entry] = vaults.amountHigh[slot] as number;

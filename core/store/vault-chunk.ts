@@ -1,24 +1,11 @@
+import { highWord, lowWord } from "../columns/amount-words.ts";
+import type { NewVault, StoredVault, VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
-import { highWord, lowWord } from "../ledger/mint/amount-words.ts";
-import type { NewVault, VaultColumns } from "../ledger/vaults/vault-columns.ts";
-import type { Address, Hex } from "../model.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
 
 /** Vaults of one stored record. */
 export const CHUNK_VAULTS = 64;
-
-/** What the engine keeps of one slot. In an open batch `amount` and `updatedAt` still move. */
-export interface StoredVault {
-  readonly applicationIndex: number;
-  readonly userIndex: number;
-  readonly owner: Address;
-  readonly assetIndex: number;
-  amount: bigint;
-  readonly blob: Hex;
-  readonly createdAt: number;
-  updatedAt: number;
-}
 
 /** The hash of the token that a vault holds, 0 for what is not ERC-721. */
 export type TokenHashOf = (vault: NewVault) => number;

@@ -1,7 +1,8 @@
 import { network } from "hardhat";
 import { createPublicClient, custom, type LocalAccount } from "viem";
 import type { Standard, Uuid } from "../../core/index.ts";
-import { type FeeOptions, readL1 } from "../../core/l1/connect.ts";
+import { readL1 } from "../../core/l1/connect.ts";
+import type { FeeOptions } from "../../core/l1/connection.ts";
 import { connectMirror } from "../../core/l1/mirror.ts";
 import { MirrorAttester } from "../../core/mirror/attester.ts";
 import { SourceHistory } from "../../core/mirror/history.ts";

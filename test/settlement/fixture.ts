@@ -22,7 +22,8 @@ import {
   type Uuid,
   type VaultId,
 } from "../../core/index.ts";
-import { connectL1, type FeeOptions } from "../../core/l1/connect.ts";
+import { connectL1 } from "../../core/l1/connect.ts";
+import type { FeeOptions } from "../../core/l1/connection.ts";
 import type { PortalIdentity } from "../../core/ports.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";

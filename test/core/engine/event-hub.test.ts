@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EngineEvents } from "../../../core/index.ts";
-import { EventHub } from "../../../core/ledger/events/events.ts";
+import { EventHub } from "../../../core/ledger/event-hub.ts";
 import { holding, signed } from "./l1-fixture.ts";
 
 const withdrawal = (applicationId: string) => ({ applicationId }) as EngineEvents["withdrawal"];

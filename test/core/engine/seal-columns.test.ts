@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type StoredVault, VaultColumns } from "../../../core/columns/vault-columns.ts";
 import type { Address, Hash, Hex } from "../../../core/index.ts";
 import { MODES } from "../../../core/index.ts";
-import { contentsOf } from "../../../core/ledger/batches/seal.ts";
-import { ColumnRecords, columnLeaves, encoderColumns } from "../../../core/ledger/batches/seal-columns.ts";
-import { VaultColumns } from "../../../core/ledger/vaults/vault-columns.ts";
 import { encodeBatchColumns, encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
-import { encodeChunk, encodeColumns, type StoredVault } from "../../../core/store/vault-chunk.ts";
+import { contentsOf } from "../../../core/sealing/contents.ts";
+import { ColumnRecords, columnLeaves, encoderColumns } from "../../../core/sealing/seal-columns.ts";
+import { encodeChunk, encodeColumns } from "../../../core/store/vault-chunk.ts";
 
 const ASSETS = [1, 2, 3].map((n) => ({
   chainId: BigInt(n === 3 ? 1 : 31_337),

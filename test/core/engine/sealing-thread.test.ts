@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { VaultColumns } from "../../../core/columns/vault-columns.ts";
 import type { Batch, Engine } from "../../../core/index.ts";
-import { deriveBatch } from "../../../core/ledger/batches/derive-batch.ts";
-import { SealingThread } from "../../../core/ledger/batches/sealing-thread.ts";
-import { VaultColumns } from "../../../core/ledger/vaults/vault-columns.ts";
+import { deriveBatch } from "../../../core/sealing/derive-batch.ts";
+import { SealingThread } from "../../../core/sealing/sealing-thread.ts";
 import { decodeRecord } from "../../../core/store/layout.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { batchRecord } from "../../../core/store/records.ts";

@@ -1,0 +1,203 @@
+import type { VaultColumns } from "../columns/vault-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Hash, Mode, VaultId } from "../model.ts";
+import { batchIdOf } from "../model.ts";
+import type { BatchHeader, VaultContent } from "../ports.ts";
+import type {
+  BatchMultiproof,
+  BatchTransition,
+  EngineState,
+  StateExtension,
+  VaultProof,
+  VaultStateProof,
+} from "../proof-types.ts";
+import { PagedBatchTree, pageOf } from "../protocol/batch-tree.ts";
+import { invariant, requireInteger } from "../protocol/bounds.ts";
+import { countOf, type StateCounts } from "../protocol/commitment.ts";
+import { proveBatch, proveConsistency, verifyStateConsistency } from "../protocol/consistency.ts";
+import { bytesToHex, hashAt, unpackHashes } from "../protocol/hex.ts";
+import { multiproofSiblings } from "../protocol/multiproof.ts";
+import { type StatePath, verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../protocol/proof.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import { contentOf } from "../sealing/contents.ts";
+import { columnLeaves } from "../sealing/seal-columns.ts";
+import { clearVoidLeaves, requireNotVoid, slotCountOf } from "../sealing/void-runs.ts";
+import type { BatchRecord } from "../store/records.ts";
+import { pageRootsKey } from "../store/store-keys.ts";
+import { batchAt, decodePage, pageKeys, placeOf } from "../vaults/vaults.ts";
+import { corruptBatch, findBatch, sealedCount, stateOver } from "./batches.ts";
+
+/** A sealed batch of which proofs are made: everything of it at one moment. */
+interface ProvableBatch {
+  readonly record: BatchRecord;
+  readonly batchRoot: Hash;
+  readonly tree: PagedBatchTree;
+  /** Those that were asked for, by their number. */
+  readonly pages: ReadonlyMap<number, Page>;
+}
+
+/** The vaults of a batch's page and their leaves, zero where a slot is void. */
+interface Page {
+  readonly firstSlot: number;
+  readonly vaults: VaultColumns;
+  readonly leaves: Uint8Array;
+}
+
+/** Proves a vault from the records of its page and the roots of the others. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
+export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<VaultProof> {
+  const place = provablePlace(ledger, vaultId);
+  const batch = await provableBatch(ledger, place, [place.slot]);
+  const { batchRoot, record, tree } = batch;
+  const page = pageAt(batch, place.slot);
+  const vault = contentAt(ledger, place, page);
+  const siblings = unpackHashes(tree.siblings(place.slot, page.leaves));
+  const leaf = bytesToHex(hashAt(page.leaves, place.slot - page.firstSlot));
+  const proof = { vault, vaultCount: tree.count, batchRoot, leaf, siblings, header: headerOf(record) };
+  invariant(verifyVaultProof(batchRoot, proof), `a wrong proof of vault ${vaultId}`);
+  return proof;
+}
+
+/** One proof for many vaults of a batch, from the records of their pages. Throws as {@link vaultProof} does, and `validation_failed`. */
+export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId[]): Promise<BatchMultiproof> {
+  const places = vaultIds.map((vaultId) => provablePlace(ledger, vaultId)).sort((a, b) => a.slot - b.slot);
+  const [first] = places;
+  if (first === undefined) throw new MintmarkError("validation_failed", "name at least one vault");
+  if (places.some(({ mode, batchNumber }) => mode !== first.mode || batchNumber !== first.batchNumber)) {
+    throw new MintmarkError("validation_failed", "the vaults of one multiproof must be of one batch");
+  }
+  const slots = places.map(({ slot }) => slot);
+  const batch = await provableBatch(ledger, first, slots);
+  const { record, batchRoot, tree, pages } = batch;
+  const vaults = places.map((place) => contentAt(ledger, place, pageAt(batch, place.slot)));
+  const nodes = tree.withPages(new Map([...pages].map(([number, { leaves }]) => [number, leaves])));
+  const siblings = unpackHashes(multiproofSiblings(nodes, slots));
+  const proof = { vaults, vaultCount: tree.count, batchRoot, siblings, header: headerOf(record) };
+  invariant(
+    verifyVaultMultiproof(batchRoot, proof),
+    `a wrong multiproof of ${batchIdOf(first.mode, first.batchNumber)}`,
+  );
+  return proof;
+}
+
+/** A vault's path to a state commitment. Throws as {@link vaultProof} does, and `validation_failed` for counts that are not sealed. */
+export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: StateCounts): Promise<VaultStateProof> {
+  const { mode, batchNumber } = provablePlace(ledger, vaultId);
+  const { commitment, rootValidium, rootRollup, ...counts } = sealedState(ledger, at);
+  const count = countOf(mode, counts);
+  if (batchNumber >= count) throw new MintmarkError("proof_not_ready", "That state does not hold the vault's batch.");
+  const { dataHash } = findBatch(ledger, mode, batchNumber);
+  if (dataHash === null) throw corruptBatch(mode, batchNumber, "data hash");
+  const siblings = unpackHashes(ledger.histories.of(mode).siblings(batchNumber, count));
+  const path: StatePath = {
+    dataHash,
+    siblings,
+    otherRoot: mode === "validium" ? rootRollup : rootValidium,
+    countValidium: counts.countValidium,
+    countRollup: counts.countRollup,
+  };
+  const proof = await vaultProof(ledger, vaultId);
+  invariant(verifyVaultInState(ledger.settlement, commitment, proof, path), `a wrong state proof of vault ${vaultId}`);
+  return { proof, path, commitment };
+}
+
+/** That a sealed batch was appended to the ones before it. Throws `batch_not_found`, `proof_not_ready`. */
+export function batchProof(ledger: Ledger, mode: Mode, batchNumber: number): BatchTransition {
+  requireSealed(findBatch(ledger, mode, batchNumber));
+  const history = ledger.histories.of(mode);
+  const oldRoot = bytesToHex(history.root(batchNumber));
+  const newRoot = bytesToHex(history.root(batchNumber + 1));
+  return { oldRoot, newRoot, proof: proveBatch(history, batchNumber) };
+}
+
+/** That the state over some sealed batches begins with the state over fewer. Throws `validation_failed` for counts that are not so. */
+export function consistencyProof(ledger: Ledger, before: StateCounts, after?: StateCounts): StateExtension {
+  const newer = sealedState(ledger, after);
+  requireInteger("older.countValidium", before.countValidium, 0, newer.countValidium);
+  requireInteger("older.countRollup", before.countRollup, 0, newer.countRollup);
+  const older = stateOver(ledger, before.countValidium, before.countRollup);
+  const proof = {
+    validium: proveConsistency(ledger.histories.of("validium"), older.countValidium, newer.countValidium),
+    rollup: proveConsistency(ledger.histories.of("zk-rollup"), older.countRollup, newer.countRollup),
+  };
+  const [from, to] = [committed(older), committed(newer)];
+  invariant(verifyStateConsistency(ledger.settlement, from, to, proof), "a wrong consistency proof");
+  return { older, newer, proof };
+}
+
+function committed(state: EngineState) {
+  return { commitment: state.commitment, state };
+}
+
+/** What L1 keeps of a committed batch; null before. */
+export function headerOf(batch: BatchRecord): BatchHeader | null {
+  const { batchRoot, committedAt, l1Sequence } = batch;
+  if (batchRoot === null || committedAt === null || l1Sequence === null) return null;
+  return { batchRoot, vaultCount: slotCountOf(batch), committedAt, sequence: l1Sequence };
+}
+
+/** The state over so many sealed batches of each mode; over all without counts. Throws `validation_failed` for more than there are. */
+function sealedState(ledger: Ledger, at: StateCounts | undefined): EngineState {
+  const [validium, rollup] = [sealedCount(ledger, "validium"), sealedCount(ledger, "zk-rollup")];
+  const { countValidium, countRollup } = at ?? { countValidium: validium, countRollup: rollup };
+  requireInteger("countValidium", countValidium, 0, validium);
+  requireInteger("countRollup", countRollup, 0, rollup);
+  return stateOver(ledger, countValidium, countRollup);
+}
+
+/** Where a vault is that can be proven. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
+function provablePlace(ledger: Ledger, vaultId: VaultId): VaultPlace {
+  const place = placeOf(vaultId);
+  requireSealed(batchAt(ledger, place));
+  requireNotVoid(ledger.voids, place);
+  return place;
+}
+
+function requireSealed({ batchRoot }: BatchRecord): Hash {
+  if (batchRoot === null) throw new MintmarkError("proof_not_ready", "The batch is not sealed yet.");
+  return batchRoot;
+}
+
+/** Reads of a batch what proofs of these slots are made from. Throws `proof_not_ready`, `store_corrupt`. */
+async function provableBatch(
+  ledger: Ledger,
+  { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
+  slots: readonly number[],
+): Promise<ProvableBatch> {
+  const batches = ledger.batches[mode];
+  const record = findBatch(ledger, mode, batchNumber);
+  const voids = ledger.voids[mode].get(batchNumber) ?? [];
+  const batchRoot = requireSealed(record);
+  const wanted = new Map(slots.map((slot) => pageOf(record.vaultCount, slot)).map((page) => [page.page, page]));
+  const keys = [...wanted.values()].map(({ firstSlot, leafCount }) =>
+    pageKeys(mode, batchNumber, firstSlot, leafCount),
+  );
+  const [pageRoots, ...records] = await ledger.store.getMany([pageRootsKey(mode, batchNumber), ...keys.flat()]);
+  if (pageRoots === undefined) throw corruptBatch(mode, batchNumber, "page roots");
+  const tree = new PagedBatchTree(record.vaultCount, pageRoots);
+  if (bytesToHex(tree.root) !== batchRoot) {
+    const same = batches.get(batchNumber) === record && batches.latest(batchNumber) === record;
+    if (same) throw corruptBatch(mode, batchNumber, "page roots");
+    throw new MintmarkError("proof_not_ready", "Slots of the batch are becoming void: ask again.");
+  }
+  const pages = new Map<number, Page>();
+  for (const [i, { page, firstSlot, leafCount }] of [...wanted.values()].entries()) {
+    const vaults = decodePage(records.splice(0, keys[i]?.length), leafCount, batchIdOf(mode, batchNumber));
+    const leaves = columnLeaves(mode, batchNumber, vaults, (index) => ledger.assetAt(index), firstSlot);
+    clearVoidLeaves(leaves, voids, firstSlot);
+    pages.set(page, { firstSlot, vaults, leaves });
+  }
+  return { record, batchRoot, tree, pages };
+}
+
+/** The page of one of the slots that were asked for. */
+function pageAt({ tree, pages }: ProvableBatch, slot: number): Page {
+  const page = pages.get(pageOf(tree.count, slot).page);
+  invariant(page !== undefined, `the page of slot ${slot} was not read`);
+  return page;
+}
+
+function contentAt(ledger: Ledger, place: VaultPlace, { vaults, firstSlot }: Page): VaultContent {
+  const stored = vaults.at(place.slot - firstSlot);
+  return contentOf(place, stored, ledger.assetAt(stored.assetIndex));
+}

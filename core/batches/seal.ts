@@ -1,0 +1,99 @@
+import { tellSealed } from "../events/event-log.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
+import type { Batch, Mode } from "../model.ts";
+import { bytesToHex } from "../protocol/hex.ts";
+import { stateLeafOf } from "../sealing/contents.ts";
+import { type DerivedBatch, deriveBatch } from "../sealing/derive-batch.ts";
+import type { Group } from "../store/group.ts";
+import type { BatchRecord } from "../store/records.ts";
+import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
+import { batchView } from "./batches.ts";
+
+/** Puts the next open batch in the place of the present one, which mints no longer reach. */
+export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
+  const closed = ledger.unsealed.open(mode);
+  const firstOrdinal = closed.firstOrdinal + closed.vaultCount;
+  ledger.setOpen(new OpenBatch(mode, closed.batchNumber + 1, ledger.now(), firstOrdinal, ledger.limits));
+  return closed;
+}
+
+/** Closes the mode's open batch, unless it is empty, and resolves when it is sealed: an abort after it was closed comes too late. */
+export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSignal): Promise<Batch | null> {
+  // In an object, so that the writer goes on while the batch is being sealed.
+  const { sealed } = await ledger.writer.alone(
+    async (group) => ({
+      sealed:
+        ledger.unsealed.open(mode).vaultCount === 0 ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode)),
+    }),
+    signal,
+  );
+  const record = await sealed;
+  return record === null ? null : batchView(record);
+}
+
+/** Batches with fewer vaults are sealed on the spot: it takes a millisecond or less. */
+const OFF_LOOP_VAULTS = 1_024;
+
+/**
+ * Seals a batch that was closed: in this group when it is small and none before it waits, else when the thread has derived it. Until
+ * then its record is that of an open batch, which the next opening goes on with if this process dies.
+ */
+export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord | Promise<BatchRecord> {
+  if (closed.vaultCount < OFF_LOOP_VAULTS && !ledger.sealings[closed.mode].has(closed.batchNumber - 1)) {
+    return sealBatch(
+      ledger,
+      group,
+      closed,
+      deriveBatch(closed, closed.vaults, (index) => ledger.assetAt(index)),
+    );
+  }
+  closed.flush(group);
+  ledger.putBatch(group, openBatchRecord(closed));
+  return sealLater(ledger, closed);
+}
+
+/** Has a closed batch derived and then sealed, behind the batches before it. */
+export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecord> {
+  const { mode, batchNumber } = closed;
+  const sealings = ledger.sealings[mode];
+  const before = sealings.get(batchNumber - 1);
+  const derived = ledger.sealingThread.derive(closed, closed.vaults, (index) => ledger.assetAt(index));
+  const sealed = Promise.allSettled([derived, before]).then(([outcome]) =>
+    ledger.writer.run({
+      weight: 1,
+      keys: () => [],
+      apply(group) {
+        if (outcome.status === "rejected") throw outcome.reason;
+        return sealBatch(ledger, group, closed, outcome.value);
+      },
+    }),
+  );
+  sealings.set(batchNumber, sealed);
+  // When it fails the writer has failed, or was closed, and says so to everyone.
+  sealed.catch(() => {}).finally(() => sealings.delete(batchNumber));
+  return sealed;
+}
+
+/** Journals a closed batch, and writes what was derived of it and its place in the state tree. */
+function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: DerivedBatch): BatchRecord {
+  const { mode, batchNumber, vaultCount, mintCount } = closed;
+  const { batchRoot, dataHash } = derived;
+  const history = ledger.histories.latest(mode);
+  history.append(stateLeafOf({ batchNumber, vaultCount, dataHash, batchRoot }));
+  const stateRoot = bytesToHex(history.root());
+  const roots = { batchRoot, dataHash, stateRoot };
+  const { time } = ledger.record(group, { kind: "batchSealed", mode, batchNumber, vaultCount, mintCount, ...roots });
+  closed.flush(group);
+  group.put(batchDataKey(mode, batchNumber), derived.data);
+  group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
+  group.put(batchTokensKey(mode, batchNumber), derived.tokens);
+  const record: BatchRecord = { ...openBatchRecord(closed), status: "sealed", ...roots, sealedAt: time };
+  ledger.putBatch(group, record);
+  tellSealed(ledger, group, record, closed.vaults, time);
+  group.onDurable(() => {
+    ledger.unsealed.release(closed);
+    ledger.emit("batchSealed", batchView(record));
+  });
+  return record;
+}

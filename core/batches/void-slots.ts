@@ -1,0 +1,169 @@
+import { amountOf } from "../columns/amount-words.ts";
+import type { VaultColumns } from "../columns/vault-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import { tell } from "../events/event-log.ts";
+import { readBatchVaults } from "../ledger/batch-vaults.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { type Batch, batchIdOf, MAX_BATCH_VAULTS, type Mode, type VaultId } from "../model.ts";
+import { bytesToHex } from "../protocol/hex.ts";
+import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
+import { stateLeafOf } from "../sealing/contents.ts";
+import { deriveBatch } from "../sealing/derive-batch.ts";
+import { addedRuns, mergedRuns, runAt } from "../sealing/void-runs.ts";
+import type { Group } from "../store/group.ts";
+import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
+import { activityKey, batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
+import { decodeActivity } from "../vaults/vaults.ts";
+import { latestWithdrawal, putFailed, readActivity } from "../vaults/withdrawals.ts";
+import { batchView, latestBatch } from "./batches.ts";
+
+/**
+ * Makes slots of a sealed batch void, in one atomic step: their leaves become zero, the batch is sealed anew, and the state roots from
+ * it on follow. Their mints have failed: what they counted against supply caps is given back, their ERC-721 tokens can be minted
+ * again, and pending withdrawals of them fail. Slots that are void already stay as they are.
+ *
+ * The caller answers for it that L1 can no longer commit the batch as it was.
+ */
+export async function voidSlots(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  slots: readonly VoidRun[],
+  signal?: AbortSignal,
+): Promise<Batch> {
+  const record = await ledger.writer.alone(async (group) => {
+    const batch = latestBatch(ledger, mode, batchNumber);
+    if (batch.status === "settled" || batch.status === "finalized") throw new MintmarkError("batch_committed");
+    const known = ledger.voids[mode].latest(batchNumber) ?? [];
+    const added = addedRuns(known, slots, batch.vaultCount);
+    if (added.length === 0) return batch;
+    const vaults = await readBatchVaults(ledger, batch);
+    const pending = await pendingIn(ledger, mode, batchNumber, added);
+    const resealed = reseal(ledger, group, batch, vaults, known, added);
+    releaseVaults(ledger, group, batch, vaults, added);
+    tellFailed(ledger, group, batch, vaults, added);
+    for (const { vaultId, failure } of pending) await failWithdrawals(ledger, group, vaultId, failure);
+    group.onDurable(() => ledger.emit("slotsVoided", { batch: batchView(resealed), slots: added }));
+    return resealed;
+  }, signal);
+  return batchView(record);
+}
+
+/** Journals the batch as it is without these slots, and writes its records and those of the state roots from it on. */
+function reseal(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  vaults: VaultColumns,
+  known: readonly VoidedRun[],
+  added: readonly VoidRun[],
+): BatchRecord {
+  const { mode, batchNumber } = batch;
+  const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), mergedRuns<VoidRun>(known, added));
+  const { batchRoot, dataHash } = derived;
+  const history = ledger.histories.latest(mode).first(batchNumber);
+  // What may have been sent was the batch as it was.
+  const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null };
+  const changed: BatchRecord = { ...batch, ...unsent, batchRoot, dataHash };
+  history.append(stateLeafOf(changed));
+  const resealed = { ...changed, stateRoot: bytesToHex(history.root()) };
+  const roots = { batchRoot, dataHash, stateRoot: resealed.stateRoot };
+  const { time } = ledger.record(group, { kind: "slotsVoided", mode, batchNumber, voids: added, ...roots });
+  const since = added.map((run) => ({ ...run, voidedAt: time }));
+  ledger.putBatch(group, resealed);
+  ledger.putVoids(group, mode, batchNumber, mergedRuns(known, since));
+  group.put(batchDataKey(mode, batchNumber), derived.data);
+  group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
+  group.put(batchTokensKey(mode, batchNumber), derived.tokens);
+  for (let next = batchNumber + 1; next < ledger.histories.latest(mode).count; next++) {
+    const later = latestBatch(ledger, mode, next);
+    history.append(stateLeafOf(later));
+    ledger.putBatch(group, { ...later, stateRoot: bytesToHex(history.root()) });
+  }
+  ledger.histories.put(group, mode, history);
+  return resealed;
+}
+
+/** Gives back the supply that the vaults took, and takes their tokens out of the index. */
+function releaseVaults(
+  ledger: Ledger,
+  group: Group,
+  { mode, batchNumber }: BatchRecord,
+  vaults: VaultColumns,
+  added: readonly VoidRun[],
+): void {
+  const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
+  const amounts = new Map<number, bigint>();
+  const users = new Set<number>();
+  for (const { firstSlot, count } of added) {
+    for (let slot = firstSlot; slot < firstSlot + count; slot++) {
+      const assetIndex = vaults.assetIndex[slot] as number;
+      users.add(vaults.userIndex[slot] as number);
+      const amount = amountOf(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number);
+      amounts.set(assetIndex, (amounts.get(assetIndex) ?? 0n) + amount);
+      if (ledger.standards[assetIndex] !== "erc721") continue;
+      ledger.tokens.remove(vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot));
+    }
+  }
+  group.onDurable(() => {
+    for (const user of users) ledger.tokenSums.forget(user);
+  });
+  for (const [assetIndex, amount] of amounts) {
+    const asset = ledger.assetAt(assetIndex);
+    ledger.putAsset(group, { ...asset, minted: asset.minted - amount });
+  }
+}
+
+/** Tells the applications whose mints have failed: one event for each stretch of vaults that is one application's. */
+function tellFailed(
+  ledger: Ledger,
+  group: Group,
+  { mode, batchNumber }: BatchRecord,
+  vaults: VaultColumns,
+  added: readonly VoidRun[],
+): void {
+  const applicationOf = (slot: number) => vaults.holderOf(slot).applicationIndex;
+  for (const { firstSlot, count, failure } of added) {
+    const end = firstSlot + count;
+    for (let start = firstSlot, next = start; start < end; start = next) {
+      const application = applicationOf(start);
+      while (next < end && applicationOf(next) === application) next++;
+      const firstVaultId = packVaultId({ mode, batchNumber, slot: start });
+      const event = { type: "mint.failed", firstVaultId, vaults: next - start, failure } as const;
+      tell(ledger, group, application, ledger.head.time, event);
+    }
+  }
+}
+
+interface PendingIn {
+  readonly vaultId: VaultId;
+  readonly failure: string;
+}
+
+/** The vaults of these slots of which a withdrawal is pending. */
+async function pendingIn(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  added: readonly VoidRun[],
+): Promise<PendingIn[]> {
+  const found: PendingIn[] = [];
+  const gte = activityKey(packVaultId({ mode, batchNumber, slot: 0 }));
+  const lte = activityKey(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
+  for await (const [key, stored] of ledger.store.entries({ gte, lte })) {
+    const vaultId = key.readBigUInt64BE(1);
+    const run = runAt(added, unpackVaultId(vaultId).slot);
+    if (run !== null && decodeActivity(stored).pending.length > 0) found.push({ vaultId, failure: run.failure });
+  }
+  return found;
+}
+
+async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId, failure: string): Promise<void> {
+  const { mode, batchNumber } = unpackVaultId(vaultId);
+  const reason = `The vault of ${batchIdOf(mode, batchNumber)} is void: ${failure}`;
+  const { pending } = await readActivity(ledger, group, vaultId);
+  for (const withdrawalId of pending) {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    putFailed(ledger, group, known, await readActivity(ledger, group, vaultId), reason, ledger.head.time);
+  }
+}

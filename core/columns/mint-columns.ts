@@ -1,0 +1,224 @@
+import { createHash } from "node:crypto";
+import type { Limits } from "../engine-types.ts";
+import { type Hex, MAX_AMOUNT, MODES, type Mode, type Uuid } from "../model.ts";
+import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
+import { hexValue } from "../protocol/hex.ts";
+import { readUuid } from "../validate.ts";
+import { amountOf, highWord, lowWord } from "./amount-words.ts";
+import { type MintRequest, readAmount } from "./request.ts";
+import { hexOf } from "./vault-columns.ts";
+
+/** Bytes of blobs that a request of unknown size gets room for, an entry. */
+const USUAL_BLOB_BYTES = 24;
+/** The blobs of one request are fewer bytes than this; one with more goes the plain way, which knows no bound of its own. */
+const MAX_BLOBS = 2 ** 31;
+
+/**
+ * A mint request in which nothing is wrong as far as its form tells, one typed array a property, entries of all users back to back: what
+ * core/request.ts reads into objects, for the path on which an object an entry would cost more than all the rest.
+ */
+export class MintColumns {
+  readonly count: number;
+  readonly userIds: Uuid[] = [];
+  /** Entries of each user. */
+  readonly userCounts: number[] = [];
+  readonly assetIndex: Uint32Array;
+  /** Position in `MODES`. */
+  readonly mode: Uint8Array;
+  readonly amountHigh: Uint32Array;
+  readonly amountLow: Uint32Array;
+  /** Where in `blobs` each blob ends; it begins where the one before ends. */
+  readonly blobEnd: Uint32Array;
+  blobs: Uint8Array;
+
+  constructor(count: number) {
+    this.count = count;
+    this.assetIndex = new Uint32Array(count);
+    this.mode = new Uint8Array(count);
+    this.amountHigh = new Uint32Array(count);
+    this.amountLow = new Uint32Array(count);
+    this.blobEnd = new Uint32Array(count);
+    this.blobs = new Uint8Array(count * USUAL_BLOB_BYTES);
+  }
+
+  /** What tells two requests under one idempotency key apart. */
+  digest(): Hex {
+    const digest = createHash("sha256");
+    digest.update(`${this.userIds.join()} ${this.userCounts.join()}`);
+    for (const column of [this.assetIndex, this.mode, this.amountHigh, this.amountLow, this.blobEnd])
+      digest.update(column);
+    digest.update(this.blobs.subarray(0, this.blobStart(this.count)));
+    return `0x${digest.digest("hex")}`;
+  }
+
+  /** The same request in objects. */
+  toRequest(assetIdOf: (assetIndex: number) => Uuid): MintRequest {
+    const users = this.userIds.map((userId, i) => ({ userId, count: this.userCounts[i] ?? 0 }));
+    const mints = Array.from({ length: this.count }, (_, entry) => ({
+      assetId: assetIdOf(this.assetIndex[entry] as number),
+      mode: MODES[this.mode[entry] as number] ?? null,
+      amount: amountOf(this.amountHigh[entry] as number, this.amountLow[entry] as number),
+      blob: this.blobAt(entry),
+    }));
+    return { users, mints };
+  }
+
+  blobAt(entry: number): Hex {
+    return hexOf(this.blobs, this.blobStart(entry), this.blobEnd[entry] as number);
+  }
+
+  blobStart(entry: number): number {
+    return entry === 0 ? 0 : (this.blobEnd[entry - 1] as number);
+  }
+}
+
+/**
+ * Reads an untrusted, parsed mint request. Null when there is anything in it that the plain reader would find an issue in, or an asset
+ * that is not known: then that one has to look, and to say what is wrong.
+ */
+export function readMintColumns(
+  request: unknown,
+  limits: Limits,
+  assetIndices: ReadonlyMap<Uuid, number>,
+): MintColumns | null {
+  if (!isObject(request) || !Array.isArray(request.users)) return null;
+  for (const field in request) if (field !== "users") return null;
+  const users: unknown[] = request.users;
+  if (users.length === 0 || users.length > limits.usersPerRequest) return null;
+  let count = 0;
+  for (const user of users) {
+    if (!isObject(user) || !Array.isArray(user.mints) || user.mints.length === 0) return null;
+    count += user.mints.length;
+  }
+  if (count > limits.mintsPerRequest) return null;
+  const reader = new Reader(new MintColumns(count), assetIndices);
+  for (const user of users) if (!reader.readUser(user as Readonly<Record<string, unknown>>)) return null;
+  return reader.columns;
+}
+
+class Reader {
+  readonly columns: MintColumns;
+  readonly #assetIndices: ReadonlyMap<Uuid, number>;
+  readonly #seen = new Set<Uuid>();
+  #next = 0;
+  #blobEnd = 0;
+  #assetId = "";
+  #assetIndex = 0;
+
+  constructor(columns: MintColumns, assetIndices: ReadonlyMap<Uuid, number>) {
+    this.columns = columns;
+    this.#assetIndices = assetIndices;
+  }
+
+  readUser(user: Readonly<Record<string, unknown>>): boolean {
+    for (const field in user) if (field !== "userId" && field !== "mints") return false;
+    const { userIds, userCounts } = this.columns;
+    const userId = readUuid(user.userId);
+    if (userId === null || this.#seen.has(userId)) return false;
+    const mints = user.mints as unknown[];
+    this.#seen.add(userId);
+    userIds.push(userId);
+    userCounts.push(mints.length);
+    for (let i = 0; i < mints.length; i++) if (!this.#readMint(mints[i])) return false;
+    return true;
+  }
+
+  #readMint(mint: unknown): boolean {
+    if (!isObject(mint) || hasOtherFields(mint)) return false;
+    const entry = this.#next++;
+    return (
+      this.#readAsset(mint.assetId, entry) &&
+      this.#readAmount(mint.amount, entry) &&
+      this.#readMode(mint.dataAvailabilityMode, entry) &&
+      this.#readBlob(mint.mintingBlob, entry)
+    );
+  }
+
+  #readAsset(assetId: unknown, entry: number): boolean {
+    if (assetId !== this.#assetId) {
+      if (typeof assetId !== "string") return false;
+      const index = this.#assetIndices.get(assetId) ?? this.#assetIndices.get(assetId.toLowerCase());
+      if (index === undefined) return false;
+      this.#assetId = assetId;
+      this.#assetIndex = index;
+    }
+    this.columns.assetIndex[entry] = this.#assetIndex;
+    return true;
+  }
+
+  #readAmount(value: unknown, entry: number): boolean {
+    const { amountHigh, amountLow } = this.columns;
+    if (typeof value === "number") {
+      if (!Number.isSafeInteger(value) || value < 1) return false;
+      amountHigh[entry] = value / 2 ** 32;
+      amountLow[entry] = value;
+      return true;
+    }
+    const amount = readAmount(value);
+    if (typeof amount !== "bigint" || amount > MAX_AMOUNT) return false;
+    amountHigh[entry] = highWord(amount);
+    amountLow[entry] = lowWord(amount);
+    return true;
+  }
+
+  #readMode(value: unknown, entry: number): boolean {
+    const mode = MODES.indexOf(value as Mode);
+    if (mode < 0) return false;
+    this.columns.mode[entry] = mode;
+    return true;
+  }
+
+  #readBlob(value: unknown, entry: number): boolean {
+    if (typeof value !== "string" || value.length % 2 === 1) return false;
+    const prefixed = value.charCodeAt(0) === 0x30 && (value.charCodeAt(1) | 0x20) === 0x78;
+    const start = this.#blobEnd;
+    const bytes = value.length / 2 - (prefixed ? 1 : 0);
+    const end = start + bytes;
+    if (bytes > MAX_BLOB_BYTES || end > MAX_BLOBS) return false;
+    if (end > this.columns.blobs.length) this.#makeRoom(end);
+    const { blobs } = this.columns;
+    for (let at = start, i = prefixed ? 2 : 0; at < end; at++, i += 2) {
+      const byte = (hexValue(value.charCodeAt(i)) << 4) | hexValue(value.charCodeAt(i + 1));
+      if (byte < 0) return false;
+      blobs[at] = byte;
+    }
+    this.columns.blobEnd[entry] = end;
+    this.#blobEnd = end;
+    return true;
+  }
+
+  #makeRoom(bytes: number): void {
+    const larger = new Uint8Array(Math.max(bytes, 2 * this.columns.blobs.length));
+    larger.set(this.columns.blobs);
+    this.columns.blobs = larger;
+  }
+}
+
+/** What the plain reader read without an issue, as columns; null when an asset is not known. */
+export function columnsOf(request: MintRequest, assetIndices: ReadonlyMap<Uuid, number>): MintColumns | null {
+  let next = 0;
+  const users = request.users.map(({ userId, count }) => {
+    const mints = request.mints.slice(next, next + count).map(({ assetId, mode, amount, blob }) => ({
+      assetId,
+      amount: String(amount),
+      dataAvailabilityMode: mode,
+      mintingBlob: blob,
+    }));
+    next += count;
+    return { userId, mints };
+  });
+  const limits = { usersPerRequest: Number.POSITIVE_INFINITY, mintsPerRequest: Number.POSITIVE_INFINITY } as Limits;
+  return readMintColumns({ users }, limits, assetIndices);
+}
+
+function hasOtherFields(mint: object): boolean {
+  for (const field in mint) {
+    if (field !== "mintingBlob" && field !== "assetId" && field !== "amount" && field !== "dataAvailabilityMode")
+      return true;
+  }
+  return false;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,181 @@
+import type { Limits } from "../engine-types.ts";
+import { type ErrorCode, type Issue, MintmarkError } from "../errors.ts";
+import { type Hex, MAX_AMOUNT, MODES, type Mode, type Uuid } from "../model.ts";
+import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
+import { readUuid } from "../validate.ts";
+
+/** A mint request of the right form; what is null had an issue. Entries of all users back to back. */
+export interface MintRequest {
+  readonly users: readonly { readonly userId: Uuid | null; readonly count: number }[];
+  readonly mints: readonly RequestedMint[];
+}
+
+export interface RequestedMint {
+  readonly assetId: Uuid | null;
+  readonly mode: Mode | null;
+  readonly amount: bigint | null;
+  /** Canonical: lower case with `0x`. */
+  readonly blob: Hex | null;
+}
+
+/** Collects what is wrong with a request, wherever it is found, and tells it in request order. */
+export class Issues {
+  readonly #found: { readonly user: number; readonly mint: number; readonly issue: Issue }[] = [];
+
+  get empty(): boolean {
+    return this.#found.length === 0;
+  }
+
+  ofRequest(path: string, code: ErrorCode, detail: string): void {
+    this.#found.push({ user: -1, mint: -1, issue: { pointer: path, code, detail } });
+  }
+
+  ofUser(user: number, path: string, code: ErrorCode, detail: string): void {
+    this.#found.push({ user, mint: -1, issue: { pointer: `/users/${user}${path}`, code, detail } });
+  }
+
+  ofMint(user: number, mint: number, path: string, code: ErrorCode, detail: string): void {
+    this.#found.push({ user, mint, issue: { pointer: `/users/${user}/mints/${mint}${path}`, code, detail } });
+  }
+
+  /** Throws all of them as one error, if there are any. Its code is that of the first in request order. */
+  throwIfAny(): void {
+    this.#found.sort((a, b) => a.user - b.user || a.mint - b.mint);
+    const issues = this.#found.map(({ issue }) => issue);
+    const first = issues[0];
+    if (first === undefined) return;
+    const others = issues.length === 1 ? "" : ` (${issues.length} bad entries)`;
+    throw new MintmarkError(first.code, `${first.pointer || "The request"}: ${first.detail}${others}`, { issues });
+  }
+}
+
+const HEX_PAIRS = /^(?:[0-9a-f]{2})*$/;
+const DECIMAL = /^(?:0|[1-9][0-9]{0,77})$/;
+const ONE = 1n;
+
+/**
+ * Reads an untrusted, parsed mint request: its form only, nothing that depends on the engine's state. What is wrong goes to `issues`
+ * and is null in the result, so that the rest of the request can still be checked.
+ *
+ * @throws MintmarkError only when the request as a whole is unusable: no list of users, or more than the limits
+ */
+export function readMintRequest(request: unknown, limits: Limits, issues: Issues): MintRequest {
+  const users = isObject(request) && Array.isArray(request.users) ? (request.users as unknown[]) : null;
+  if (users === null || !isObject(request)) {
+    issues.ofRequest(isObject(request) ? "/users" : "", "validation_failed", "must be an object with a list of users");
+    issues.throwIfAny();
+    return { users: [], mints: [] };
+  }
+  requireSizes(users, limits, issues);
+  unknownFields(request, REQUEST_FIELDS, (field) => issues.ofRequest(pointer(field), "validation_failed", UNKNOWN));
+  const read = { users: [] as { userId: Uuid | null; count: number }[], mints: [] as RequestedMint[] };
+  const seen = new Set<Uuid>();
+  for (const [i, user] of users.entries()) readUser(user, i, read, seen, issues);
+  return read;
+}
+
+/** Refuses a request that is too large or holds nothing before looking closer. */
+function requireSizes(users: readonly unknown[], limits: Limits, issues: Issues): void {
+  const { usersPerRequest, mintsPerRequest } = limits;
+  if (users.length === 0) issues.ofRequest("/users", "validation_failed", "must hold at least one user");
+  if (users.length > usersPerRequest) issues.ofRequest("/users", "batch_too_large", `at most ${usersPerRequest} users`);
+  let mints = 0;
+  for (const user of users) if (isObject(user) && Array.isArray(user.mints)) mints += user.mints.length;
+  if (mints > mintsPerRequest) issues.ofRequest("/users", "batch_too_large", `at most ${mintsPerRequest} mints`);
+  issues.throwIfAny();
+}
+
+function readUser(
+  user: unknown,
+  at: number,
+  into: { users: { userId: Uuid | null; count: number }[]; mints: RequestedMint[] },
+  seen: Set<Uuid>,
+  issues: Issues,
+): void {
+  if (!isObject(user)) {
+    issues.ofUser(at, "", "validation_failed", "must be an object");
+    into.users.push({ userId: null, count: 0 });
+    return;
+  }
+  unknownFields(user, USER_FIELDS, (field) => issues.ofUser(at, pointer(field), "validation_failed", UNKNOWN));
+  const userId = readUuid(user.userId);
+  if (userId === null) issues.ofUser(at, "/userId", "validation_failed", "must be a UUID");
+  else if (seen.has(userId)) issues.ofUser(at, "/userId", "duplicate_user", "occurs more than once in this request");
+  else seen.add(userId);
+  const mints: unknown = user.mints;
+  if (!Array.isArray(mints) || mints.length === 0) {
+    issues.ofUser(at, "/mints", "validation_failed", "must be a list of at least one mint");
+    into.users.push({ userId, count: 0 });
+    return;
+  }
+  into.users.push({ userId, count: mints.length });
+  for (let j = 0; j < mints.length; j++) into.mints.push(readMint(mints[j], at, j, issues));
+}
+
+function readMint(mint: unknown, user: number, at: number, issues: Issues): RequestedMint {
+  if (!isObject(mint)) {
+    issues.ofMint(user, at, "", "validation_failed", "must be an object");
+    return { assetId: null, mode: null, amount: null, blob: null };
+  }
+  unknownFields(mint, MINT_FIELDS, (field) => issues.ofMint(user, at, pointer(field), "validation_failed", UNKNOWN));
+  const mode = mint.dataAvailabilityMode;
+  const read = {
+    assetId: readUuid(mint.assetId),
+    mode: mode === "validium" || mode === "zk-rollup" ? (mode as Mode) : null,
+    amount: readAmount(mint.amount),
+    blob: readBlob(mint.mintingBlob),
+  };
+  if (read.blob === null) {
+    const code = typeof mint.mintingBlob === "string" ? "blob_invalid" : "validation_failed";
+    issues.ofMint(user, at, "/mintingBlob", code, "must be hex of at most 255 whole bytes, empty for ERC-20");
+  }
+  if (read.assetId === null) issues.ofMint(user, at, "/assetId", "validation_failed", "must be a UUID");
+  if (typeof read.amount === "string") {
+    const detail =
+      read.amount === "amount_out_of_range"
+        ? "must be a whole number from 1 to 2^63 - 1"
+        : "must be a JSON integer within 2^53 - 1, or a decimal string";
+    issues.ofMint(user, at, "/amount", read.amount, detail);
+  }
+  if (read.mode === null) {
+    issues.ofMint(user, at, "/dataAvailabilityMode", "validation_failed", `must be one of ${MODES.join(", ")}`);
+  }
+  return { ...read, amount: typeof read.amount === "bigint" ? read.amount : null };
+}
+
+/** The amount, or the code of what is wrong with it. A number past 2^53 may have been rounded on its way, so it is refused. */
+export function readAmount(value: unknown): bigint | "validation_failed" | "amount_out_of_range" {
+  if (value === 1) return ONE;
+  if (typeof value === "number") {
+    if (!Number.isSafeInteger(value)) return "validation_failed";
+    return value > 0 ? BigInt(value) : "amount_out_of_range";
+  }
+  if (typeof value !== "string" || !DECIMAL.test(value)) return "validation_failed";
+  const amount = BigInt(value);
+  return amount >= 1n && amount <= MAX_AMOUNT ? amount : "amount_out_of_range";
+}
+
+function readBlob(value: unknown): Hex | null {
+  if (typeof value !== "string") return null;
+  const lower = value.toLowerCase();
+  const digits = lower.startsWith("0x") ? lower.slice(2) : lower;
+  return digits.length <= 2 * MAX_BLOB_BYTES && HEX_PAIRS.test(digits) ? `0x${digits}` : null;
+}
+
+const REQUEST_FIELDS: ReadonlySet<string> = new Set(["users"]);
+const USER_FIELDS: ReadonlySet<string> = new Set(["userId", "mints"]);
+const MINT_FIELDS: ReadonlySet<string> = new Set(["mintingBlob", "assetId", "amount", "dataAvailabilityMode"]);
+const UNKNOWN = "is not a field of this request";
+
+function unknownFields(value: object, known: ReadonlySet<string>, report: (field: string) => void): void {
+  for (const field in value) if (!known.has(field)) report(field);
+}
+
+/** RFC 6901. */
+function pointer(field: string): string {
+  return `/${field.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

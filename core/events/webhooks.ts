@@ -1,0 +1,235 @@
+import { hkdfSync } from "node:crypto";
+import { v7 as uuidv7 } from "uuid";
+import { MintmarkError } from "../errors.ts";
+import type { EventType } from "../event-types.ts";
+import type { Ledger, Recorded } from "../ledger/ledger.ts";
+import type { Uuid } from "../model.ts";
+import type { Group } from "../store/group.ts";
+import type { WebhookRecord } from "../store/records.ts";
+import { requireText } from "../validate.ts";
+import type { WaitOptions } from "../wait-types.ts";
+import type { IssuedWebhook, NewWebhook, Webhook, Webhooks } from "../webhook-types.ts";
+import { tell } from "./event-log.ts";
+import { requireTypes, requireUrl } from "./new-webhook.ts";
+
+/** Webhooks that an application may have. */
+const PER_APPLICATION = 10;
+/** Characters of why a delivery failed. */
+const MAX_FAILURE = 2_000;
+/** How long the secret before a rotation is still signed with: a day. */
+const OLD_SECRET_MS = 86_400_000;
+
+/** The registrations of webhooks. How far each has been delivered is journaled with them, so a restart goes on where it stood. */
+export class LedgerWebhooks implements Webhooks {
+  readonly #ledger: Ledger;
+  readonly #storeSecret: Uint8Array;
+
+  /** @param storeSecret - what the secrets of webhooks are derived from, so that none is stored */
+  constructor(ledger: Ledger, storeSecret: Uint8Array) {
+    this.#ledger = ledger;
+    this.#storeSecret = storeSecret;
+  }
+
+  async create(
+    applicationId: Uuid,
+    { url, types = [] }: NewWebhook,
+    { signal }: WaitOptions = {},
+  ): Promise<IssuedWebhook> {
+    const ledger = this.#usable;
+    const address = requireUrl(ledger.environment, url);
+    const wanted = requireTypes(types);
+    return ledger.writer.alone(async (group) => {
+      const { applicationIndex, eventCount: delivered } = ledger.latestApplication(applicationId);
+      const present = [...ledger.webhooks.latestValues()].filter(
+        (known) => known.applicationIndex === applicationIndex,
+      );
+      if (present.filter(({ status }) => status !== "deleted").length >= PER_APPLICATION) {
+        throw new MintmarkError("too_many_webhooks");
+      }
+      const webhookIndex = ledger.webhooks.latestCount;
+      const facts = { webhookIndex, webhookId: uuidv7(), applicationIndex, url: address, types: wanted, delivered };
+      const { time } = ledger.record(group, { kind: "webhookCreated", ...facts });
+      const fresh = { status: "active", rotations: 0, rotatedAt: null, failingSince: null, failure: null } as const;
+      return this.#issued(this.#put(group, { ...facts, ...fresh, createdAt: time }));
+    }, signal);
+  }
+
+  async list(applicationId: Uuid): Promise<readonly Webhook[]> {
+    const { applicationIndex } = this.#usable.application(applicationId);
+    const own = [...this.#ledger.webhooks.values()].filter((known) => known.applicationIndex === applicationIndex);
+    return own.filter(({ status }) => status !== "deleted").map((record) => this.#view(record));
+  }
+
+  async get(applicationId: Uuid, webhookId: Uuid): Promise<Webhook> {
+    const { applicationIndex } = this.#usable.application(applicationId);
+    const record = this.#ledger.webhooks.get(this.#indexOf(webhookId));
+    return this.#view(requireOwn(record, applicationIndex));
+  }
+
+  async delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void> {
+    await this.#change(applicationId, webhookId, "webhookDeleted", () => ({ status: "deleted" }), wait);
+  }
+
+  async rotateSecret(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<IssuedWebhook> {
+    const rotated = await this.#change(
+      applicationId,
+      webhookId,
+      "webhookSecretRotated",
+      ({ rotations }, { time }) => {
+        return { rotations: rotations + 1, rotatedAt: time };
+      },
+      wait,
+    );
+    return this.#issued(rotated);
+  }
+
+  async enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook> {
+    const { status } = await this.get(applicationId, webhookId);
+    if (status === "active") return this.get(applicationId, webhookId);
+    const fresh = { status: "active", failingSince: null, failure: null } as const;
+    return this.#view(await this.#change(applicationId, webhookId, "webhookEnabled", () => fresh, wait));
+  }
+
+  deliverable(): readonly Webhook[] {
+    const { webhooks, applications } = this.#usable;
+    const active = [...webhooks.values()].filter(({ status }) => status === "active");
+    return active
+      .filter(({ applicationIndex }) => applications.get(applicationIndex)?.suspended === false)
+      .map((record) => this.#view(record));
+  }
+
+  secrets(webhookId: Uuid): readonly string[] {
+    const record = this.#usable.webhooks.get(this.#indexOf(webhookId));
+    if (record === undefined) throw new MintmarkError("webhook_not_found");
+    const { rotations, rotatedAt } = record;
+    const current = this.#secret(webhookId, rotations);
+    const old = rotatedAt !== null && this.#ledger.clock() < rotatedAt + OLD_SECRET_MS;
+    return old ? [current, this.#secret(webhookId, rotations - 1)] : [current];
+  }
+
+  async recordDelivered(webhookId: Uuid, sequence: number, { signal }: WaitOptions = {}): Promise<void> {
+    const ledger = this.#usable;
+    // Shares its write with whatever is being written, so that deliveries do not hold mints up.
+    await ledger.writer.run(
+      {
+        weight: 1,
+        keys: () => [],
+        apply: (group) => {
+          const record = this.#latestActive(webhookId);
+          if (record === null || sequence <= record.delivered) return;
+          const { webhookIndex } = record;
+          ledger.record(group, { kind: "webhookDelivered", webhookIndex, sequence });
+          this.#put(group, { ...record, delivered: sequence, failingSince: null, failure: null }, "quiet");
+        },
+      },
+      signal,
+    );
+  }
+
+  async recordFailing(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void> {
+    await this.#fail(
+      webhookId,
+      "webhookFailing",
+      failure,
+      (_group, record, time) => {
+        return { ...record, failingSince: record.failingSince ?? time, failure };
+      },
+      wait,
+    );
+  }
+
+  async recordDisabled(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void> {
+    await this.#fail(
+      webhookId,
+      "webhookDisabled",
+      failure,
+      (group, record, time) => {
+        tell(this.#ledger, group, record.applicationIndex, time, { type: "webhook.disabled", webhookId, failure });
+        return { ...record, status: "disabled", failingSince: record.failingSince ?? time, failure };
+      },
+      wait,
+    );
+  }
+
+  async #fail(
+    webhookId: Uuid,
+    kind: "webhookFailing" | "webhookDisabled",
+    failure: string,
+    change: (group: Group, record: WebhookRecord, time: number) => WebhookRecord,
+    { signal }: WaitOptions = {},
+  ): Promise<void> {
+    const reason = requireText("failure", failure, MAX_FAILURE);
+    await this.#usable.writer.alone(async (group) => {
+      const record = this.#latestActive(webhookId);
+      if (record === null) return;
+      const { time } = this.#ledger.record(group, { kind, webhookIndex: record.webhookIndex, failure: reason });
+      this.#put(group, change(group, record, time), kind === "webhookFailing" ? "quiet" : "told");
+    }, signal);
+  }
+
+  /** null once it was deleted or disabled: what was on its way then no longer counts. */
+  #latestActive(webhookId: Uuid): WebhookRecord | null {
+    const record = this.#ledger.webhooks.latest(this.#indexOf(webhookId));
+    return record?.status === "active" ? record : null;
+  }
+
+  async #change(
+    applicationId: Uuid,
+    webhookId: Uuid,
+    kind: "webhookDeleted" | "webhookSecretRotated" | "webhookEnabled",
+    change: (record: WebhookRecord, recorded: Recorded) => Partial<WebhookRecord>,
+    { signal }: WaitOptions = {},
+  ): Promise<WebhookRecord> {
+    const ledger = this.#usable;
+    return ledger.writer.alone(async (group) => {
+      const { applicationIndex } = ledger.latestApplication(applicationId);
+      const record = requireOwn(ledger.webhooks.latest(this.#indexOf(webhookId)), applicationIndex);
+      const recorded = ledger.record(group, { kind, webhookIndex: record.webhookIndex });
+      return this.#put(group, { ...record, ...change(record, recorded) });
+    }, signal);
+  }
+
+  /** Writes a registration as it now is, and tells listeners unless it is only how far deliveries have come. */
+  #put(group: Group, record: WebhookRecord, told: "told" | "quiet" = "told"): WebhookRecord {
+    this.#ledger.putWebhook(group, record);
+    const { webhookId } = record;
+    if (told === "told") group.onDurable(() => this.#ledger.emit("webhook", { webhookId }));
+    return record;
+  }
+
+  /** -1 for one that is not known. */
+  #indexOf(webhookId: Uuid): number {
+    return this.#ledger.webhookIndices.get(String(webhookId).toLowerCase()) ?? -1;
+  }
+
+  #issued(record: WebhookRecord): IssuedWebhook {
+    return { webhook: this.#view(record), secret: this.#secret(record.webhookId, record.rotations) };
+  }
+
+  #view(record: WebhookRecord): Webhook {
+    const { webhookId, applicationIndex, url, types, status, delivered, failingSince, failure, createdAt } = record;
+    const application = this.#ledger.applications.latest(applicationIndex);
+    if (application === undefined || status === "deleted") throw new MintmarkError("webhook_not_found");
+    const { applicationId } = application;
+    const wanted = types as readonly EventType[];
+    return { webhookId, applicationId, url, types: wanted, status, delivered, failingSince, failure, createdAt };
+  }
+
+  /** HKDF of the store's own secret (RFC 5869): whoever has a store's files can sign, whoever has its journal alone cannot. */
+  #secret(webhookId: Uuid, rotations: number): string {
+    const purpose = `mintmark webhook ${webhookId} ${rotations}`;
+    return `whsec_${Buffer.from(hkdfSync("sha256", this.#storeSecret, "", purpose, 32)).toString("base64")}`;
+  }
+
+  get #usable(): Ledger {
+    this.#ledger.writer.ensureUsable();
+    return this.#ledger;
+  }
+}
+
+function requireOwn(record: WebhookRecord | undefined, applicationIndex: number): WebhookRecord {
+  if (record?.applicationIndex !== applicationIndex || record.status === "deleted") {
+    throw new MintmarkError("webhook_not_found");
+  }
+  return record;
+}

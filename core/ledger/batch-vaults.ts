@@ -1,0 +1,46 @@
+import { hexOf, type NewVault, VaultColumns } from "../columns/vault-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Mode } from "../model.ts";
+import { batchIdOf } from "../model.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import type { BatchRecord } from "../store/records.ts";
+import { chunksOf, endOf } from "../store/store-keys.ts";
+import { decodeIntoColumns } from "../store/vault-chunk.ts";
+import { shortDecimalIn } from "../tokens/short-decimal.ts";
+import type { Ledger } from "./ledger.ts";
+
+type Counted = Pick<BatchRecord, "mode" | "batchNumber" | "vaultCount">;
+
+/** All vaults of a batch that is on disk, the void ones too. Throws `store_corrupt` unless they are as many as its record says. */
+export async function readBatchVaults(ledger: Ledger, batch: Counted): Promise<VaultColumns> {
+  const vaults = new VaultColumns();
+  for await (const chunk of chunkRecords(ledger, batch)) {
+    decodeIntoColumns(chunk, vaults, (vault) => tokenHashOf(ledger, vault));
+  }
+  requireCount(batch, vaults.count);
+  return vaults;
+}
+
+/** The stored chunks of a batch's vaults, in slot order. */
+export async function* chunkRecords(
+  ledger: Ledger,
+  { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
+): AsyncGenerator<Buffer> {
+  const prefix = chunksOf(mode, batchNumber);
+  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) })) yield record;
+}
+
+/** Throws `store_corrupt` unless as many vaults were found as the batch's record says. */
+export function requireCount({ mode, batchNumber, vaultCount }: Counted, found: number): void {
+  if (found === vaultCount) return;
+  throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} has ${found} vaults, not ${vaultCount}.`);
+}
+
+/** The hash of the token that a vault holds, 0 for what is not ERC-721. */
+export function tokenHashOf(ledger: Ledger, { assetIndex, blobs, start, end }: NewVault): number {
+  const { standard, blobScheme } = ledger.assetAt(assetIndex);
+  if (standard !== "erc721") return 0;
+  const short = blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
+  if (short >= 0) return ledger.hasher.ofShortId(assetIndex, short);
+  return ledger.hasher.ofId(assetIndex, tokenIdOf(standard, blobScheme, hexOf(blobs, start, end)) ?? 0n);
+}

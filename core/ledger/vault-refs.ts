@@ -1,0 +1,44 @@
+import { MODES, type Mode } from "../model.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import type { OpenBatch } from "./open-batch.ts";
+
+/** From here on refs are not vaults' but of a request that is being looked at. */
+export const FIRST_PENDING = 0xfff0_0000;
+
+/**
+ * What the index of tokens keeps of a vault, 4 bytes instead of its id: its position among all vaults of its mode, and the mode. From 1
+ * to below {@link FIRST_PENDING}.
+ */
+export class VaultRefs {
+  /** By batch number: how many vaults the mode's earlier batches have together. */
+  readonly #firstOrdinals: Readonly<Record<Mode, number[]>> = { validium: [], "zk-rollup": [] };
+
+  /** Vaults of all earlier batches of the mode. */
+  firstOrdinalOf(mode: Mode, batchNumber: number): number {
+    return this.#firstOrdinals[mode][batchNumber] ?? 0;
+  }
+
+  setFirstOrdinal(mode: Mode, batchNumber: number, firstOrdinal: number): void {
+    this.#firstOrdinals[mode][batchNumber] = firstOrdinal;
+  }
+
+  refOf({ mode, firstOrdinal }: Pick<OpenBatch, "mode" | "firstOrdinal">, slot: number): number {
+    const ref = 1 + 2 * (firstOrdinal + slot) + MODES.indexOf(mode);
+    if (ref >= FIRST_PENDING) throw new Error("the index of tokens is at its end");
+    return ref;
+  }
+
+  /** The inverse of {@link refOf}. */
+  placeOf(ref: number): VaultPlace {
+    const mode = MODES[(ref - 1) & 1] ?? "validium";
+    const ordinal = (ref - 1) >>> 1;
+    const firsts = this.#firstOrdinals[mode];
+    let low = 0;
+    for (let high = firsts.length; high - low > 1; ) {
+      const middle = (low + high) >>> 1;
+      if ((firsts[middle] as number) <= ordinal) low = middle;
+      else high = middle;
+    }
+    return { mode, batchNumber: low, slot: ordinal - (firsts[low] ?? 0) };
+  }
+}

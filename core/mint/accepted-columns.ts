@@ -1,0 +1,102 @@
+import { amountOf } from "../columns/amount-words.ts";
+import type { MintColumns } from "../columns/mint-columns.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { AcceptedColumns } from "../mint-types.ts";
+import { MAX_BATCH_VAULTS } from "../model.ts";
+import type { PlacedColumns } from "../store/mint-entry.ts";
+import type { AssetRecord } from "../store/records.ts";
+import { shortDecimalIn } from "../tokens/short-decimal.ts";
+import { fastTokenIdOf } from "../tokens/token-id.ts";
+import type { Minted } from "./mint.ts";
+
+/** What a mint left in memory, as its answer needs it: nothing is copied but what is asked for. */
+export class MintedColumns implements AcceptedColumns {
+  readonly time: number;
+  readonly users: AcceptedColumns["users"];
+  readonly #ledger: Ledger;
+  readonly #columns: MintColumns;
+  readonly #placed: PlacedColumns;
+
+  constructor(ledger: Ledger, { time, columns, placed, users }: Minted) {
+    this.time = time;
+    this.users = users.map(({ userId, ownerAddress }, i) => {
+      return { userId, ownerAddress, entries: columns.userCounts[i] ?? 0 };
+    });
+    this.#ledger = ledger;
+    this.#columns = columns;
+    this.#placed = placed;
+  }
+
+  get assetIndex(): Uint32Array {
+    return this.#columns.assetIndex;
+  }
+
+  get mode(): Uint8Array {
+    return this.#columns.mode;
+  }
+
+  get batchNumber(): Uint32Array {
+    return this.#placed.batchNumber;
+  }
+
+  get slot(): Uint32Array {
+    return this.#placed.slot;
+  }
+
+  get age(): Float64Array {
+    return this.#placed.age;
+  }
+
+  get blobs(): Uint8Array {
+    return this.#columns.blobs;
+  }
+
+  get blobEnd(): Uint32Array {
+    return this.#columns.blobEnd;
+  }
+
+  asset(entry: number): AssetRecord {
+    return this.#ledger.assetAt(this.#columns.assetIndex[entry] as number);
+  }
+
+  amountAfter(entry: number): bigint {
+    const { amountHigh, amountLow } = this.#columns;
+    const { beforeHigh, beforeLow } = this.#placed;
+    const before = amountOf(beforeHigh[entry] as number, beforeLow[entry] as number);
+    return before + amountOf(amountHigh[entry] as number, amountLow[entry] as number);
+  }
+
+  spellsTokenId(entry: number): boolean {
+    const { standard, blobScheme } = this.asset(entry);
+    if (standard === "erc20" || blobScheme !== "mintmark") return false;
+    return shortDecimalIn(this.blobs, this.#columns.blobStart(entry), this.blobEnd[entry] as number) >= 0;
+  }
+
+  tokenId(entry: number): bigint | null {
+    const { standard, blobScheme } = this.asset(entry);
+    return fastTokenIdOf(standard, blobScheme, this.#columns.blobAt(entry));
+  }
+
+  lastEntries(): Uint32Array {
+    const { count, assetIndex, mode } = this.#columns;
+    const last = new Uint32Array(count);
+    // Of vaults that further entries may add to: an ERC-721 token's is touched once.
+    const found = new Map<number, number>();
+    let vaults = 0;
+    for (let entry = 0; entry < count; entry++) {
+      if (this.#ledger.standards[assetIndex[entry] as number] !== "erc721") {
+        const place = (this.batchNumber[entry] as number) * MAX_BATCH_VAULTS + (this.slot[entry] as number);
+        // Places are below 2^52, so this is still exact.
+        const vault = 2 * place + (mode[entry] as number);
+        const earlier = found.get(vault);
+        if (earlier !== undefined) {
+          last[earlier] = entry;
+          continue;
+        }
+        found.set(vault, vaults);
+      }
+      last[vaults++] = entry;
+    }
+    return last.subarray(0, vaults);
+  }
+}

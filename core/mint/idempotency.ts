@@ -1,0 +1,39 @@
+import { createHash } from "node:crypto";
+import { MintmarkError } from "../errors.ts";
+import type { Hex } from "../model.ts";
+import { decodeRecord, hash, layout, varint } from "../store/layout.ts";
+import type { MintHeader } from "../store/mint-entry.ts";
+import { idempotencyKeyKey } from "../store/store-keys.ts";
+
+/** Under an application's idempotency key: SHA-256 of the request, and the journal sequence of the mint that answers it. */
+export const idempotencyRecord = layout({ digest: hash, sequence: varint });
+
+/** The key of a request that must not be done twice: SHA-256 of the caller's key, and what its request is told apart by. */
+export interface Idempotency {
+  readonly key: Hex;
+  /** null for a request that cannot have been accepted. */
+  readonly digest: Hex | null;
+}
+
+/** The journal sequence of the mint that a request repeats, null when it is new. Throws `idempotency_key_reused`. */
+export function earlierMint(record: Buffer | undefined, idempotency: Idempotency): number | null {
+  if (record === undefined) return null;
+  const { digest, sequence } = decodeRecord(idempotencyRecord, record, "An idempotency record");
+  if (digest !== idempotency.digest) throw new MintmarkError("idempotency_key_reused");
+  return sequence;
+}
+
+export function idempotencyKeyOf(applicationIndex: number, { key }: Pick<Idempotency, "key">): Buffer {
+  return idempotencyKeyKey(applicationIndex, Buffer.from(key.slice(2), "hex"));
+}
+
+export function idempotencyKeyHash(key: string): Hex {
+  return `0x${createHash("sha256").update(key).digest("hex")}`;
+}
+
+export function idempotencyOf(idempotency: Idempotency | null): MintHeader["idempotency"] {
+  if (idempotency === null) return null;
+  const { key, digest } = idempotency;
+  if (digest === null) throw new Error("a request without a digest was accepted");
+  return { key, digest };
+}

@@ -1,0 +1,187 @@
+import type { Issues, MintRequest } from "../columns/request.ts";
+import { hexOf } from "../columns/vault-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import type { Hex, Principal } from "../model.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import type { Group } from "../store/group.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type AssetRecord, userIdRecord } from "../store/records.ts";
+import { bindingKey, keyString, userIdKey } from "../store/store-keys.ts";
+import type { Transition } from "../store/writer.ts";
+import { requireKey } from "../tenants/api-keys.ts";
+import { availability } from "../tenants/assets.ts";
+import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
+import type { MintOutcome } from "./mint.ts";
+import { TokenLookup } from "./uniqueness.ts";
+
+/** An entry whose asset can be minted and whose blob names a token of it. */
+interface ReadyMint {
+  readonly asset: AssetRecord;
+  readonly amount: bigint;
+  readonly blob: Hex;
+  /** null for ERC-20. */
+  readonly tokenId: bigint | null;
+}
+
+/**
+ * Checks a mint request against the state, plainly, changes nothing, and throws every issue there is: what a mint does that
+ * {@link MintTransition} found something wrong with, and what a caller asks for who only wants to know. Null when there is none.
+ */
+export class MintCheck implements Transition<MintOutcome | null> {
+  readonly weight: number;
+  readonly #ledger: Ledger;
+  readonly #principal: Principal;
+  readonly #request: MintRequest;
+  readonly #issues: Issues;
+  readonly #idempotency: Idempotency | null;
+  readonly #lookup: TokenLookup;
+  /** Per entry what is known of it; null when it has an issue. */
+  #mints: (ReadyMint | null)[] = [];
+
+  constructor(
+    ledger: Ledger,
+    principal: Principal,
+    request: MintRequest,
+    issues: Issues,
+    idempotency: Idempotency | null,
+  ) {
+    this.#ledger = ledger;
+    this.#principal = principal;
+    this.#request = request;
+    this.#issues = issues;
+    this.#idempotency = idempotency;
+    this.#lookup = new TokenLookup(ledger);
+    this.weight = request.mints.length;
+  }
+
+  keys(): Buffer[] {
+    const application = this.#ledger.latestApplication(this.#principal.applicationId).applicationIndex;
+    const keys: Buffer[] = [];
+    if (this.#idempotency !== null) keys.push(idempotencyKeyOf(application, this.#idempotency));
+    for (const { userId } of this.#request.users) if (userId !== null) keys.push(userIdKey(application, userId));
+    this.#mints = this.#each((user, at, position) => this.#readMint(application, user, at, position));
+    for (const mint of this.#mints) {
+      if (mint === null || mint.tokenId === null) continue;
+      if (mint.asset.standard === "erc1155") keys.push(bindingKey(mint.asset.assetIndex, mint.tokenId));
+      else this.#lookup.prepare(this.#ledger.tokens.candidates(this.#hashOf(mint, mint.tokenId)) ?? []);
+    }
+    return [...keys, ...this.#lookup.keys()];
+  }
+
+  apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
+    const application = this.#ledger.latestApplication(this.#principal.applicationId).applicationIndex;
+    const key = requireKey(this.#ledger, this.#principal);
+    let at = 0;
+    if (this.#idempotency !== null) {
+      const place = idempotencyKeyOf(application, this.#idempotency);
+      const earlier = earlierMint(group.resolve(place, stored[at++]), this.#idempotency);
+      if (earlier !== null) return { sequence: earlier, minted: null };
+    }
+    for (const [i, { userId }] of this.#request.users.entries()) {
+      if (userId === null) continue;
+      const record = group.resolve(userIdKey(application, userId), stored[at++]);
+      if (record === undefined) this.#issues.ofUser(i, "/userId", "user_not_found", "no such user in this application");
+      else this.#ledger.users.set(application, userId, decodeRecord(userIdRecord, record, `User ${userId}`));
+    }
+    this.#checkTokens(group, stored.slice(at));
+    this.#checkSupply();
+    if (key.mintQuota !== null && key.mintsUsed + BigInt(this.weight) > key.mintQuota) {
+      this.#issues.ofRequest("", "quota_exceeded", `the key has ${key.mintQuota - key.mintsUsed} mints left`);
+    }
+    this.#issues.throwIfAny();
+    return null;
+  }
+
+  /** Goes through the entries: which user's, which of that user's, which of all. */
+  #each<T>(visit: (user: number, at: number, position: number) => T): T[] {
+    const results: T[] = [];
+    for (const [user, { count }] of this.#request.users.entries()) {
+      for (let at = 0; at < count; at++) results.push(visit(user, at, results.length));
+    }
+    return results;
+  }
+
+  #readMint(applicationIndex: number, user: number, at: number, position: number): ReadyMint | null {
+    const mint = this.#request.mints[position];
+    if (mint === undefined || mint.assetId === null) return null;
+    const index = this.#ledger.assetIndices.get(mint.assetId);
+    const asset = index === undefined ? undefined : this.#ledger.assets.latest(index);
+    if (asset === undefined) {
+      this.#issues.ofMint(user, at, "/assetId", "asset_not_found", "no such asset");
+      return null;
+    }
+    const enabled = this.#ledger.enablements.latest(enablementId(applicationIndex, asset.assetIndex)) ?? false;
+    const obstacle = availability(this.#ledger.settlement, asset, enabled);
+    if (obstacle !== null) this.#issues.ofMint(user, at, "/assetId", obstacle.code, obstacle.detail);
+    if (asset.standard === "erc721" && mint.amount !== null && mint.amount !== 1n) {
+      this.#issues.ofMint(user, at, "/amount", "erc721_amount_not_one", "must be 1 for an ERC-721 token");
+    }
+    const token = mint.blob === null ? null : this.#readToken(asset, mint.blob, user, at);
+    if (token === null || obstacle !== null || mint.amount === null || mint.mode === null || mint.blob === null)
+      return null;
+    return { asset, amount: mint.amount, blob: mint.blob, tokenId: token.tokenId };
+  }
+
+  #readToken(asset: AssetRecord, blob: Hex, user: number, at: number): { readonly tokenId: bigint | null } | null {
+    try {
+      return { tokenId: tokenIdOf(asset.standard, asset.blobScheme, blob) };
+    } catch (error) {
+      if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;
+      this.#issues.ofMint(user, at, "/mintingBlob", error.code, error.message);
+      return null;
+    }
+  }
+
+  #hashOf({ asset }: ReadyMint, tokenId: bigint): number {
+    return this.#ledger.hasher.ofId(asset.assetIndex, tokenId);
+  }
+
+  /** An ERC-721 token exists once; for ERC-1155 the first blob binds the id. */
+  #checkTokens(group: Group, stored: readonly (Buffer | undefined)[]): void {
+    const bindings = this.#mints.filter((mint) => mint?.asset.standard === "erc1155").length;
+    this.#lookup.receive(stored.slice(bindings));
+    const inRequest = new Map<string, Hex>();
+    let asked = 0;
+    this.#each((user, at, position) => {
+      const mint = this.#mints[position];
+      if (!mint || mint.tokenId === null) return;
+      const { asset, tokenId, blob } = mint;
+      const key = bindingKey(asset.assetIndex, tokenId);
+      const token = keyString(key);
+      const earlier = inRequest.get(token);
+      inRequest.set(token, blob);
+      if (asset.standard === "erc1155") {
+        const record = group.resolve(key, stored[asked++]);
+        const bound = record === undefined ? earlier : hexOf(record, 0, record.length);
+        if (bound === undefined || bound === blob) return;
+        const detail = `the token id is bound to the blob ${bound}`;
+        this.#issues.ofMint(user, at, "/mintingBlob", "token_id_conflict", detail);
+      } else if (this.#exists(mint, tokenId)) {
+        const detail = "this token has been minted before";
+        this.#issues.ofMint(user, at, "/mintingBlob", "token_already_minted", detail);
+      } else if (earlier !== undefined) {
+        this.#issues.ofMint(user, at, "/mintingBlob", "duplicate_mint", "occurs more than once in this request");
+      }
+    });
+  }
+
+  #exists(mint: ReadyMint, tokenId: bigint): boolean {
+    const candidates = this.#ledger.tokens.candidates(this.#hashOf(mint, tokenId));
+    return candidates !== null && this.#lookup.holds(candidates, mint.asset.assetIndex, tokenId);
+  }
+
+  #checkSupply(): void {
+    const totals = new Map<AssetRecord, bigint>();
+    this.#each((user, at, position) => {
+      const mint = this.#mints[position];
+      if (!mint || mint.asset.supplyCap === null) return;
+      const total = (totals.get(mint.asset) ?? mint.asset.minted) + mint.amount;
+      totals.set(mint.asset, total);
+      if (total > mint.asset.supplyCap) {
+        const left = mint.asset.supplyCap - mint.asset.minted;
+        this.#issues.ofMint(user, at, "/amount", "supply_cap_exceeded", `${left} units are left for this request`);
+      }
+    });
+  }
+}

@@ -1,0 +1,202 @@
+import { amountOf } from "../columns/amount-words.ts";
+import type { MintColumns } from "../columns/mint-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { readUsers } from "../ledger/users.ts";
+import type { AcceptedColumns, MintResult, MintTransaction } from "../mint-types.ts";
+import {
+  type Address,
+  batchIdOf,
+  MAX_BATCH_VAULTS,
+  MODES,
+  type Status,
+  type Uuid,
+  type Vault,
+  type VaultId,
+} from "../model.ts";
+import { type Journaled, readMint } from "../store/journal.ts";
+import { type MintEntry, type PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
+import { fastTokenIdOf } from "../tokens/token-id.ts";
+import { findMint } from "../vaults/transaction-range.ts";
+import { readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
+import type { WaitOptions } from "../wait-types.ts";
+import { MintedColumns } from "./accepted-columns.ts";
+import type { Minted } from "./mint.ts";
+import { receiptFor } from "./receipts.ts";
+
+/** Top bit of the vault ids of rollup batches. */
+const ROLLUP_BIT = 1n << 63n;
+
+interface Holder {
+  readonly userId: Uuid;
+  readonly ownerAddress: Address;
+}
+
+/**
+ * The answer to a mint that was just accepted. Its lists are made when they are first looked at: a caller may need only one, and
+ * they hold an object for each entry. The getters are the class's: as an object's own, V8 would make a hidden class of every answer,
+ * which outlives it and all that it refers to until the next full collection.
+ */
+export class AcceptedResult implements MintResult {
+  readonly mintId: Uuid;
+  readonly replayed = false;
+  readonly #ledger: Ledger;
+  readonly #minted: Minted;
+  #vaults: Vault[] | null = null;
+  #transactions: MintTransaction[] | null = null;
+
+  constructor(ledger: Ledger, minted: Minted) {
+    this.mintId = minted.header.mintId;
+    this.#ledger = ledger;
+    this.#minted = minted;
+  }
+
+  get vaults(): readonly Vault[] {
+    this.#vaults ??= acceptedVaults(this.#ledger, this.#minted);
+    return this.#vaults;
+  }
+
+  get transactions(): readonly MintTransaction[] {
+    this.#transactions ??= acceptedTransactions(this.#minted);
+    return this.#transactions;
+  }
+
+  get columns(): AcceptedColumns {
+    return new MintedColumns(this.#ledger, this.#minted);
+  }
+
+  receipt(options?: WaitOptions): ReturnType<MintResult["receipt"]> {
+    return receiptFor(this.#ledger, this.#minted.time, () => this.vaults)(options);
+  }
+
+  /** With the lists, which are not its own properties. */
+  toJSON(): Omit<MintResult, "columns" | "receipt"> {
+    const { mintId, vaults, transactions, replayed } = this;
+    return { mintId, vaults, transactions, replayed };
+  }
+}
+
+function acceptedTransactions({ header: { mintId, users }, columns, placed }: Minted): MintTransaction[] {
+  const transactions: MintTransaction[] = [];
+  for (const [userIndex, { count }] of users.entries()) {
+    for (let mintIndex = 0; mintIndex < count; mintIndex++) {
+      const entry = transactions.length;
+      const transactionId = `${mintId}.${entry}`;
+      const vaultId = vaultIdAt(columns, placed, entry);
+      transactions.push({ transactionId, userIndex, mintIndex, vaultId, status: "accepted" });
+    }
+  }
+  return transactions;
+}
+
+/** Every vault once, as it stood after its last entry. */
+function acceptedVaults(ledger: Ledger, { time, columns, placed, users }: Minted): Vault[] {
+  const vaults = new Map<VaultId, Vault>();
+  let entry = 0;
+  for (const [i, holder] of users.entries()) {
+    for (const end = entry + (columns.userCounts[i] ?? 0); entry < end; entry++) {
+      const vaultId = vaultIdAt(columns, placed, entry);
+      vaults.set(vaultId, acceptedVault(ledger, vaultId, placedMint(columns, placed, entry), holder, time));
+    }
+  }
+  return [...vaults.values()];
+}
+
+function vaultIdAt(columns: MintColumns, { batchNumber, slot }: PlacedColumns, entry: number): VaultId {
+  const within = BigInt((batchNumber[entry] as number) * MAX_BATCH_VAULTS + (slot[entry] as number));
+  return columns.mode[entry] === 0 ? within : ROLLUP_BIT | within;
+}
+
+function placedMint(columns: MintColumns, placed: PlacedColumns, entry: number): PlacedMint {
+  return {
+    assetIndex: columns.assetIndex[entry] as number,
+    mode: MODES[columns.mode[entry] as number] ?? "validium",
+    batchNumber: placed.batchNumber[entry] as number,
+    slot: placed.slot[entry] as number,
+    amountBefore: amountOf(placed.beforeHigh[entry] as number, placed.beforeLow[entry] as number),
+    age: placed.age[entry] as number,
+    amount: amountOf(columns.amountHigh[entry] as number, columns.amountLow[entry] as number),
+    blob: columns.blobAt(entry),
+  };
+}
+
+/** The first answer to a mint again: everything in it is in its journal entry. */
+function firstResult(ledger: Ledger, { time, entry }: Journaled<MintEntry>, holders: readonly Holder[]): MintResult {
+  const vaults = new Map<VaultId, Vault>();
+  const transactions = transactionsOf(entry, () => "accepted");
+  let next = 0;
+  for (const [i, { count }] of entry.users.entries()) {
+    const holder = holders[i];
+    for (let j = 0; j < count; j++) {
+      const mint = entry.mints[next];
+      const vaultId = transactions[next++]?.vaultId;
+      if (mint === undefined || holder === undefined || vaultId === undefined)
+        throw new Error("a mint's user is missing");
+      vaults.set(vaultId, acceptedVault(ledger, vaultId, mint, holder, time));
+    }
+  }
+  const accepted = [...vaults.values()];
+  const receipt = receiptFor(ledger, time, () => accepted);
+  return { mintId: entry.mintId, vaults: accepted, transactions, columns: null, replayed: true, receipt };
+}
+
+function acceptedVault(ledger: Ledger, vaultId: VaultId, mint: PlacedMint, holder: Holder, time: number): Vault {
+  const asset = ledger.assetAt(mint.assetIndex);
+  const amount = mint.amountBefore + mint.amount;
+  return {
+    vaultId,
+    userId: holder.userId,
+    ownerAddress: holder.ownerAddress,
+    assetId: asset.assetId,
+    assetType: asset.assetType,
+    mintingBlob: mint.blob,
+    tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, mint.blob),
+    dataAvailabilityMode: mint.mode,
+    amount,
+    availableBalance: amount,
+    withdrawnBalance: 0n,
+    batchId: batchIdOf(mint.mode, mint.batchNumber),
+    status: "accepted",
+    createdAt: time - mint.age,
+    updatedAt: time,
+  };
+}
+
+function transactionsOf(entry: MintEntry, status: (mint: PlacedMint) => Status): MintTransaction[] {
+  const transactions: MintTransaction[] = [];
+  for (const [userIndex, { count }] of entry.users.entries()) {
+    for (let mintIndex = 0; mintIndex < count; mintIndex++) {
+      const mint = entry.mints[transactions.length];
+      if (mint === undefined) throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
+      const transactionId = `${entry.mintId}.${transactions.length}`;
+      transactions.push({ transactionId, userIndex, mintIndex, vaultId: vaultIdOf(mint), status: status(mint) });
+    }
+  }
+  return transactions;
+}
+
+/** The first answer to the mint at this journal sequence, again. */
+export async function replayedResult(ledger: Ledger, sequence: number): Promise<MintResult> {
+  return firstResultOf(ledger, await readMint(ledger.store, sequence));
+}
+
+async function firstResultOf(ledger: Ledger, mint: Journaled<MintEntry>): Promise<MintResult> {
+  const { applicationIndex, users } = mint.entry;
+  const holders = await readUsers(
+    ledger,
+    applicationIndex,
+    users.map(({ userIndex }) => userIndex),
+  );
+  return firstResult(ledger, mint, holders);
+}
+
+/** A mint with its vaults and statuses as they are now. Throws `mint_not_found`. */
+export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId: Uuid): Promise<MintResult> {
+  const mint = await findMint(ledger, applicationId, mintId);
+  const { entry } = mint;
+  const places = new Map(entry.mints.map((mint) => [vaultIdOf(mint), mint]));
+  const vaults = await vaultViews(ledger, entry.applicationIndex, await readVaults(ledger, [...places.values()]));
+  const transactions = transactionsOf(entry, (mint) => statusOf(ledger, mint));
+  const { receipt } = await firstResultOf(ledger, mint);
+  return { mintId: entry.mintId, vaults, transactions, columns: null, replayed: false, receipt };
+}

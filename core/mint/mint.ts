@@ -1,0 +1,229 @@
+import { sealClosed } from "../batches/seal.ts";
+import { AmountSum } from "../columns/amount-words.ts";
+import type { MintColumns } from "../columns/mint-columns.ts";
+import { tell } from "../events/event-log.ts";
+import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import type { OpenBatch } from "../ledger/open-batch.ts";
+import type { CachedUser } from "../ledger/user-cache.ts";
+import type { Principal } from "../model.ts";
+import type { Group } from "../store/group.ts";
+import { decodeRecord, encodeRecord } from "../store/layout.ts";
+import type { MintHeader, PlacedColumns } from "../store/mint-entry.ts";
+import { type AssetRecord, type KeyRecord, userIdRecord } from "../store/records.ts";
+import { journalKey, mintKey, transactionKey, userIdKey, userTransactionKey } from "../store/store-keys.ts";
+import type { Transition } from "../store/writer.ts";
+import { requireKey } from "../tenants/api-keys.ts";
+import { availability } from "../tenants/assets.ts";
+import { shortDecimalIn } from "../tokens/short-decimal.ts";
+import { earlierMint, type Idempotency, idempotencyKeyOf, idempotencyOf, idempotencyRecord } from "./idempotency.ts";
+import { Placing } from "./placing.ts";
+import { RequestedBindings } from "./requested-bindings.ts";
+import { RequestedTokens } from "./requested-tokens.ts";
+import { timeUuid } from "./time-uuid.ts";
+
+/** A request that was accepted, as it went into the journal. */
+export interface Minted {
+  readonly time: number;
+  readonly header: MintHeader;
+  readonly columns: MintColumns;
+  readonly placed: PlacedColumns;
+  readonly users: readonly CachedUser[];
+}
+
+/** What became of a mint request. */
+export interface MintOutcome {
+  /** The journal sequence of the mint; of the first one when it was replayed. */
+  readonly sequence: number;
+  /** null when the request is a repetition: the answer is in the journal. */
+  readonly minted: Minted | null;
+}
+
+/** What a request makes of one asset. */
+interface AssetUse {
+  readonly asset: AssetRecord;
+  readonly sum: AmountSum;
+}
+
+/**
+ * One mint request on its way through the writer: first everything is checked against the state, then everything is applied, which
+ * can no longer fail. The result is null, and nothing is changed, when something is wrong: {@link MintCheck}, which is slower and plain,
+ * tells what.
+ */
+export class MintTransition implements Transition<MintOutcome | null> {
+  readonly weight: number;
+  readonly #ledger: Ledger;
+  readonly #principal: Principal;
+  readonly #columns: MintColumns;
+  readonly #idempotency: Idempotency | null;
+  readonly #uses = new Map<number, AssetUse>();
+  readonly #tokens: RequestedTokens;
+  readonly #bindings: RequestedBindings;
+  /** Users that were not in the cache, by position in the request. */
+  #askedUsers: number[] = [];
+  #bindingCount = 0;
+  #wrong = false;
+
+  constructor(ledger: Ledger, principal: Principal, columns: MintColumns, idempotency: Idempotency | null) {
+    this.#ledger = ledger;
+    this.#principal = principal;
+    this.#columns = columns;
+    this.#idempotency = idempotency;
+    this.#tokens = new RequestedTokens(ledger, columns);
+    this.#bindings = new RequestedBindings(ledger, columns);
+    this.weight = columns.count;
+  }
+
+  keys(): Buffer[] {
+    const application = this.#ledger.latestApplication(this.#principal.applicationId).applicationIndex;
+    const keys: Buffer[] = [];
+    if (this.#idempotency !== null) keys.push(idempotencyKeyOf(application, this.#idempotency));
+    for (const [i, userId] of this.#columns.userIds.entries()) {
+      if (this.#ledger.users.get(application, userId) !== undefined) continue;
+      this.#askedUsers.push(i);
+      keys.push(userIdKey(application, userId));
+    }
+    this.#readTokens();
+    const ofBindings = this.#bindings.keys();
+    this.#bindingCount = ofBindings.length;
+    return [...keys, ...ofBindings, ...this.#tokens.keys()];
+  }
+
+  apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
+    const application = this.#ledger.latestApplication(this.#principal.applicationId);
+    const key = requireKey(this.#ledger, this.#principal);
+    let at = 0;
+    if (this.#idempotency !== null) {
+      const place = idempotencyKeyOf(application.applicationIndex, this.#idempotency);
+      const earlier = earlierMint(group.resolve(place, stored[at++]), this.#idempotency);
+      if (earlier !== null) return { sequence: earlier, minted: null };
+    }
+    const behindUsers = at + this.#askedUsers.length;
+    const behindBindings = behindUsers + this.#bindingCount;
+    const users = this.#resolveUsers(group, application.applicationIndex, stored.slice(at, behindUsers));
+    if (this.#wrong || users === null || !this.#allows(application.applicationIndex, key)) return null;
+    if (!this.#bindings.check(group, stored.slice(behindUsers, behindBindings))) return null;
+    this.#tokens.receive(stored.slice(behindBindings));
+    if (!this.#tokens.take()) return null;
+    this.#bindings.bind(group);
+    return this.#apply(group, application.applicationIndex, key, users);
+  }
+
+  /** Checks every entry against its asset's standard and scheme, and finds out what must be read of its token. */
+  #readTokens(): void {
+    const { count, assetIndex, amountHigh, amountLow, blobs, blobEnd } = this.#columns;
+    let use: AssetUse | null = null;
+    let start = 0;
+    for (let entry = 0; entry < count && !this.#wrong; entry++) {
+      if (use === null || use.asset.assetIndex !== assetIndex[entry]) use = this.#use(assetIndex[entry] as number);
+      const end = blobEnd[entry] as number;
+      const { standard } = use.asset;
+      use.sum.add(amountHigh[entry] as number, amountLow[entry] as number);
+      if (standard === "erc20") {
+        this.#wrong ||= end !== start;
+      } else {
+        const short = use.asset.blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
+        const one = amountHigh[entry] === 0 && amountLow[entry] === 1;
+        if (standard === "erc1155") this.#wrong ||= !this.#bindings.ask(use.asset, entry, short);
+        else this.#wrong ||= !one || !this.#tokens.ask(use.asset, entry, short);
+      }
+      start = end;
+    }
+  }
+
+  #use(assetIndex: number): AssetUse {
+    const known = this.#uses.get(assetIndex);
+    if (known !== undefined) return known;
+    const use = { asset: this.#ledger.assetAt(assetIndex), sum: new AmountSum() };
+    this.#uses.set(assetIndex, use);
+    return use;
+  }
+
+  #resolveUsers(group: Group, application: number, stored: readonly (Buffer | undefined)[]): CachedUser[] | null {
+    const { userIds } = this.#columns;
+    for (const [i, position] of this.#askedUsers.entries()) {
+      const userId = userIds[position] ?? "";
+      const record = group.resolve(userIdKey(application, userId), stored[i]);
+      if (record === undefined) return null;
+      this.#ledger.users.set(application, userId, decodeRecord(userIdRecord, record, `User ${userId}`));
+    }
+    const users: CachedUser[] = [];
+    for (const userId of userIds) {
+      const user = this.#ledger.users.get(application, userId);
+      if (user === undefined) return null;
+      users.push(user);
+    }
+    return users;
+  }
+
+  /** Whether the assets can be minted, within their caps, and the key has mints left. */
+  #allows(applicationIndex: number, key: KeyRecord): boolean {
+    const { settlement, enablements } = this.#ledger;
+    if (key.mintQuota !== null && key.mintsUsed + BigInt(this.weight) > key.mintQuota) return false;
+    for (const [assetIndex, { sum }] of this.#uses) {
+      const asset = this.#ledger.assetAt(assetIndex);
+      const enabled = enablements.latest(enablementId(applicationIndex, assetIndex)) ?? false;
+      if (availability(settlement, asset, enabled) !== null) return false;
+      if (asset.supplyCap !== null && asset.minted + sum.total > asset.supplyCap) return false;
+    }
+    return true;
+  }
+
+  #apply(group: Group, applicationIndex: number, key: KeyRecord, users: readonly CachedUser[]): MintOutcome {
+    const ledger = this.#ledger;
+    const columns = this.#columns;
+    const application = ledger.latestApplication(this.#principal.applicationId);
+    const time = ledger.now();
+    const openPlaces = {
+      validium: placeOf(ledger.unsealed.open("validium")),
+      "zk-rollup": placeOf(ledger.unsealed.open("zk-rollup")),
+    };
+    const placing = new Placing(ledger, columns, this.#tokens);
+    placing.place(users, time);
+    const { placed, closed } = placing;
+    const idempotency = idempotencyOf(this.#idempotency);
+    const header: MintHeader = {
+      applicationIndex,
+      keyIndex: key.keyIndex,
+      firstSequence: application.nextSequence,
+      mintId: timeUuid(time),
+      idempotency,
+      openPlaces,
+      users: users.map(({ userIndex }, i) => ({ userIndex, count: columns.userCounts[i] ?? 0 })),
+    };
+    const { sequence } = ledger.recordMint(group, header, columns, placed, time);
+    for (const [assetIndex, { sum }] of this.#uses) {
+      const asset = ledger.assetAt(assetIndex);
+      ledger.putAsset(group, { ...asset, minted: asset.minted + sum.total });
+    }
+    indexMint(group, header, sequence);
+    ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + columns.count });
+    ledger.putKey(group, { ...key, mintsUsed: key.mintsUsed + BigInt(columns.count) });
+    const { mintId } = header;
+    const told = { users: users.length, mints: columns.count };
+    tell(ledger, group, applicationIndex, time, { type: "mint.accepted", mintId, ...told });
+    const { applicationId } = application;
+    group.onDurable(() => ledger.emit("mint", { applicationId, mintId, mints: columns.count }));
+    for (const batch of closed) void sealClosed(ledger, group, batch);
+    return { sequence, minted: { time, header, columns, placed, users } };
+  }
+}
+
+function placeOf(open: OpenBatch) {
+  return { batchNumber: open.batchNumber, slot: open.vaultCount };
+}
+
+/** The records that find a mint in the journal: by its id, by sequence, by user, by idempotency key. */
+function indexMint(group: Group, header: MintHeader, sequence: number): void {
+  const reference = journalKey(sequence).subarray(1);
+  group.put(mintKey(header.mintId), reference);
+  group.put(transactionKey(header.applicationIndex, header.firstSequence), reference);
+  for (const { userIndex } of header.users) {
+    group.put(userTransactionKey(header.applicationIndex, userIndex, header.firstSequence), reference);
+  }
+  if (header.idempotency === null) return;
+  const { digest } = header.idempotency;
+  group.stage(
+    idempotencyKeyOf(header.applicationIndex, header.idempotency),
+    encodeRecord(idempotencyRecord, { digest, sequence }),
+  );
+}

@@ -1,0 +1,123 @@
+import type { MintColumns } from "../columns/mint-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { OpenBatch } from "../ledger/open-batch.ts";
+import { FIRST_PENDING } from "../ledger/vault-refs.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import type { AssetRecord } from "../store/records.ts";
+import { TokenLookup } from "./uniqueness.ts";
+
+/** Tokens whose vaults have no place yet have their entries' positions in the request as refs, from here on. */
+const PENDING = FIRST_PENDING;
+
+/** The id that an entry's blob names by the plain way; null when it names none. */
+export function tokenIdAt(columns: MintColumns, asset: AssetRecord, entry: number): bigint | null {
+  try {
+    return tokenIdOf(asset.standard, asset.blobScheme, columns.blobAt(entry)) ?? 0n;
+  } catch (error) {
+    if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;
+    return null;
+  }
+}
+
+/** The ERC-721 tokens of a request: each must be new, in the store as in the request. */
+export class RequestedTokens {
+  /** By entry; of ERC-721 only. */
+  readonly hashes: Uint32Array;
+  readonly #ledger: Ledger;
+  readonly #columns: MintColumns;
+  #any = false;
+  /** null while no token's hash is known. */
+  #lookup: TokenLookup | null = null;
+
+  constructor(ledger: Ledger, columns: MintColumns) {
+    this.#ledger = ledger;
+    this.#columns = columns;
+    this.hashes = new Uint32Array(columns.count);
+  }
+
+  /**
+   * Notes an entry's token.
+   *
+   * @param short - its id, -1 for one that only the plain way reads
+   * @returns whether the blob names a token at all
+   */
+  ask(asset: AssetRecord, entry: number, short: number): boolean {
+    const { hasher } = this.#ledger;
+    const tokenId = short >= 0 ? null : tokenIdAt(this.#columns, asset, entry);
+    if (short < 0 && tokenId === null) return false;
+    const hash = tokenId === null ? hasher.ofShortId(asset.assetIndex, short) : hasher.ofId(asset.assetIndex, tokenId);
+    this.hashes[entry] = hash;
+    this.#any = true;
+    return true;
+  }
+
+  /** What must be read to tell whether the tokens that were asked for are new. */
+  keys(): Buffer[] {
+    if (!this.#any) return [];
+    const { tokens } = this.#ledger;
+    const atHome = tokens.refsAtHome(this.hashes);
+    for (let entry = 0; entry < atHome.length; entry++) {
+      if (atHome[entry] === 0 || !this.#isUnique(entry)) continue;
+      const candidates = tokens.candidates(this.hashes[entry] as number);
+      if (candidates === null) continue;
+      this.#lookup ??= new TokenLookup(this.#ledger);
+      this.#lookup.prepare(candidates);
+    }
+    return this.#lookup?.keys() ?? [];
+  }
+
+  /** @param stored - in the order of `keys` */
+  receive(stored: readonly (Buffer | undefined)[]): void {
+    this.#lookup?.receive(stored);
+  }
+
+  /** Puts the tokens into the index, without a place for now; none of them when one exists already. */
+  take(): boolean {
+    const { tokens } = this.#ledger;
+    const { count } = this.#columns;
+    // Since they were looked up, the other requests of the group have been.
+    if (this.#any) tokens.prefetch(this.hashes);
+    for (let entry = 0; entry < count; entry++) {
+      if (!this.#isUnique(entry)) continue;
+      const hash = this.hashes[entry] as number;
+      if (tokens.insertNew(hash, PENDING + entry)) continue;
+      if (this.#exists(tokens.candidates(hash) ?? [], entry)) {
+        this.#giveBack(entry);
+        return false;
+      }
+      tokens.insert(hash, PENDING + entry);
+    }
+    return true;
+  }
+
+  /** An entry's token has its place. */
+  place(entry: number, batch: OpenBatch, slot: number): void {
+    this.#ledger.tokens.move(this.hashes[entry] as number, PENDING + entry, this.#ledger.refs.refOf(batch, slot));
+  }
+
+  #giveBack(end: number): void {
+    for (let entry = end - 1; entry >= 0; entry--) {
+      if (this.#isUnique(entry)) this.#ledger.tokens.remove(this.hashes[entry] as number, PENDING + entry);
+    }
+  }
+
+  #isUnique(entry: number): boolean {
+    return this.#ledger.standards[this.#columns.assetIndex[entry] as number] === "erc721";
+  }
+
+  /** Whether one of the candidates is the entry's token: another entry's of this request, or one that was minted. */
+  #exists(candidates: readonly number[], entry: number): boolean {
+    const { assetIndex } = this.#columns;
+    const asset = this.#ledger.assetAt(assetIndex[entry] as number);
+    const tokenId = tokenIdAt(this.#columns, asset, entry) ?? 0n;
+    const earlier = candidates.filter((ref) => ref >= PENDING).map((ref) => ref - PENDING);
+    const minted = candidates.filter((ref) => ref < PENDING);
+    this.#lookup ??= new TokenLookup(this.#ledger);
+    return (
+      earlier.some(
+        (other) => assetIndex[other] === asset.assetIndex && tokenIdAt(this.#columns, asset, other) === tokenId,
+      ) || this.#lookup.holds(minted, asset.assetIndex, tokenId)
+    );
+  }
+}

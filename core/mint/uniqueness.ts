@@ -1,0 +1,78 @@
+import type { StoredVault } from "../columns/vault-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { OpenBatch } from "../ledger/open-batch.ts";
+import type { Hex } from "../model.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import { chunkKey, keyString } from "../store/store-keys.ts";
+import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
+
+/**
+ * Tells for certain whether ERC-721 tokens exist. The index names the vaults whose tokens have the same hash; nearly always there are
+ * none. Those that are on disk are read before the transition, the others are in memory.
+ */
+export class TokenLookup {
+  readonly #ledger: Ledger;
+  /** Records to be read, by {@link keyString} with their places. */
+  readonly #asked = new Map<string, Buffer>();
+  readonly #inMemory = new Map<number, OpenBatch>();
+  readonly #chunks = new Map<string, StoredVault[]>();
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+  }
+
+  /** Notes what must be read to tell whether one of these refs, which the index has for a hash, is a certain token. */
+  prepare(refs: readonly number[]): void {
+    for (const ref of refs) {
+      const place = this.#ledger.refs.placeOf(ref);
+      const batch = this.#ledger.unsealed.at(place);
+      // A batch that reaches the disk while this waits is let go of by the ledger, so it is held here.
+      if (batch !== undefined) this.#inMemory.set(ref, batch);
+      else {
+        const key = chunkKeyOf(place);
+        this.#asked.set(keyString(key), key);
+      }
+    }
+  }
+
+  /** What {@link prepare} asks for. */
+  keys(): Buffer[] {
+    return [...this.#asked.values()];
+  }
+
+  /** @param stored - in the order of `keys` */
+  receive(stored: readonly (Buffer | undefined)[]): void {
+    let at = 0;
+    for (const name of this.#asked.keys()) {
+      const record = stored[at++];
+      if (record === undefined)
+        throw new MintmarkError("store_corrupt", "Vaults that the index of tokens names are missing.");
+      this.#chunks.set(name, decodeChunk(record));
+    }
+  }
+
+  /** Whether one of the vaults of these refs holds the token. */
+  holds(refs: readonly number[], assetIndex: number, tokenId: bigint): boolean {
+    const { standard, blobScheme } = this.#ledger.assetAt(assetIndex);
+    return refs.some((ref) => {
+      const vault = this.#vaultOf(ref);
+      return vault.assetIndex === assetIndex && tokenIdOf(standard, blobScheme, vault.blob) === tokenId;
+    });
+  }
+
+  #vaultOf(ref: number): { readonly assetIndex: number; readonly blob: Hex } {
+    const place = this.#ledger.refs.placeOf(ref);
+    const batch = this.#inMemory.get(ref) ?? this.#ledger.unsealed.at(place);
+    if (batch !== undefined) return batch.vaults.at(place.slot);
+    const vault = this.#chunks.get(keyString(chunkKeyOf(place)))?.[place.slot % CHUNK_VAULTS];
+    if (vault === undefined)
+      throw new MintmarkError("store_corrupt", "A vault that the index of tokens names is missing.");
+    return vault;
+  }
+}
+
+function chunkKeyOf({ mode, batchNumber, slot }: VaultPlace): Buffer {
+  return chunkKey(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS));
+}

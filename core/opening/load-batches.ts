@@ -1,0 +1,97 @@
+import { sealLater } from "../batches/seal.ts";
+import { MintmarkError } from "../errors.ts";
+import { chunkRecords, readBatchVaults, requireCount, tokenHashOf } from "../ledger/batch-vaults.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { OpenBatch } from "../ledger/open-batch.ts";
+import type { Mode } from "../model.ts";
+import { batchIdOf } from "../model.ts";
+import { StateHistory } from "../protocol/state-tree.ts";
+import { stateLeafOf } from "../sealing/contents.ts";
+import { deriveBatch } from "../sealing/derive-batch.ts";
+import type { BatchRecord } from "../store/records.ts";
+import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
+
+/** Reads a mode's batches: the state tree over those that are sealed, the vaults of those that are not. */
+export async function loadBatches(ledger: Ledger, mode: Mode): Promise<void> {
+  const batches = ledger.batches[mode];
+  const history = new StateHistory();
+  let newest: BatchRecord | null = null;
+  const unsealed: BatchRecord[] = [];
+  for (let number = 0; number < batches.latestCount; number++) {
+    const batch = batches.get(number);
+    if (batch === undefined || (unsealed.length > 0 && batch.status !== "open"))
+      throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
+    if (batch.status === "open") unsealed.push(batch);
+    else {
+      history.append(stateLeafOf(batch));
+      newest = batch;
+    }
+  }
+  ledger.histories.load(mode, history);
+  if (newest !== null) await recheckBatch(ledger, newest);
+  await loadUnsealed(ledger, mode, unsealed);
+}
+
+/** The newest batch without a seal takes mints; those before it were closed, and are sealed now. */
+async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly BatchRecord[]): Promise<void> {
+  const sealed = ledger.histories.latest(mode).count;
+  let firstOrdinal = vaultsBefore(ledger, mode, sealed);
+  if (unsealed.length === 0) {
+    ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, firstOrdinal, ledger.limits));
+  }
+  const closed: OpenBatch[] = [];
+  for (const record of unsealed) {
+    const batch = await loadUnsealedBatch(ledger, record, firstOrdinal);
+    ledger.setOpen(batch);
+    closed.push(batch);
+    firstOrdinal += batch.vaultCount;
+  }
+  for (const batch of closed.slice(0, -1)) void sealLater(ledger, batch);
+}
+
+async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdinal: number): Promise<OpenBatch> {
+  const open = new OpenBatch(record.mode, record.batchNumber, record.openedAt, firstOrdinal, ledger.limits);
+  for await (const chunk of chunkRecords(ledger, record)) {
+    const first = open.vaultCount;
+    open.load(chunk, ledger.standards, (vault) => tokenHashOf(ledger, vault));
+    for (let slot = first; slot < open.vaultCount; slot++) {
+      if (ledger.standards[open.vaults.assetIndex[slot] as number] !== "erc721") continue;
+      ledger.tokens.insert(open.vaults.tokenHash[slot] as number, ledger.refs.refOf(open, slot));
+    }
+  }
+  requireCount(record, open.vaultCount);
+  open.mintCount = record.mintCount;
+  return open;
+}
+
+function vaultsBefore(ledger: Ledger, mode: Mode, batchNumber: number): number {
+  let vaults = 0;
+  for (let number = 0; number < batchNumber; number++) vaults += ledger.batches[mode].get(number)?.vaultCount ?? 0;
+  return vaults;
+}
+
+/** Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt` and names what differs. */
+async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
+  const { mode, batchNumber } = batch;
+  const vaults = await readBatchVaults(ledger, batch);
+  const voids = ledger.voids[mode].latest(batchNumber);
+  const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), voids);
+  const [data, pageRoots, tokens] = await ledger.store.getMany([
+    batchDataKey(mode, batchNumber),
+    pageRootsKey(mode, batchNumber),
+    batchTokensKey(mode, batchNumber),
+  ]);
+  const wrong = [
+    derived.batchRoot !== batch.batchRoot && "root",
+    derived.dataHash !== batch.dataHash && "data hash",
+    (data === undefined || !data.equals(derived.data)) && "data",
+    (pageRoots === undefined || !pageRoots.equals(derived.pageRoots)) && "page roots",
+    (tokens === undefined || !tokens.equals(derived.tokens)) && "tokens",
+  ].filter((name) => name !== false);
+  if (wrong.length > 0) {
+    throw new MintmarkError(
+      "store_corrupt",
+      `${batchIdOf(mode, batchNumber)}: ${wrong.join(", ")} do not follow from its vaults.`,
+    );
+  }
+}

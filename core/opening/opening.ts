@@ -1,0 +1,60 @@
+import type { EngineOptions, Limits } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import { Ledger } from "../ledger/ledger.ts";
+import type { Settlement } from "../ports.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
+import { createStore, genesisOf, readSeed, requireSameStore } from "../store/genesis.ts";
+import { JournaledStore } from "../store/journaled-store.ts";
+import { LevelStore } from "../store/level-store.ts";
+import { HEAD_KEY, SECRET_KEY } from "../store/store-keys.ts";
+import type { Store } from "../store-ports.ts";
+import { requireAddress } from "../validate.ts";
+import { load } from "./loading.ts";
+
+const MAX_UINT32 = 2 ** 32 - 1;
+
+export interface Opened {
+  readonly ledger: Ledger;
+  /** 32 random bytes of this store, for cursors. */
+  readonly secret: Buffer;
+}
+
+/**
+ * Opens the store, or makes it, and loads the state. The newest sealed batch of each mode is derived again and compared.
+ * Rejects with `store_locked`, `store_mismatch`, `store_corrupt`, `store_failed`; the store is closed then.
+ */
+export async function openLedger(options: EngineOptions, limits: Limits, emit: Ledger["emit"]): Promise<Opened> {
+  const store = await openStore(options);
+  try {
+    const genesis = genesisOf(options);
+    if ((await store.get(HEAD_KEY)) === undefined) await createStore(store, genesis, options.clock?.() ?? Date.now());
+    await requireSameStore(store, genesis);
+    const ledger = new Ledger(store, options, limits, emit, await readSeed(store));
+    await load(ledger);
+    const secret = await store.get(SECRET_KEY);
+    if (secret?.length !== 32) throw new MintmarkError("store_corrupt", "The store's secret is missing.");
+    return { ledger, secret };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** The store of these options, and its journal brought up to it. */
+async function openStore({ store: named, journal }: Pick<EngineOptions, "store" | "journal">): Promise<Store> {
+  const store = await LevelStore.of(named);
+  if (journal === undefined) return store;
+  try {
+    return await JournaledStore.open(store, journal);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** The settlement with its contract in lower case. Throws `validation_failed`. */
+export function canonicalSettlement({ chainId, contract, engineVersion }: Settlement): Settlement {
+  requireBigint("settlement.chainId", chainId, 1n, MAX_UINT64);
+  requireInteger("settlement.engineVersion", engineVersion, 0, MAX_UINT32);
+  return { chainId, contract: requireAddress("settlement.contract", contract), engineVersion };
+}

@@ -1,0 +1,200 @@
+import type { StoredVault } from "../columns/vault-columns.ts";
+import { MODES, type Mode } from "../model.ts";
+import { bytesToHex } from "../protocol/hex.ts";
+import { StateTree } from "../protocol/state-tree.ts";
+import { contentsOf, sealContents, stateLeafOf } from "../sealing/contents.ts";
+import { mergedRuns, runAt } from "../sealing/void-runs.ts";
+import type { EntryOf } from "../store/entries.ts";
+import type { BatchEventType } from "../store/event-record.ts";
+import { encodeRecord } from "../store/layout.ts";
+import { type AssetRecord, type BatchRecord, type VoidedRun, voidsRecord } from "../store/records.ts";
+import * as keys from "../store/store-keys.ts";
+import type { ReferenceEvents } from "./reference-events.ts";
+import { batchExpected, type Expected, expectedRecord } from "./reference-records.ts";
+
+/** What the journal must have been told of a batch. */
+export type Roots = Pick<BatchRecord, "batchRoot" | "dataHash" | "stateRoot">;
+type AssetAt = (assetIndex: number) => AssetRecord | undefined;
+type Place = Pick<BatchRecord, "mode" | "batchNumber">;
+
+export const NO_ASSET = {
+  assetId: "00000000-0000-0000-0000-000000000000",
+  chainId: 0n,
+  assetType: `0x${"00".repeat(32)}`,
+} as const;
+
+export function batchName({ mode, batchNumber }: Place): string {
+  return `batch ${batchNumber} of ${mode}`;
+}
+
+/** The part of the reference that follows batches from their sealing on: roots, void slots, and what L1 made of them. */
+export class ReferenceBatches {
+  readonly #report: (problem: string) => void;
+  readonly #records: Record<Mode, BatchRecord[]> = { validium: [], "zk-rollup": [] };
+  readonly #trees: Record<Mode, StateTree> = { validium: new StateTree(), "zk-rollup": new StateTree() };
+  readonly #voids = new Map<string, VoidedRun[]>();
+  /** By batch: how many more times the journal makes slots of it void. */
+  readonly #coming: Map<string, number>;
+  /** The vaults of sealed batches of which slots will become void. */
+  readonly #kept = new Map<string, readonly StoredVault[]>();
+  readonly #events: ReferenceEvents;
+  readonly #assetAt: AssetAt;
+  readonly #tokensOf: (vaults: readonly (StoredVault | null)[]) => Buffer;
+
+  /**
+   * @param voidings - by {@link batchName}: how many entries of the journal make slots of the batch void
+   * @param tokensOf - the record of a batch's tokens; null for a void slot
+   */
+  constructor(
+    report: (problem: string) => void,
+    voidings: ReadonlyMap<string, number>,
+    events: ReferenceEvents,
+    assetAt: AssetAt,
+    tokensOf: (vaults: readonly (StoredVault | null)[]) => Buffer,
+  ) {
+    this.#report = report;
+    this.#coming = new Map(voidings);
+    this.#events = events;
+    this.#assetAt = assetAt;
+    this.#tokensOf = tokensOf;
+  }
+
+  count(mode: Mode): number {
+    return this.#records[mode].length;
+  }
+
+  at({ mode, batchNumber }: Place): BatchRecord | undefined {
+    return this.#records[mode][batchNumber];
+  }
+
+  /** A batch is sealed with these vaults; the records that will not change any more, and the roots that follow. */
+  seal(entry: EntryOf<"batchSealed">, vaults: readonly StoredVault[], time: number) {
+    const { mode, batchNumber, vaultCount, mintCount } = entry;
+    const none = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
+    const notYet = { submittedAt: null, settledAt: null, finalizedAt: null };
+    const openedAt = vaults[0]?.createdAt ?? time;
+    const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount };
+    const { data, tree, ...derived } = this.#derive(entry, vaults);
+    const sealed = { ...facts, ...none, openedAt, sealedAt: time, ...notYet, ...derived, stateRoot: null };
+    this.#trees[mode].append(stateLeafOf(sealed));
+    const roots: Roots = { ...derived, stateRoot: bytesToHex(this.#trees[mode].root) };
+    const record: BatchRecord = { ...sealed, ...roots };
+    this.#records[mode].push(record);
+    const told = [this.#events.seal(record, vaults), ...this.#events.batch("batch.sealed", record, time)];
+    return { roots, expected: [...told, ...this.#settledRecords(entry, vaults, data, tree.pageRoots())] };
+  }
+
+  /** Slots become void; the vaults that were in them, the records that will not change any more, and the roots that follow. */
+  voidSlots(entry: EntryOf<"slotsVoided">, time: number) {
+    const { mode, batchNumber, voids } = entry;
+    const name = batchName(entry);
+    const vaults = this.#kept.get(name) ?? [];
+    const batch = this.at(entry);
+    const known = this.#voids.get(name) ?? [];
+    const fresh = voids.every(({ firstSlot, count }) =>
+      Array.from({ length: count }, (_, i) => firstSlot + i).every(
+        (slot) => slot < vaults.length && !runAt(known, slot),
+      ),
+    );
+    if (batch === undefined || !fresh || batch.status === "settled" || batch.status === "finalized") return null;
+    this.#voids.set(
+      name,
+      mergedRuns(
+        known,
+        voids.map((run) => ({ ...run, voidedAt: time })),
+      ),
+    );
+    this.#coming.set(name, (this.#coming.get(name) ?? 1) - 1);
+    const { data, tree, ...derived } = this.#derive(entry, vaults);
+    this.#records[mode][batchNumber] = { ...batch, ...derived, status: "sealed", l1TxHash: null, submittedAt: null };
+    this.#rebuildTree(mode, batchNumber);
+    const voided = vaults.flatMap((vault, slot) => (runAt(voids, slot) ? [{ vault, slot }] : []));
+    const told = this.#events.failMints(entry, vaults, time);
+    const expected = [...told, ...this.#settledRecords(entry, vaults, data, tree.pageRoots())];
+    return { roots: this.at(entry) as Roots, voided, expected };
+  }
+
+  /** A transaction that commits the batch is on its way, or L1 has taken it. */
+  progress(entry: EntryOf<"batchSubmitted"> | EntryOf<"batchCommitted">, time: number): Expected[] {
+    const submittedAt = this.at(entry)?.submittedAt ?? time;
+    const { txHash: l1TxHash } = entry;
+    if (this.at(entry) === undefined) this.#report(`the journal tells of ${batchName(entry)} before it is sealed`);
+    if (entry.kind === "batchSubmitted") {
+      return this.change(entry, { status: "submitted", l1TxHash, submittedAt }, "batch.submitted", time);
+    }
+    const { blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
+    const onL1 = { l1TxHash, l1BlockNumber, committedAt, l1Sequence, submittedAt };
+    return this.change(entry, { status: "settled", ...onL1, settledAt: time }, "batch.settled", time);
+  }
+
+  /** Changes a sealed batch, and tells those who have vaults in it. */
+  change(place: Place, change: Partial<BatchRecord>, type: BatchEventType, time: number): Expected[] {
+    const known = this.at(place);
+    if (known === undefined) return [];
+    const changed = { ...known, ...change };
+    this.#records[place.mode][place.batchNumber] = changed;
+    return this.#events.batch(type, changed, time);
+  }
+
+  changeSettled(
+    within: (block: bigint) => boolean,
+    change: Partial<BatchRecord>,
+    type: BatchEventType,
+    time: number,
+  ): Expected[] {
+    return MODES.flatMap((mode) => this.#records[mode]).flatMap((record) => {
+      const { status, l1BlockNumber } = record;
+      const meant = status === "settled" && l1BlockNumber !== null && within(l1BlockNumber);
+      return meant ? this.change(record, change, type, time) : [];
+    });
+  }
+
+  finish(): Expected[] {
+    const records = MODES.flatMap((mode) => this.#records[mode]);
+    const voids = records.flatMap((record) => {
+      const runs = this.#voids.get(batchName(record));
+      if (runs === undefined) return [];
+      const { mode, batchNumber } = record;
+      const value = encodeRecord(voidsRecord, { mode, batchNumber, runs });
+      return [expectedRecord(keys.voidsKey(mode, batchNumber), value, `the void slots of ${batchName(record)}`)];
+    });
+    return [...records.map(batchExpected), ...voids];
+  }
+
+  #derive({ mode, batchNumber }: Place, vaults: readonly StoredVault[]) {
+    const runs = this.#voids.get(batchName({ mode, batchNumber })) ?? [];
+    const contents = contentsOf(mode, batchNumber, vaults, (index) => this.#assetAt(index) ?? NO_ASSET);
+    return sealContents(
+      mode,
+      contents.map((content, slot) => (runAt(runs, slot) === null ? content : null)),
+    );
+  }
+
+  /** The records that follow from a batch's slots, once no more of them become void; nothing before. */
+  #settledRecords(place: Place, vaults: readonly StoredVault[], data: Uint8Array, pageRoots: Uint8Array): Expected[] {
+    const { mode, batchNumber } = place;
+    const name = batchName(place);
+    if ((this.#coming.get(name) ?? 0) > 0) {
+      this.#kept.set(name, vaults);
+      return [];
+    }
+    this.#kept.delete(name);
+    const runs = this.#voids.get(name) ?? [];
+    const tokens = this.#tokensOf(vaults.map((vault, slot) => (runAt(runs, slot) === null ? vault : null)));
+    return [
+      expectedRecord(keys.batchDataKey(mode, batchNumber), Buffer.from(data), `the data of ${name}`),
+      expectedRecord(keys.pageRootsKey(mode, batchNumber), Buffer.from(pageRoots), `the page roots of ${name}`),
+      expectedRecord(keys.batchTokensKey(mode, batchNumber), tokens, `the tokens of ${name}`),
+    ];
+  }
+
+  /** All leaves once more: the tree knows no way back. */
+  #rebuildTree(mode: Mode, from: number): void {
+    const tree = new StateTree();
+    for (const [number, record] of this.#records[mode].entries()) {
+      tree.append(stateLeafOf(record));
+      if (number >= from) this.#records[mode][number] = { ...record, stateRoot: bytesToHex(tree.root) };
+    }
+    this.#trees[mode] = tree;
+  }
+}

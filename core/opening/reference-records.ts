@@ -1,0 +1,56 @@
+import type { StoredVault } from "../columns/vault-columns.ts";
+import type { Mode } from "../model.ts";
+import { encodeRecord } from "../store/layout.ts";
+import { type BatchRecord, batchRecord } from "../store/records.ts";
+import * as keys from "../store/store-keys.ts";
+import { CHUNK_VAULTS, encodeChunk } from "../store/vault-chunk.ts";
+
+/** A record that must be in the store exactly so. */
+export interface Expected {
+  readonly key: Buffer;
+  readonly value: Buffer;
+  readonly name: string;
+}
+
+/** Prefixes whose records are few, or belong to what can still change. */
+export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
+  keys.PREFIX.head,
+  keys.PREFIX.application,
+  keys.PREFIX.key,
+  keys.PREFIX.asset,
+  keys.PREFIX.webhook,
+  keys.PREFIX.enablement,
+  keys.PREFIX.batch,
+  keys.PREFIX.voids,
+  keys.PREFIX.activity,
+  keys.PREFIX.withdrawal,
+  keys.PREFIX.pendingWithdrawal,
+  keys.PREFIX.authorization,
+  keys.PREFIX.l1Event,
+  keys.PREFIX.vaultEvent,
+  keys.PREFIX.portal,
+  keys.PREFIX.import,
+]);
+
+/** Names a record and what it must hold. */
+export function expectedRecord(key: Buffer, value: Buffer, name: string): Expected {
+  return { key, value, name };
+}
+
+export function batchExpected(record: BatchRecord): Expected {
+  const name = `batch ${record.batchNumber} of ${record.mode}`;
+  return expectedRecord(keys.batchKey(record.mode, record.batchNumber), encodeRecord(batchRecord, record), name);
+}
+
+/** The chunks of a batch's vaults. */
+export function chunksExpected(mode: Mode, batchNumber: number, vaults: readonly StoredVault[]): Expected[] {
+  return Array.from({ length: Math.ceil(vaults.length / CHUNK_VAULTS) }, (_, chunk) => {
+    const first = chunk * CHUNK_VAULTS;
+    const name = `vaults ${first} to ${first + CHUNK_VAULTS - 1} of batch ${batchNumber} of ${mode}`;
+    return expectedRecord(
+      keys.chunkKey(mode, batchNumber, chunk),
+      encodeChunk(vaults.slice(first, first + CHUNK_VAULTS)),
+      name,
+    );
+  });
+}

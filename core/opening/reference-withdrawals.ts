@@ -1,0 +1,254 @@
+import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { runAt } from "../sealing/void-runs.ts";
+import type { Entry, EntryOf } from "../store/entries.ts";
+import type { WithdrawalEventType } from "../store/event-record.ts";
+import { encodeRecord } from "../store/layout.ts";
+import {
+  type ActivityRecord,
+  activityRecord,
+  bigRecord,
+  importRecord,
+  l1EventRecord,
+  type VoidRun,
+  type WithdrawalRecord,
+  withdrawalIdRecord,
+  withdrawalRecord,
+} from "../store/records.ts";
+import * as keys from "../store/store-keys.ts";
+import type { ReferenceEvents } from "./reference-events.ts";
+import type { Expected } from "./reference-records.ts";
+
+interface SeenEvent {
+  readonly chainId: bigint;
+  readonly blockNumber: bigint;
+  readonly logIndex: number;
+  /** null for an event that brought a batch to a mirror. */
+  readonly vaultId: bigint | null;
+  /** null for an event that withdrew nothing. */
+  readonly total: bigint | null;
+  readonly withdrawalId: string | null;
+  readonly imported: EntryOf<"batchImported"> | null;
+}
+
+const OVERTAKEN = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
+const CANCELLED = "The owner has cancelled the authorization on L1.";
+
+/** The part of the reference that follows withdrawals: every request and every L1 event, in memory. */
+export class ReferenceWithdrawals {
+  readonly #withdrawals = new Map<string, WithdrawalRecord>();
+  readonly #activities = new Map<bigint, ActivityRecord>();
+  readonly #told: ReferenceEvents;
+  #events: SeenEvent[] = [];
+
+  constructor(told: ReferenceEvents) {
+    this.#told = told;
+  }
+
+  /** Takes in a request; returns its index records and what is told of it. */
+  request(entry: EntryOf<"withdrawalRequested">, journalSequence: number, time: number): Expected[] {
+    const { kind: _, ...facts } = entry;
+    const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
+    const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, failedAt: null };
+    const times = { ...notYet, createdAt: time, updatedAt: time };
+    this.#withdrawals.set(entry.withdrawalId, {
+      ...facts,
+      journalSequence,
+      status: "accepted",
+      ...untouched,
+      ...times,
+    });
+    this.#reserve(entry.vaultId, entry.withdrawalId, time);
+    const value = keys.journalKey(journalSequence).subarray(1);
+    const name = `an index of withdrawal ${entry.withdrawalId}`;
+    return [
+      { key: keys.transactionKey(entry.applicationIndex, entry.sequence), value, name },
+      { key: keys.userTransactionKey(entry.applicationIndex, entry.userIndex, entry.sequence), value, name },
+      { key: keys.applicationWithdrawalKey(entry.applicationIndex, entry.sequence), value, name },
+      ...this.#tell("withdrawal.accepted", entry.withdrawalId, time),
+    ];
+  }
+
+  apply(entry: Entry, time: number): Expected[] {
+    switch (entry.kind) {
+      case "withdrawalSubmitted": {
+        const submittedAt = this.#withdrawals.get(entry.withdrawalId)?.submittedAt ?? time;
+        this.#change(entry.withdrawalId, { status: "submitted", l1TxHash: entry.txHash, submittedAt, updatedAt: time });
+        return this.#tell("withdrawal.submitted", entry.withdrawalId, time);
+      }
+      case "withdrawalAttempted":
+        this.#change(entry.withdrawalId, { failure: entry.failure, updatedAt: time });
+        return this.#tell("withdrawal.attempt_refused", entry.withdrawalId, time);
+      case "withdrawalFailed":
+        return this.#fail(entry.withdrawalId, entry.failure, time);
+      case "authorizationCancelled": {
+        const told: Expected[] = [];
+        const { chainId, blockNumber, logIndex } = entry;
+        for (const { digest, withdrawalId, vaultId, status } of this.#withdrawals.values()) {
+          if (digest !== entry.digest || (status !== "accepted" && status !== "submitted")) continue;
+          told.push(...this.#fail(withdrawalId, CANCELLED, time));
+          this.#events.push({ chainId, blockNumber, logIndex, vaultId, total: null, withdrawalId, imported: null });
+        }
+        return told;
+      }
+      case "vaultWithdrawn":
+        return this.#withdrawn(entry, time);
+      case "batchImported": {
+        const { chainId, blockNumber, logIndex } = entry;
+        const nothing = { vaultId: null, total: null, withdrawalId: null };
+        this.#events.push({ chainId, blockNumber, logIndex, ...nothing, imported: entry });
+        return [];
+      }
+      default:
+        return [];
+    }
+  }
+
+  /** The vaults of these slots became void: what is pending of them has failed, in the order of the vaults. */
+  failVoided(
+    { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
+    voids: readonly VoidRun[],
+    time: number,
+  ): Expected[] {
+    const told: Expected[] = [];
+    for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const place = unpackVaultId(vaultId);
+      const run = place.mode === mode && place.batchNumber === batchNumber ? runAt(voids, place.slot) : null;
+      if (run === null) continue;
+      const failure = `The vault of ${mode}-${batchNumber} is void: ${run.failure}`;
+      for (const withdrawalId of pending) told.push(...this.#fail(withdrawalId, failure, time));
+    }
+    return told;
+  }
+
+  /** In the order of the chain's events that settled them. */
+  finalize(chainId: bigint, blockNumber: bigint, time: number): Expected[] {
+    const told: Expected[] = [];
+    for (const { withdrawalId } of this.#events.filter((event) => event.chainId === chainId).sort(inOrder)) {
+      const { status, l1BlockNumber = null } = this.#withdrawals.get(withdrawalId ?? "") ?? {};
+      if (withdrawalId === null || status !== "settled" || l1BlockNumber === null || l1BlockNumber > blockNumber)
+        continue;
+      this.#change(withdrawalId, { status: "finalized", finalizedAt: time, updatedAt: time });
+      told.push(...this.#tell("withdrawal.finalized", withdrawalId, time));
+    }
+    return told;
+  }
+
+  revert(chainId: bigint, blockNumber: bigint, time: number): Expected[] {
+    const told: Expected[] = [];
+    const isGone = (event: SeenEvent) => event.chainId === chainId && event.blockNumber >= blockNumber;
+    const gone = this.#events.filter(isGone);
+    this.#events = this.#events.filter((event) => !isGone(event));
+    for (const { vaultId, withdrawalId } of gone.sort(inOrder).reverse()) {
+      if (vaultId === null) continue;
+      const totals = this.#events.filter((event) => event.vaultId === vaultId && event.total !== null).sort(inOrder);
+      this.#activities.set(vaultId, {
+        ...this.#activity(vaultId),
+        withdrawn: totals.at(-1)?.total ?? 0n,
+        updatedAt: time,
+      });
+      if (withdrawalId === null) continue;
+      const status = this.#withdrawals.get(withdrawalId)?.submittedAt === null ? "accepted" : "submitted";
+      const undone = { l1BlockNumber: null, failure: null, settledAt: null, failedAt: null, updatedAt: time };
+      this.#change(withdrawalId, { ...undone, status });
+      this.#reserve(vaultId, withdrawalId, time);
+      told.push(...this.#tell("withdrawal.reverted", withdrawalId, time));
+    }
+    return told;
+  }
+
+  finish(): Expected[] {
+    const expected: Expected[] = [];
+    const add = (key: Buffer, value: Buffer, name: string): void => void expected.push({ key, value, name });
+    for (const record of this.#withdrawals.values()) {
+      const { withdrawalId, journalSequence, chainId, digest, status } = record;
+      const id = encodeRecord(withdrawalIdRecord, withdrawalId);
+      add(keys.withdrawalKey(withdrawalId), encodeRecord(withdrawalRecord, record), `withdrawal ${withdrawalId}`);
+      add(keys.authorizationKey(digest), id, `the authorization of withdrawal ${withdrawalId}`);
+      if (status !== "accepted" && status !== "submitted") continue;
+      add(keys.pendingWithdrawalKey(chainId, journalSequence), id, `pending withdrawal ${withdrawalId}`);
+    }
+    for (const [vaultId, record] of this.#activities) {
+      add(keys.activityKey(vaultId), encodeRecord(activityRecord, record), `the activity of vault ${vaultId}`);
+    }
+    for (const { chainId, blockNumber, logIndex, vaultId, withdrawalId, total, imported } of this.#events) {
+      const name = `event ${logIndex} of block ${blockNumber} of chain ${chainId}`;
+      const event = encodeRecord(l1EventRecord, { vaultId, withdrawalId, imported });
+      add(keys.l1EventKey(chainId, blockNumber, logIndex), event, name);
+      if (vaultId !== null && total !== null)
+        add(keys.vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total), name);
+      if (imported !== null)
+        add(keys.importKey(chainId, imported.mode, imported.batchNumber), encodeRecord(importRecord, imported), name);
+    }
+    // Two requests of one digest share their authorization record; the later one wrote it last.
+    return [...new Map(expected.map((one) => [keys.keyString(one.key), one])).values()];
+  }
+
+  #withdrawn(entry: EntryOf<"vaultWithdrawn">, time: number): Expected[] {
+    const told: Expected[] = [];
+    const { chainId, vaultId, total, quantity, recipient, blockNumber, logIndex, txHash } = entry;
+    this.#activities.set(vaultId, { ...this.#activity(vaultId), withdrawn: total, updatedAt: time });
+    let decided: string | null = null;
+    for (const withdrawalId of this.#activity(vaultId).pending) {
+      const known = this.#withdrawals.get(withdrawalId);
+      if (known === undefined || known.withdrawnBefore >= total) continue;
+      decided = withdrawalId;
+      const asked =
+        known.quantity === quantity && known.recipient === recipient && known.withdrawnBefore + quantity === total;
+      if (!asked) {
+        told.push(...this.#fail(withdrawalId, OVERTAKEN, time));
+        continue;
+      }
+      this.#release(withdrawalId, time);
+      const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, submittedAt: known.submittedAt ?? time };
+      this.#change(withdrawalId, { ...onL1, status: "settled", failure: null, settledAt: time, updatedAt: time });
+      told.push(...this.#tell("withdrawal.settled", withdrawalId, time));
+    }
+    this.#events.push({ chainId, blockNumber, logIndex, vaultId, total, withdrawalId: decided, imported: null });
+    return told;
+  }
+
+  #fail(withdrawalId: string, failure: string, time: number): Expected[] {
+    this.#release(withdrawalId, time);
+    this.#change(withdrawalId, { status: "failed", failure, failedAt: time, updatedAt: time });
+    return this.#tell("withdrawal.failed", withdrawalId, time);
+  }
+
+  /** What the application is told of a withdrawal as it now is. */
+  #tell(type: WithdrawalEventType, withdrawalId: string, time: number): Expected[] {
+    const known = this.#withdrawals.get(withdrawalId);
+    if (known === undefined) return [];
+    const { applicationIndex, userIndex, chainId, vaultId, quantity, recipient } = known;
+    const { l1TxHash, l1BlockNumber, failure } = known;
+    const facts = { withdrawalId, userIndex, chainId, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure };
+    return [this.#told.tell(applicationIndex, time, { type, ...facts })];
+  }
+
+  #change(withdrawalId: string, change: Partial<WithdrawalRecord>): void {
+    const known = this.#withdrawals.get(withdrawalId);
+    if (known !== undefined) this.#withdrawals.set(withdrawalId, { ...known, ...change });
+  }
+
+  #activity(vaultId: bigint): ActivityRecord {
+    return this.#activities.get(vaultId) ?? { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0 };
+  }
+
+  #reserve(vaultId: bigint, withdrawalId: string, time: number): void {
+    this.#setPending(vaultId, [...this.#activity(vaultId).pending, withdrawalId], time);
+  }
+
+  #release(withdrawalId: string, time: number): void {
+    const known = this.#withdrawals.get(withdrawalId);
+    if (known === undefined) return;
+    const pending = this.#activity(known.vaultId).pending.filter((id) => id !== withdrawalId);
+    this.#setPending(known.vaultId, pending, time);
+  }
+
+  #setPending(vaultId: bigint, pending: readonly string[], time: number): void {
+    const reserved = pending.reduce((sum, id) => sum + (this.#withdrawals.get(id)?.quantity ?? 0n), 0n);
+    this.#activities.set(vaultId, { ...this.#activity(vaultId), pending, reserved, updatedAt: time });
+  }
+}
+
+function inOrder(a: SeenEvent, b: SeenEvent): number {
+  return a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1;
+}

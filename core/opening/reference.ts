@@ -1,0 +1,264 @@
+import type { StoredVault } from "../columns/vault-columns.ts";
+import { idempotencyRecord } from "../mint/idempotency.ts";
+import type { Mode } from "../model.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import type { Entry, EntryOf } from "../store/entries.ts";
+import type { Journaled } from "../store/journal.ts";
+import { encodeRecord } from "../store/layout.ts";
+import type { MintEntry } from "../store/mint-entry.ts";
+import { type HeadRecord, headRecord } from "../store/records.ts";
+import * as keys from "../store/store-keys.ts";
+import { batchName, ReferenceBatches, type Roots } from "./reference-batches.ts";
+import { ReferenceEvents } from "./reference-events.ts";
+import { ReferencePortals } from "./reference-portals.ts";
+import { COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
+import { ReferenceTenants } from "./reference-tenants.ts";
+import { ReferenceTokens, type Suspect, tokenName } from "./reference-tokens.ts";
+import { ReferenceVaults } from "./reference-vaults.ts";
+import { ReferenceWebhooks } from "./reference-webhooks.ts";
+import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
+
+/** What must be known of the whole journal before its first entry: records that a later entry changes or takes away. */
+export interface Foreseen {
+  /** As {@link ReferenceBatches} asks for. */
+  readonly voidings: ReadonlyMap<string, number>;
+  /** Journal sequence before which idempotency keys are forgotten in the end. */
+  readonly keysForgotten: number;
+}
+
+/**
+ * The engine's state derived from the journal alone, one entry at a time, as plainly as possible: the second implementation that
+ * `verify` holds the store to. It keeps in memory what is few or not sealed yet; everything else it tells as soon as it is determined.
+ */
+export class Reference {
+  entries = 0;
+  readonly sealed: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
+  readonly #report: (problem: string) => void;
+  readonly #batches: ReferenceBatches;
+  readonly #events = new ReferenceEvents();
+  readonly #withdrawals = new ReferenceWithdrawals(this.#events);
+  readonly #webhooks = new ReferenceWebhooks(this.#events);
+  readonly #tenants: ReferenceTenants;
+  readonly #portals: ReferencePortals;
+  readonly #tokens: ReferenceTokens;
+  readonly #vaults: ReferenceVaults;
+  readonly #keysForgotten: number;
+  readonly #counts = new Map<number, number>();
+  #head: HeadRecord = {
+    journalLength: 0,
+    time: 0,
+    userCount: 0,
+    keysForgotten: 0,
+  };
+
+  /**
+   * @param seed - the store's own, for hashes of tokens
+   * @param foreseen - of the same journal
+   */
+  constructor(report: (problem: string) => void, seed: Uint8Array, { voidings, keysForgotten }: Foreseen) {
+    this.#report = report;
+    this.#keysForgotten = keysForgotten;
+    this.#portals = new ReferencePortals(report);
+    this.#tenants = new ReferenceTenants(report, this.#events);
+    const assetAt = (index: number) => this.#tenants.asset(index);
+    const tokens = new ReferenceTokens(seed, assetAt);
+    this.#tokens = tokens;
+    this.#vaults = new ReferenceVaults(report, this.#tenants, tokens);
+    this.#batches = new ReferenceBatches(report, voidings, this.#events, assetAt, (vaults) => tokens.recordOf(vaults));
+  }
+
+  get vaults(): number {
+    return this.#vaults.vaults;
+  }
+
+  get mints(): number {
+    return this.#vaults.mints;
+  }
+
+  get tokens(): number {
+    return this.#tokens.size;
+  }
+
+  /** Takes in the next entry; returns the records that are determined by now and will not change. */
+  apply({ sequence, time, entry }: Journaled): Expected[] {
+    if (time < this.#head.time) this.#report(`journal entry ${sequence} is older than the one before`);
+    this.entries++;
+    this.#head = { ...this.#head, journalLength: sequence + 1, time };
+    const expected = entry.kind === "mint" ? this.#mint(entry, sequence, time) : this.#apply(entry, sequence, time);
+    for (const { key } of expected) this.#count(key[0] ?? 0);
+    return expected;
+  }
+
+  /** Pairs of vaults found since the last time that may hold the same ERC-721 token. */
+  suspects(): Suspect[] {
+    return this.#tokens.suspects();
+  }
+
+  /** The token that a vault of the store holds, as {@link suspects} tells tokens. */
+  tokenOf(vault: StoredVault): string | null {
+    const tokenId = this.#tokens.idOf(vault);
+    return tokenId === null ? null : tokenName(vault.assetIndex, tokenId);
+  }
+
+  /** A vault of a batch that is not sealed yet. */
+  growingVault(place: VaultPlace): StoredVault | undefined {
+    return this.#vaults.at(place);
+  }
+
+  /** Whether the records under a prefix are compared at the end, all of them. */
+  comparesWhole(prefix: number): boolean {
+    return COMPARED_WHOLE.has(prefix);
+  }
+
+  /** How many records there must be under a prefix; null where it cannot be told. */
+  countOf(prefix: number): number | null {
+    if (COMPARED_WHOLE.has(prefix) || prefix === keys.PREFIX.secret) return null;
+    if (prefix === keys.PREFIX.journal) return this.entries;
+    if (prefix === keys.PREFIX.seed) return 1;
+    // Later mints of a bound ERC-1155 id tell of the same record again.
+    if (prefix === keys.PREFIX.binding) return null;
+    return this.#counts.get(prefix) ?? 0;
+  }
+
+  /** The records that could change until now. */
+  finish(): Expected[] {
+    const growing = this.#vaults.finish();
+    for (const { key } of growing) this.#count(key[0] ?? 0);
+    const head = { ...this.#head, userCount: this.#tenants.userCount };
+    return [
+      { key: keys.HEAD_KEY, value: encodeRecord(headRecord, head), name: "the head" },
+      ...this.#tenants.finish(),
+      ...this.#portals.finish(),
+      ...this.#batches.finish(),
+      ...growing,
+      ...this.#withdrawals.finish(),
+      ...this.#webhooks.finish(),
+    ];
+  }
+
+  #count(prefix: number): void {
+    this.#counts.set(prefix, (this.#counts.get(prefix) ?? 0) + 1);
+  }
+
+  #apply(entry: Entry, sequence: number, time: number): Expected[] {
+    switch (entry.kind) {
+      case "genesis":
+      case "mirrorAdded":
+        this.#portals.add(entry);
+        return [];
+      case "batchSealed":
+        return this.#seal(entry, time);
+      case "slotsVoided":
+        return this.#void(entry, time);
+      case "idempotencyForgotten": {
+        const { upTo } = entry;
+        if (upTo <= this.#head.keysForgotten || upTo > sequence)
+          this.#report(`entry ${sequence} forgets up to ${upTo}`);
+        this.#head = { ...this.#head, keysForgotten: upTo };
+        return [];
+      }
+      default:
+        return this.#tenants.apply(entry, time) ?? this.#settlement(entry, sequence, time);
+    }
+  }
+
+  #mint(entry: MintEntry, sequence: number, time: number): Expected[] {
+    const { applicationIndex: application, firstSequence, mintId } = entry;
+    const expected: Expected[] = [];
+    const reference = keys.journalKey(sequence).subarray(1);
+    const index = (key: Buffer): void =>
+      void expected.push(expectedRecord(key, reference, `an index of mint ${mintId}`));
+    index(keys.mintKey(mintId));
+    index(keys.transactionKey(application, firstSequence));
+    if (entry.idempotency !== null && sequence >= this.#keysForgotten) {
+      const { key, digest } = entry.idempotency;
+      const record = encodeRecord(idempotencyRecord, { digest, sequence });
+      const at = keys.idempotencyKeyKey(application, Buffer.from(key.slice(2), "hex"));
+      expected.push(expectedRecord(at, record, `the idempotency record of mint ${mintId}`));
+    }
+    let next = 0;
+    for (const { userIndex, count } of entry.users) {
+      index(keys.userTransactionKey(application, userIndex, firstSequence));
+      for (let i = 0; i < count; i++) {
+        const mint = entry.mints[next++];
+        if (mint !== undefined) expected.push(...this.#vaults.place(mint, application, userIndex, time));
+      }
+    }
+    if (!this.#tenants.advance(application, firstSequence, entry.mints.length))
+      this.#report(`mint ${mintId} is out of sequence`);
+    this.#tenants.countMints(entry.keyIndex, entry.mints.length);
+    const told = { mintId, users: entry.users.length, mints: entry.mints.length };
+    expected.push(this.#events.tell(application, time, { type: "mint.accepted", ...told }));
+    return expected;
+  }
+
+  #seal(entry: EntryOf<"batchSealed">, time: number): Expected[] {
+    const { mode, batchNumber, vaultCount, mintCount } = entry;
+    const { vaults, mintCount: mints } = this.#vaults.take(mode, batchNumber);
+    const { roots, expected } = this.#batches.seal(entry, vaults, time);
+    const same = batchNumber === this.sealed[mode] && vaultCount === vaults.length && mintCount === mints;
+    if (!same || !sameRoots(entry, roots)) {
+      this.#report(`${batchName(entry)} was sealed with other vaults or another root than follow from its mints`);
+    }
+    this.sealed[mode]++;
+    return [...chunksExpected(mode, batchNumber, vaults), ...expected];
+  }
+
+  #void(entry: EntryOf<"slotsVoided">, time: number): Expected[] {
+    const { mode, batchNumber, voids } = entry;
+    const resealed = this.#batches.voidSlots(entry, time);
+    if (resealed === null || !sameRoots(entry, resealed.roots)) {
+      this.#report(`slots of ${batchName(entry)} became void that could not, or with another root than follows`);
+    }
+    if (resealed === null) return [];
+    for (const { vault, slot } of resealed.voided) {
+      this.#tenants.countSupply(vault.assetIndex, -vault.amount);
+      const tokenId = this.#tokens.isUnique(vault) ? this.#tokens.idOf(vault) : null;
+      if (tokenId !== null) this.#tokens.remove({ mode, batchNumber, slot }, vault.assetIndex, tokenId);
+    }
+    return [...resealed.expected, ...this.#withdrawals.failVoided(entry, voids, time)];
+  }
+
+  #settlement(entry: Entry, sequence: number, time: number): Expected[] {
+    switch (entry.kind) {
+      case "batchSubmitted":
+      case "batchCommitted":
+        return this.#batches.progress(entry, time);
+      case "l1Observed":
+        this.#portals.change(entry.chainId, { observed: entry.blockNumber });
+        return [];
+      case "l1Finalized": {
+        const { chainId, blockNumber } = entry;
+        this.#portals.change(chainId, { finalized: blockNumber });
+        const final = { status: "finalized", finalizedAt: time } as const;
+        const within = (block: bigint) => this.#portals.isHome(chainId) && block <= blockNumber;
+        return [
+          ...this.#batches.changeSettled(within, final, "batch.finalized", time),
+          ...this.#withdrawals.finalize(chainId, blockNumber, time),
+        ];
+      }
+      case "l1Reorganised": {
+        const { chainId, blockNumber } = entry;
+        this.#portals.revert(chainId, blockNumber);
+        const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null };
+        const reverted = { status: "submitted", ...gone } as const;
+        const within = (block: bigint) => this.#portals.isHome(chainId) && block >= blockNumber;
+        return [
+          ...this.#batches.changeSettled(within, reverted, "batch.reverted", time),
+          ...this.#withdrawals.revert(chainId, blockNumber, time),
+        ];
+      }
+      case "withdrawalRequested": {
+        this.#tenants.advance(entry.applicationIndex, entry.sequence, 1);
+        return this.#withdrawals.request(entry, sequence, time);
+      }
+      default:
+        return [...this.#withdrawals.apply(entry, time), ...this.#webhooks.apply(entry, time)];
+    }
+  }
+}
+
+function sameRoots(entry: Roots, roots: Roots): boolean {
+  const { batchRoot, dataHash, stateRoot } = roots;
+  return entry.batchRoot === batchRoot && entry.dataHash === dataHash && entry.stateRoot === stateRoot;
+}

@@ -1,0 +1,125 @@
+import { stateOver } from "../batches/batches.ts";
+import type { VerifyOptions, VerifyReport } from "../engine-types.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { readSeed } from "../store/genesis.ts";
+import { readJournal, readJournalKinds } from "../store/journal.ts";
+import { chunkKey, endOf, keyString, PREFIX } from "../store/store-keys.ts";
+import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
+import type { StoreReader } from "../store-ports.ts";
+import { type Foreseen, Reference } from "./reference.ts";
+import { batchName } from "./reference-batches.ts";
+import type { Expected } from "./reference-records.ts";
+import type { Suspect } from "./reference-tokens.ts";
+
+const MAX_PROBLEMS = 100;
+const PROGRESS_EVERY = 1024;
+
+/**
+ * Reads the journal from its beginning, derives every record by {@link Reference} and compares it with the store's, byte for byte; then
+ * looks for records that nothing in the journal explains. Works on a snapshot, so the engine goes on meanwhile.
+ */
+export async function verifyStore(ledger: Ledger, { signal, onProgress }: VerifyOptions): Promise<VerifyReport> {
+  return ledger.store.frozen(async (store) => {
+    const problems: string[] = [];
+    const report = (problem: string): void => {
+      if (problems.length < MAX_PROBLEMS) problems.push(problem);
+    };
+    const reference = new Reference(report, await readSeed(store), await foreseen(store));
+    try {
+      for await (const journaled of readJournal(store)) {
+        signal?.throwIfAborted();
+        await compare(store, reference.apply(journaled), report);
+        for (const suspect of reference.suspects()) await requireDifferent(store, reference, suspect, report);
+        if (reference.entries % PROGRESS_EVERY === 0) onProgress?.(reference.entries);
+      }
+    } catch (error) {
+      // What follows a damaged entry cannot be derived, so the comparison ends here.
+      if (!(error instanceof MintmarkError) || error.code !== "store_corrupt") throw error;
+      report(error.message);
+    }
+    if (problems.length === 0) await compareRest(store, reference, report);
+    onProgress?.(reference.entries);
+    const { validium, "zk-rollup": rollup } = reference.sealed;
+    return {
+      journalEntries: reference.entries,
+      vaults: reference.vaults,
+      batches: validium + rollup,
+      mints: reference.mints,
+      tokens: reference.tokens,
+      state: stateOver(ledger, validium, rollup),
+      problems,
+    };
+  });
+}
+
+/** What the journal takes back later. Damage is left for the reading that follows. */
+export async function foreseen(store: Pick<StoreReader, "entries">): Promise<Foreseen> {
+  const voidings = new Map<string, number>();
+  let keysForgotten = 0;
+  for await (const entry of readJournalKinds(store, ["slotsVoided", "idempotencyForgotten"])) {
+    if (entry.kind === "idempotencyForgotten") {
+      keysForgotten = entry.upTo;
+      continue;
+    }
+    const name = batchName(entry);
+    voidings.set(name, (voidings.get(name) ?? 0) + 1);
+  }
+  return { voidings, keysForgotten };
+}
+
+/** Compares records that an entry alone determines. */
+async function compare(
+  store: Pick<StoreReader, "getMany">,
+  expected: readonly Expected[],
+  report: (problem: string) => void,
+) {
+  const stored = await store.getMany(expected.map(({ key }) => key));
+  for (const [i, { key, value, name }] of expected.entries()) {
+    const record = stored[i];
+    if (record === undefined) report(`${name} is missing (${key.toString("hex")})`);
+    else if (!record.equals(value)) report(`${name} is not what the journal says (${key.toString("hex")})`);
+  }
+}
+
+/** Two tokens of the same hash: whether they are the same token, by the earlier one's vault. */
+export async function requireDifferent(
+  store: Pick<StoreReader, "get">,
+  reference: Reference,
+  { earlier, token }: Suspect,
+  report: (problem: string) => void,
+): Promise<void> {
+  const { mode, batchNumber, slot } = earlier;
+  const growing = reference.growingVault(earlier);
+  const record = growing ? undefined : await store.get(chunkKey(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS)));
+  const vault = growing ?? (record === undefined ? undefined : decodeChunk(record)[slot % CHUNK_VAULTS]);
+  if (vault !== undefined && reference.tokenOf(vault) === token) report(`token ${token} was minted twice`);
+}
+
+/** Compares the records that many entries determine together, and the number of all others. */
+async function compareRest(
+  store: Pick<StoreReader, "entries">,
+  reference: Reference,
+  report: (problem: string) => void,
+) {
+  const last = reference.finish();
+  const settled = new Map(last.map((expected) => [keyString(expected.key), expected]));
+  const counts = new Map<number, number>();
+  const whole = { gte: Buffer.from([0]), lt: endOf(Buffer.from([0xfe])) };
+  for await (const [key, value] of store.entries(whole)) {
+    const prefix = key[0] ?? 0;
+    counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
+    const expected = settled.get(keyString(key));
+    if (expected === undefined && !reference.comparesWhole(prefix)) continue;
+    if (expected === undefined) report(`a record that the journal does not explain (${key.toString("hex")})`);
+    else if (!value.equals(expected.value))
+      report(`${expected.name} is not what the journal says (${key.toString("hex")})`);
+    settled.delete(keyString(key));
+  }
+  for (const { key, name } of settled.values()) report(`${name} is missing (${key.toString("hex")})`);
+  for (const [name, prefix] of Object.entries(PREFIX)) {
+    const expected = reference.countOf(prefix);
+    const found = counts.get(prefix) ?? 0;
+    if (expected !== null && found !== expected) report(`there are ${found} records of ${name}, not ${expected}`);
+  }
+}

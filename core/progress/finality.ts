@@ -1,0 +1,135 @@
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { MODES } from "../model.ts";
+import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
+import type { Group } from "../store/group.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type BatchRecord, bigRecord, l1EventRecord, type WithdrawalRecord } from "../store/records.ts";
+import {
+  endOf,
+  importKey,
+  l1EventsFrom,
+  l1EventsOf,
+  placeOfL1Event,
+  vaultEventKey,
+  vaultEventsOf,
+} from "../store/store-keys.ts";
+import { placeOf, readVault } from "../vaults/vaults.ts";
+import {
+  latestWithdrawal,
+  putActivity,
+  putWithdrawal,
+  readActivity,
+  reserve,
+  setPending,
+} from "../vaults/withdrawals.ts";
+import { putBatch } from "./batch-progress.ts";
+import { latestPortal } from "./portals.ts";
+
+/** What was settled up to this block of a chain is final. Nothing beyond the cursor is: its events are not applied yet. */
+export async function recordFinalized(
+  ledger: Ledger,
+  chainId: bigint,
+  blockNumber: bigint,
+  signal?: AbortSignal,
+): Promise<void> {
+  requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
+  await ledger.writer.alone(async (group) => {
+    const portal = latestPortal(ledger, chainId);
+    const { observed, finalized } = portal;
+    const upTo = observed !== null && observed < blockNumber ? observed : blockNumber;
+    if (finalized !== null && upTo <= finalized) return;
+    const { time } = ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: upTo });
+    ledger.putPortal(group, { ...portal, finalized: upTo });
+    for (const batch of settledBatches(ledger, chainId, (block) => block <= upTo)) {
+      await putBatch(ledger, group, { ...batch, status: "finalized", finalizedAt: time }, "batchFinalized", time);
+    }
+    const from = l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
+    for await (const [, stored] of ledger.store.entries({ gte: from, lt: l1EventsFrom(chainId, upTo + 1n) })) {
+      const { withdrawalId } = decodeRecord(l1EventRecord, stored, "An L1 event");
+      if (withdrawalId === null) continue;
+      const known = await latestWithdrawal(ledger, group, withdrawalId);
+      if (known.status !== "settled") continue;
+      const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
+      putWithdrawal(ledger, group, final, "withdrawal.finalized");
+    }
+  }, signal);
+}
+
+/** Batches are committed on the settlement contract's chain alone. */
+function settledBatches(ledger: Ledger, chainId: bigint, within: (blockNumber: bigint) => boolean): BatchRecord[] {
+  if (chainId !== ledger.settlement.chainId) return [];
+  return MODES.flatMap((mode) =>
+    [...ledger.batches[mode].values()].filter(
+      ({ status, l1BlockNumber }) => status === "settled" && l1BlockNumber !== null && within(l1BlockNumber),
+    ),
+  );
+}
+
+/** Takes back what a chain's blocks from this one on had settled. Throws `l1_failed` for blocks that are final. */
+export async function recordReorg(
+  ledger: Ledger,
+  chainId: bigint,
+  blockNumber: bigint,
+  signal?: AbortSignal,
+): Promise<void> {
+  requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
+  await ledger.writer.alone(async (group) => {
+    const portal = latestPortal(ledger, chainId);
+    const { observed, finalized } = portal;
+    if (finalized !== null && blockNumber <= finalized) {
+      throw new MintmarkError("l1_failed", `Block ${blockNumber} is final; a chain without it is another chain.`);
+    }
+    const { time } = ledger.record(group, { kind: "l1Reorganised", chainId, blockNumber });
+    if (observed !== null && observed >= blockNumber) {
+      ledger.putPortal(group, { ...portal, observed: blockNumber > 0n ? blockNumber - 1n : null });
+    }
+    for (const batch of settledBatches(ledger, chainId, (block) => block >= blockNumber)) {
+      const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null };
+      await putBatch(ledger, group, { ...batch, ...gone, status: "submitted" }, "batchReverted", time);
+    }
+    await revertEvents(ledger, group, chainId, blockNumber, time);
+  }, signal);
+}
+
+/** Newest first, so that each step undoes the last one. */
+async function revertEvents(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  blockNumber: bigint,
+  time: number,
+): Promise<void> {
+  const range = { gte: l1EventsFrom(chainId, blockNumber), lt: endOf(l1EventsOf(chainId)), reverse: true };
+  for await (const [key, stored] of ledger.store.entries(range)) {
+    const { vaultId, withdrawalId, imported } = decodeRecord(l1EventRecord, stored, "An L1 event");
+    group.remove(key);
+    if (imported !== null) group.remove(importKey(chainId, imported.mode, imported.batchNumber));
+    if (vaultId === null) continue;
+    const place = placeOfL1Event(key);
+    group.remove(vaultEventKey(vaultId, place.blockNumber, place.logIndex));
+    const withdrawn = await withdrawnBefore(ledger, vaultId, blockNumber);
+    let activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn, updatedAt: time };
+    if (withdrawalId !== null) {
+      const known = await latestWithdrawal(ledger, group, withdrawalId);
+      activity = reserve(activity, known, time);
+      setPending(group, known);
+      putWithdrawal(ledger, group, undecided(known, time), "withdrawal.reverted");
+    }
+    const { userIndex } = await readVault(ledger, placeOf(vaultId));
+    putActivity(ledger, group, { vaultId, userIndex }, activity);
+  }
+}
+
+function undecided(known: WithdrawalRecord, time: number): WithdrawalRecord {
+  const status = known.submittedAt === null ? "accepted" : "submitted";
+  const undone = { l1BlockNumber: null, failure: null, settledAt: null, failedAt: null, updatedAt: time };
+  return { ...known, ...undone, status };
+}
+
+/** What had been withdrawn of a vault before a block. */
+async function withdrawnBefore(ledger: Ledger, vaultId: bigint, blockNumber: bigint): Promise<bigint> {
+  const range = { gte: vaultEventsOf(vaultId), lt: vaultEventKey(vaultId, blockNumber, 0), reverse: true, limit: 1 };
+  for await (const [, stored] of ledger.store.entries(range)) return decodeRecord(bigRecord, stored, "A vault's event");
+  return 0n;
+}

@@ -1,0 +1,222 @@
+import { batchView } from "../batches/batches.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Address, Batch, Uuid } from "../model.ts";
+import type { L1Event } from "../ports.ts";
+import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
+import type { Group } from "../store/group.ts";
+import { decodeRecord, encodeRecord } from "../store/layout.ts";
+import {
+  bigRecord,
+  importRecord,
+  l1EventRecord,
+  type PortalRecord,
+  type WithdrawalRecord,
+  withdrawalIdRecord,
+} from "../store/records.ts";
+import { authorizationKey, importKey, l1EventKey, vaultEventKey } from "../store/store-keys.ts";
+import { requireHash } from "../validate.ts";
+import { placeOf, readVault } from "../vaults/vaults.ts";
+import {
+  clearPending,
+  isPending,
+  latestWithdrawal,
+  putActivity,
+  putWithdrawal,
+  readActivity,
+  release,
+} from "../vaults/withdrawals.ts";
+import { applyCommitted, type Committed, type Imported, requireOurs } from "./batch-progress.ts";
+import { requireForm } from "./l1-event-form.ts";
+import { latestPortal } from "./portals.ts";
+
+type Withdrawn = L1Event & { readonly type: "withdrawn" };
+
+export async function recordCommitted(ledger: Ledger, event: Committed, signal?: AbortSignal): Promise<Batch> {
+  requireForm(event);
+  const record = await ledger.writer.alone(async (group) => {
+    requireOurs(ledger, latestPortal(ledger, ledger.settlement.chainId), event);
+    return applyCommitted(ledger, group, event);
+  }, signal);
+  return batchView(record);
+}
+
+export async function recordWithdrawn(
+  ledger: Ledger,
+  chainId: bigint,
+  event: Withdrawn,
+  signal?: AbortSignal,
+): Promise<void> {
+  requireForm(event);
+  await ledger.writer.alone(async (group) => {
+    await requireKnown(ledger, latestPortal(ledger, chainId), event);
+    await applyEvent(ledger, group, chainId, event);
+  }, signal);
+}
+
+/** Applies the events of a chain's blocks after its cursor up to `toBlock`, and moves the cursor there. */
+export async function recordEvents(
+  ledger: Ledger,
+  chainId: bigint,
+  events: readonly L1Event[],
+  toBlock: bigint,
+  signal?: AbortSignal,
+): Promise<void> {
+  requireBigint("toBlock", toBlock, 0n, MAX_UINT64);
+  for (const event of events) requireForm(event);
+  await ledger.writer.alone(async (group) => {
+    const portal = latestPortal(ledger, chainId);
+    const cursor = portal.observed;
+    if (cursor !== null && toBlock <= cursor) return;
+    const fresh = events.filter(
+      ({ blockNumber }) => (cursor === null || blockNumber > cursor) && blockNumber <= toBlock,
+    );
+    fresh.sort((a, b) =>
+      a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1,
+    );
+    // Everything is checked before anything is changed.
+    for (const event of fresh) await requireKnown(ledger, portal, event);
+    for (const event of fresh) await applyEvent(ledger, group, chainId, event);
+    ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock });
+    ledger.putPortal(group, { ...portal, observed: toBlock });
+  }, signal);
+}
+
+/** Throws `l1_failed` for what this store cannot have caused: it is not the contract's store, or has lost data. */
+async function requireKnown(ledger: Ledger, portal: PortalRecord, event: L1Event): Promise<void> {
+  if (event.type === "batchCommitted" || event.type === "batchImported") requireOurs(ledger, portal, event);
+  if (event.type === "withdrawn") await requireVault(ledger, portal, event.vaultId);
+  if (event.type === "duplicateVoided") await requireVault(ledger, portal, event.laterVaultId);
+}
+
+/** The vault's token lives where the event is from: no other chain pays it. */
+async function requireVault(ledger: Ledger, { chainId }: PortalRecord, vaultId: bigint): Promise<void> {
+  try {
+    const { assetIndex } = await readVault(ledger, placeOf(vaultId));
+    if (ledger.assetAt(assetIndex).chainId === chainId) return;
+  } catch (error) {
+    if (!(error instanceof MintmarkError) || error.code !== "vault_not_found") throw error;
+  }
+  throw new MintmarkError(
+    "l1_failed",
+    `Chain ${chainId} tells of vault ${vaultId}, which this store does not know there.`,
+  );
+}
+
+async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: L1Event): Promise<void> {
+  switch (event.type) {
+    case "batchCommitted":
+      await applyCommitted(ledger, group, event);
+      return;
+    case "batchImported":
+      return applyImported(ledger, group, chainId, event);
+    case "withdrawn": {
+      const { vaultId, quantity, withdrawnTotal: total } = event;
+      const recipient = event.recipient.toLowerCase() as Address;
+      return applyWithdrawn(ledger, group, event, { chainId, vaultId, quantity, total, recipient });
+    }
+    case "duplicateVoided": {
+      // The later vault is exhausted: for an ERC-721, its one unit.
+      const exhausted = { chainId, vaultId: event.laterVaultId, quantity: 0n, total: 1n, recipient: null };
+      return applyWithdrawn(ledger, group, event, exhausted);
+    }
+    case "authorizationCancelled":
+      return applyCancelled(ledger, group, chainId, event);
+  }
+}
+
+interface WithdrawnFacts {
+  readonly chainId: bigint;
+  readonly vaultId: bigint;
+  readonly quantity: bigint;
+  readonly total: bigint;
+  readonly recipient: Withdrawn["recipient"] | null;
+}
+
+/** What a vault's chain says has been withdrawn of it in all, whoever asked for it; settles or overtakes a pending request. */
+async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, facts: WithdrawnFacts): Promise<void> {
+  const { blockNumber, logIndex } = event;
+  const { chainId, vaultId, total } = facts;
+  const eventKey = l1EventKey(chainId, blockNumber, logIndex);
+  if ((await group.read(ledger.store, eventKey)) !== undefined) return;
+  const txHash = requireHash("txHash", event.txHash);
+  const { time } = ledger.record(group, { kind: "vaultWithdrawn", ...facts, blockNumber, logIndex, txHash });
+  let activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn: total, updatedAt: time };
+  let decided: Uuid | null = null;
+  for (const withdrawalId of activity.pending) {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    // After a reorganisation one that was signed later may wait for those before it to be paid again.
+    if (known.withdrawnBefore >= total) continue;
+    activity = release(activity, known, time);
+    decided = known.withdrawalId;
+    clearPending(group, known);
+    const after = decide(known, facts, { l1TxHash: txHash, l1BlockNumber: blockNumber }, time);
+    putWithdrawal(ledger, group, after, after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled");
+  }
+  const { userIndex } = await readVault(ledger, placeOf(vaultId));
+  putActivity(ledger, group, { vaultId, userIndex }, activity);
+  group.stage(eventKey, encodeRecord(l1EventRecord, { vaultId, withdrawalId: decided, imported: null }));
+  group.put(vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total));
+}
+
+/** A mirror knows a batch: its vaults are withdrawn there with this header. What it was told first stands. */
+async function applyImported(ledger: Ledger, group: Group, chainId: bigint, event: Imported): Promise<void> {
+  const { mode, batchNumber, blockNumber, logIndex, committedAt, sequence: l1Sequence } = event;
+  const key = importKey(chainId, mode, batchNumber);
+  if ((await group.read(ledger.store, key)) !== undefined) return;
+  const header = { committedAt, l1Sequence };
+  ledger.record(group, { kind: "batchImported", chainId, mode, batchNumber, blockNumber, logIndex, ...header });
+  group.stage(key, encodeRecord(importRecord, header));
+  const imported = { vaultId: null, withdrawalId: null, imported: { mode, batchNumber } };
+  group.stage(l1EventKey(chainId, blockNumber, logIndex), encodeRecord(l1EventRecord, imported));
+}
+
+/** A request is settled by the very withdrawal that it asked for; any other makes its authorization unusable. */
+function decide(
+  known: WithdrawalRecord,
+  { quantity, total, recipient }: WithdrawnFacts,
+  onL1: Pick<WithdrawalRecord, "l1TxHash" | "l1BlockNumber">,
+  time: number,
+): WithdrawalRecord {
+  const asked =
+    known.withdrawnBefore + known.quantity === total && known.quantity === quantity && known.recipient === recipient;
+  if (asked) {
+    const submittedAt = known.submittedAt ?? time;
+    return { ...known, ...onL1, status: "settled", failure: null, submittedAt, settledAt: time, updatedAt: time };
+  }
+  const failure = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
+  return { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
+}
+
+async function applyCancelled(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  event: L1Event & { readonly type: "authorizationCancelled" },
+): Promise<void> {
+  const { blockNumber, logIndex } = event;
+  const eventKey = l1EventKey(chainId, blockNumber, logIndex);
+  if ((await group.read(ledger.store, eventKey)) !== undefined) return;
+  const reference = await group.read(ledger.store, authorizationKey(requireHash("digest", event.digest)));
+  if (reference === undefined) return;
+  const known = await latestWithdrawal(ledger, group, decodeRecord(withdrawalIdRecord, reference, "An authorization"));
+  const { owner } = await readVault(ledger, placeOf(known.vaultId));
+  // Anybody may cancel a digest of their own making; only the owner's own counts.
+  if (!isPending(known) || owner !== event.signer.toLowerCase()) return;
+  const { digest } = known;
+  const { time } = ledger.record(group, {
+    kind: "authorizationCancelled",
+    chainId,
+    signer: owner,
+    digest,
+    blockNumber,
+    logIndex,
+  });
+  const failure = "The owner has cancelled the authorization on L1.";
+  clearPending(group, known);
+  const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
+  putWithdrawal(ledger, group, failed, "withdrawal.failed");
+  putActivity(ledger, group, known, release(await readActivity(ledger, group, known.vaultId), known, time));
+  const decided = { vaultId: known.vaultId, withdrawalId: known.withdrawalId, imported: null };
+  group.stage(eventKey, encodeRecord(l1EventRecord, decided));
+}

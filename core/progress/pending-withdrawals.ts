@@ -1,0 +1,35 @@
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { PendingWithdrawal } from "../settlement-types.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type WithdrawalRecord, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
+import { endOf, pendingWithdrawalsOf, withdrawalKey } from "../store/store-keys.ts";
+import { placeOf, readVault } from "../vaults/vaults.ts";
+import { isPending, withdrawalView } from "../vaults/withdrawals.ts";
+import { exitHeader } from "./exit-proof.ts";
+
+/** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
+export async function* pendingWithdrawals(ledger: Ledger, chainId: bigint): AsyncGenerator<PendingWithdrawal> {
+  for await (const record of pendingRecords(ledger, chainId)) {
+    const place = placeOf(record.vaultId);
+    const { assetIndex } = await readVault(ledger, place);
+    yield {
+      withdrawal: await withdrawalView(ledger, record),
+      standard: ledger.assetAt(assetIndex).standard,
+      signature: record.signature,
+      header: await exitHeader(ledger, chainId, place),
+    };
+  }
+}
+
+async function* pendingRecords(ledger: Ledger, chainId: bigint): AsyncGenerator<WithdrawalRecord> {
+  const first = pendingWithdrawalsOf(chainId);
+  for await (const [, stored] of ledger.store.entries({ gte: first, lt: endOf(first) })) {
+    const withdrawalId = decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal");
+    const found = await ledger.store.get(withdrawalKey(withdrawalId));
+    if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
+    const record = decodeRecord(withdrawalRecord, found, `Withdrawal ${withdrawalId}`);
+    // The list was read from a snapshot: meanwhile it may have been settled.
+    if (isPending(record)) yield record;
+  }
+}

@@ -1,0 +1,157 @@
+import { v7 as uuidv7 } from "uuid";
+import { recoverAddress } from "viem";
+import { orAborted } from "../abort.ts";
+import type { StoredVault } from "../columns/vault-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import type { WithdrawalRequest } from "../holding-types.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { type Address, type Hash, type Hex, MAX_AMOUNT, type Principal, type Withdrawal } from "../model.ts";
+import { withdrawalDigest } from "../protocol/typed-data.ts";
+import { requireNotVoid } from "../sealing/void-runs.ts";
+import type { Group } from "../store/group.ts";
+import { encodeRecord } from "../store/layout.ts";
+import { type ActivityRecord, type WithdrawalRecord, withdrawalIdRecord } from "../store/records.ts";
+import {
+  activityKey,
+  applicationWithdrawalKey,
+  authorizationKey,
+  journalKey,
+  transactionKey,
+  userTransactionKey,
+} from "../store/store-keys.ts";
+import { requireKey } from "../tenants/api-keys.ts";
+import { requireAddress } from "../validate.ts";
+import { batchAt, decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
+import { putActivity, putWithdrawal, reserve, setPending, withdrawalView } from "../vaults/withdrawals.ts";
+import { portalOf } from "./portals.ts";
+
+/** Seconds that an authorization must still be good for when it is taken: less would not reach L1 in time. */
+const MIN_VALIDITY = 60n;
+/** Seconds. A withdrawal that L1 keeps refusing is tried, and its quantity reserved, no longer than this: 30 days. */
+const MAX_VALIDITY = 2_592_000n;
+const MAX_UINT64 = (1n << 64n) - 1n;
+/** r, s and v, as the contract's ECDSA takes them. */
+const ECDSA_SIGNATURE = /^0x[0-9a-f]{130}$/;
+/** Wallet contracts take signatures of their own form; this bounds them. */
+const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
+const SECP256K1_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+
+/** Takes an owner's signed withdrawal and reserves its quantity. */
+export async function requestWithdrawal(
+  ledger: Ledger,
+  principal: Principal,
+  request: WithdrawalRequest,
+  signal?: AbortSignal,
+): Promise<Withdrawal> {
+  const { vault, portal, ...asked } = await requireRequest(ledger, principal, request);
+  const key = activityKey(asked.vaultId);
+  const [stored] = await ledger.store.getMany([key]);
+  const withdrawnBefore = decodeActivity(stored).withdrawn;
+  const digest = withdrawalDigest(portal, { ...asked, withdrawnBefore });
+  await requireSignature(ledger, portal.chainId, vault.owner, digest, asked.signature, signal);
+  const record = await ledger.writer.run<WithdrawalRecord>(
+    {
+      weight: 1,
+      keys: () => [key],
+      apply(group, [onDisk]) {
+        requireKey(ledger, principal);
+        const activity = decodeActivity(group.resolve(key, onDisk));
+        requireBalance(vault, activity, withdrawnBefore, asked.quantity);
+        // It may have become so since the request was looked at.
+        requireNotVoid(ledger.voids, placeOf(asked.vaultId), "latest");
+        return acceptWithdrawal(ledger, group, vault, activity, { ...asked, withdrawnBefore, digest });
+      },
+    },
+    signal,
+  );
+  return withdrawalView(ledger, record);
+}
+
+async function requireRequest(ledger: Ledger, principal: Principal, request: WithdrawalRequest) {
+  const { vaultId, quantity, deadline } = request;
+  for (const [name, value] of Object.entries({ vaultId, quantity, deadline })) {
+    if (typeof value !== "bigint") throw new MintmarkError("validation_failed", `${name} must be a bigint`);
+  }
+  if (quantity < 1n || quantity > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
+  if (deadline > MAX_UINT64) throw new MintmarkError("validation_failed", "deadline must be below 2^64");
+  const now = BigInt(Math.floor(ledger.clock() / 1000));
+  if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY) throw new MintmarkError("deadline_invalid");
+  const signature = String(request.signature).toLowerCase() as Hex;
+  if (!SIGNATURE.test(signature)) throw new MintmarkError("validation_failed", "signature must be 0x hex");
+  const place = placeOf(vaultId);
+  const { applicationIndex } = ledger.application(principal.applicationId);
+  const batch = batchAt(ledger, place);
+  const vault = await readVault(ledger, place);
+  if (vault.applicationIndex !== applicationIndex) throw new MintmarkError("vault_not_found");
+  const { chainId } = ledger.assetAt(vault.assetIndex);
+  // What pays it there is what its owner signs for: the same message counts nowhere else.
+  const portal = portalOf(ledger, chainId);
+  if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
+  requireNotVoid(ledger.voids, place);
+  const recipient = request.recipient === undefined ? vault.owner : requireAddress("recipient", request.recipient);
+  return { chainId, vaultId, quantity, deadline, signature, recipient, vault, portal };
+}
+
+/** ECDSA here; anything else a wallet contract must answer for on the token's chain, if the engine can ask there. */
+async function requireSignature(
+  ledger: Ledger,
+  chainId: bigint,
+  owner: Address,
+  digest: Hash,
+  signature: Hex,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (ECDSA_SIGNATURE.test(signature) && BigInt(`0x${signature.slice(66, 130)}`) <= SECP256K1_HALF_ORDER) {
+    const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
+    if (signer?.toLowerCase() === owner) return;
+  }
+  const verified = ledger.verifySignature?.(chainId, owner, digest, signature);
+  if (verified !== undefined && (await orAborted(verified, signal))) return;
+  throw new MintmarkError("signature_invalid");
+}
+
+function requireBalance(vault: StoredVault, activity: ActivityRecord, withdrawnBefore: bigint, quantity: bigint): void {
+  if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
+  // What was signed names the total before it; if that has moved on, the signature is over another one.
+  if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
+  if (vault.amount - activity.withdrawn < quantity) throw new MintmarkError("insufficient_balance");
+}
+
+type Accepted = Pick<
+  WithdrawalRecord,
+  "chainId" | "vaultId" | "quantity" | "recipient" | "withdrawnBefore" | "deadline" | "digest" | "signature"
+>;
+
+function acceptWithdrawal(
+  ledger: Ledger,
+  group: Group,
+  vault: StoredVault,
+  activity: ActivityRecord,
+  accepted: Accepted,
+): WithdrawalRecord {
+  const { applicationIndex, userIndex } = vault;
+  const application = ledger.applications.latest(applicationIndex);
+  if (application === undefined) throw new Error("a vault's application is missing");
+  const sequence = application.nextSequence;
+  const { chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, digest, signature } = accepted;
+  const facts = {
+    ...{ withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, chainId, vaultId, quantity, recipient },
+    ...{ withdrawnBefore, deadline, digest, signature },
+  };
+  const recorded = ledger.record(group, { kind: "withdrawalRequested", ...facts });
+  ledger.putApplication(group, { ...application, nextSequence: sequence + 1 });
+  const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
+  const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, failedAt: null };
+  const times = { ...notYet, createdAt: recorded.time, updatedAt: recorded.time };
+  const journalSequence = recorded.sequence;
+  const record: WithdrawalRecord = { ...facts, journalSequence, status: "accepted", ...untouched, ...times };
+  const reference = journalKey(journalSequence).subarray(1);
+  group.put(transactionKey(applicationIndex, sequence), reference);
+  group.put(userTransactionKey(applicationIndex, userIndex, sequence), reference);
+  group.put(applicationWithdrawalKey(applicationIndex, sequence), reference);
+  group.stage(authorizationKey(digest), encodeRecord(withdrawalIdRecord, record.withdrawalId));
+  setPending(group, record);
+  putWithdrawal(ledger, group, record, "withdrawal.accepted");
+  putActivity(ledger, group, record, reserve(activity, record, recorded.time));
+  return record;
+}

@@ -1,0 +1,107 @@
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Hash, Uuid, Withdrawal } from "../model.ts";
+import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
+import type { WithdrawalEventType } from "../store/event-record.ts";
+import type { Group } from "../store/group.ts";
+import type { WithdrawalRecord } from "../store/records.ts";
+import { requireHash, requireText } from "../validate.ts";
+import {
+  isPending,
+  latestWithdrawal,
+  putFailed,
+  putWithdrawal,
+  readActivity,
+  withdrawalView,
+} from "../vaults/withdrawals.ts";
+
+/** A transaction that carries the withdrawal is on its way. */
+export async function recordWithdrawalSubmitted(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+  txHash: Hash,
+  signal?: AbortSignal,
+): Promise<Withdrawal> {
+  const l1TxHash = requireHash("txHash", txHash);
+  return changePending(
+    ledger,
+    withdrawalId,
+    "withdrawal.submitted",
+    (record, group) => {
+      if (record.l1TxHash === l1TxHash) return record;
+      const { time } = ledger.record(group, {
+        kind: "withdrawalSubmitted",
+        withdrawalId: record.withdrawalId,
+        txHash: l1TxHash,
+      });
+      return { ...record, status: "submitted", l1TxHash, submittedAt: record.submittedAt ?? time, updatedAt: time };
+    },
+    signal,
+  );
+}
+
+/** L1 refused an attempt; the reservation stays. */
+export async function recordWithdrawalAttempt(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+  failure: string,
+  signal?: AbortSignal,
+): Promise<Withdrawal> {
+  const reason = requireText("failure", failure, 2000);
+  return changePending(
+    ledger,
+    withdrawalId,
+    "withdrawal.attempt_refused",
+    (record, group) => attempted(ledger, group, record, reason),
+    signal,
+  );
+}
+
+function attempted(ledger: Ledger, group: Group, record: WithdrawalRecord, failure: string): WithdrawalRecord {
+  if (record.failure === failure) return record;
+  const { time } = ledger.record(group, { kind: "withdrawalAttempted", withdrawalId: record.withdrawalId, failure });
+  return { ...record, failure, updatedAt: time };
+}
+
+/** Gives up a withdrawal whose authorization can no longer be used, and releases what it reserved. */
+export async function recordWithdrawalFailed(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+  failure: string,
+  l1Time: bigint,
+  signal?: AbortSignal,
+): Promise<Withdrawal> {
+  const reason = requireText("failure", failure, 2000);
+  requireBigint("l1Time", l1Time, 0n, MAX_UINT64);
+  const record = await ledger.writer.alone(async (group) => {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    if (!isPending(known)) return known;
+    const activity = await readActivity(ledger, group, known.vaultId);
+    const usable = known.deadline >= l1Time && activity.withdrawn <= known.withdrawnBefore;
+    if (usable) throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
+    const { time } = ledger.record(group, {
+      kind: "withdrawalFailed",
+      withdrawalId: known.withdrawalId,
+      failure: reason,
+    });
+    return putFailed(ledger, group, known, activity, reason, time);
+  }, signal);
+  return withdrawalView(ledger, record);
+}
+
+/** Changes a withdrawal that is still pending; one that is no longer stays as it is. */
+async function changePending(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+  type: WithdrawalEventType,
+  change: (record: WithdrawalRecord, group: Group) => WithdrawalRecord,
+  signal?: AbortSignal,
+): Promise<Withdrawal> {
+  const record = await ledger.writer.alone(async (group) => {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    const changed = isPending(known) ? change(known, group) : known;
+    if (changed !== known) putWithdrawal(ledger, group, changed, type);
+    return changed;
+  }, signal);
+  return withdrawalView(ledger, record);
+}

@@ -1,0 +1,81 @@
+import type { VaultColumns } from "../columns/vault-columns.ts";
+import type { Hash, Mode, Standard } from "../model.ts";
+import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.ts";
+import { BatchTree } from "../protocol/batch-tree.ts";
+import { keccak256 } from "../protocol/hash.ts";
+import { bytesToHex, HASH_BYTES } from "../protocol/hex.ts";
+import type { VoidRun } from "../store/records.ts";
+import { type BatchTokens, encodeBatchTokens } from "../tokens/batch-tokens.ts";
+import { ColumnRecords, columnLeaves, encoderColumns, type SealedAsset } from "./seal-columns.ts";
+import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask } from "./void-runs.ts";
+
+/** What a batch's data is encoded for. */
+export const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
+
+/** What sealing writes of a batch that follows from its vaults alone, whatever lies before it in the state. */
+export interface DerivedBatch {
+  readonly data: Uint8Array;
+  /** As {@link BatchTree.pageRoots}. */
+  readonly pageRoots: Uint8Array;
+  /** As {@link encodeBatchTokens}. */
+  readonly tokens: Uint8Array;
+  readonly batchRoot: Hash;
+  readonly dataHash: Hash;
+}
+
+/** What deriving a batch asks of an asset. */
+export interface DerivedAsset extends SealedAsset {
+  readonly standard: Standard;
+}
+
+/**
+ * Encodes a batch, hashes it into its tree and lists its tokens, straight from its columns, all without its void slots. Pure, so it may
+ * run on any thread.
+ */
+export function deriveBatch(
+  { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
+  vaults: VaultColumns,
+  assetAt: (assetIndex: number) => DerivedAsset,
+  voids: readonly VoidRun[] = [],
+): DerivedBatch {
+  const mask = voidMask(voids, vaults.count);
+  const alone = mask !== null && vaults.count === 1;
+  const data = alone
+    ? encodeBatchData(Array<null>(SLOTS_OF_ONE_VOID).fill(null))
+    : encodeBatchColumns(encoderColumns(vaults, assetAt, mask), new ColumnRecords(vaults), SAVED[mode]);
+  const leaves = alone
+    ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
+    : columnLeaves(mode, batchNumber, vaults, assetAt);
+  clearVoidLeaves(leaves, voids);
+  const tree = new BatchTree(leaves);
+  return {
+    data,
+    pageRoots: tree.pageRoots(),
+    tokens: encodeBatchTokens(tokensOf(vaults, assetAt, mask)),
+    batchRoot: bytesToHex(tree.root),
+    dataHash: bytesToHex(keccak256(data)),
+  };
+}
+
+/** The ERC-721 tokens of a batch in slot order, without those of void slots. */
+function tokensOf(
+  { count, assetIndex, tokenHash }: VaultColumns,
+  assetAt: (assetIndex: number) => DerivedAsset,
+  voids: Uint8Array | null,
+): BatchTokens {
+  const hashes = new Uint32Array(count);
+  const slots = new Uint32Array(count);
+  let found = 0;
+  let asset = -1;
+  let isUnique = false;
+  for (let slot = 0; slot < count; slot++) {
+    if (assetIndex[slot] !== asset) {
+      asset = assetIndex[slot] as number;
+      isUnique = assetAt(asset).standard === "erc721";
+    }
+    if (!isUnique || voids?.[slot] === 1) continue;
+    hashes[found] = tokenHash[slot] as number;
+    slots[found++] = slot;
+  }
+  return { hashes: hashes.subarray(0, found), slots: slots.subarray(0, found) };
+}

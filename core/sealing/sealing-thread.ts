@@ -1,0 +1,121 @@
+import { Worker } from "node:worker_threads";
+import { VaultColumns, type VaultParts } from "../columns/vault-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Mode } from "../model.ts";
+import { type DerivedAsset, type DerivedBatch, deriveBatch } from "./derive-batch.ts";
+
+/** A batch on its way to the thread. */
+export interface DerivingJob {
+  readonly batch: { readonly mode: Mode; readonly batchNumber: number };
+  readonly vaults: VaultParts;
+  readonly assets: ReadonlyMap<number, DerivedAsset>;
+}
+
+interface Waiting {
+  readonly job: DerivingJob;
+  readonly resolve: (derived: DerivedBatch) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Batches that may wait for the thread before the writer waits for it too: what bounds the memory that they take. */
+const MAX_WAITING = 4;
+/** Beside the source, or beside what it was compiled to. */
+const WORKER = new URL(`./sealing-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
+
+/**
+ * Derives closed batches on a thread of its own, one after the other, so that the event loop goes on with the next mints meanwhile:
+ * hashing and encoding a batch takes as long as minting it. The thread starts with the first batch and never keeps the process alive
+ * while it has nothing to do. Where there can be none, or when it dies, batches are derived where they are asked for.
+ */
+export class SealingThread {
+  readonly #script: URL;
+  #worker: Worker | null = null;
+  #broken = false;
+  #closed = false;
+  /** What the thread was given, the oldest first: it answers in this order. */
+  readonly #waiting: Waiting[] = [];
+  #room: PromiseWithResolvers<void> | null = null;
+
+  constructor(script: URL = WORKER) {
+    this.#script = script;
+  }
+
+  /** What sealing writes of a closed batch. Rejects with `engine_closed` when the engine is closed meanwhile. */
+  derive(
+    batch: DerivingJob["batch"],
+    vaults: VaultColumns,
+    assetAt: (index: number) => DerivedAsset,
+  ): Promise<DerivedBatch> {
+    const assets = new Map(vaults.assetIndices().map((index) => [index, assetAt(index)]));
+    const job = { batch: { mode: batch.mode, batchNumber: batch.batchNumber }, vaults: vaults.parts(), assets };
+    return new Promise((resolve, reject) => {
+      const waiting = { job, resolve, reject };
+      const worker = this.#started();
+      if (worker === null) {
+        deriveHere(waiting);
+        return;
+      }
+      this.#waiting.push(waiting);
+      worker.ref();
+      worker.postMessage(job);
+    });
+  }
+
+  /** Resolves when another batch may be closed; null when it may at once. */
+  room(): Promise<void> | null {
+    if (this.#waiting.length < MAX_WAITING) return null;
+    this.#room ??= Promise.withResolvers();
+    return this.#room.promise;
+  }
+
+  /** Stops the thread; what it was doing is done again when the store is opened. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { reject } of this.#waiting.splice(0)) reject(new MintmarkError("engine_closed"));
+    this.#letOn();
+    await this.#worker?.terminate();
+  }
+
+  #started(): Worker | null {
+    if (this.#closed) throw new MintmarkError("engine_closed");
+    if (this.#worker !== null || this.#broken) return this.#worker;
+    try {
+      const worker = new Worker(this.#script, { name: "mintmark-sealing" });
+      worker.on("message", (derived: DerivedBatch) => this.#answered(derived));
+      worker.on("error", () => this.#died());
+      worker.on("exit", () => this.#died());
+      worker.unref();
+      this.#worker = worker;
+    } catch {
+      this.#broken = true;
+    }
+    return this.#worker;
+  }
+
+  #answered(derived: DerivedBatch): void {
+    this.#waiting.shift()?.resolve(derived);
+    if (this.#waiting.length === 0) this.#worker?.unref();
+    this.#letOn();
+  }
+
+  #died(): void {
+    this.#worker = null;
+    this.#broken = true;
+    for (const waiting of this.#waiting.splice(0)) deriveHere(waiting);
+    this.#letOn();
+  }
+
+  #letOn(): void {
+    if (this.#waiting.length >= MAX_WAITING) return;
+    this.#room?.resolve();
+    this.#room = null;
+  }
+}
+
+function deriveHere({ job: { batch, vaults, assets }, resolve, reject }: Waiting): void {
+  try {
+    resolve(deriveBatch(batch, VaultColumns.of(vaults), (index) => assets.get(index) as DerivedAsset));
+  } catch (error) {
+    reject(error);
+  }
+}

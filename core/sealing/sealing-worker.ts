@@ -1,0 +1,14 @@
+import { parentPort } from "node:worker_threads";
+import { VaultColumns } from "../columns/vault-columns.ts";
+import { type DerivedAsset, deriveBatch } from "./derive-batch.ts";
+import type { DerivingJob } from "./sealing-thread.ts";
+
+/** The thread of core/ledger/sealing-thread.ts: derives one batch after the other, and hands over what it made. */
+parentPort?.on("message", ({ batch, vaults, assets }: DerivingJob) => {
+  const derived = deriveBatch(batch, VaultColumns.of(vaults), (index) => assets.get(index) as DerivedAsset);
+  // What has its memory for itself need not be copied.
+  const moved = [derived.data, derived.pageRoots, derived.tokens]
+    .filter(({ buffer, byteLength }) => buffer.byteLength === byteLength)
+    .map(({ buffer }) => buffer as ArrayBuffer);
+  parentPort?.postMessage(derived, moved);
+});

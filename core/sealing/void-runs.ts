@@ -1,0 +1,90 @@
+import { MintmarkError } from "../errors.ts";
+import type { Mode } from "../model.ts";
+import { equalBytes, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
+import { zeroRoot } from "../protocol/merkle.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
+import type { Table } from "../store/table.ts";
+import { requireText } from "../validate.ts";
+
+/** The run that a slot is in; null when it is in none. The runs are ascending and share no slot. */
+export function runAt<R extends VoidRun>(runs: readonly R[], slot: number): R | null {
+  let low = 0;
+  for (let high = runs.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if ((runs[middle] as R).firstSlot <= slot) low = middle + 1;
+    else high = middle;
+  }
+  const run = runs[low - 1];
+  return run !== undefined && slot < run.firstSlot + run.count ? run : null;
+}
+
+type VoidTables = Readonly<Record<Mode, Pick<Table<number, readonly VoidedRun[]>, "get" | "latest">>>;
+
+/** The void slots of a place's batch, of which it is none, as readers see them or as the writer has them. Throws `vault_void`. */
+export function requireNotVoid(
+  voids: VoidTables,
+  { mode, batchNumber, slot }: VaultPlace,
+  view: "get" | "latest" = "get",
+): readonly VoidedRun[] {
+  const runs = voids[mode][view](batchNumber) ?? [];
+  const run = runAt(runs, slot);
+  if (run !== null) throw new MintmarkError("vault_void", `The vault is void: ${run.failure}`);
+  return runs;
+}
+
+/** The runs that must be added to `known` so that all of `asked` is void, ascending. Throws `validation_failed` for what is not in the batch. */
+export function addedRuns(known: readonly VoidRun[], asked: readonly VoidRun[], vaultCount: number): VoidRun[] {
+  const failures = new Map<number, string>();
+  for (const { firstSlot, count, failure } of asked) {
+    const whole = Number.isInteger(firstSlot) && Number.isInteger(count) && firstSlot >= 0 && count >= 1;
+    if (!whole || firstSlot + count > vaultCount) {
+      throw new MintmarkError("validation_failed", `slots must be within the batch's ${vaultCount}`);
+    }
+    const reason = requireText("failure", failure, 2000);
+    for (let slot = firstSlot; slot < firstSlot + count; slot++) {
+      if (runAt(known, slot) === null) failures.set(slot, reason);
+    }
+  }
+  return runsOf([...failures].sort(([a], [b]) => a - b));
+}
+
+/** Both lists as one. They share no slot. */
+export function mergedRuns<R extends VoidRun>(known: readonly R[], added: readonly R[]): R[] {
+  return [...known, ...added].sort((a, b) => a.firstSlot - b.firstSlot);
+}
+
+function runsOf(failures: readonly (readonly [slot: number, failure: string])[]): VoidRun[] {
+  const runs: { firstSlot: number; count: number; failure: string }[] = [];
+  for (const [slot, failure] of failures) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.firstSlot + last.count === slot && last.failure === failure) last.count++;
+    else runs.push({ firstSlot: slot, count: 1, failure });
+  }
+  return runs;
+}
+
+/** 1 for every void slot; null when there is none. */
+export function voidMask(runs: readonly VoidRun[], vaultCount: number): Uint8Array | null {
+  if (runs.length === 0) return null;
+  const mask = new Uint8Array(vaultCount);
+  for (const { firstSlot, count } of runs) mask.fill(1, firstSlot, firstSlot + count);
+  return mask;
+}
+
+/** Makes the leaves of void slots zero, in leaves of 32 bytes a slot that begin with `leafSlot`. */
+export function clearVoidLeaves(leaves: Uint8Array, runs: readonly VoidRun[], leafSlot = 0): void {
+  for (const { firstSlot, count } of runs) {
+    const start = Math.max(0, firstSlot - leafSlot);
+    leaves.fill(0, start * HASH_BYTES, Math.max(start, firstSlot - leafSlot + count) * HASH_BYTES);
+  }
+}
+
+/** Slots of a batch whose only vault is void: a tree of one zero leaf has a zero root, which L1 takes for none at all. */
+export const SLOTS_OF_ONE_VOID = 2;
+
+/** The number of slots as L1 counts them: the vaults, unless the only one is void. */
+export function slotCountOf({ vaultCount, batchRoot }: Pick<BatchRecord, "vaultCount" | "batchRoot">): number {
+  if (vaultCount !== 1 || batchRoot === null) return vaultCount;
+  return equalBytes(hexToBytes(batchRoot, HASH_BYTES), zeroRoot(1)) ? SLOTS_OF_ONE_VOID : vaultCount;
+}

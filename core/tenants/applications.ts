@@ -1,0 +1,50 @@
+import { v7 as uuidv7 } from "uuid";
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Application, Uuid } from "../model.ts";
+import type { ApplicationRecord } from "../store/records.ts";
+import { requireText, requireUuid } from "../validate.ts";
+
+export function applicationView({ applicationId, name, suspended, createdAt }: ApplicationRecord): Application {
+  return { applicationId, name, suspended, createdAt };
+}
+
+/** Takes in a tenant. Throws `validation_failed`, also for an id that is taken. */
+export async function createApplication(
+  ledger: Ledger,
+  application: { readonly applicationId?: Uuid; readonly name: string },
+  signal?: AbortSignal,
+): Promise<Application> {
+  const name = requireText("name", application.name, 200);
+  const applicationId =
+    application.applicationId === undefined ? uuidv7() : requireUuid("applicationId", application.applicationId);
+  return ledger.writer.alone(async (group) => {
+    if (ledger.applicationIndices.has(applicationId)) {
+      throw new MintmarkError("validation_failed", "applicationId is taken");
+    }
+    const applicationIndex = ledger.applications.latestCount;
+    const { time } = ledger.record(group, { kind: "applicationCreated", applicationIndex, applicationId, name });
+    const fresh = { suspended: false, createdAt: time, nextSequence: 0, eventCount: 0 };
+    const record: ApplicationRecord = { applicationIndex, applicationId, name, ...fresh };
+    ledger.putApplication(group, record);
+    return applicationView(record);
+  }, signal);
+}
+
+export async function suspendApplication(
+  ledger: Ledger,
+  applicationId: Uuid,
+  suspended: boolean,
+  signal?: AbortSignal,
+): Promise<Application> {
+  return ledger.writer.alone(async (group) => {
+    const application = ledger.latestApplication(applicationId);
+    if (application.suspended !== suspended) {
+      const { applicationIndex } = application;
+      ledger.record(group, { kind: "applicationSuspended", applicationIndex, suspended });
+      ledger.putApplication(group, { ...application, suspended });
+      group.onDurable(() => ledger.emit("access", { applicationId: application.applicationId }));
+    }
+    return applicationView({ ...application, suspended });
+  }, signal);
+}

@@ -1,0 +1,252 @@
+import { v7 as uuidv7 } from "uuid";
+import { type ErrorCode, MintmarkError } from "../errors.ts";
+import { tell } from "../events/event-log.ts";
+import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
+import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import type { AssetFilter } from "../list-types.ts";
+import { type Asset, BLOB_SCHEMES, type Page, STANDARDS, type Standard, type Uuid } from "../model.ts";
+import type { Settlement } from "../ports.ts";
+import { assetType } from "../protocol/asset.ts";
+import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
+import type { EntryOf } from "../store/entries.ts";
+import type { Group } from "../store/group.ts";
+import type { AssetRecord } from "../store/records.ts";
+import { enablementKey } from "../store/store-keys.ts";
+import type { NewAsset } from "../tenant-types.ts";
+import { readUuid, requireAddress, requireText } from "../validate.ts";
+
+/** First engine version of a settlement contract that takes a standard. */
+const SINCE_VERSION: Readonly<Record<Standard, number>> = { erc721: 4, erc20: 5, erc1155: 5 };
+
+/** Why an asset cannot be minted now by an application that has it enabled or not; null when it can. */
+export function availability(
+  settlement: Settlement,
+  asset: AssetRecord,
+  enabled: boolean,
+): { readonly code: ErrorCode; readonly detail: string } | null {
+  const since = SINCE_VERSION[asset.standard];
+  if (settlement.engineVersion < since) {
+    const detail = `${asset.standard} needs a settlement contract of engine version ${since}; this one is ${settlement.engineVersion}`;
+    return { code: "standard_not_available", detail };
+  }
+  if (!asset.whitelisted)
+    return { code: "asset_not_whitelisted", detail: "the operator has not whitelisted the asset" };
+  if (!asset.registered) return { code: "asset_not_registered", detail: "the asset is not registered on L1" };
+  if (asset.fault !== null) return { code: "mint_unwithdrawable", detail: asset.fault };
+  if (!enabled) return { code: "asset_not_enabled", detail: "the asset is not enabled for this application" };
+  return null;
+}
+
+/** An asset as an application sees it; `application` null for the operator, to whom nothing is enabled. */
+export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: number | null): Asset {
+  const enabled =
+    applicationIndex !== null && (ledger.enablements.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
+  const obstacle = availability(ledger.settlement, asset, enabled);
+  const exhausted = asset.supplyCap !== null && asset.minted >= asset.supplyCap;
+  const { assetId, standard, chainId, contractAddress, quantum, name, symbol, decimals, blobScheme, supplyCap } = asset;
+  return {
+    assetId,
+    standard,
+    chainId,
+    contractAddress,
+    quantum,
+    assetType: asset.assetType,
+    name,
+    symbol,
+    decimals,
+    blobScheme,
+    supplyCap,
+    minted: asset.minted,
+    whitelisted: asset.whitelisted,
+    registered: asset.registered,
+    enabled,
+    minterLocked: asset.minterLocked,
+    // Every asset that can be made known here is one that a withdrawal mints.
+    mintable: true,
+    mintingAvailable: obstacle === null && !exhausted,
+    unavailableReason: obstacle?.detail ?? (exhausted ? "the supply cap is reached" : null),
+  };
+}
+
+/** The asset as readers see it. Throws `asset_not_found`. */
+export function durableAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
+  const index = ledger.assetIndices.get(String(assetId).toLowerCase());
+  const asset = index === undefined ? undefined : ledger.assets.get(index);
+  if (asset === undefined) throw new MintmarkError("asset_not_found");
+  return asset;
+}
+
+function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
+  const index = ledger.assetIndices.get(String(assetId).toLowerCase());
+  const asset = index === undefined ? undefined : ledger.assets.latest(index);
+  if (asset === undefined) throw new MintmarkError("asset_not_found");
+  return asset;
+}
+
+/** Makes a token known. Throws `validation_failed`, `asset_exists`, `application_not_found`. */
+export async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
+  const given = newAsset(ledger, asset);
+  const type = assetType(given.standard, given.contractAddress, given.quantum);
+  return ledger.writer.alone(async (group) => {
+    requireUnknown(ledger, given);
+    const { applicationId } = asset;
+    const applicationIndex =
+      applicationId === undefined ? null : ledger.latestApplication(applicationId).applicationIndex;
+    const assetIndex = ledger.assets.latestCount;
+    const entry = { ...given, assetIndex, applicationIndex };
+    const { time } = ledger.record(group, entry);
+    const { kind: _, ...facts } = entry;
+    const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null };
+    const record: AssetRecord = { ...facts, ...fresh, assetType: type, createdAt: time };
+    ledger.putAsset(group, record);
+    return assetView(ledger, record, null);
+  }, signal);
+}
+
+/** What is told of a new asset, but for what the ledger counts. */
+type GivenAsset = Omit<EntryOf<"assetAdded">, "assetIndex" | "applicationIndex">;
+
+function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
+  if (!STANDARDS.includes(asset.standard)) throw new MintmarkError("validation_failed", "standard is unknown");
+  const assetId = asset.assetId === undefined ? uuidv7() : readUuid(asset.assetId);
+  if (assetId === null) throw new MintmarkError("validation_failed", "assetId must be a UUID");
+  const decimals = asset.decimals ?? 0;
+  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) {
+    throw new MintmarkError("validation_failed", "decimals must be a whole number from 0 to 255");
+  }
+  const { chainId = ledger.settlement.chainId, blobScheme = "mintmark" } = asset;
+  requireBigint("chainId", chainId, 1n, MAX_UINT64);
+  if (!BLOB_SCHEMES.includes(blobScheme)) {
+    throw new MintmarkError("validation_failed", `blobScheme must be one of ${BLOB_SCHEMES.join(", ")}`);
+  }
+  const supplyCap = asset.supplyCap ?? null;
+  if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n)) {
+    throw new MintmarkError("validation_failed", "supplyCap must be a bigint, not negative, or null");
+  }
+  return {
+    kind: "assetAdded",
+    assetId,
+    standard: asset.standard,
+    chainId,
+    contractAddress: requireAddress("contractAddress", asset.contractAddress),
+    quantum: asset.quantum ?? 1n,
+    name: requireText("name", asset.name, 200),
+    symbol: requireText("symbol", asset.symbol, 50),
+    decimals,
+    blobScheme,
+    supplyCap,
+  };
+}
+
+/** One contract has one standard and one asset; uniqueness of tokens stands on that. */
+function requireUnknown(ledger: Ledger, entry: GivenAsset): void {
+  if (ledger.assetIndices.has(entry.assetId)) throw new MintmarkError("asset_exists", "An asset of this id is known.");
+  for (const known of ledger.assets.values()) {
+    if (known.chainId === entry.chainId && known.contractAddress === entry.contractAddress) {
+      throw new MintmarkError("asset_exists");
+    }
+  }
+}
+
+export async function whitelistAsset(
+  ledger: Ledger,
+  assetId: Uuid,
+  whitelisted: boolean,
+  signal?: AbortSignal,
+): Promise<Asset> {
+  return ledger.writer.alone(async (group) => {
+    const asset = latestAsset(ledger, assetId);
+    if (asset.whitelisted === whitelisted) return assetView(ledger, asset, null);
+    ledger.record(group, { kind: "assetWhitelisted", assetIndex: asset.assetIndex, whitelisted });
+    return changeAsset(ledger, group, { ...asset, whitelisted });
+  }, signal);
+}
+
+export async function markAssetRegistered(
+  ledger: Ledger,
+  assetId: Uuid,
+  minterLocked: boolean | null,
+  signal?: AbortSignal,
+): Promise<Asset> {
+  return ledger.writer.alone(async (group) => {
+    const asset = latestAsset(ledger, assetId);
+    if (asset.registered && asset.minterLocked === minterLocked) return assetView(ledger, asset, null);
+    ledger.record(group, { kind: "assetRegistered", assetIndex: asset.assetIndex, minterLocked });
+    return changeAsset(ledger, group, { ...asset, registered: true, minterLocked });
+  }, signal);
+}
+
+/** Records why L1 would refuse to mint of an asset, or that it would not any more. */
+export async function setMintingFault(
+  ledger: Ledger,
+  assetId: Uuid,
+  fault: string | null,
+  signal?: AbortSignal,
+): Promise<Asset> {
+  const reason = fault === null ? null : requireText("fault", fault, 2000);
+  return ledger.writer.alone(async (group) => {
+    const asset = latestAsset(ledger, assetId);
+    if (asset.fault === reason) return assetView(ledger, asset, null);
+    ledger.record(group, { kind: "assetFault", assetIndex: asset.assetIndex, fault: reason });
+    return changeAsset(ledger, group, { ...asset, fault: reason });
+  }, signal);
+}
+
+function changeAsset(ledger: Ledger, group: Group, changed: AssetRecord): Asset {
+  ledger.putAsset(group, changed);
+  return assetView(ledger, changed, null);
+}
+
+/** Enables an asset for an application or disables it; the answer is the asset as the application then sees it. */
+export async function setEnabled(
+  ledger: Ledger,
+  applicationId: Uuid,
+  assetId: Uuid,
+  enabled: boolean,
+  signal?: AbortSignal,
+): Promise<Asset> {
+  await ledger.writer.alone(async (group) => {
+    const { applicationIndex } = ledger.latestApplication(applicationId);
+    const { assetIndex, whitelisted, assetId: known, applicationIndex: ofOne } = latestAsset(ledger, assetId);
+    const id = enablementId(applicationIndex, assetIndex);
+    if ((ledger.enablements.latest(id) ?? false) === enabled) return;
+    if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
+    if (enabled && ofOne !== null && ofOne !== applicationIndex) {
+      throw new MintmarkError("asset_not_whitelisted", "The operator keeps the asset for another application.");
+    }
+    const { time } = ledger.record(group, { kind: "assetEnabled", applicationIndex, assetIndex, enabled });
+    const type = enabled ? "asset.enabled" : "asset.disabled";
+    tell(ledger, group, applicationIndex, time, { type, assetId: known });
+    ledger.enablements.put(group, id, enabled);
+    const key = enablementKey(applicationIndex, assetIndex);
+    if (enabled) group.put(key, Buffer.from([1]));
+    else group.remove(key);
+  }, signal);
+  return assetView(ledger, durableAsset(ledger, assetId), ledger.application(applicationId).applicationIndex);
+}
+
+/** Whether an asset belongs on a page of this filter. */
+function assetMatches(asset: Asset, filter: AssetFilter): boolean {
+  return (
+    (filter.standard === undefined || filter.standard.length === 0 || filter.standard.includes(asset.standard)) &&
+    (filter.mintable === undefined || asset.mintable === filter.mintable) &&
+    (filter.enabled === undefined || asset.enabled === filter.enabled) &&
+    (filter.symbol === undefined || asset.symbol === filter.symbol)
+  );
+}
+
+/** A page of all assets as an application sees them, in the order in which they became known. */
+export function listAssets(ledger: Ledger, cursors: Cursors, applicationId: Uuid, filter: AssetFilter): Page<Asset> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const limit = pageLimit(filter.limit);
+  const scope = scopeOf("assets", applicationId, filter);
+  const after = cursors.read(filter.cursor, scope) ?? -1;
+  const found = [...ledger.assets.values()]
+    .filter(({ assetIndex }) => assetIndex > after)
+    .map((record) => ({ at: record.assetIndex, asset: assetView(ledger, record, applicationIndex) }))
+    .filter(({ asset }) => assetMatches(asset, filter));
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  const nextCursor = found.length > limit && last ? cursors.issue(last.at, scope) : null;
+  return { data: page.map(({ asset }) => asset), nextCursor, hasMore: nextCursor !== null, limit };
+}

@@ -1,0 +1,46 @@
+import { MintmarkError } from "./errors.ts";
+import type { Address, Hash, Uuid } from "./model.ts";
+
+/** What the engine's methods ask of their arguments. Each throws `validation_failed` and names the argument. */
+
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const HASH = /^0x[0-9a-fA-F]{64}$/;
+const CONTROL = /\p{Cc}/u;
+
+/** The lower-case address. The zero address is nobody's. */
+export function requireAddress(name: string, value: unknown): Address {
+  if (typeof value !== "string" || !ADDRESS.test(value) || /^0x0{40}$/.test(value)) {
+    throw new MintmarkError("validation_failed", `${name} must be 0x and 40 hex digits, and not zero`);
+  }
+  return value.toLowerCase() as Address;
+}
+
+export function requireHash(name: string, value: unknown): Hash {
+  if (typeof value !== "string" || !HASH.test(value)) {
+    throw new MintmarkError("validation_failed", `${name} must be 0x and 64 hex digits`);
+  }
+  return value.toLowerCase() as Hash;
+}
+
+/** Text of 1 to `max` characters without control characters. */
+export function requireText(name: string, value: unknown, max: number): string {
+  if (typeof value !== "string" || value.length === 0 || value.length > max || CONTROL.test(value)) {
+    throw new MintmarkError(
+      "validation_failed",
+      `${name} must be text of 1 to ${max} characters without control characters`,
+    );
+  }
+  return value;
+}
+
+export function requireUuid(name: string, value: unknown): string {
+  const uuid = readUuid(value);
+  if (uuid === null) throw new MintmarkError("validation_failed", `${name} must be a UUID`);
+  return uuid;
+}
+
+/** The lower-case form of a UUID, or null for what is none. */
+export function readUuid(value: unknown): Uuid | null {
+  return typeof value === "string" && UUID.test(value) ? value.toLowerCase() : null;
+}

@@ -1,0 +1,75 @@
+import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
+import { findUser } from "../ledger/users.ts";
+import type { Balance, PageOptions } from "../list-types.ts";
+import type { Page, Uuid, Vault } from "../model.ts";
+import { fastTokenIdOf } from "../tokens/token-id.ts";
+import { addTransactions } from "./token-sums.ts";
+import { collect } from "./transaction-page.ts";
+import type { Found } from "./transaction-scan.ts";
+import { readVaults, vaultViews, voidAt } from "./vaults.ts";
+
+/**
+ * A page of what a user holds, by token and in the order in which each token was first minted: an ERC-721 token as its vault has it, any
+ * other as the sum over vaults. Void vaults hold nothing.
+ */
+export async function listBalances(
+  ledger: Ledger,
+  cursors: Cursors,
+  applicationId: Uuid,
+  userId: Uuid,
+  page: PageOptions,
+): Promise<Page<Balance>> {
+  const holding = await findUser(ledger, applicationId, userId);
+  const limit = pageLimit(page.limit);
+  const scope = scopeOf("balances", applicationId, { userId });
+  const after = cursors.read(page.cursor, scope);
+  const { applicationIndex, userIndex } = holding;
+  const within = { from: 0, to: ledger.application(applicationId).nextSequence };
+  const sums = await ledger.tokenSums.of(holding, within.to, (sums) =>
+    addTransactions(ledger, holding, sums, within.to),
+  );
+  const scan = { applicationIndex, userIndex, type: "mint", order: "asc", within, after } as const;
+  const { found, next } = await collect(ledger, scan, limit, (one) => isFirst(ledger, sums, one));
+  const nextCursor = next === null ? null : cursors.issue(next, scope);
+  const data = await balancesOf(ledger, applicationIndex, sums, found);
+  return { data, nextCursor, hasMore: nextCursor !== null, limit };
+}
+
+/** Whether a mint is the first of its token that counts: each token has one, and with it its place in the list. */
+function isFirst(ledger: Ledger, sums: TokenSums, { sequence, source }: Found): boolean {
+  if (source.type !== "mint" || source.mint.amountBefore !== 0n) return false;
+  const { assetIndex, blob } = source.mint;
+  if (ledger.standards[assetIndex] === "erc721") return voidAt(ledger, source.mint) === null;
+  return sums.of(assetIndex, blob)?.first === sequence;
+}
+
+async function balancesOf(
+  ledger: Ledger,
+  applicationIndex: number,
+  sums: TokenSums,
+  found: readonly Found[],
+): Promise<Balance[]> {
+  const mints = found.flatMap(({ source }) => (source.type === "mint" ? [source.mint] : []));
+  const unique = mints.filter(({ assetIndex }) => ledger.standards[assetIndex] === "erc721");
+  const vaults = await vaultViews(ledger, applicationIndex, await readVaults(ledger, unique));
+  const vaultOf = new Map(unique.map((mint, i) => [mint, vaults[i]]));
+  return mints.flatMap((mint) => {
+    const vault = vaultOf.get(mint);
+    if (vault !== undefined) return [balanceOfVault(vault)];
+    const sum = sums.of(mint.assetIndex, mint.blob);
+    return sum === undefined ? [] : [balanceOfSum(ledger, sum)];
+  });
+}
+
+function balanceOfVault({ assetId, tokenId, mintingBlob, amount, ...vault }: Vault): Balance {
+  const { availableBalance: available, withdrawnBalance: withdrawn } = vault;
+  return { assetId, tokenId, mintingBlob, amount, available, withdrawn };
+}
+
+function balanceOfSum(ledger: Ledger, { assetIndex, blob, amount, heldBack, withdrawn }: TokenSum): Balance {
+  const { assetId, standard, blobScheme } = ledger.assetAt(assetIndex);
+  const tokenId = fastTokenIdOf(standard, blobScheme, blob);
+  return { assetId, tokenId, mintingBlob: blob, amount, available: amount - heldBack, withdrawn };
+}

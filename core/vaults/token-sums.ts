@@ -1,0 +1,67 @@
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Holding, TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
+import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { readMintEntries, sequenceIn } from "../store/journal.ts";
+import { activityKey, userTransactionKey } from "../store/store-keys.ts";
+import { decodeActivity, heldBack, readVaults, voidAt } from "./vaults.ts";
+
+/** Journal entries that are read together. */
+const ENTRIES_AT_ONCE = 64;
+
+/** Adds the transactions from `sums.upTo` to before another to the sums. The mints are looked at in their records, no object for each. */
+export async function addTransactions(ledger: Ledger, holding: Holding, sums: TokenSums, to: number): Promise<void> {
+  const { applicationIndex, userIndex } = holding;
+  const at = (sequence: number) => userTransactionKey(applicationIndex, userIndex, sequence);
+  let sequences: number[] = [];
+  for await (const [, reference] of ledger.store.entries({ gte: at(sums.upTo), lt: at(to) })) {
+    sequences.push(sequenceIn(reference));
+    if (sequences.length < ENTRIES_AT_ONCE) continue;
+    await addEntries(ledger, userIndex, sums, sequences);
+    sequences = [];
+  }
+  if (sequences.length > 0) await addEntries(ledger, userIndex, sums, sequences);
+  sums.upTo = to;
+}
+
+/** A vault that a mint made, and the sum that it belongs to. */
+interface Made {
+  readonly place: VaultPlace;
+  readonly sum: TokenSum;
+}
+
+async function addEntries(ledger: Ledger, user: number, sums: TokenSums, sequences: readonly number[]): Promise<void> {
+  const made: Made[] = [];
+  for (const entries of await readMintEntries(ledger.store, sequences)) {
+    let sequence = entries.header.firstSequence;
+    for (const { userIndex, count } of entries.header.users) {
+      for (const end = sequence + count; sequence < end; sequence++) {
+        entries.next();
+        if (userIndex !== user || ledger.standards[entries.assetIndex] === "erc721") continue;
+        if (voidAt(ledger, entries) !== null) continue;
+        const sum = sums.ofMint(entries.assetIndex, entries.blob, sequence);
+        sum.amount += entries.amount;
+        const { mode, batchNumber, slot } = entries;
+        if (entries.amountBefore === 0n) made.push({ place: { mode, batchNumber, slot }, sum });
+      }
+    }
+  }
+  await addActivity(ledger, made);
+}
+
+/** Few vaults have been withdrawn from, so only theirs are read. */
+async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void> {
+  const records = await ledger.store.getMany(made.map(({ place }) => activityKey(packVaultId(place))));
+  const touched = made.flatMap((one, i) => (records[i] === undefined ? [] : [{ ...one, record: records[i] }]));
+  const vaults = await readVaults(
+    ledger,
+    touched.map(({ place }) => place),
+  );
+  for (const [i, { sum, record }] of touched.entries()) {
+    const vault = vaults[i]?.vault;
+    if (vault === undefined) throw new MintmarkError("store_corrupt", "A vault is missing.");
+    const activity = decodeActivity(record);
+    sum.withdrawn += activity.withdrawn;
+    sum.heldBack += heldBack(vault.amount, activity);
+  }
+}

@@ -1,0 +1,181 @@
+import { MintmarkError } from "../errors.ts";
+import type { Cursors } from "../ledger/cursor.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { readUsers } from "../ledger/users.ts";
+import type { TransactionFilter, WithdrawalFilter } from "../list-types.ts";
+import type { Page, Transaction, Uuid, Withdrawal } from "../model.ts";
+import { batchIdOf } from "../model.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import { vaultIdOf } from "../store/mint-entry.ts";
+import type { BatchRecord, VoidedRun } from "../store/records.ts";
+import { findPage } from "./transaction-page.ts";
+import { findMint } from "./transaction-range.ts";
+import { type Found, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
+import { batchOfRecord, statusOf, voidAt } from "./vaults.ts";
+import { withdrawalView } from "./withdrawals.ts";
+
+/** One transaction of an application. Throws `transaction_not_found`. */
+export async function readTransaction(
+  ledger: Ledger,
+  applicationId: Uuid,
+  transactionId: string,
+): Promise<Transaction> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const [, id, position] = /^([0-9a-f-]{36})(?:\.(0|[1-9][0-9]{0,6}))?$/i.exec(transactionId) ?? [];
+  if (id === undefined) throw new MintmarkError("transaction_not_found");
+  const found =
+    position === undefined
+      ? await findWithdrawal(ledger, applicationIndex, id.toLowerCase())
+      : await findMintTransaction(ledger, applicationId, id, Number(position));
+  if (found === undefined) throw new MintmarkError("transaction_not_found");
+  const [view] = await views(ledger, applicationIndex, [found]);
+  if (view === undefined) throw new MintmarkError("transaction_not_found");
+  return view;
+}
+
+async function findMintTransaction(ledger: Ledger, applicationId: Uuid, mintId: Uuid, position: number) {
+  try {
+    return mintTransactions(await findMint(ledger, applicationId, mintId))[position];
+  } catch (error) {
+    if (error instanceof MintmarkError && error.code === "mint_not_found") return undefined;
+    throw error;
+  }
+}
+
+/** A page of an application's transactions. */
+export async function listTransactions(
+  ledger: Ledger,
+  cursors: Cursors,
+  applicationId: Uuid,
+  filter: TransactionFilter,
+): Promise<Page<Transaction>> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const { found, rest } = await findPage(ledger, cursors, applicationId, filter, {
+    list: "transactions",
+    type: filter.type,
+    order: filter.order ?? "desc",
+    wanted: (one) => matches(ledger, one, filter),
+  });
+  return { data: await views(ledger, applicationIndex, found), ...rest };
+}
+
+/** A page of an application's withdrawals, newest first. */
+export async function listWithdrawals(
+  ledger: Ledger,
+  cursors: Cursors,
+  applicationId: Uuid,
+  filter: WithdrawalFilter,
+): Promise<Page<Withdrawal>> {
+  const { found, rest } = await findPage(ledger, cursors, applicationId, filter, {
+    list: "withdrawals",
+    type: "withdrawal",
+    order: "desc",
+    wanted: (one) => matches(ledger, one, { type: "withdrawal", status: filter.status }),
+  });
+  const records = found.flatMap(({ source }) => (source.type === "withdrawal" ? [source.record] : []));
+  return { data: await Promise.all(records.map((record) => withdrawalView(ledger, record))), ...rest };
+}
+
+function assetIndexOf({ source }: Found): number {
+  return source.type === "mint" ? source.mint.assetIndex : source.assetIndex;
+}
+
+export function matchesAsset(ledger: Ledger, found: Found, assetId: Uuid | undefined): boolean {
+  return assetId === undefined || assetIndexOf(found) === ledger.assetIndices.get(assetId.toLowerCase());
+}
+
+function placeOfFound({ source }: Found): VaultPlace {
+  return source.type === "mint" ? source.mint : source.place;
+}
+
+/** What {@link findPage} does not see to. */
+function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boolean {
+  const { source } = found;
+  const place = placeOfFound(found);
+  return (
+    (filter.type === undefined || filter.type === source.type) &&
+    matchesAsset(ledger, found, filter.assetId) &&
+    (filter.vaultId === undefined || isVault(source, filter.vaultId)) &&
+    (filter.batchId === undefined || filter.batchId === batchIdOf(place.mode, place.batchNumber)) &&
+    (filter.dataAvailabilityMode === undefined || filter.dataAvailabilityMode === place.mode) &&
+    (filter.status === undefined || filter.status === statusOfFound(ledger, found))
+  );
+}
+
+function isVault(source: Found["source"], vaultId: bigint): boolean {
+  return source.type === "mint" ? vaultIdOf(source.mint) === vaultId : source.record.vaultId === vaultId;
+}
+
+function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
+  const { source } = found;
+  return source.type === "mint" ? statusOf(ledger, source.mint) : source.record.status;
+}
+
+async function views(ledger: Ledger, applicationIndex: number, found: readonly Found[]): Promise<Transaction[]> {
+  const indices = [...new Set(found.map(({ userIndex }) => userIndex))];
+  const users = await readUsers(ledger, applicationIndex, indices);
+  const userIds = new Map(indices.map((index, i) => [index, users[i]?.userId ?? ""]));
+  return found.map((one) => view(ledger, one, userIds.get(one.userIndex) ?? ""));
+}
+
+function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
+  const { source, sequence } = found;
+  const place = placeOfFound(found);
+  const common = {
+    sequence,
+    userId,
+    status: statusOfFound(ledger, found),
+    assetId: ledger.assetAt(assetIndexOf(found)).assetId,
+    dataAvailabilityMode: place.mode,
+    batchId: batchIdOf(place.mode, place.batchNumber),
+  };
+  if (source.type === "mint") {
+    const { mint, mintId } = source;
+    const batch = batchOfRecord(ledger, mint);
+    const voided = voidAt(ledger, mint);
+    return {
+      ...common,
+      type: "mint",
+      transactionId: `${mintId}.${source.position}`,
+      mintId,
+      vaultId: vaultIdOf(mint),
+      mintingBlob: mint.blob,
+      amount: mint.amount,
+      l1TxHash: voided === null ? batch.l1TxHash : null,
+      l1BlockNumber: voided === null ? batch.l1BlockNumber : null,
+      failure: voided?.failure ?? null,
+      timestamps: mintTimes(source.time, batch, voided),
+    };
+  }
+  const { record, blob } = source;
+  return {
+    ...common,
+    type: "withdrawal",
+    transactionId: record.withdrawalId,
+    mintId: null,
+    vaultId: record.vaultId,
+    mintingBlob: blob,
+    amount: record.quantity,
+    l1TxHash: record.l1TxHash,
+    l1BlockNumber: record.l1BlockNumber,
+    failure: record.failure,
+    timestamps: present({
+      accepted: record.createdAt,
+      submitted: record.submittedAt,
+      settled: record.settledAt,
+      finalized: record.finalizedAt,
+      failed: record.failedAt,
+    }),
+  };
+}
+
+function mintTimes(accepted: number, batch: BatchRecord, voided: VoidedRun | null): Transaction["timestamps"] {
+  if (voided !== null) return present({ accepted, batched: batch.sealedAt, failed: voided.voidedAt });
+  const { sealedAt: batched, submittedAt: submitted, settledAt: settled, finalizedAt: finalized } = batch;
+  return present({ accepted, batched, submitted, settled, finalized });
+}
+
+/** Only the times that have come. */
+function present(times: Partial<Record<keyof Transaction["timestamps"], number | null>>): Transaction["timestamps"] {
+  return Object.fromEntries(Object.entries(times).filter(([, time]) => time !== null));
+}

@@ -1,0 +1,174 @@
+import { type StoredVault, VaultColumns } from "../columns/vault-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { readUsers } from "../ledger/users.ts";
+import type { Mode, Status, Uuid, Vault, VaultId } from "../model.ts";
+import { batchIdOf } from "../model.ts";
+import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { runAt } from "../sealing/void-runs.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type ActivityRecord, activityRecord, type BatchRecord, type VoidedRun } from "../store/records.ts";
+import { activityKey, chunkKey } from "../store/store-keys.ts";
+import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns } from "../store/vault-chunk.ts";
+import { fastTokenIdOf } from "../tokens/token-id.ts";
+
+/** A vault with its place, as the store has it. */
+export interface LocatedVault {
+  readonly place: VaultPlace;
+  readonly vault: StoredVault;
+}
+
+/** Why and since when the slot of a place is void; null when it is not. */
+export function voidAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): VoidedRun | null {
+  const runs = ledger.voids[mode].get(batchNumber);
+  return runs === undefined ? null : runAt(runs, slot);
+}
+
+/** What the progress of a place's batch means for the mints in it. */
+export function statusOf(ledger: Ledger, place: VaultPlace): Status {
+  if (voidAt(ledger, place) !== null) return "failed";
+  const batch = batchOfRecord(ledger, place);
+  if (batch.status === "open") return "accepted";
+  return batch.status === "sealed" ? "batched" : batch.status;
+}
+
+/** The batch of a place, as readers see it. Throws `vault_not_found` when there is no such slot. */
+export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): BatchRecord {
+  const batch = ledger.batches[mode].get(batchNumber);
+  if (batch === undefined || slot >= batch.vaultCount) throw new MintmarkError("vault_not_found");
+  return batch;
+}
+
+/** The batch of a record that was read from the store: the store may be a moment ahead of what readers are shown. */
+export function batchOfRecord(
+  ledger: Ledger,
+  { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
+): BatchRecord {
+  const batch = ledger.batches[mode].get(batchNumber) ?? ledger.batches[mode].latest(batchNumber);
+  if (batch === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} is missing.`);
+  return batch;
+}
+
+/** Where a caller's vault id leads. Throws `vault_not_found` for what is no id at all, too. */
+export function placeOf(vaultId: VaultId): VaultPlace {
+  try {
+    return unpackVaultId(vaultId);
+  } catch {
+    throw new MintmarkError("vault_not_found");
+  }
+}
+
+/** Reads one vault. Throws `vault_not_found`. */
+export async function readVault(ledger: Ledger, place: VaultPlace): Promise<StoredVault> {
+  batchAt(ledger, place);
+  const [vault] = await readVaults(ledger, [place]);
+  if (vault === undefined) throw new MintmarkError("vault_not_found");
+  return vault.vault;
+}
+
+/** Reads vaults that exist, in the order given; each record once. Throws `store_corrupt` when one is missing. */
+export async function readVaults(ledger: Ledger, places: readonly VaultPlace[]): Promise<LocatedVault[]> {
+  const keys = new Map<string, Buffer>();
+  for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));
+  const records = await ledger.store.getMany([...keys.values()]);
+  const chunks = new Map<string, StoredVault[]>();
+  for (const [i, id] of [...keys.keys()].entries()) {
+    const record = records[i];
+    if (record === undefined) throw new MintmarkError("store_corrupt", `The vaults of ${id} are missing.`);
+    chunks.set(id, decodeChunk(record));
+  }
+  return places.map((place) => {
+    const vault = chunks.get(chunkIdOf(place))?.[place.slot % CHUNK_VAULTS];
+    if (vault === undefined) throw new MintmarkError("store_corrupt", `Vault ${packVaultId(place)} is missing.`);
+    return { place, vault };
+  });
+}
+
+/** Where the vaults of the slots of a page are, which begins where a record begins. */
+export function pageKeys(mode: Mode, batchNumber: number, firstSlot: number, count: number): Buffer[] {
+  const first = firstSlot / CHUNK_VAULTS;
+  return Array.from({ length: Math.ceil(count / CHUNK_VAULTS) }, (_, i) => chunkKey(mode, batchNumber, first + i));
+}
+
+/** The vaults that the records of {@link pageKeys} hold. Throws `store_corrupt` unless there are `count`. */
+export function decodePage(records: readonly (Buffer | undefined)[], count: number, batchId: string): VaultColumns {
+  const vaults = new VaultColumns(count);
+  for (const record of records) if (record !== undefined) decodeIntoColumns(record, vaults, () => 0);
+  if (vaults.count === count) return vaults;
+  throw new MintmarkError("store_corrupt", `Vaults of ${batchId} are missing.`);
+}
+
+const UNTOUCHED: ActivityRecord = { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0 };
+
+/** What happened to a vault since it was sealed. */
+export function decodeActivity(record: Buffer | undefined): ActivityRecord {
+  return record === undefined ? UNTOUCHED : decodeRecord(activityRecord, record, "A vault's activity");
+}
+
+/** Vaults of one application as it sees them. */
+export async function vaultViews(
+  ledger: Ledger,
+  applicationIndex: number,
+  located: readonly LocatedVault[],
+): Promise<Vault[]> {
+  const userIndices = [...new Set(located.map(({ vault }) => vault.userIndex))];
+  const [users, activities] = await Promise.all([
+    readUsers(ledger, applicationIndex, userIndices),
+    ledger.store.getMany(located.map(({ place }) => activityKey(packVaultId(place)))),
+  ]);
+  const userIds = new Map(userIndices.map((index, i) => [index, users[i]?.userId ?? ""]));
+  return located.map(({ place, vault }, i) =>
+    vaultView(ledger, place, vault, userIds.get(vault.userIndex) ?? "", decodeActivity(activities[i])),
+  );
+}
+
+function vaultView(
+  ledger: Ledger,
+  place: VaultPlace,
+  vault: StoredVault,
+  userId: Uuid,
+  activity: ActivityRecord,
+): Vault {
+  const asset = ledger.assetAt(vault.assetIndex);
+  const batch = batchOfRecord(ledger, place);
+  const status = statusOf(ledger, place);
+  const voidedAt = voidAt(ledger, place)?.voidedAt ?? 0;
+  const moved = Math.max(
+    voidedAt,
+    batch.sealedAt ?? 0,
+    batch.submittedAt ?? 0,
+    batch.settledAt ?? 0,
+    batch.finalizedAt ?? 0,
+  );
+  return {
+    vaultId: packVaultId(place),
+    userId,
+    ownerAddress: vault.owner,
+    assetId: asset.assetId,
+    assetType: asset.assetType,
+    mintingBlob: vault.blob,
+    tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, vault.blob),
+    dataAvailabilityMode: place.mode,
+    amount: vault.amount,
+    availableBalance: status === "failed" ? 0n : vault.amount - heldBack(vault.amount, activity),
+    withdrawnBalance: activity.withdrawn,
+    batchId: batchIdOf(place.mode, place.batchNumber),
+    status,
+    createdAt: vault.createdAt,
+    updatedAt: Math.max(vault.updatedAt, moved, activity.updatedAt),
+  };
+}
+
+/** What is withdrawn or reserved of a vault's amount. An owner who withdraws alone may take what a pending request had reserved. */
+export function heldBack(amount: bigint, { withdrawn, reserved }: ActivityRecord): bigint {
+  const taken = withdrawn + reserved;
+  return taken < amount ? taken : amount;
+}
+
+function chunkIdOf({ mode, batchNumber, slot }: VaultPlace): string {
+  return `${batchIdOf(mode, batchNumber)}, slots from ${slot - (slot % CHUNK_VAULTS)}`;
+}
+
+function chunkKeyOf({ mode, batchNumber, slot }: VaultPlace): Buffer {
+  return chunkKey(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS));
+}
