@@ -1,6 +1,6 @@
 import type { AbstractLevel } from "abstract-level";
 import type { Batches, VoidSlots } from "./batch-types.ts";
-import type { ApplicationEvent, EventOptions } from "./event-types.ts";
+import type { ApplicationEvent, EventOptions, EventType } from "./event-types.ts";
 import type { Holdings } from "./holding-types.ts";
 import type { Minting } from "./mint-types.ts";
 import type { Batch, Environment, Mode, Uuid, Withdrawal } from "./model.ts";
@@ -69,7 +69,11 @@ export interface EngineEvents {
   /** A webhook was made, deleted, disabled, enabled again, or got a new secret. */
   readonly webhook: { readonly webhookId: Uuid };
   /** A withdrawal was accepted or changed its status. */
-  readonly withdrawal: { readonly applicationId: Uuid; readonly withdrawal: Withdrawal };
+  readonly withdrawal: {
+    readonly applicationId: Uuid;
+    readonly type: Extract<EventType, `withdrawal.${string}`>;
+    readonly withdrawal: Withdrawal;
+  };
 }
 
 export interface VerifyOptions {

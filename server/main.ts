@@ -9,7 +9,9 @@ import { swept } from "./log.ts";
 import { Metrics, serveMetrics } from "./metrics.ts";
 import { MirrorChain } from "./mirror-chain.ts";
 import { serveOperator } from "./operator/socket.ts";
+import { ProgressLog } from "./progress-log.ts";
 import { type Config, SETTINGS } from "./settings.ts";
+import { unsettledChecks } from "./settlement-checks.ts";
 import { type Settling, startSettling } from "./settling.ts";
 import { shutDown } from "./shutdown.ts";
 import { startupError } from "./startup-error.ts";
@@ -42,6 +44,12 @@ async function serve(config: Config): Promise<void> {
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
   const trustedIssuer = jwks && issuer && audience ? { keys: await keySet(jwks), issuer, audience } : undefined;
   let app: FastifyInstance | undefined;
+  const chains = [committer ?? l1, ...mirrors].filter((chain) => chain !== undefined);
+  await using progress = new ProgressLog(engine, async (chainId, txHash) => {
+    const chain = chains.find(({ settlement }) => settlement.chainId === chainId);
+    if (chain === undefined) throw new Error("no node of this chain is configured");
+    return chain.gasUsed(txHash);
+  });
   await using settling: Settling | null =
     operator && committer
       ? await startSettling({
@@ -66,10 +74,7 @@ async function serve(config: Config): Promise<void> {
           onMemberFailure: (member, error) => app?.log.warn({ err: error, member }, "a committee member did not sign"),
         })
       : null;
-  const metrics =
-    config.MINTMARK_METRICS_PORT === undefined
-      ? undefined
-      : new Metrics({ engine, chains: [committer ?? l1, ...mirrors].filter((chain) => chain !== undefined) });
+  const metrics = config.MINTMARK_METRICS_PORT === undefined ? undefined : new Metrics({ engine, chains });
   await using _metrics =
     metrics && (await serveMetrics(metrics, config.MINTMARK_METRICS_HOST, config.MINTMARK_METRICS_PORT ?? 0));
   app = await buildServer({
@@ -88,9 +93,10 @@ async function serve(config: Config): Promise<void> {
     keepIdempotencyHours: config.MINTMARK_IDEMPOTENCY_HOURS,
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
     trustedProxies: config.MINTMARK_TRUSTED_PROXIES,
-    ...(settling && { checks: settling.checks }),
+    checks: settling?.checks ?? unsettledChecks(engine),
     ...(config.MINTMARK_TOKEN_SECRET && { tokenSecret: config.MINTMARK_TOKEN_SECRET }),
   });
+  progress.writeTo(app.log);
   await app.listen({ host: config.MINTMARK_HOST, port: config.MINTMARK_PORT });
   const signal = await stopSignal();
   app.log.info({ signal }, "shutting down");

@@ -1,5 +1,5 @@
 import type { LocalAccount } from "viem";
-import type { Address, L1Reader, PortalIdentity } from "../core/index.ts";
+import type { Address, Hash, L1Reader, PortalIdentity } from "../core/index.ts";
 import { connectMirror, type FeeOptions, type ViemMirror } from "../core/l1/index.ts";
 import { type AttesterCommittee, RemoteAttester } from "../core/mirror/index.ts";
 import type { MirrorSetting } from "./mirror-settings.ts";
@@ -50,6 +50,10 @@ export class MirrorChain {
 
   async blockNumber(): Promise<bigint> {
     return (await this.connect()).blockNumber();
+  }
+
+  async gasUsed(txHash: Hash): Promise<bigint> {
+    return (await this.connect()).gasUsed(txHash);
   }
 
   async operatorBalance(): Promise<bigint> {

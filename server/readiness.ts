@@ -1,3 +1,4 @@
+import { BaseError, ContractFunctionRevertedError } from "viem";
 import { type Engine, ERROR_CODES, MintmarkError, MODES, type Mode } from "../core/index.ts";
 import { within } from "./deadline.ts";
 
@@ -58,10 +59,25 @@ export class Readiness {
   }
 }
 
-/** Messages of other errors can hold anything, such as the addresses of the committee's members, or a chain's node with the key to it. */
+/**
+ * What may be shown of an error: the product's own words. Of a failure at L1 only what was tried, since nodes, members and contracts word the rest,
+ * and a node's address may hold the key to it.
+ */
 export function shown(error: unknown): string {
   if (error instanceof NotReady) return error.message;
-  return error instanceof MintmarkError ? ERROR_CODES[error.code] : "failed; the log tells why";
+  if (error instanceof AggregateError) return [...new Set(error.errors.map(shown))].join("; ");
+  if (!(error instanceof MintmarkError)) return "failed; the log tells why";
+  if (error.code !== "l1_failed") return ERROR_CODES[error.code];
+  const [tried = ""] = error.message.split(/[:;(]/, 1);
+  return `${tried.trim()}${whyOnL1(error.cause)}; the log tells more`;
+}
+
+/** The name of the contract's own error, or that the chain could not be asked. */
+function whyOnL1(cause: unknown): string {
+  if (!(cause instanceof BaseError)) return "";
+  const revert = cause.walk((inner) => inner instanceof ContractFunctionRevertedError);
+  const name = revert instanceof ContractFunctionRevertedError ? revert.data?.errorName : undefined;
+  return name === undefined ? ": L1 refused or did not answer" : `: the contract refused with ${name}`;
 }
 
 /** What can be asked of the engine alone: whether its store answers, and how long mints have been waiting in the open batches. */

@@ -5,10 +5,11 @@ import { type Address, type Engine, MintmarkError, type Mode } from "../core/ind
 import type { connectL1 } from "../core/l1/index.ts";
 import { SourceHistory } from "../core/mirror/index.ts";
 import { Checkpoints, MirrorSettler, Settler } from "../core/settlement/index.ts";
-import { describeCommittee } from "./committee-standing.ts";
+import { ConfigError } from "./config.ts";
 import { within } from "./deadline.ts";
 import { attestersOf, type MirrorChain } from "./mirror-chain.ts";
 import { NotReady, type ReadinessCheck, shown } from "./readiness.ts";
+import { missingRole, settlementChecks } from "./settlement-checks.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "./settler-claim.ts";
 
 export interface SettlingOptions {
@@ -40,17 +41,25 @@ export interface SettlingOptions {
 
 /** The engine's way to L1, and to mirrors on other chains, beside its server: seals, commits, watches and withdraws until it is disposed. */
 export interface Settling extends AsyncDisposable {
-  /** For `/readyz`: what the last round said, how far behind L1 the engine is, who of the committee signed, what the operator can still pay. */
+  /** For `/readyz`: what the last round said, and what would keep batches from L1. */
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
 }
 
-/** Rejects with `validation_failed` when the contract has another committee in force. */
+/**
+ * Rejects with `validation_failed` when the contract has another committee in force, and with a `ConfigError` when the key does not hold the
+ * operator role.
+ */
 export async function startSettling(options: SettlingOptions): Promise<Settling> {
   const { engine, l1, operator, threshold, fromBlock, sealAfterMs, intervalMs, onError, mirrors = [] } = options;
   await using stack = new AsyncDisposableStack();
   stack.use(claimSettling(engine, SETTLES_BY_ITSELF));
+  const missing = await missingRole(l1, operator.address);
+  if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
+  const members = options.members.map(
+    (member) => new RemoteMember({ ...member, operator, settlement: engine.settlement }),
+  );
   const committee = collectAttestations({
-    members: options.members.map((member) => new RemoteMember({ ...member, operator, settlement: engine.settlement })),
+    members,
     threshold,
     l1,
     earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
@@ -91,17 +100,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
         if (settler.lastError !== null) throw settler.lastError;
         return "in step with L1";
       },
-      l1Lag: async () => {
-        const lag = (await l1.blockNumber()) - (engine.portal(engine.settlement.chainId).observed ?? fromBlock);
-        if (lag > options.mostLag) throw new NotReady(`${lag} blocks behind L1, more than ${options.mostLag}`);
-        return lag === 1n ? "1 block" : `${lag} blocks`;
-      },
-      committee: async () => describeCommittee(committee, threshold),
-      operatorBalance: async () => {
-        const balance = await l1.operatorBalance();
-        if (balance < options.leastBalance) throw new NotReady(`${operator.address} has ${balance} wei: send it more`);
-        return `${balance} wei`;
-      },
+      ...settlementChecks({ ...options, operator: operator.address, members, committee }),
       ...Object.fromEntries(
         mirrors.map((mirror, i) => {
           const check = async () => describeMirror(engine, mirror, far[i]?.lastError ?? null, options);

@@ -70,6 +70,13 @@ export class ViemReader implements L1Reader, L1Tokens {
     return askL1("asking for the newest block", () => this.connection.client.getBlockNumber());
   }
 
+  /** Of a mined transaction. */
+  async gasUsed(txHash: Hash): Promise<bigint> {
+    const { client } = this.connection;
+    const receipt = await askL1(`reading transaction ${txHash}`, () => client.getTransactionReceipt({ hash: txHash }));
+    return receipt.gasUsed;
+  }
+
   async finalizedBlockNumber(): Promise<bigint> {
     const { client, finality } = this.connection;
     if (finality === "finalized") {

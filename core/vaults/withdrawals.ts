@@ -53,7 +53,7 @@ export function putWithdrawal(ledger: Ledger, group: Group, record: WithdrawalRe
     if (application === undefined) return;
     const { applicationId } = application;
     // The user's id is the one thing that the record does not hold; whoever listens gets it a read later.
-    ledger.emit("withdrawal", async () => ({ applicationId, withdrawal: await withdrawalView(ledger, record) }));
+    ledger.emit("withdrawal", async () => ({ applicationId, type, withdrawal: await withdrawalView(ledger, record) }));
   });
 }
 

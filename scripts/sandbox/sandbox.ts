@@ -9,8 +9,9 @@ import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
 import { Settler } from "../../core/settlement/settler.ts";
 import { buildServer } from "../../server/app.ts";
-import { describeCommittee } from "../../server/committee-standing.ts";
 import { serveOperator } from "../../server/operator/socket.ts";
+import { ProgressLog } from "../../server/progress-log.ts";
+import { settlementChecks } from "../../server/settlement-checks.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "../../server/settler-claim.ts";
 import { shutDown } from "../../server/shutdown.ts";
 import { deploy } from "../deploy/deploy.ts";
@@ -99,6 +100,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   stack.defer(() => engine.close());
   stack.use(claimSettling(engine, SETTLES_BY_ITSELF));
   stack.use(await serveOperator(engine, resolve(folder, "engine")));
+  const progress = stack.use(new ProgressLog(engine, (_, txHash) => l1.gasUsed(txHash)));
   const facts = await seed(engine, deployment);
 
   const members = await openMembers(folder, l1);
@@ -137,9 +139,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     webhooks: { reach: "public-and-loopback" },
     checks: {
       settlement: async () => describeSettling(settler),
-      committee: async () => describeCommittee(committee, THRESHOLD),
+      ...settlementChecks({
+        ...{ engine, l1, operator: lower(OPERATOR.address), members, committee, threshold: THRESHOLD },
+        ...{ fromBlock: deployment.settlement.deployedAtBlock, mostLag: 100n, leastBalance: 0n },
+      }),
     },
   });
+  progress.writeTo(app.log);
   const port = await freePort(options.port);
   await app.listen({ host: "127.0.0.1", port });
   stack.defer(() => shutDown(app));
