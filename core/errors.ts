@@ -75,20 +75,26 @@ export interface Issue {
   readonly detail: string;
 }
 
+/** Most bad entries that one error lists. A request can hold far more of them than anybody reads. */
+export const MAX_ISSUES = 100;
+
 /** The one error class of the core: a stable `code`, a sentence that says what to do next, and all bad entries at once. */
 export class MintmarkError extends Error {
   override readonly name = "MintmarkError";
   readonly code: ErrorCode;
-  /** Every bad entry of the request, in its order; empty when the error is not about entries. */
+  /** The bad entries of the request, in its order; empty when the error is not about entries. */
   readonly issues: readonly Issue[];
+  /** Whether `issues` leaves some out: only the first {@link MAX_ISSUES} are listed. */
+  readonly moreIssues: boolean;
 
   constructor(
     code: ErrorCode,
     detail: string = ERROR_CODES[code],
-    options: { issues?: readonly Issue[]; cause?: unknown } = {},
+    options: { issues?: readonly Issue[]; moreIssues?: boolean; cause?: unknown } = {},
   ) {
     super(detail, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.issues = options.issues ?? [];
+    this.moreIssues = options.moreIssues ?? false;
   }
 }

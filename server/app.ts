@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { type Engine, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./access-token.ts";
+import { Account, KEY_UNIT, PUBLIC_UNIT } from "./account.ts";
 import { authenticate, authenticateOwner, countFailures } from "./authentication.ts";
 import { OutgoingBatches } from "./batch-data.ts";
 import { acceptForm, acceptJson } from "./body.ts";
@@ -10,6 +11,7 @@ import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from
 import { type Endpoint, FORM, isScope } from "./endpoint.ts";
 import { type Code, handleError, notFoundHandler, ServerError } from "./errors.ts";
 import { StreamSlots } from "./event-stream.ts";
+import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./held-bytes.ts";
 import { type LogOptions, logging } from "./log.ts";
 import { forgetOldKeys } from "./old-keys.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -24,9 +26,14 @@ import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
 import type { ServerL1, Service } from "./service.ts";
 import { OwnerSignIn } from "./sign-in.ts";
+import { Turns } from "./turns.ts";
 import { type DispatcherOptions, WebhookDispatcher } from "./webhooks/dispatcher.ts";
 
 declare module "fastify" {
+  interface FastifyRequest {
+    /** What the request costs; null until its caller is known, and on routes that are not metered. */
+    account: Account | null;
+  }
   interface FastifyInstance {
     /** Stops taking work: readiness and every new request get 503 `shutting_down`. For use some time before `close`. */
     drain(): void;
@@ -51,6 +58,8 @@ export interface ServerOptions {
   /** Default: no log. */
   readonly log?: LogOptions;
   readonly rateLimits?: Partial<RateLimits>;
+  /** Bytes of bodies and unread answers that are held at once. Default 128 MiB of one caller, 512 MiB in all. */
+  readonly memoryLimits?: Partial<MemoryLimits>;
   /** At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end with the process. */
   readonly tokenSecret?: Uint8Array;
   /** Another issuer whose bearer tokens are taken besides this server's own. */
@@ -88,8 +97,8 @@ const SMALL_BODY_BYTES = 64 * 1024;
 /** A mint entry with the longest blob and generous white space, and a user around entries. */
 const ENTRY_BYTES = 1024;
 const USER_BYTES = 256;
-/** Of binary answers, for each unit of rate. */
-const BYTES_PER_UNIT = 1024 * 1024;
+/** What a mint's answer takes for each entry. */
+const ANSWER_BYTES = 800;
 /** A connection on which nothing moves for this long is closed. */
 const IDLE_CONNECTION_MS = 120_000;
 /** Shorter than the idle time-out here and of common proxies. */
@@ -118,6 +127,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     streams: new StreamSlots(options.streamsPerKey ?? 10),
     outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.sealedBatch(...batch)).data),
     rooms: new Rooms(),
+    turns: new Turns(),
+    memory: new HeldBytes({ ...DEFAULT_MEMORY_LIMITS, ...options.memoryLimits }),
     webhookReach: options.webhooks?.reach ?? "public",
     heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
     stopping: stopping.signal,
@@ -147,6 +158,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorate("drain", () => stopping.abort());
   app.decorateRequest("principal", null);
   app.decorateRequest("owner", null);
+  app.decorateRequest("account", null);
   app.decorateRequest("problemCode", null);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFoundHandler((path) => methodsOf(path)));
@@ -156,7 +168,11 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     done();
   });
   // A connection whose request outlived the start of the shutdown would otherwise be kept alive and hold the process.
-  app.addHook("onSend", (_request, reply, _payload, done) => {
+  app.addHook("onSend", ({ account }, reply, payload, done) => {
+    if (typeof payload === "string" || payload instanceof Uint8Array) {
+      const binary = reply.getHeader("content-type") === "application/octet-stream";
+      account?.answered(Buffer.byteLength(payload), binary);
+    }
     if (stopping.signal.aborted) reply.header("connection", "close");
     done();
   });
@@ -199,7 +215,7 @@ async function mountAll(app: FastifyInstance, service: Service, now: () => numbe
     for (const endpoint of forms) mount(scope, endpoint, service, meters);
   });
   await app.register(async (scope) => {
-    acceptJson(scope, service.rooms);
+    acceptJson(scope, service);
     for (const endpoint of others) mount(scope, endpoint, service, meters);
   });
   for (const page of [explorerPage(service), referencePage]) {
@@ -235,43 +251,37 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"),
     ...(cost && { bodyLimit: service.bodyBytes }),
     async onRequest(request, reply) {
+      const publicAccount = () => {
+        return new Account(addressGroup(request.ip), meters.publicReads, PUBLIC_UNIT, service.memory, reply);
+      };
       if (access === "public") {
-        if (!unmetered) meters.publicReads.spend(addressGroup(request.ip), 1, reply);
+        if (!unmetered) request.account = publicAccount();
         return;
       }
       if (access === "owner") {
         const attempt = authenticateOwner(request, service);
         request.owner = await countFailures(attempt, meters.failedAuthentication, request, reply);
-        meters.publicReads.spend(addressGroup(request.ip), 1, reply);
+        request.account = publicAccount();
         return;
       }
       const attempt = authenticate(request, service);
       request.principal = await countFailures(attempt, meters.failedAuthentication, request, reply);
-      meters.key.spend(request.principal.keyId, 1, reply);
+      request.account = new Account(request.principal.keyId, meters.key, KEY_UNIT, service.memory, reply);
       if (isScope(access) && !request.principal.scopes.includes(access)) {
         throw new MintmarkError("scope_missing", `The key does not carry the scope "${access}".`);
       }
     },
     async handler(request, reply) {
-      // No request costs more than the largest that is served, nor more than a bucket holds: it could never be paid.
-      const most = Math.min(service.engine.limits.mintsPerRequest, meters.key.quota.units);
-      const more = Math.min(cost?.(request.body) ?? 1, most) - 1;
-      if (more > 0 && request.principal !== null) meters.key.spend(request.principal.keyId, more, reply);
+      if (cost !== undefined) {
+        const entries = Math.min(cost(request.body), service.engine.limits.mintsPerRequest);
+        request.account?.pay(entries);
+        request.account?.expect(entries * ANSWER_BYTES);
+      }
       reply.code(endpoint.success.status);
       const attempt = endpoint.respond(service, request, reply);
-      const answer = await countFailures(attempt, meters.failedAuthentication, request, reply);
-      // One with a cost has paid, and may have changed something: what was done is never answered with a refusal.
-      if (cost === undefined && answer instanceof Uint8Array) spendBytes(answer.length, request, reply, meters);
-      return answer;
+      return countFailures(attempt, meters.failedAuthentication, request, reply);
     },
   });
-}
-
-/** The first unit was spent before; more than a bucket holds could never be paid. */
-function spendBytes(bytes: number, request: FastifyRequest, reply: FastifyReply, { key, publicReads }: Meters): void {
-  const [meter, caller] = request.principal ? [key, request.principal.keyId] : [publicReads, addressGroup(request.ip)];
-  const more = Math.min(Math.ceil(bytes / BYTES_PER_UNIT), meter.quota.units) - 1;
-  if (more > 0) meter.spend(caller, more, reply);
 }
 
 const PATTERNS = ENDPOINTS.map(({ method, path }) => {

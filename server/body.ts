@@ -1,35 +1,77 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { type Engine, MintmarkError } from "../core/index.ts";
 import { FORM } from "./endpoint.ts";
 import { ServerError } from "./errors.ts";
 import { parseJson } from "./json.ts";
 import type { Rooms } from "./rooms.ts";
+import type { Turns } from "./turns.ts";
+
+/** Bodies up to this length are read at once; larger ones wait for a turn. */
+const MOST_AT_ONCE = 64 * 1024;
+/** Shorter bodies are read whatever they hold: it takes a few milliseconds at most. */
+const LEAST_COUNTED = 256 * 1024;
 
 /** Takes JSON bodies and no others. */
-export function acceptJson(app: FastifyInstance, rooms: Rooms): void {
+export function acceptJson(app: FastifyInstance, { rooms, turns, engine }: JsonService): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", (request: FastifyRequest, payload: IncomingMessage, done) => {
     refuseEncodings(request);
     receive(request, payload, (error, chunks) => {
       if (error !== null) return done(error);
-      try {
-        done(
-          null,
-          joined(chunks, rooms, (body) => (body.length === 0 ? undefined : parseJson(body))),
-        );
-      } catch (refusal) {
-        done(refusal as Error);
-      }
+      const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+      const read = () => {
+        try {
+          request.account?.received(length);
+          if (length > LEAST_COUNTED) requireSparse(chunks, engine.limits);
+          done(
+            null,
+            joined(chunks, rooms, (body) => (body.length === 0 ? undefined : parseJson(body))),
+          );
+        } catch (refusal) {
+          done(refusal as Error);
+        }
+      };
+      if (length <= MOST_AT_ONCE) read();
+      else void turns.turn(request.account?.caller ?? request.ip).then(read);
     });
   });
 }
+
+interface JsonService {
+  readonly rooms: Rooms;
+  readonly turns: Turns;
+  readonly engine: Pick<Engine, "limits">;
+}
+
+/** Bytes that fields, list entries, objects and lists have one of each; and what starts an escape, which no body needs. */
+const STRUCTURE = [...":,{[\\"].map((text) => text.charCodeAt(0));
+
+/**
+ * Refuses a body that holds more fields or values than the largest request, before it is parsed: hundreds of thousands of keys would
+ * occupy the process for seconds. Throws `batch_too_large`.
+ */
+function requireSparse(chunks: readonly Buffer[], { mintsPerRequest, usersPerRequest }: Engine["limits"]): void {
+  // An entry has four fields and a user two; the rest is slack.
+  const most = 6 * mintsPerRequest + 4 * usersPerRequest + 256;
+  for (const byte of STRUCTURE) {
+    let found = 0;
+    for (const chunk of chunks) {
+      for (let at = chunk.indexOf(byte); at !== -1; at = chunk.indexOf(byte, at + 1)) {
+        if (++found > most) throw new MintmarkError("batch_too_large", TOO_DENSE);
+      }
+    }
+  }
+}
+
+const TOO_DENSE = "The body holds more fields and values than the largest request has; see GET /api/v1/limits.";
 
 /** Pieces of a body that are held one by one. A body sent byte by byte would otherwise take five hundred times its length. */
 const MOST_PIECES = 1_024;
 
 /** Collects a body's chunks within the route's limit. Fastify's own way would copy them once more, into a new buffer each time. */
 function receive(
-  { headers, routeOptions: { bodyLimit } }: FastifyRequest,
+  { headers, routeOptions: { bodyLimit }, account }: FastifyRequest,
   payload: IncomingMessage,
   done: (error: Error | null, chunks: readonly Buffer[]) => void,
 ): void {
@@ -46,6 +88,11 @@ function receive(
   };
   const take = (chunk: Buffer) => {
     length += chunk.length;
+    try {
+      account?.receive(chunk.length);
+    } catch (refusal) {
+      return end(refusal as Error);
+    }
     if (length > bodyLimit) end(new ServerError("body_too_large"));
     else if (pieces.push(chunk) === MOST_PIECES) blocks.push(Buffer.concat(pieces.splice(0)));
   };

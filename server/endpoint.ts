@@ -1,6 +1,14 @@
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import type { z } from "zod";
-import { type Address, type Issue, MintmarkError, type Principal, SCOPES, type Scope } from "../core/index.ts";
+import {
+  type Address,
+  type Issue,
+  MAX_ISSUES,
+  MintmarkError,
+  type Principal,
+  SCOPES,
+  type Scope,
+} from "../core/index.ts";
 import { type Code, ServerError, STATUS_OF } from "./errors.ts";
 import type { Service } from "./service.ts";
 
@@ -168,7 +176,7 @@ export function errorsOf({ method, access, unmetered, errors = [] }: Endpoint): 
   if (isScope(access)) codes.add("scope_missing");
   // A body is read, and refused when it cannot be, before a route that takes none ignores it.
   if (method !== "GET") for (const code of BODY) codes.add(code);
-  if (!unmetered) codes.add("rate_limited");
+  if (!unmetered) for (const code of METERED) codes.add(code);
   return (Object.keys(STATUS_OF) as Code[]).filter((code) => codes.has(code));
 }
 
@@ -199,6 +207,8 @@ const SESSION = [
 
 const CREDENTIALS = [...SESSION, "application_suspended", "issuer_unreachable"] as const satisfies readonly Code[];
 
+const METERED = ["rate_limited", "overloaded"] as const satisfies readonly Code[];
+
 const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as const satisfies readonly Code[];
 
 function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, request: FastifyRequest) {
@@ -219,7 +229,11 @@ function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, request: Fasti
 function check(schema: z.ZodType, value: unknown, prefix: readonly string[], issues: Issue[]): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  for (const issue of result.error.issues) issues.push(...explain(issue, prefix));
+  for (const issue of result.error.issues) {
+    // One more than is listed tells that there are more.
+    if (issues.length > MAX_ISSUES) break;
+    issues.push(...explain(issue, prefix));
+  }
   return undefined;
 }
 
@@ -236,7 +250,9 @@ function explain(issue: z.core.$ZodIssue, prefix: readonly string[]): Issue[] {
     return [{ pointer: pointer(path), code: "validation_failed", detail: issue.message }];
   }
   const detail = prefix[0] === "query" ? "Unknown parameter." : "Unknown field.";
-  return issue.keys.map((key) => ({ pointer: pointer([...path, key]), code: "validation_failed", detail }));
+  return issue.keys
+    .slice(0, MAX_ISSUES + 1)
+    .map((key) => ({ pointer: pointer([...path, key]), code: "validation_failed", detail }));
 }
 
 /** RFC 6901. */

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
-import { ERROR_CODES, type ErrorCode, type Issue, MintmarkError } from "../core/index.ts";
+import { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../core/index.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -24,6 +24,7 @@ export const SERVER_ERROR_CODES = {
   internal: "The server failed. Nothing is known to have changed; quote the requestId.",
   issuer_unreachable:
     "The keys of the token's issuer could not be fetched. Repeat the request later, or use an API key.",
+  overloaded: "The server holds as many bytes of requests and answers as it may; repeat after Retry-After seconds.",
   not_ready: "The server is not ready to serve; see `errors`.",
   shutting_down: "The server is shutting down. Repeat the request elsewhere or later.",
 } as const;
@@ -98,6 +99,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   engine_closed: 503,
   l1_failed: 503,
   issuer_unreachable: 503,
+  overloaded: 503,
   not_ready: 503,
   shutting_down: 503,
 };
@@ -139,6 +141,8 @@ export interface Problem {
   readonly detail: string;
   readonly requestId: string;
   readonly errors: readonly WireIssue[];
+  /** Whether `errors` leaves some out. */
+  readonly moreErrors: boolean;
 }
 
 const WWW_AUTHENTICATE = 'ApiKey realm="mintmark", Bearer realm="mintmark"';
@@ -149,6 +153,7 @@ export function problem(
   requestId: string,
   detail: string = meaningOf(code),
   errors: readonly WireIssue[] = [],
+  moreErrors = false,
 ): Problem {
   return {
     type: `urn:mintmark:error:${code}`,
@@ -158,6 +163,7 @@ export function problem(
     detail,
     requestId,
     errors,
+    moreErrors,
   };
 }
 
@@ -171,13 +177,14 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   if (status === 401) reply.header("www-authenticate", WWW_AUTHENTICATE);
   // Details of our own faults (paths, addresses of nodes) are for the log; the caller gets the code's own sentence.
   const detail = status >= 500 ? meaningOf(known.code) : known.detail;
+  const body = problem(known.code, request.id, detail, known.issues, known.moreIssues);
   return (
     reply
       .code(status)
       .headers({ ...known.headers, "x-request-id": request.id })
       .type("application/problem+json")
       // As bytes: to text Fastify would add a charset that the media type does not have.
-      .send(Buffer.from(JSON.stringify(problem(known.code, request.id, detail, known.issues))))
+      .send(Buffer.from(JSON.stringify(body)))
   );
 }
 
@@ -197,18 +204,28 @@ interface Classified {
   readonly code: Code;
   readonly detail: string;
   readonly issues: readonly WireIssue[];
+  readonly moreIssues: boolean;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 function classify(error: unknown): Classified {
-  if (error instanceof MintmarkError) return { ...pick(error), headers: {} };
+  if (error instanceof MintmarkError) return { ...pick(error, error.moreIssues), headers: {} };
   if (error instanceof ServerError) return { ...pick(error), headers: error.headers };
   const code = fastifyCode(error);
-  return { code, detail: meaningOf(code), issues: [], headers: {} };
+  return { code, detail: meaningOf(code), issues: [], moreIssues: false, headers: {} };
 }
 
-function pick(error: MintmarkError | ServerError) {
-  return { code: error.code, detail: error.message, issues: error.issues };
+/** Longest pointer that an answer repeats, in characters. It holds what a caller wrote. */
+const MAX_POINTER = 256;
+
+function pick({ code, message, issues }: MintmarkError | ServerError, more = false) {
+  const listed = issues.slice(0, MAX_ISSUES).map((issue) => ({ ...issue, pointer: shorten(issue.pointer) }));
+  const moreIssues = more || issues.length > MAX_ISSUES;
+  return { code, detail: shorten(message, 4 * MAX_POINTER), issues: listed, moreIssues };
+}
+
+function shorten(text: string, most = MAX_POINTER): string {
+  return text.length <= most ? text : `${text.slice(0, most)}…`;
 }
 
 /** Fastify's own errors. A new one of the 4xx class is still the caller's fault, never a 500. */

@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { MAX_ISSUES } from "../core/index.ts";
 import { ServerError, type WireIssue } from "./errors.ts";
 import { shortestLength } from "./json-length.ts";
 
@@ -10,8 +11,6 @@ const FRACTION_OR_EXPONENT = /(?:^|[:,[\s])-?\d+[.eE]/;
 const COLON = 0x3a;
 /** Longer number literals are refused unread: no amount needs them, and comparing them would cost time that a sender could abuse. */
 const MAX_LITERAL = 64;
-/** Most bad places that one answer names. */
-const MAX_ISSUES = 100;
 
 /**
  * Parses a JSON body without ever changing what it says. Beyond RFC 8259 it refuses, with `malformed_json`: bytes that are not UTF-8,
@@ -110,7 +109,8 @@ function inspect(text: string): WireIssue[] {
   let expectKey = false;
   const report = (detail: string) => issues.push({ pointer: pointerOf(frames), code: "malformed_json", detail });
   for (const token of tokens(text)) {
-    if (issues.length >= MAX_ISSUES) break;
+    // One more than an answer lists, so that the answer says that there are more.
+    if (issues.length > MAX_ISSUES) break;
     const frame = frames.at(-1);
     if (token === "{") frames.push({ keys: new Set(), key: "" });
     else if (token === "[") frames.push({ index: 0 });

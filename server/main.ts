@@ -89,6 +89,10 @@ async function serve(config: Config): Promise<void> {
     rateLimits: {
       key: { units: config.MINTMARK_RATE_UNITS, windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS },
     },
+    memoryLimits: {
+      perCaller: config.MINTMARK_KEY_MEMORY_MIB * MIB,
+      total: config.MINTMARK_MEMORY_MIB * MIB,
+    },
     webhooks: { reach: config.MINTMARK_WEBHOOK_REACH },
     keepIdempotencyHours: config.MINTMARK_IDEMPOTENCY_HOURS,
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
@@ -105,6 +109,8 @@ async function serve(config: Config): Promise<void> {
     deadlineMs: config.MINTMARK_SHUTDOWN_SECONDS * 1000,
   });
 }
+
+const MIB = 1024 * 1024;
 
 /** What is in the settings and must never be in a log; of the RPC's address all but the host, as it commonly holds the key to it. */
 function secretsOf({

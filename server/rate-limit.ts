@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { ServerError } from "./errors.ts";
 
-/** So many units in so many seconds; a mint entry costs one unit, any other request one. */
+/** So many units in so many seconds. {@link Account} says what costs how many. */
 export interface Quota {
   readonly units: number;
   readonly windowSeconds: number;
@@ -64,7 +64,7 @@ export class TokenBuckets {
     if (granted) bucket.units -= cost;
     return {
       granted,
-      remaining: Math.floor(bucket.units),
+      remaining: Math.max(0, Math.floor(bucket.units)),
       resetSeconds: Math.ceil((units - bucket.units) / perSecond),
       retrySeconds: granted ? 0 : Math.max(1, Math.ceil((cost - bucket.units) / perSecond)),
     };
@@ -73,13 +73,26 @@ export class TokenBuckets {
   /** Takes units and shows the outcome in the IETF RateLimit fields; `rate_limited` with Retry-After when there are too few. */
   spend(caller: string, cost: number, reply: FastifyReply): void {
     const grant = this.take(caller, cost);
-    const { units, windowSeconds } = this.quota;
-    reply.header("ratelimit-policy", `"${this.#name}";q=${units};w=${windowSeconds}`);
-    reply.header("ratelimit", `"${this.#name}";r=${grant.remaining};t=${grant.resetSeconds}`);
+    this.#show(grant, reply);
     if (grant.granted) return;
     throw new ServerError("rate_limited", `Too many requests; repeat after ${grant.retrySeconds} seconds.`, {
       headers: { "retry-after": String(grant.retrySeconds) },
     });
+  }
+
+  /** Takes units that the bucket need not hold. Further requests wait until the debt is refilled. */
+  owe(caller: string, cost: number, reply: FastifyReply): void {
+    const { units, windowSeconds } = this.quota;
+    const bucket = this.#refilled(caller, units / windowSeconds);
+    bucket.units = Math.max(-units, bucket.units - cost);
+    const resetSeconds = Math.ceil(((units - bucket.units) * windowSeconds) / units);
+    this.#show({ remaining: Math.max(0, Math.floor(bucket.units)), resetSeconds }, reply);
+  }
+
+  #show({ remaining, resetSeconds }: Pick<Grant, "remaining" | "resetSeconds">, reply: FastifyReply): void {
+    const { units, windowSeconds } = this.quota;
+    reply.header("ratelimit-policy", `"${this.#name}";q=${units};w=${windowSeconds}`);
+    reply.header("ratelimit", `"${this.#name}";r=${remaining};t=${resetSeconds}`);
   }
 
   #refilled(caller: string, perSecond: number): Bucket {

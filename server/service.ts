@@ -3,10 +3,12 @@ import type { Engine, L1Reader } from "../core/index.ts";
 import type { AccessTokens } from "./access-token.ts";
 import type { OutgoingBatches } from "./batch-data.ts";
 import type { StreamSlots } from "./event-stream.ts";
+import type { HeldBytes } from "./held-bytes.ts";
 import type { RateLimits } from "./rate-limit.ts";
 import type { Readiness } from "./readiness.ts";
 import type { Rooms } from "./rooms.ts";
 import type { OwnerSignIn } from "./sign-in.ts";
+import type { Turns } from "./turns.ts";
 import type { Reach } from "./webhooks/address-policy.ts";
 
 /** What the server asks of L1 by itself. */
@@ -38,6 +40,10 @@ export interface Service {
   readonly outgoingBatches: OutgoingBatches;
   /** For large answers. */
   readonly rooms: Rooms;
+  /** For long work. */
+  readonly turns: Turns;
+  /** Bodies and unread answers. */
+  readonly memory: HeldBytes;
   /** Between two signs of life on a stream of events. */
   readonly heartbeatMs: number;
   /** Aborted when the server begins to shut down. */

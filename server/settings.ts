@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Hex } from "../core/index.ts";
 import { ISSUER } from "./access-token.ts";
+import { DEFAULT_MEMORY_LIMITS } from "./held-bytes.ts";
 import { member } from "./member-setting.ts";
 import { mirrorSettings } from "./mirror-settings.ts";
 import { DEFAULT_RATE_LIMITS } from "./rate-limit.ts";
@@ -11,6 +12,10 @@ const count = (least: number, most: number) =>
     .regex(/^\d{1,9}$/, "Give a whole number.")
     .transform(Number)
     .refine((value) => value >= least && value <= most, `Give a number from ${least} to ${most}.`);
+
+/** Units that the largest mint costs. */
+const LARGEST_REQUEST = 10_000;
+const MIB = 1024 * 1024;
 
 const variables = z.object({
   MINTMARK_STORE: z
@@ -157,12 +162,20 @@ const variables = z.object({
     .pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], "Give addresses with commas between.")))
     .default([])
     .describe("Addresses whose X-Forwarded-For is believed."),
-  MINTMARK_RATE_UNITS: count(1, 999_999_999)
+  MINTMARK_RATE_UNITS: count(LARGEST_REQUEST, 999_999_999)
     .default(DEFAULT_RATE_LIMITS.key.units)
-    .describe("Units of a key in each window; a mint entry costs one, any other request one."),
+    .describe(
+      "Units of a key in each window; at least those of the largest request. docs/api.md says what costs how many.",
+    ),
   MINTMARK_RATE_WINDOW_SECONDS: count(1, 86_400)
     .default(DEFAULT_RATE_LIMITS.key.windowSeconds)
     .describe("Length of the window."),
+  MINTMARK_KEY_MEMORY_MIB: count(32, 65_536)
+    .default(DEFAULT_MEMORY_LIMITS.perCaller / MIB)
+    .describe("Most MiB of request bodies and unread answers held for one key, or for one address without a key."),
+  MINTMARK_MEMORY_MIB: count(32, 65_536)
+    .default(DEFAULT_MEMORY_LIMITS.total / MIB)
+    .describe("The same for all callers together; 503 when it is reached."),
   MINTMARK_IDEMPOTENCY_HOURS: count(24, 87_600)
     .default(24)
     .describe("For which an idempotency key answers for its mint; then it is forgotten."),

@@ -1,5 +1,5 @@
 import type { Limits } from "../engine-types.ts";
-import { type ErrorCode, type Issue, MintmarkError } from "../errors.ts";
+import { type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../errors.ts";
 import { type Hex, MAX_AMOUNT, MODES, type Mode, type Uuid } from "../model.ts";
 import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
 import { readUuid } from "../validate.ts";
@@ -18,24 +18,43 @@ export interface RequestedMint {
   readonly blob: Hex | null;
 }
 
-/** Collects what is wrong with a request, wherever it is found, and tells it in request order. */
+/** One issue and its place: -1 for the request or the user as a whole. */
+interface Found {
+  readonly user: number;
+  readonly mint: number;
+  readonly issue: Issue;
+}
+
+/** Collects the first {@link MAX_ISSUES} issues of a request, wherever they are found, and tells them in request order. */
 export class Issues {
-  readonly #found: { readonly user: number; readonly mint: number; readonly issue: Issue }[] = [];
+  readonly #found: Found[] = [];
+
+  #more = false;
 
   get empty(): boolean {
     return this.#found.length === 0;
   }
 
   ofRequest(path: string, code: ErrorCode, detail: string): void {
-    this.#found.push({ user: -1, mint: -1, issue: { pointer: path, code, detail } });
+    this.#add({ user: -1, mint: -1, issue: { pointer: path, code, detail } });
   }
 
   ofUser(user: number, path: string, code: ErrorCode, detail: string): void {
-    this.#found.push({ user, mint: -1, issue: { pointer: `/users/${user}${path}`, code, detail } });
+    this.#add({ user, mint: -1, issue: { pointer: `/users/${user}${path}`, code, detail } });
   }
 
   ofMint(user: number, mint: number, path: string, code: ErrorCode, detail: string): void {
-    this.#found.push({ user, mint, issue: { pointer: `/users/${user}/mints/${mint}${path}`, code, detail } });
+    this.#add({ user, mint, issue: { pointer: `/users/${user}/mints/${mint}${path}`, code, detail } });
+  }
+
+  /** Whether one more would be left out. */
+  get full(): boolean {
+    return this.#found.length === MAX_ISSUES;
+  }
+
+  #add(found: Found): void {
+    if (this.full) this.#more = true;
+    else this.#found.push(found);
   }
 
   /** Throws all of them as one error, if there are any. Its code is that of the first in request order. */
@@ -44,8 +63,10 @@ export class Issues {
     const issues = this.#found.map(({ issue }) => issue);
     const first = issues[0];
     if (first === undefined) return;
-    const others = issues.length === 1 ? "" : ` (${issues.length} bad entries)`;
-    throw new MintmarkError(first.code, `${first.pointer || "The request"}: ${first.detail}${others}`, { issues });
+    const count = this.#more ? `the first ${issues.length}` : issues.length;
+    const others = issues.length === 1 ? "" : ` (${count} bad entries)`;
+    const detail = `${first.pointer || "The request"}: ${first.detail}${others}`;
+    throw new MintmarkError(first.code, detail, { issues, moreIssues: this.#more });
   }
 }
 
@@ -67,7 +88,9 @@ export function readMintRequest(request: unknown, limits: Limits, issues: Issues
     return { users: [], mints: [] };
   }
   requireSizes(users, limits, issues);
-  unknownFields(request, REQUEST_FIELDS, (field) => issues.ofRequest(pointer(field), "validation_failed", UNKNOWN));
+  unknownFields(request, REQUEST_FIELDS, issues, (field) =>
+    issues.ofRequest(pointer(field), "validation_failed", UNKNOWN),
+  );
   const read = { users: [] as { userId: Uuid | null; count: number }[], mints: [] as RequestedMint[] };
   const seen = new Set<Uuid>();
   for (const [i, user] of users.entries()) readUser(user, i, read, seen, issues);
@@ -97,7 +120,7 @@ function readUser(
     into.users.push({ userId: null, count: 0 });
     return;
   }
-  unknownFields(user, USER_FIELDS, (field) => issues.ofUser(at, pointer(field), "validation_failed", UNKNOWN));
+  unknownFields(user, USER_FIELDS, issues, (field) => issues.ofUser(at, pointer(field), "validation_failed", UNKNOWN));
   const userId = readUuid(user.userId);
   if (userId === null) issues.ofUser(at, "/userId", "validation_failed", "must be a UUID");
   else if (seen.has(userId)) issues.ofUser(at, "/userId", "duplicate_user", "occurs more than once in this request");
@@ -117,7 +140,9 @@ function readMint(mint: unknown, user: number, at: number, issues: Issues): Requ
     issues.ofMint(user, at, "", "validation_failed", "must be an object");
     return { assetId: null, mode: null, amount: null, blob: null };
   }
-  unknownFields(mint, MINT_FIELDS, (field) => issues.ofMint(user, at, pointer(field), "validation_failed", UNKNOWN));
+  unknownFields(mint, MINT_FIELDS, issues, (field) =>
+    issues.ofMint(user, at, pointer(field), "validation_failed", UNKNOWN),
+  );
   const mode = mint.dataAvailabilityMode;
   const read = {
     assetId: readUuid(mint.assetId),
@@ -167,8 +192,19 @@ const USER_FIELDS: ReadonlySet<string> = new Set(["userId", "mints"]);
 const MINT_FIELDS: ReadonlySet<string> = new Set(["mintingBlob", "assetId", "amount", "dataAvailabilityMode"]);
 const UNKNOWN = "is not a field of this request";
 
-function unknownFields(value: object, known: ReadonlySet<string>, report: (field: string) => void): void {
-  for (const field in value) if (!known.has(field)) report(field);
+/** Looks no further once the list of issues is full: an object can have any number of fields. */
+function unknownFields(
+  value: object,
+  known: ReadonlySet<string>,
+  issues: Issues,
+  report: (field: string) => void,
+): void {
+  for (const field in value) {
+    if (known.has(field)) continue;
+    const full = issues.full;
+    report(field);
+    if (full) return;
+  }
 }
 
 /** RFC 6901. */

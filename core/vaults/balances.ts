@@ -30,7 +30,8 @@ export async function listBalances(
   const sums = await ledger.tokenSums.of(holding, within.to, (sums) =>
     addTransactions(ledger, holding, sums, within.to),
   );
-  const scan = { applicationIndex, userIndex, type: "mint", order: "asc", within, after } as const;
+  const parts = [{ userIndex, type: "mint", within }] as const;
+  const scan = { applicationIndex, parts, order: "asc", after } as const;
   const { found, next } = await collect(ledger, scan, limit, (one) => isFirst(ledger, sums, one));
   const nextCursor = next === null ? null : cursors.issue(next, scope);
   const data = await balancesOf(ledger, applicationIndex, sums, found);

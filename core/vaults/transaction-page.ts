@@ -2,14 +2,15 @@ import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PageOptions, TransactionFilter } from "../list-types.ts";
 import type { Page, Uuid } from "../model.ts";
-import { narrow } from "./transaction-range.ts";
+import { narrow, type Part } from "./transaction-range.ts";
 import { type Found, type Scan, scanTransactions } from "./transaction-scan.ts";
 
-/** Most transactions that one page looks at. */
-const SCAN_BOUND = 50_000;
+/** Most transactions that one page looks at. A withdrawal takes two reads of its own, so it counts as many. */
+const SCAN_BOUND = 10_000;
+const WITHDRAWAL_WEIGHT = 20;
 
 /** What is wanted of the transactions that a list is made from, and in what order. */
-interface Wanted extends Pick<Scan, "type" | "order"> {
+interface Wanted extends Pick<Scan, "order">, Pick<Part, "type"> {
   /** The list's name, to which its cursors are bound. */
   readonly list: string;
   readonly wanted: (found: Found) => boolean;
@@ -30,15 +31,15 @@ export async function findPage(
   cursors: Cursors,
   applicationId: Uuid,
   filter: TransactionFilter | PageOptions,
-  { list, wanted, ...order }: Wanted,
+  { list, wanted, order, type }: Wanted,
 ): Promise<FoundPage> {
   const { applicationIndex } = ledger.application(applicationId);
   const limit = pageLimit(filter.limit);
   const scope = scopeOf(list, applicationId, filter);
   const after = cursors.read(filter.cursor, scope);
-  const where = await narrow(ledger, applicationId, filter);
-  if (where === null) return { found: [], rest: { nextCursor: null, hasMore: false, limit } };
-  const { found, next } = await collect(ledger, { applicationIndex, ...where, ...order, after }, limit, wanted);
+  const parts = await narrow(ledger, applicationId, filter, type);
+  if (parts === null) return { found: [], rest: { nextCursor: null, hasMore: false, limit } };
+  const { found, next } = await collect(ledger, { applicationIndex, parts, order, after }, limit, wanted);
   const nextCursor = next === null ? null : cursors.issue(next, scope);
   return { found, rest: { nextCursor, hasMore: nextCursor !== null, limit } };
 }
@@ -49,10 +50,10 @@ export async function collect(ledger: Ledger, scan: Scan, limit: number, wanted:
   let scanned = 0;
   let last = 0;
   for await (const one of scanTransactions(ledger, scan)) {
-    if (found.length === limit || scanned === SCAN_BOUND) return { found, next: last };
+    if (found.length === limit || scanned >= SCAN_BOUND) return { found, next: last };
     if (wanted(one)) found.push(one);
     last = one.sequence;
-    scanned++;
+    scanned += one.source.type === "withdrawal" ? WITHDRAWAL_WEIGHT : 1;
   }
   return { found, next: null };
 }

@@ -6,7 +6,7 @@ import { batchIdOf, MODES, type Uuid } from "../model.ts";
 import type { Journaled } from "../store/journal.ts";
 import { readMint, readTime, sequenceIn } from "../store/journal.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
-import { mintKey, transactionKey } from "../store/store-keys.ts";
+import { activityKey, mintKey, transactionKey } from "../store/store-keys.ts";
 import { requireUuid } from "../validate.ts";
 import { placeOf, readVault } from "./vaults.ts";
 
@@ -16,11 +16,15 @@ export interface Sequences {
   readonly to: number;
 }
 
-/** Where all transactions are that a filter can match. */
-export interface Narrowed {
+/** Transactions of one user, or of one type, or all, within a range. */
+export interface Part {
   readonly userIndex: number | undefined;
+  readonly type: "mint" | "withdrawal" | undefined;
   readonly within: Sequences;
 }
+
+/** Where all transactions are that a filter can match, in parts that follow one another. */
+export type Narrowed = readonly Part[];
 
 /**
  * What a filter's user, mint, vault, batch and times say about where to look, so that a page need not look at everything an application
@@ -30,6 +34,7 @@ export async function narrow(
   ledger: Ledger,
   applicationId: Uuid,
   filter: Omit<TransactionFilter, "order">,
+  type: Part["type"],
 ): Promise<Narrowed | null> {
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
   const user = await orNull("user_not_found", () => userOf(ledger, applicationId, filter.userId));
@@ -49,7 +54,14 @@ export async function narrow(
   const find = (time: number) => bisect(ledger, applicationIndex, nextSequence, time);
   const from = since === 0 ? within.from : Math.max(within.from, await find(since));
   const to = before === Number.POSITIVE_INFINITY ? within.to : Math.min(within.to, await find(before));
-  return { userIndex, within: { from, to } };
+  if (vault === undefined) return [{ userIndex, type, within: { from, to } }];
+  // A vault is minted into from its first mint to its last one, and withdrawn from only after that.
+  const lastMint = Math.max(from, Math.min(to, await find(vault.updatedAt + 1)));
+  const mints: Part = { userIndex, type: "mint", within: { from, to: lastMint } };
+  const withdrawals: Part = { userIndex: undefined, type: "withdrawal", within: { from: lastMint, to } };
+  const [activity] = filter.vaultId === undefined ? [] : await ledger.store.getMany([activityKey(filter.vaultId)]);
+  const parts = activity === undefined ? [mints] : [mints, withdrawals];
+  return parts.filter((part) => type === undefined || type === part.type);
 }
 
 /** The first transaction that was accepted at `time` or later; `end` when none of those before it was. */

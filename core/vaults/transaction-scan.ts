@@ -7,7 +7,7 @@ import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
 import { type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
 import { applicationWithdrawalKey, transactionKey, userTransactionKey, withdrawalKey } from "../store/store-keys.ts";
-import type { Sequences } from "./transaction-range.ts";
+import type { Part } from "./transaction-range.ts";
 import { placeOf, readVault } from "./vaults.ts";
 
 /** A transaction before its user's id is looked up. */
@@ -34,24 +34,26 @@ export interface Found {
 /** Which transactions are looked at, and in what order. */
 export interface Scan {
   readonly applicationIndex: number;
-  /** One user's only. */
-  readonly userIndex?: number | undefined;
-  /** Withdrawals only. */
-  readonly type?: "mint" | "withdrawal" | undefined;
+  /** One after the other, without overlap. */
+  readonly parts: readonly Part[];
   readonly order: "asc" | "desc";
-  readonly within: Sequences;
   /** Where the page before ended. */
   readonly after: number | null;
 }
 
 /** Transactions in the order of their sequence. Each index record stands for a whole request, of which only a part may be wanted. */
 export async function* scanTransactions(ledger: Ledger, scan: Scan): AsyncGenerator<Found> {
-  const { userIndex, order, after } = scan;
+  for (const part of scan.order === "asc" ? scan.parts : scan.parts.toReversed()) yield* scanPart(ledger, scan, part);
+}
+
+async function* scanPart(ledger: Ledger, scan: Scan, part: Part): AsyncGenerator<Found> {
+  const { order, after } = scan;
+  const { userIndex, within } = part;
   const ascending = order === "asc";
-  const from = ascending && after !== null ? Math.max(scan.within.from, after + 1) : scan.within.from;
-  const to = !ascending && after !== null ? Math.min(scan.within.to, after) : scan.within.to;
+  const from = ascending && after !== null ? Math.max(within.from, after + 1) : within.from;
+  const to = !ascending && after !== null ? Math.min(within.to, after) : within.to;
   if (from >= to) return;
-  const at = indexOf(scan);
+  const at = indexOf(scan.applicationIndex, part);
   const start = from === 0 ? at(0) : await requestHolding(ledger, at, from);
   const range = { gte: start, lt: at(to), reverse: !ascending };
   for await (const [, reference] of ledger.store.entries(range)) {
@@ -64,9 +66,9 @@ export async function* scanTransactions(ledger: Ledger, scan: Scan): AsyncGenera
 }
 
 /** The index that has the fewest records besides the wanted ones, as the key of a sequence. */
-function indexOf({ applicationIndex, userIndex, type }: Scan): (sequence: number) => Buffer {
-  if (userIndex !== undefined) return (sequence) => userTransactionKey(applicationIndex, userIndex, sequence);
+function indexOf(applicationIndex: number, { userIndex, type }: Part): (sequence: number) => Buffer {
   if (type === "withdrawal") return (sequence) => applicationWithdrawalKey(applicationIndex, sequence);
+  if (userIndex !== undefined) return (sequence) => userTransactionKey(applicationIndex, userIndex, sequence);
   return (sequence) => transactionKey(applicationIndex, sequence);
 }
 

@@ -439,7 +439,9 @@ export interface Limits {
   pageEntries: number;
   streamsPerKey: number;
   idempotencyKeyCharacters: number;
-  /** Per API key. A mint entry costs one unit, any other request one, and each further MiB of a batch's data one more. */
+  /** Bytes of request bodies and unread answers that the server holds for one key at once. */
+  heldBytesPerKey: number;
+  /** Per API key. A request costs the largest of: one unit; one for each mint entry; one for each KiB of a body above 16 KiB; one for each 4 KiB of a JSON answer; one for each MiB of a batch's data. */
   rateLimit: {
     units: number;
     windowSeconds: number;
@@ -575,12 +577,14 @@ export interface Problem {
   code: string;
   detail: string;
   requestId: string;
-  /** Every bad entry at once. `pointer` is a JSON pointer into the body; of a query parameter, path parameter or header it starts with /query, /path or /headers. */
+  /** The bad entries, at most 100 of them. `pointer` is a JSON pointer into the body; of a query parameter, path parameter or header it starts with /query, /path or /headers. */
   errors: {
     pointer: string;
     code: string;
     detail: string;
   }[];
+  /** Whether `errors` leaves some out. */
+  moreErrors: boolean;
 }
 
 export interface Readiness {
@@ -835,7 +839,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -878,7 +882,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -909,7 +913,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -956,7 +960,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -987,7 +991,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1025,7 +1029,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1056,7 +1060,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1090,7 +1094,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
     /** Disable an asset for the application */
@@ -1121,7 +1125,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1156,7 +1160,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
     /** Users of the application */
@@ -1187,7 +1191,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1218,7 +1222,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1254,7 +1258,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1290,7 +1294,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1325,7 +1329,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1356,7 +1360,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1388,7 +1392,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1425,7 +1429,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1456,7 +1460,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1493,7 +1497,7 @@ export interface Paths {
         429: Refusal<"rate_limited" | "too_many_streams">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1528,7 +1532,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
     /** The application's webhooks and how they do */
@@ -1554,7 +1558,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1585,7 +1589,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
     /** Delete a webhook; nothing more is delivered to it */
@@ -1616,7 +1620,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1649,7 +1653,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1682,7 +1686,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1716,7 +1720,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1747,7 +1751,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1779,7 +1783,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1811,7 +1815,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1840,7 +1844,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1870,7 +1874,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1900,7 +1904,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1928,7 +1932,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1954,7 +1958,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1986,7 +1990,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -2020,7 +2024,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -2051,7 +2055,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -2079,7 +2083,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -2113,7 +2117,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -2172,7 +2176,10 @@ export interface Paths {
     get: {
       parameters: {
         query?: never;
-        header?: never;
+        header?: {
+          /** The `ETag` of an earlier answer. */
+          "If-None-Match"?: string;
+        };
         path?: never;
         cookie?: never;
       };
@@ -2186,9 +2193,10 @@ export interface Paths {
         400: Refusal<"validation_failed" | "malformed_request">;
         408: Refusal<"request_timeout">;
         417: Refusal<"expectation_failed">;
+        429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "shutting_down">;
+        503: Refusal<"store_failed" | "engine_closed" | "overloaded" | "shutting_down">;
       };
     };
   };

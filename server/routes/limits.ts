@@ -4,7 +4,14 @@ import type { Service } from "../service.ts";
 import { MAX_IDEMPOTENCY_KEY } from "./mint.ts";
 
 /** The limits of a server, as they are shown in `GET /api/v1/limits` and in the OpenAPI document. */
-export function limitsOf({ engine, bodyBytes, requestTimeoutSeconds, rateLimits, streams }: Omit<Service, "document">) {
+export function limitsOf({
+  engine,
+  bodyBytes,
+  requestTimeoutSeconds,
+  rateLimits,
+  streams,
+  memory,
+}: Omit<Service, "document">) {
   return {
     usersPerRequest: engine.limits.usersPerRequest,
     mintsPerRequest: engine.limits.mintsPerRequest,
@@ -13,6 +20,7 @@ export function limitsOf({ engine, bodyBytes, requestTimeoutSeconds, rateLimits,
     pageEntries: 100,
     streamsPerKey: streams.perKey,
     idempotencyKeyCharacters: MAX_IDEMPOTENCY_KEY,
+    heldBytesPerKey: memory.limits.perCaller,
     rateLimit: rateLimits.key,
   };
 }

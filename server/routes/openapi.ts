@@ -1,14 +1,41 @@
+import { createHash } from "node:crypto";
 import { type Endpoint, publicEndpoint } from "../endpoint.ts";
 import { openApi } from "../schemas/service.ts";
+import type { Service } from "../service.ts";
+
+/** The document of a server never changes, so it is made into bytes once. */
+const documents = new WeakMap<Service, { readonly bytes: Buffer; readonly tag: string }>();
+
+function documentOf(service: Service) {
+  const known = documents.get(service);
+  if (known !== undefined) return known;
+  const bytes = Buffer.from(JSON.stringify(service.document()));
+  const made = { bytes, tag: `"${createHash("sha256").update(bytes).digest("base64url")}"` };
+  documents.set(service, made);
+  return made;
+}
 
 export const openApiEndpoints: readonly Endpoint[] = [
   publicEndpoint({
     method: "GET",
     path: "/openapi.json",
     tag: "Service",
-    unmetered: true,
     summary: "This document",
-    success: { status: 200, description: "OpenAPI 3.1.", schemas: [openApi] },
-    handle: ({ service }) => service.document(),
+    description: "With the `ETag` of an earlier answer as `If-None-Match` an unchanged document is 304.",
+    headers: { "If-None-Match": "The `ETag` of an earlier answer." },
+    success: {
+      status: 200,
+      description: "OpenAPI 3.1.",
+      schemas: [openApi],
+      headers: { ETag: "Names this version of the document." },
+    },
+    handle({ service, request, reply }) {
+      const { bytes, tag } = documentOf(service);
+      reply.headers({ etag: tag, "cache-control": "no-cache" });
+      const known = request.headers["if-none-match"]?.split(",").map((text) => text.trim().replace(/^W\//, ""));
+      if (known?.includes(tag) || known?.includes("*")) return reply.code(304).send();
+      reply.type("application/json; charset=utf-8");
+      return bytes;
+    },
   }),
 ];

@@ -13,7 +13,8 @@ export const transactionEndpoints: readonly Endpoint[] = [
     query: transactionQuery,
     success: { status: 200, description: "One page.", schemas: [transactionPage] },
     errors: ["cursor_invalid"],
-    async handle({ service: { engine }, principal, query }) {
+    async handle({ service: { engine, turns }, principal, query }) {
+      await turns.turn(principal.keyId);
       return pageToWire(await engine.transactions(principal.applicationId, query), transactionToWire);
     },
   }),

@@ -26,9 +26,12 @@ export const limits = responseComponent(
     pageEntries: z.int(),
     streamsPerKey: z.int(),
     idempotencyKeyCharacters: z.int(),
+    heldBytesPerKey: z.int().meta({
+      description: "Bytes of request bodies and unread answers that the server holds for one key at once.",
+    }),
     rateLimit: quota.meta({
       description:
-        "Per API key. A mint entry costs one unit, any other request one, and each further MiB of a batch's data one more.",
+        "Per API key. A request costs the largest of: one unit; one for each mint entry; one for each KiB of a body above 16 KiB; one for each 4 KiB of a JSON answer; one for each MiB of a batch's data.",
     }),
   }),
 );
@@ -57,7 +60,8 @@ export const problemDocument = responseComponent(
     requestId: z.string(),
     errors: z.array(z.strictObject({ pointer: z.string(), code: z.string(), detail: z.string() })).meta({
       description:
-        "Every bad entry at once. `pointer` is a JSON pointer into the body; of a query parameter, path parameter or header it starts with /query, /path or /headers.",
+        "The bad entries, at most 100 of them. `pointer` is a JSON pointer into the body; of a query parameter, path parameter or header it starts with /query, /path or /headers.",
     }),
+    moreErrors: z.boolean().meta({ description: "Whether `errors` leaves some out." }),
   }),
 );

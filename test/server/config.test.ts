@@ -181,6 +181,11 @@ test("a live server checks a public chain at start", () => {
   expect(readConfig({ ...REQUIRED, ...live }).MINTMARK_ENVIRONMENT).toBe("live");
 });
 
+test("a rate limit below the largest request is refused", () => {
+  expect(() => readConfig({ ...REQUIRED, MINTMARK_RATE_UNITS: "9999" })).toThrow(/MINTMARK_RATE_UNITS/);
+  expect(readConfig({ ...REQUIRED, MINTMARK_RATE_UNITS: "10000" }).MINTMARK_RATE_UNITS).toBe(10_000);
+});
+
 test("docs/configuration.md tells of every setting and metric (vitest -u writes it)", async () => {
   await expect(await configurationPage()).toMatchFileSnapshot("../../docs/configuration.md");
 });

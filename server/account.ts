@@ -1,0 +1,67 @@
+import type { FastifyReply } from "fastify";
+import type { Held, HeldBytes } from "./held-bytes.ts";
+import type { TokenBuckets } from "./rate-limit.ts";
+
+/** Bytes of a JSON answer that one unit of rate pays for: of a key, and of an address. */
+export const KEY_UNIT = 4 * 1024;
+export const PUBLIC_UNIT = 64 * 1024;
+/** Smaller bodies cost nothing by their size. */
+const FREE_BODY = 16 * 1024;
+/** Of bodies. A mint entry with its white space has less, and so costs its one unit and no more. */
+const BODY_UNIT = 1024;
+/** Of binary answers, which cost little to make. */
+const BINARY_UNIT = 1024 * 1024;
+
+/** What one request costs its caller: units of rate, and the memory for its body and answer. */
+export class Account {
+  readonly caller: string;
+  readonly #meter: TokenBuckets;
+  readonly #unit: number;
+  readonly #reply: FastifyReply;
+  readonly #held: Held;
+  #paid = 0;
+  #expected = 0;
+
+  /** Takes the first unit. Throws `rate_limited`, or `overloaded` when no more may be held. */
+  constructor(caller: string, meter: TokenBuckets, unit: number, memory: HeldBytes, reply: FastifyReply) {
+    this.caller = caller;
+    this.#meter = meter;
+    this.#unit = unit;
+    this.#reply = reply;
+    this.pay(1);
+    memory.require(caller, 1);
+    this.#held = memory.hold(caller, reply.raw);
+  }
+
+  /** Has so many units paid in all. No request costs more than a bucket holds: it could never be paid. */
+  pay(units: number): void {
+    const more = Math.min(units, this.#meter.quota.units) - this.#paid;
+    if (more <= 0) return;
+    this.#meter.spend(this.caller, more, this.#reply);
+    this.#paid += more;
+  }
+
+  /** A piece of the body has come. */
+  receive(bytes: number): void {
+    this.#held.demand(bytes);
+  }
+
+  /** The body is whole, and not yet read. */
+  received(bytes: number): void {
+    if (bytes > FREE_BODY) this.pay(Math.ceil(bytes / BODY_UNIT));
+  }
+
+  /** An answer of about so many bytes is going to be made. */
+  expect(bytes: number): void {
+    this.#held.demand(bytes);
+    this.#expected += bytes;
+  }
+
+  /** The answer is made. If need be it is paid on credit: what was done is not answered with a refusal. */
+  answered(bytes: number, binary: boolean): void {
+    const units = Math.min(Math.ceil(bytes / (binary ? BINARY_UNIT : this.#unit)), this.#meter.quota.units);
+    if (units > this.#paid) this.#meter.owe(this.caller, units - this.#paid, this.#reply);
+    // One copy of binary data serves all who read it, and is bounded where it is kept.
+    this.#held.take((binary ? 0 : bytes) - this.#expected);
+  }
+}

@@ -1,0 +1,166 @@
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { setImmediate as pass } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { mintText } from "../../server/routes/mint.ts";
+import { Turns } from "../../server/turns.ts";
+import { mintToWire } from "../../server/wire.ts";
+import { createWorld, entries, refusal, type World } from "./fixture.ts";
+
+describe("what a request costs", () => {
+  it("lists 100 bad entries, and says that there are more", async () => {
+    await using world = await createWorld();
+    const keys = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, 1]));
+    const { body, text } = await world.send("POST", "/api/v1/mint", { body: { users: [{ ...keys }] } });
+    expect(body).toMatchObject({ code: "validation_failed", moreErrors: true });
+    expect(body.errors).toHaveLength(100);
+    expect(text.length).toBeLessThan(40_000);
+    const few = await world.send("POST", "/api/v1/mint", { body: { users: [], extra: 1 } });
+    expect(few.body).toMatchObject({ moreErrors: false });
+    const webhook = await world.send("POST", "/api/v1/webhooks", { body: { url: "https://example.com", ...keys } });
+    expect(webhook.body.errors).toHaveLength(100);
+    expect(webhook.body.moreErrors).toBe(true);
+    const rounded = `[${Array(200).fill("1.00000000000000001").join()}]`;
+    const lossy = await world.send("POST", "/api/v1/mint", { raw: rounded });
+    expect(lossy.body).toMatchObject({ code: "malformed_json", moreErrors: true });
+    expect(lossy.body.errors).toHaveLength(100);
+    const long = await world.send("POST", "/api/v1/mint", { body: { users: [], ["x".repeat(100_000)]: 1 } });
+    expect(long.text.length).toBeLessThan(4_000);
+  });
+
+  it("refuses a body of more fields than the largest request before it is parsed", async () => {
+    await using world = await createWorld();
+    const raw = `{"users":[],${Array.from({ length: 200_000 }, (_, i) => `"k${i}":1`).join()}}`;
+    const parse = JSON.parse;
+    let parsed = 0;
+    JSON.parse = (text, ...more) => {
+      parsed += String(text).length > 1_000_000 ? 1 : 0;
+      return parse(text, ...more);
+    };
+    try {
+      const refused = await world.send("POST", "/api/v1/mint", { raw });
+      expect(refusal(refused)).toMatchObject({ status: 422, code: "batch_too_large" });
+      expect(parsed).toBe(0);
+    } finally {
+      JSON.parse = parse;
+    }
+  });
+
+  it("charges a key by the KiB of a body, even of one that is refused", async () => {
+    await using world = await createWorld({ rateLimits: { key: { units: 1000, windowSeconds: 1000 } }, now: () => 0 });
+    const remaining = ({ headers }: { headers: Record<string, unknown> }) =>
+      Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
+    const refused = await world.send("POST", "/api/v1/mint", { raw: `[${" ".repeat(99 * 1024)}` });
+    expect(refusal(refused).code).toBe("malformed_json");
+    expect(remaining(refused)).toBe(900);
+    const mints = entries(world, 1);
+    const minted = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
+    expect(minted.status).toBe(200);
+    expect(remaining(minted)).toBe(897);
+  });
+
+  it("charges a key for a large answer by its size, if need be on credit", async () => {
+    await using world = await createWorld({ rateLimits: { key: { units: 560, windowSeconds: 60 } }, now: () => 0 });
+    const mints = Array.from({ length: 500 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
+    const { body, status } = await world.send("POST", "/api/v1/mint", {
+      body: { users: [{ userId: world.users[0], mints }] },
+    });
+    expect(status).toBe(200);
+    const large = await world.send("GET", `/api/v1/mints/${body.mintId}`);
+    expect(large.status).toBe(200);
+    expect(refusal(await world.send("GET", "/api/v1/limits")).code).toBe("rate_limited");
+  });
+
+  it("makes a large mint's answer in pieces, one in each pass of the event loop", async () => {
+    await using world = await createWorld();
+    const mints = Array.from({ length: 2_600 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
+    const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
+    const result = await world.engine.mintResult(world.applicationId, body.mintId);
+    const turns = new Turns();
+    let passes = 0;
+    let done = false;
+    const counting = (async () => {
+      while (!done) {
+        await pass();
+        passes += 1;
+      }
+    })();
+    const text = await mintText(result, () => turns.turn("key"));
+    done = true;
+    await counting;
+    expect(turns.taken).toBe(5);
+    expect(passes).toBeGreaterThanOrEqual(5);
+    expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(await mintToWire(result))));
+  });
+
+  it("gives one turn in each pass, and lets callers alternate", async () => {
+    const turns = new Turns();
+    const order: string[] = [];
+    const work = async (caller: string) => {
+      await turns.turn(caller);
+      order.push(caller);
+    };
+    const all = [work("a"), work("a"), work("a"), work("b")];
+    await pass();
+    expect(order.length).toBeLessThanOrEqual(2);
+    await Promise.all(all);
+    expect(order).toEqual(["a", "b", "a", "a"]);
+    expect(turns.taken).toBe(4);
+  });
+
+  it("holds a bounded number of bytes for one key, and refuses more with Retry-After", async () => {
+    await using world = await createWorld({ memoryLimits: { perCaller: 256 * 1024, total: 400 * 1024 } });
+    const { url, headers } = await listen(world);
+    const body = Buffer.alloc(200 * 1024, " ");
+    const stalled = [await stall(url, headers, body)];
+    const other = { ...headers, "x-api-key": world.otherKey };
+    const refused = await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body });
+    expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([429, "rate_limited"]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    // Another key is not concerned, until the sum of all is too much.
+    expect((await fetch(`${url}/api/v1/mint`, { method: "POST", headers: other, body })).status).toBe(400);
+    stalled.push(await stall(url, other, body.subarray(0, 190 * 1024)));
+    const third = { ...headers, "x-api-key": await world.newKey() };
+    const full = await fetch(`${url}/api/v1/mint`, { method: "POST", headers: third, body });
+    expect([full.status, ((await full.json()) as { code: string }).code]).toEqual([503, "overloaded"]);
+    expect((await fetch(`${url}/api/v1/limits`, { headers: third })).status).toBe(200);
+    for (const socket of stalled) socket.destroy();
+    await expect
+      .poll(async () => (await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body })).status)
+      .toBe(400);
+  });
+
+  it("answers /openapi.json with an ETag, and 304 to who has it", async () => {
+    await using world = await createWorld({
+      rateLimits: { publicReads: { units: 20, windowSeconds: 60 } },
+      now: () => 0,
+    });
+    const first = await world.send("GET", "/openapi.json", { key: null });
+    expect(first.headers.ratelimit).toBeDefined();
+    const etag = String(first.headers.etag);
+    const again = await world.app.inject({ url: "/openapi.json", headers: { "if-none-match": etag } });
+    expect([again.statusCode, again.body, again.headers.etag]).toEqual([304, "", etag]);
+    const other = await world.app.inject({ url: "/openapi.json", headers: { "if-none-match": '"other"' } });
+    expect(other.statusCode).toBe(200);
+  });
+});
+
+async function listen({ app, key }: World) {
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, headers: { "x-api-key": key, "content-type": "application/json" } };
+}
+
+/** Sends a body but for its last byte, and waits until the server has it. */
+async function stall(url: string, headers: Record<string, string>, body: Buffer): Promise<Socket> {
+  const { port } = new URL(url);
+  const socket = connect(Number(port), "127.0.0.1");
+  const lines = Object.entries({ ...headers, "content-length": body.length + 1 }).map(([k, v]) => `${k}: ${v}`);
+  socket.write(`POST /api/v1/mint HTTP/1.1\r\nhost: x\r\n${lines.join("\r\n")}\r\n\r\n`);
+  socket.write(body);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  return socket;
+}
+
+function hex(n: number): string {
+  return `0x${Buffer.from(String(n)).toString("hex")}`;
+}
