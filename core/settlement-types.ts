@@ -1,5 +1,5 @@
 import type { Batch, Hash, Hex, Mode, Standard, Uuid, Withdrawal } from "./model.ts";
-import type { BatchHeader, L1Event, PortalIdentity } from "./ports.ts";
+import type { BatchHeader, L1Event, L1State, PortalIdentity } from "./ports.ts";
 import type { WaitOptions } from "./wait-types.ts";
 
 /** A contract that pays withdrawals of its own chain's tokens, and how far that chain is followed. */
@@ -34,7 +34,7 @@ export interface SettlementRecord {
   recordSubmitted(mode: Mode, batchNumber: number, txHash: Hash, wait?: WaitOptions): Promise<Batch>;
   /** Applies all events of a chain's blocks after what is observed up to `toBlock`, in order, and moves on: all or nothing. */
   recordEvents(chainId: bigint, events: readonly L1Event[], toBlock: bigint, wait?: WaitOptions): Promise<void>;
-  /** One event of type `batchCommitted`, without moving the cursor. Root, count and data hash must be ours: else `l1_failed`. */
+  /** One event of type `batchCommitted`, without moving the cursor. Root, count and data hash must be ours: else `history_diverged`. */
   recordCommitted(event: L1Event & { readonly type: "batchCommitted" }, wait?: WaitOptions): Promise<Batch>;
   /** One event of type `withdrawn`, without moving the cursor; of owners who withdrew by themselves too. */
   recordWithdrawn(chainId: bigint, event: L1Event & { readonly type: "withdrawn" }, wait?: WaitOptions): Promise<void>;
@@ -42,6 +42,19 @@ export interface SettlementRecord {
   recordFinalized(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
   /** Blocks from this one on are gone: what they settled is submitted again, the cursor goes back before them. */
   recordReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
+  /** The same for a chain that has replaced blocks that were recorded as final. */
+  recordDeepReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
+  /** How L1's history differs from this store's, in a sentence, and since when (ms); null while no difference was found. */
+  divergence(): { readonly detail: string; readonly since: number } | null;
+  /** From now on mints and withdrawals are refused with `l1_not_compared`, until {@link SettlementRecord.compareState} finds one history. */
+  awaitComparison(): void;
+  /** Throws what mints are refused with now: `history_diverged`, `l1_not_compared`. */
+  requirePromising(): void;
+  /**
+   * Compares L1's state with the store's. Unless L1's batches are the first ones of this store, it rejects with `history_diverged`; from
+   * then on, and after a restart, mints, withdrawals and seals are refused with that code.
+   */
+  compareState(state: L1State, wait?: WaitOptions): Promise<void>;
   recordWithdrawalSubmitted(withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions): Promise<Withdrawal>;
   /** L1 refused an attempt; the authorization is still good, so the reservation stays and `failure` tells the reason. */
   recordWithdrawalAttempt(withdrawalId: Uuid, failure: string, wait?: WaitOptions): Promise<Withdrawal>;

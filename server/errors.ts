@@ -96,6 +96,8 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   store_locked: 503,
   store_failed: 503,
   store_mismatch: 503,
+  history_diverged: 503,
+  l1_not_compared: 503,
   engine_closed: 503,
   l1_failed: 503,
   issuer_unreachable: 503,

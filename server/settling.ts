@@ -83,6 +83,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   const checkpoints = await checkpointsOf(engine.settlement.chainId);
   const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError };
   const settler = new Settler({ engine, l1, committee, fromBlock, checkpoints, mirrors: far, ...paced });
+  engine.awaitComparison();
   const stopping = new AbortController();
   const settling = [settler, ...far].map((each) => each.run(stopping.signal));
   stack.defer(async () => {
@@ -98,6 +99,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     checks: {
       settlement: async () => {
         if (settler.lastError !== null) throw settler.lastError;
+        engine.requirePromising();
         return "in step with L1";
       },
       ...settlementChecks({ ...options, operator: operator.address, members, committee }),

@@ -21,13 +21,11 @@ export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
 /** Closes the mode's open batch, unless it is empty, and resolves when it is sealed: an abort after it was closed comes too late. */
 export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSignal): Promise<Batch | null> {
   // In an object, so that the writer goes on while the batch is being sealed.
-  const { sealed } = await ledger.writer.alone(
-    async (group) => ({
-      sealed:
-        ledger.unsealed.open(mode).vaultCount === 0 ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode)),
-    }),
-    signal,
-  );
+  const { sealed } = await ledger.writer.alone(async (group) => {
+    ledger.requireOneHistory();
+    const isEmpty = ledger.unsealed.open(mode).vaultCount === 0;
+    return { sealed: isEmpty ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode)) };
+  }, signal);
   const record = await sealed;
   return record === null ? null : batchView(record);
 }

@@ -1,4 +1,5 @@
 import { recordSubmitted } from "../progress/batch-progress.ts";
+import { compareState } from "../progress/divergence.ts";
 import { recordFinalized, recordReorg } from "../progress/finality.ts";
 import { recordCommitted, recordEvents, recordWithdrawn } from "../progress/l1-events.ts";
 import { pendingWithdrawals } from "../progress/pending-withdrawals.ts";
@@ -21,7 +22,16 @@ export function settlementRecord(context: EngineContext): SettlementRecord {
     recordWithdrawn: async (chainId, event, wait) => recordWithdrawn(context.ledger, chainId, event, wait?.signal),
     recordFinalized: async (chainId, blockNumber, wait) =>
       recordFinalized(context.ledger, chainId, blockNumber, wait?.signal),
-    recordReorg: async (chainId, blockNumber, wait) => recordReorg(context.ledger, chainId, blockNumber, wait?.signal),
+    recordReorg: async (chainId, blockNumber, wait) =>
+      recordReorg(context.ledger, chainId, blockNumber, "above final", wait?.signal),
+    recordDeepReorg: async (chainId, blockNumber, wait) =>
+      recordReorg(context.ledger, chainId, blockNumber, "below final", wait?.signal),
+    divergence: () => context.ledger.divergence,
+    awaitComparison: () => {
+      context.ledger.awaitsComparison = true;
+    },
+    requirePromising: () => context.ledger.requirePromising(),
+    compareState: async (state, wait) => compareState(context.ledger, state, wait?.signal),
     recordWithdrawalSubmitted: async (withdrawalId, txHash, wait) =>
       recordWithdrawalSubmitted(context.ledger, withdrawalId, txHash, wait?.signal),
     recordWithdrawalAttempt: async (withdrawalId, failure, wait) =>

@@ -17,6 +17,7 @@ import {
   assetRecord,
   type BatchRecord,
   batchRecord,
+  type DivergenceRecord,
   type HeadRecord,
   headRecord,
   type KeyRecord,
@@ -118,6 +119,10 @@ export class Ledger {
   readonly webhookIndices = new Map<Uuid, number>();
   readonly assetIndices = new Map<Uuid, number>();
   head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
+  /** Why nothing more may be promised; null while L1's history is a beginning of this store's. */
+  divergence: DivergenceRecord | null = null;
+  /** Whether the store must be compared with L1 before it mints. */
+  awaitsComparison = false;
   /** The head as it is on disk. */
   durableHead: HeadRecord = this.head;
 
@@ -136,6 +141,17 @@ export class Ledger {
       (group) => this.#finish(group),
       () => this.sealingThread.room(),
     );
+  }
+
+  /** Throws `history_diverged` while L1 holds another history than this store. */
+  requireOneHistory(): void {
+    if (this.divergence !== null) throw new MintmarkError("history_diverged", this.divergence.detail);
+  }
+
+  /** Throws `history_diverged` or `l1_not_compared` while what is promised here may never reach L1. */
+  requirePromising(): void {
+    this.requireOneHistory();
+    if (this.awaitsComparison) throw new MintmarkError("l1_not_compared");
   }
 
   /** Puts a batch in the place of its mode's open one, which is closed then. */

@@ -91,6 +91,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
   apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
     const application = this.#ledger.latestApplication(this.#principal.applicationId);
     const key = requireKey(this.#ledger, this.#principal);
+    this.#ledger.requirePromising();
     let at = 0;
     if (this.#idempotency !== null) {
       const place = idempotencyKeyOf(application.applicationIndex, this.#idempotency);

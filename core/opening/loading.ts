@@ -8,13 +8,14 @@ import {
   assetRecord,
   type BatchRecord,
   batchRecord,
+  divergenceRecord,
   headRecord,
   keyRecord,
   portalRecord,
   voidsRecord,
   webhookRecord,
 } from "../store/records.ts";
-import { batchTokensKey, endOf, HEAD_KEY, journalKey, PREFIX } from "../store/store-keys.ts";
+import { batchTokensKey, DIVERGENCE_KEY, endOf, HEAD_KEY, journalKey, PREFIX } from "../store/store-keys.ts";
 import type { Store } from "../store-ports.ts";
 import { type BatchTokens, decodeBatchTokens } from "../tokens/batch-tokens.ts";
 import { SHARDS, TokenIndex } from "../tokens/token-index.ts";
@@ -27,6 +28,8 @@ export async function load(ledger: Ledger): Promise<void> {
   ledger.head = decodeRecord(headRecord, stored, "The store's head");
   ledger.durableHead = ledger.head;
   await requireJournalEnd(ledger);
+  const divergence = await ledger.store.get(DIVERGENCE_KEY);
+  if (divergence !== undefined) ledger.divergence = decodeRecord(divergenceRecord, divergence, "The divergence");
   for await (const record of all(ledger.store, PREFIX.application, applicationRecord)) {
     ledger.applicationIndices.set(record.applicationId, record.applicationIndex);
     ledger.applications.load(record.applicationIndex, record);

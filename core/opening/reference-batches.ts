@@ -124,7 +124,12 @@ export class ReferenceBatches {
     }
     const { blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
     const onL1 = { l1TxHash, l1BlockNumber, committedAt, l1Sequence, submittedAt };
-    return this.change(entry, { status: "settled", ...onL1, settledAt: time }, "batch.settled", time);
+    return this.change(
+      entry,
+      { status: "settled", ...onL1, settledAt: time, finalizedAt: null },
+      "batch.settled",
+      time,
+    );
   }
 
   /** Changes a sealed batch, and tells those who have vaults in it. */
@@ -136,7 +141,9 @@ export class ReferenceBatches {
     return this.#events.batch(type, changed, time);
   }
 
-  changeSettled(
+  /** Changes those that L1 has committed in some of its blocks. */
+  changeCommitted(
+    statuses: readonly BatchRecord["status"][],
     within: (block: bigint) => boolean,
     change: Partial<BatchRecord>,
     type: BatchEventType,
@@ -144,7 +151,7 @@ export class ReferenceBatches {
   ): Expected[] {
     return MODES.flatMap((mode) => this.#records[mode]).flatMap((record) => {
       const { status, l1BlockNumber } = record;
-      const meant = status === "settled" && l1BlockNumber !== null && within(l1BlockNumber);
+      const meant = statuses.includes(status) && l1BlockNumber !== null && within(l1BlockNumber);
       return meant ? this.change(record, change, type, time) : [];
     });
   }

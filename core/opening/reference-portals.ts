@@ -30,9 +30,11 @@ export class ReferencePortals {
 
   /** Blocks from this one on are gone. */
   revert(chainId: bigint, blockNumber: bigint): void {
-    const observed = this.#byChain.get(chainId)?.observed ?? null;
+    const { observed = null, finalized = null } = this.#byChain.get(chainId) ?? {};
     if (observed === null || observed < blockNumber) return;
-    this.change(chainId, { observed: blockNumber > 0n ? blockNumber - 1n : null });
+    const before = blockNumber > 0n ? blockNumber - 1n : null;
+    const isDeep = finalized !== null && blockNumber <= finalized;
+    this.change(chainId, { observed: before, finalized: isDeep ? before : finalized });
   }
 
   finish(): Expected[] {

@@ -15,6 +15,7 @@ export interface Expected {
 /** Prefixes whose records are few, or belong to what can still change. */
 export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.head,
+  keys.PREFIX.divergence,
   keys.PREFIX.application,
   keys.PREFIX.key,
   keys.PREFIX.asset,

@@ -148,8 +148,8 @@ export class ReferenceWithdrawals {
       });
       if (withdrawalId === null) continue;
       const status = this.#withdrawals.get(withdrawalId)?.submittedAt === null ? "accepted" : "submitted";
-      const undone = { l1BlockNumber: null, failure: null, settledAt: null, failedAt: null, updatedAt: time };
-      this.#change(withdrawalId, { ...undone, status });
+      const notYet = { settledAt: null, finalizedAt: null, failedAt: null };
+      this.#change(withdrawalId, { l1BlockNumber: null, failure: null, ...notYet, updatedAt: time, status });
       this.#reserve(vaultId, withdrawalId, time);
       told.push(...this.#tell("withdrawal.reverted", withdrawalId, time));
     }

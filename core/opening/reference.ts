@@ -6,7 +6,7 @@ import type { Entry, EntryOf } from "../store/entries.ts";
 import type { Journaled } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
-import { type HeadRecord, headRecord } from "../store/records.ts";
+import { type DivergenceRecord, divergenceRecord, type HeadRecord, headRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import { batchName, ReferenceBatches, type Roots } from "./reference-batches.ts";
 import { ReferenceEvents } from "./reference-events.ts";
@@ -44,6 +44,7 @@ export class Reference {
   readonly #vaults: ReferenceVaults;
   readonly #keysForgotten: number;
   readonly #counts = new Map<number, number>();
+  #divergence: DivergenceRecord | null = null;
   #head: HeadRecord = {
     journalLength: 0,
     time: 0,
@@ -127,6 +128,7 @@ export class Reference {
     const head = { ...this.#head, userCount: this.#tenants.userCount };
     return [
       { key: keys.HEAD_KEY, value: encodeRecord(headRecord, head), name: "the head" },
+      ...this.#diverged(),
       ...this.#tenants.finish(),
       ...this.#portals.finish(),
       ...this.#batches.finish(),
@@ -134,6 +136,12 @@ export class Reference {
       ...this.#withdrawals.finish(),
       ...this.#webhooks.finish(),
     ];
+  }
+
+  #diverged(): Expected[] {
+    if (this.#divergence === null) return [];
+    const value = encodeRecord(divergenceRecord, this.#divergence);
+    return [{ key: keys.DIVERGENCE_KEY, value, name: "the divergence" }];
   }
 
   #count(prefix: number): void {
@@ -150,6 +158,9 @@ export class Reference {
         return this.#seal(entry, time);
       case "slotsVoided":
         return this.#void(entry, time);
+      case "historyDiverged":
+        this.#divergence = { detail: entry.detail, since: time };
+        return [];
       case "idempotencyForgotten": {
         const { upTo } = entry;
         if (upTo <= this.#head.keysForgotten || upTo > sequence)
@@ -233,18 +244,18 @@ export class Reference {
         const final = { status: "finalized", finalizedAt: time } as const;
         const within = (block: bigint) => this.#portals.isHome(chainId) && block <= blockNumber;
         return [
-          ...this.#batches.changeSettled(within, final, "batch.finalized", time),
+          ...this.#batches.changeCommitted(["settled"], within, final, "batch.finalized", time),
           ...this.#withdrawals.finalize(chainId, blockNumber, time),
         ];
       }
       case "l1Reorganised": {
         const { chainId, blockNumber } = entry;
         this.#portals.revert(chainId, blockNumber);
-        const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null };
+        const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
         const reverted = { status: "submitted", ...gone } as const;
         const within = (block: bigint) => this.#portals.isHome(chainId) && block >= blockNumber;
         return [
-          ...this.#batches.changeSettled(within, reverted, "batch.reverted", time),
+          ...this.#batches.changeCommitted(["settled", "finalized"], within, reverted, "batch.reverted", time),
           ...this.#withdrawals.revert(chainId, blockNumber, time),
         ];
       }

@@ -35,7 +35,10 @@ export async function recordSubmitted(
   return batchView(record);
 }
 
-/** Throws `l1_failed` unless the settlement contract has committed, or a mirror learned of, the very batch that this store sealed. */
+/**
+ * Requires that the settlement contract has committed, or a mirror learned of, the very batch that this store sealed. Throws as
+ * {@link foreign} says.
+ */
 export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: Committed | Imported): void {
   const batch = ledger.batches[event.mode].latest(event.batchNumber);
   const ours =
@@ -46,8 +49,16 @@ export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: 
     slotCountOf(batch) === event.vaultCount;
   if (!ours) {
     const name = batchIdOf(event.mode, event.batchNumber);
-    throw new MintmarkError("l1_failed", `Chain ${chainId} has another ${name} than this store: stop and compare.`);
+    throw foreign(ledger, chainId, `Chain ${chainId} has another ${name} than this store.`);
   }
+}
+
+/**
+ * What this store cannot have caused: `history_diverged` on the state's own chain. On a mirror's chain it is `l1_failed`: a mirror's committee
+ * must not be able to stop the mints of all chains.
+ */
+export function foreign(ledger: Ledger, chainId: bigint, detail: string): MintmarkError {
+  return new MintmarkError(chainId === ledger.settlement.chainId ? "history_diverged" : "l1_failed", detail);
 }
 
 export async function applyCommitted(ledger: Ledger, group: Group, event: Committed): Promise<BatchRecord> {
@@ -55,12 +66,13 @@ export async function applyCommitted(ledger: Ledger, group: Group, event: Commit
   const batch = latestBatch(ledger, mode, batchNumber);
   const txHash = requireHash("txHash", event.txHash);
   const same = batch.l1TxHash === txHash && batch.l1BlockNumber === blockNumber && batch.committedAt === committedAt;
-  if (batch.status === "finalized" || (batch.status === "settled" && same)) return batch;
+  if ((batch.status === "finalized" || batch.status === "settled") && same) return batch;
   const facts = { mode, batchNumber, txHash, blockNumber, committedAt, l1Sequence };
   const { time } = ledger.record(group, { kind: "batchCommitted", ...facts });
   const submittedAt = batch.submittedAt ?? time;
   const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, committedAt, l1Sequence };
-  const settled: BatchRecord = { ...batch, status: "settled", ...onL1, submittedAt, settledAt: time };
+  const times = { submittedAt, settledAt: time, finalizedAt: null };
+  const settled: BatchRecord = { ...batch, status: "settled", ...onL1, ...times };
   return putBatch(ledger, group, settled, "batchCommitted", time);
 }
 

@@ -41,7 +41,8 @@ export async function recordFinalized(
     if (finalized !== null && upTo <= finalized) return;
     const { time } = ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: upTo });
     ledger.putPortal(group, { ...portal, finalized: upTo });
-    for (const batch of settledBatches(ledger, chainId, (block) => block <= upTo)) {
+    for (const batch of committedBatches(ledger, chainId, (block) => block <= upTo)) {
+      if (batch.status !== "settled") continue;
       await putBatch(ledger, group, { ...batch, status: "finalized", finalizedAt: time }, "batchFinalized", time);
     }
     const from = l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
@@ -57,35 +58,42 @@ export async function recordFinalized(
 }
 
 /** Batches are committed on the settlement contract's chain alone. */
-function settledBatches(ledger: Ledger, chainId: bigint, within: (blockNumber: bigint) => boolean): BatchRecord[] {
+function committedBatches(ledger: Ledger, chainId: bigint, within: (blockNumber: bigint) => boolean): BatchRecord[] {
   if (chainId !== ledger.settlement.chainId) return [];
   return MODES.flatMap((mode) =>
     [...ledger.batches[mode].values()].filter(
-      ({ status, l1BlockNumber }) => status === "settled" && l1BlockNumber !== null && within(l1BlockNumber),
+      ({ status, l1BlockNumber }) =>
+        (status === "settled" || status === "finalized") && l1BlockNumber !== null && within(l1BlockNumber),
     ),
   );
 }
 
-/** Takes back what a chain's blocks from this one on had settled. Throws `l1_failed` for blocks that are final. */
+/** Whether a reorganisation may take back blocks that were taken to be final. */
+export type Reach = "above final" | "below final";
+
+/** Takes back what a chain's blocks from this one on had settled. Throws `l1_failed` for final blocks beyond its reach. */
 export async function recordReorg(
   ledger: Ledger,
   chainId: bigint,
   blockNumber: bigint,
+  reach: Reach,
   signal?: AbortSignal,
 ): Promise<void> {
   requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
   await ledger.writer.alone(async (group) => {
     const portal = latestPortal(ledger, chainId);
     const { observed, finalized } = portal;
-    if (finalized !== null && blockNumber <= finalized) {
+    const isDeep = finalized !== null && blockNumber <= finalized;
+    if (isDeep && reach === "above final") {
       throw new MintmarkError("l1_failed", `Block ${blockNumber} is final; a chain without it is another chain.`);
     }
     const { time } = ledger.record(group, { kind: "l1Reorganised", chainId, blockNumber });
     if (observed !== null && observed >= blockNumber) {
-      ledger.putPortal(group, { ...portal, observed: blockNumber > 0n ? blockNumber - 1n : null });
+      const before = blockNumber > 0n ? blockNumber - 1n : null;
+      ledger.putPortal(group, { ...portal, observed: before, finalized: isDeep ? before : finalized });
     }
-    for (const batch of settledBatches(ledger, chainId, (block) => block >= blockNumber)) {
-      const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null };
+    for (const batch of committedBatches(ledger, chainId, (block) => block >= blockNumber)) {
+      const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
       await putBatch(ledger, group, { ...batch, ...gone, status: "submitted" }, "batchReverted", time);
     }
     await revertEvents(ledger, group, chainId, blockNumber, time);
@@ -123,8 +131,9 @@ async function revertEvents(
 
 function undecided(known: WithdrawalRecord, time: number): WithdrawalRecord {
   const status = known.submittedAt === null ? "accepted" : "submitted";
-  const undone = { l1BlockNumber: null, failure: null, settledAt: null, failedAt: null, updatedAt: time };
-  return { ...known, ...undone, status };
+  const undone = { l1BlockNumber: null, failure: null, updatedAt: time };
+  const notYet = { settledAt: null, finalizedAt: null, failedAt: null };
+  return { ...known, ...undone, ...notYet, status };
 }
 
 /** What had been withdrawn of a vault before a block. */

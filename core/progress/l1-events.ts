@@ -26,7 +26,8 @@ import {
   readActivity,
   release,
 } from "../vaults/withdrawals.ts";
-import { applyCommitted, type Committed, type Imported, requireOurs } from "./batch-progress.ts";
+import { applyCommitted, type Committed, foreign, type Imported, requireOurs } from "./batch-progress.ts";
+import { observing } from "./divergence.ts";
 import { requireForm } from "./l1-event-form.ts";
 import { latestPortal } from "./portals.ts";
 
@@ -34,10 +35,14 @@ type Withdrawn = L1Event & { readonly type: "withdrawn" };
 
 export async function recordCommitted(ledger: Ledger, event: Committed, signal?: AbortSignal): Promise<Batch> {
   requireForm(event);
-  const record = await ledger.writer.alone(async (group) => {
-    requireOurs(ledger, latestPortal(ledger, ledger.settlement.chainId), event);
-    return applyCommitted(ledger, group, event);
-  }, signal);
+  const record = await observing(
+    ledger,
+    async (group) => {
+      requireOurs(ledger, latestPortal(ledger, ledger.settlement.chainId), event);
+      return applyCommitted(ledger, group, event);
+    },
+    signal,
+  );
   return batchView(record);
 }
 
@@ -48,10 +53,14 @@ export async function recordWithdrawn(
   signal?: AbortSignal,
 ): Promise<void> {
   requireForm(event);
-  await ledger.writer.alone(async (group) => {
-    await requireKnown(ledger, latestPortal(ledger, chainId), event);
-    await applyEvent(ledger, group, chainId, event);
-  }, signal);
+  await observing(
+    ledger,
+    async (group) => {
+      await requireKnown(ledger, latestPortal(ledger, chainId), event);
+      await applyEvent(ledger, group, chainId, event);
+    },
+    signal,
+  );
 }
 
 /** Applies the events of a chain's blocks after its cursor up to `toBlock`, and moves the cursor there. */
@@ -64,25 +73,29 @@ export async function recordEvents(
 ): Promise<void> {
   requireBigint("toBlock", toBlock, 0n, MAX_UINT64);
   for (const event of events) requireForm(event);
-  await ledger.writer.alone(async (group) => {
-    const portal = latestPortal(ledger, chainId);
-    const cursor = portal.observed;
-    if (cursor !== null && toBlock <= cursor) return;
-    const fresh = events.filter(
-      ({ blockNumber }) => (cursor === null || blockNumber > cursor) && blockNumber <= toBlock,
-    );
-    fresh.sort((a, b) =>
-      a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1,
-    );
-    // Everything is checked before anything is changed.
-    for (const event of fresh) await requireKnown(ledger, portal, event);
-    for (const event of fresh) await applyEvent(ledger, group, chainId, event);
-    ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock });
-    ledger.putPortal(group, { ...portal, observed: toBlock });
-  }, signal);
+  await observing(
+    ledger,
+    async (group) => {
+      const portal = latestPortal(ledger, chainId);
+      const cursor = portal.observed;
+      if (cursor !== null && toBlock <= cursor) return;
+      const fresh = events.filter(
+        ({ blockNumber }) => (cursor === null || blockNumber > cursor) && blockNumber <= toBlock,
+      );
+      fresh.sort((a, b) =>
+        a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1,
+      );
+      // Everything is checked before anything is changed.
+      for (const event of fresh) await requireKnown(ledger, portal, event);
+      for (const event of fresh) await applyEvent(ledger, group, chainId, event);
+      ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock });
+      ledger.putPortal(group, { ...portal, observed: toBlock });
+    },
+    signal,
+  );
 }
 
-/** Throws `l1_failed` for what this store cannot have caused: it is not the contract's store, or has lost data. */
+/** Throws {@link foreign} for what this store cannot have caused: it is not the contract's store, or has lost data. */
 async function requireKnown(ledger: Ledger, portal: PortalRecord, event: L1Event): Promise<void> {
   if (event.type === "batchCommitted" || event.type === "batchImported") requireOurs(ledger, portal, event);
   if (event.type === "withdrawn") await requireVault(ledger, portal, event.vaultId);
@@ -97,10 +110,7 @@ async function requireVault(ledger: Ledger, { chainId }: PortalRecord, vaultId: 
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.code !== "vault_not_found") throw error;
   }
-  throw new MintmarkError(
-    "l1_failed",
-    `Chain ${chainId} tells of vault ${vaultId}, which this store does not know there.`,
-  );
+  throw foreign(ledger, chainId, `Chain ${chainId} tells of vault ${vaultId}, which this store does not know there.`);
 }
 
 async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: L1Event): Promise<void> {

@@ -55,6 +55,7 @@ export async function requestWithdrawal(
       keys: () => [key],
       apply(group, [onDisk]) {
         requireKey(ledger, principal);
+        ledger.requirePromising();
         const activity = decodeActivity(group.resolve(key, onDisk));
         requireBalance(vault, activity, withdrawnBefore, asked.quantity);
         // It may have become so since the request was looked at.

@@ -51,12 +51,12 @@ export class Checkpoints {
     this.#blocks = this.#blocks.filter((block) => block.number < number);
   }
 
-  /** Forgets what lies below the newest final checkpoint: nothing will be compared with it any more. */
+  /** Forgets all final checkpoints but the newest ones, which tell where a chain parts that replaces final blocks. */
   async prune(finalized: bigint): Promise<void> {
-    const [newestFinal] = this.downFrom(finalized);
-    if (newestFinal === undefined) return;
-    await this.#clear((chainId) => ({ gte: keyOf(chainId, 0n), lt: keyOf(chainId, newestFinal.number) }));
-    this.#blocks = this.#blocks.filter((block) => block.number >= newestFinal.number);
+    const oldest = this.downFrom(finalized)[FINAL_KEPT - 1];
+    if (oldest === undefined) return;
+    await this.#clear((chainId) => ({ gte: keyOf(chainId, 0n), lt: keyOf(chainId, oldest.number) }));
+    this.#blocks = this.#blocks.filter((block) => block.number >= oldest.number);
   }
 
   async #clear(range: (chainId: bigint) => { readonly gte: string; readonly lt: string }): Promise<void> {
@@ -66,6 +66,9 @@ export class Checkpoints {
 }
 
 const TEXT = { keyEncoding: "utf8", valueEncoding: "utf8" } as const;
+
+/** Final checkpoints that are kept. */
+const FINAL_KEPT = 64;
 
 /** Of a chain id, and of a block number. */
 const DIGITS = 16;

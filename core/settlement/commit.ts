@@ -24,8 +24,13 @@ export interface CommitOptions {
  */
 export async function commitSealed(mode: Mode, options: CommitOptions): Promise<number> {
   const { engine, l1, refused, signal } = options;
-  const countOnL1 = async () => countOf(mode, await l1.state());
-  const [here, there] = [countOf(mode, engine.state()), await countOnL1()];
+  const countOnL1 = async () => {
+    const state = await l1.state();
+    await engine.compareState(state);
+    return countOf(mode, state);
+  };
+  const there = await countOnL1();
+  const here = countOf(mode, engine.state());
   for (let batchNumber = there; batchNumber < here; batchNumber++) {
     signal?.throwIfAborted();
     const batch = await withoutVain(await engine.sealedBatch(mode, batchNumber), options);

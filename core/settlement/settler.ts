@@ -30,6 +30,8 @@ export class Settler extends Rounds<Round> {
   readonly #exits: Exits;
   readonly #preflight: Preflight;
   readonly #refused: RefusedSlots;
+  /** A difference that only an operator can mend is thrown once, and nothing is done until then. */
+  #toldOfDivergence = false;
 
   constructor(options: SettlerOptions) {
     super(options);
@@ -42,15 +44,27 @@ export class Settler extends Rounds<Round> {
   }
 
   /**
-   * Seals, watches, looks at what L1 would refuse, commits, watches, withdraws, watches. A mode that cannot be committed, and withdrawals that
+   * Compares, watches, seals, looks at what L1 would refuse, commits, watches, withdraws, watches. A mode that cannot be committed, and withdrawals that
    * cannot be sent, do not hold up the rest: their errors are thrown at the end.
    */
   async round(signal?: AbortSignal): Promise<Round> {
+    const { engine } = this.#options;
+    if (engine.divergence() === null) this.#toldOfDivergence = false;
+    else if (this.#toldOfDivergence) return { sealed: 0, committed: 0, withdrawn: 0 };
+    try {
+      return await this.#round(signal);
+    } finally {
+      this.#toldOfDivergence = engine.divergence() !== null;
+    }
+  }
+
+  async #round(signal?: AbortSignal): Promise<Round> {
     const { engine, l1, committee, mirrors = [], sealing = {} } = this.#options;
     const looks = [this.#preflight, ...mirrors];
     const attempts = new Attempts(signal);
-    const sealed = await sealDue(engine, sealing, this.#clock());
+    await engine.compareState(await l1.state());
     await this.#exits.follow(signal);
+    const sealed = await sealDue(engine, sealing, this.#clock());
     await attempts.of(() => this.#preflight.lookAtAssets());
     let committed = 0;
     for (const mode of MODES) {

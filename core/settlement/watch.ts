@@ -84,22 +84,46 @@ async function applyRange(
 
 /** Goes back to the newest block that was read and is still on the chain. */
 async function takeBackReorganised(options: WatchOptions): Promise<void> {
-  const { engine, portal, checkpoints, fromBlock } = options;
+  const { engine, portal, fromBlock } = options;
   const { observed, finalized } = engine.portal(portal.settlement.chainId);
   if (observed === null) return;
-  // Without a checkpoint in common, what was final when it was read still is. What is final now says nothing of what was read: a
-  // watcher that slept may find final blocks in the place of those it knows.
-  let common = least(observed, finalized ?? fromBlock - 1n);
+  // Without a checkpoint in common, blocks that were final when they were read still are, unless one of them is seen to be replaced.
+  // What is final now says nothing of what was read: a watcher that slept may find final blocks in the place of those it knows.
+  const final = least(observed, finalized ?? fromBlock - 1n);
+  const { common, finalReplaced } = await compareCheckpoints(options, observed, final);
+  if (finalReplaced) await takeBack(options, (common ?? fromBlock - 1n) + 1n, "below final");
+  else if (common === null || common < final) {
+    if (final !== observed) await takeBack(options, final + 1n);
+  } else if (common !== observed) await takeBack(options, common + 1n);
+}
+
+/** The newest checkpoint that is still on the chain, and whether a final one above it is not. */
+async function compareCheckpoints(
+  { portal, checkpoints }: WatchOptions,
+  observed: bigint,
+  final: bigint,
+): Promise<{ readonly common: bigint | null; readonly finalReplaced: boolean }> {
+  let finalReplaced = false;
   for (const { number, hash } of checkpoints.downFrom(observed)) {
-    if (number <= common) break;
-    if ((await portal.block(number))?.hash === hash) common = number;
+    const block = await portal.block(number);
+    if (block?.hash === hash) return { common: number, finalReplaced };
+    if (number > final) continue;
+    // A shorter chain says nothing yet: nodes can be far behind.
+    if (block === null) throw new MintmarkError("l1_failed", `the chain ends before block ${number}, which was final`);
+    finalReplaced = true;
   }
-  if (common !== observed) await takeBack(options, common + 1n);
+  return { common: null, finalReplaced };
 }
 
 /** What was read of these blocks counts no more. */
-async function takeBack({ engine, portal, checkpoints, secondLook }: WatchOptions, fromBlock: bigint): Promise<void> {
-  await engine.recordReorg(portal.settlement.chainId, fromBlock);
+async function takeBack(
+  { engine, portal, checkpoints, secondLook }: WatchOptions,
+  fromBlock: bigint,
+  reach: "above final" | "below final" = "above final",
+): Promise<void> {
+  const { chainId } = portal.settlement;
+  if (reach === "above final") await engine.recordReorg(chainId, fromBlock);
+  else await engine.recordDeepReorg(chainId, fromBlock);
   await checkpoints.dropFrom(fromBlock);
   secondLook.forget(fromBlock);
 }

@@ -174,6 +174,8 @@ const KINDS = {
       l1Sequence: bigVarint,
     },
   ],
+  /** L1 holds another history than this store. */
+  historyDiverged: [28, { detail: text }],
   webhookCreated: [
     30,
     {

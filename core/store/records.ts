@@ -134,6 +134,10 @@ export type VoidedRun = ValueOf<typeof voidedRun>;
 /** All void slots of a sealed batch, ascending. */
 export const voidsRecord = layout({ mode: oneOf(MODES), batchNumber: varint, runs: listOf(voidedRun) });
 
+/** How L1's history differs from the store's, and since when. */
+export const divergenceRecord = layout({ detail: text, since: time });
+export type DivergenceRecord = ValueOf<typeof divergenceRecord>;
+
 export const headRecord = layout({
   /** Entries in the journal. */
   journalLength: varint,

@@ -9,6 +9,8 @@ export const PREFIX = {
   secret: 0x02,
   /** `seed`: this store's own random key for the hashes of tokens. */
   seed: 0x04,
+  /** `divergence`, present while L1 holds another history than the store. */
+  divergence: 0x05,
   /** sequence(8) → journal entry. */
   journal: 0x03,
   /** applicationIndex(4) → application. */
@@ -72,6 +74,7 @@ export const PREFIX = {
 } as const;
 
 export const HEAD_KEY = Buffer.from([PREFIX.head]);
+export const DIVERGENCE_KEY = Buffer.from([PREFIX.divergence]);
 export const SECRET_KEY = Buffer.from([PREFIX.secret]);
 export const SEED_KEY = Buffer.from([PREFIX.seed]);
 

@@ -52,6 +52,8 @@ const definition = {
     headers: { "Idempotency-Replayed": "`true` when an earlier request of the same key gave this answer." },
   },
   errors: [
+    "history_diverged",
+    "l1_not_compared",
     "user_not_found",
     "asset_not_found",
     "token_already_minted",

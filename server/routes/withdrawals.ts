@@ -25,6 +25,8 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       headers: { Location: "Path of the withdrawal." },
     },
     errors: [
+      "history_diverged",
+      "l1_not_compared",
       "vault_not_found",
       "vault_void",
       "withdrawal_pending",

@@ -147,3 +147,55 @@ describe("a reorganisation below finality", () => {
     expect((await engine.batch("validium", 0)).status).toBe("settled");
   });
 });
+
+describe("a reorganisation of blocks that were final", () => {
+  test.each([{ restarted: true }, { restarted: false }])(
+    "is taken back, and headers and withdrawals follow the new chain (restarted: $restarted)",
+    async ({ restarted }) => {
+      world = await createWorld();
+      const { chain, engine, l1, committee, principal } = world;
+      const store = new MemoryLevel();
+      const opened = async () => Checkpoints.open(store, engine.settlement.chainId);
+      const settlerOf = async () => newSettler({ engine, l1, committee, checkpoints: await opened() }, chain);
+      let settler = await settlerOf();
+      await settler.round();
+      const vaultId = await mint(world, "erc20", "zk-rollup", "", 50);
+      const snapshot = await rpc(chain, "evm_snapshot");
+      await settler.round();
+      const { withdrawalId } = await requestWithdrawal(world, vaultId, 20n);
+      await settler.round();
+      await mine(chain, 30);
+      await settler.round();
+      const first = await engine.batch("zk-rollup", 0);
+      expect(first.status).toBe("finalized");
+      expect((await engine.withdrawal(principal.applicationId, withdrawalId)).status).toBe("finalized");
+
+      await reorganise(world, snapshot, 60);
+      if (restarted) settler = await settlerOf();
+      await settler.round();
+      await settler.round();
+      const second = await engine.batch("zk-rollup", 0);
+      expect(second.committedAt).not.toBe(first.committedAt);
+      expect(await l1.state()).toEqual(await engine.committedState());
+      expect(await engine.vault(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 20n });
+      expect((await engine.verify()).problems).toEqual([]);
+      await mine(chain, 30);
+      await settler.round();
+      expect((await engine.batch("zk-rollup", 0)).status).toBe("finalized");
+      expect((await engine.withdrawal(principal.applicationId, withdrawalId)).status).toBe("finalized");
+    },
+  );
+
+  test("is not believed of a chain that ends before what was final", async () => {
+    world = await createWorld();
+    const { chain, engine, settler } = world;
+    await mint(world, "erc20", "zk-rollup", "", 50);
+    const snapshot = await rpc(chain, "evm_snapshot");
+    await settler.round();
+    await mine(chain, 30);
+    await settler.round();
+    await reorganise(world, snapshot, 0);
+    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    expect((await engine.batch("zk-rollup", 0)).status).toBe("finalized");
+  });
+});

@@ -116,7 +116,10 @@ describe("a mirror", () => {
       [HOME, withdrawn(1n, 1n, 1n, stranger, 7n)],
       [FAR, withdrawn(99n, 1n, 1n, stranger, 7n)],
     ] as const) {
-      expect((await refusal(engine.recordEvents(chainId, [event], 9n))).code).toBe("l1_failed");
+      // A mirror's committee must not be able to stop what happens on other chains.
+      const code = chainId === HOME ? "history_diverged" : "l1_failed";
+      expect((await refusal(engine.recordEvents(chainId, [event], 9n))).code).toBe(code);
+      if (chainId === FAR) expect(engine.divergence()?.detail ?? "").not.toMatch(`Chain ${FAR}`);
     }
     expect((await refusal(engine.recordEvents(9n, [], 9n))).code).toBe("chain_not_supported");
     expect(engine.portals().map(({ observed }) => observed)).toEqual([null, null]);

@@ -48,10 +48,10 @@ describe("the life of a batch", () => {
     await using _ = engine;
     const event = await committed(engine, "validium", 0, 7n);
     for (const wrong of [{ batchRoot: hashOf(1) }, { dataHash: hashOf(1) }, { vaultCount: 2 }, { batchNumber: 1 }]) {
-      expect((await refusal(engine.recordCommitted({ ...event, ...wrong }))).code).toBe("l1_failed");
+      expect((await refusal(engine.recordCommitted({ ...event, ...wrong }))).code).toBe("history_diverged");
     }
     const unknown = withdrawn(99n, 1n, 1n, stranger, 7n, 1);
-    expect((await refusal(engine.recordEvents(HOME, [event, unknown], 9n))).code).toBe("l1_failed");
+    expect((await refusal(engine.recordEvents(HOME, [event, unknown], 9n))).code).toBe("history_diverged");
     expect((await engine.batch("validium", 0)).status).toBe("sealed");
     expect(engine.portal(HOME).observed).toBeNull();
   });

@@ -178,6 +178,8 @@ async function furnished() {
   const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
   await engine.webhooks.recordDelivered(webhook.webhookId, 4);
   await engine.webhooks.recordDisabled(webhook.webhookId, "down");
+  const foreign = { ...(await committed(engine, "validium", 0, 12n)), batchRoot: `0x${"11".repeat(32)}` } as const;
+  expect((await refusal(engine.recordCommitted(foreign))).code).toBe("history_diverged");
   await engine.close();
   return { database, clock };
 }
