@@ -22,7 +22,7 @@ export interface Limits {
   readonly validiumBytes: number;
   /** Most bytes of a rollup batch's encoded data; the transaction must stay below 128 KB. */
   readonly rollupBytes: number;
-  /** Most gas that committing a rollup batch may take by the worst-case estimate. */
+  /** Most gas that committing a rollup batch may take, by an upper bound that also holds once slots of it are void. */
   readonly rollupGas: number;
 }
 

@@ -31,6 +31,16 @@ export function widthOfWords(high: number, low: number): number {
   return low === 1 ? 0 : byteWidth(low);
 }
 
+/** Bytes of the sum of two amounts that {@link addsUp}. */
+export function widthOfSum(
+  high: number,
+  low: number,
+  more: { readonly amountHigh: number; readonly amountLow: number },
+): number {
+  const sum = low + more.amountLow;
+  return widthOfWords(high + more.amountHigh + (sum >= WORD ? 1 : 0), sum % WORD);
+}
+
 function byteWidth(value: number): number {
   return (32 - Math.clz32(value) + 7) >>> 3;
 }

@@ -1,21 +1,15 @@
-import { addsUp, widthOfWords } from "../columns/amount-words.ts";
+import { addsUp, widthOfSum, widthOfWords } from "../columns/amount-words.ts";
 import { type Holder, type NewVault, VaultColumns } from "../columns/vault-columns.ts";
 import type { Limits } from "../engine-types.ts";
 import type { Mode, Standard } from "../model.ts";
 import { ASSET_ENTRY_BYTES, BATCH_DATA_BASE_BYTES, vaultBytesBound } from "../protocol/batch-data.ts";
+import { type BatchContent, contentGas, isWide } from "../protocol/commit-gas.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeIntoColumns, encodeColumns, type TokenHashOf } from "../store/vault-chunk.ts";
 import { shortDecimalIn } from "../tokens/short-decimal.ts";
 
-/**
- * Worst-case gas of a rollup commit, kept on the safe side of what `npm run gas` measures: the transaction and its storage, hashing
- * and folding one vault, its blob's bytes, and calldata by EIP-7623's floor of 40 a byte or 16 a byte beside the execution.
- */
-const GAS = { base: 200_000, vault: 1_100, blobByte: 12, floorByte: 40, byte: 16 } as const;
-/** Of an amount in batch data. */
-const MOST_AMOUNT_BYTES = 8;
 /** Assets of which a user's vaults are found by one number; the indices of all others lie behind. */
 const ASSETS = 2 ** 21;
 
@@ -38,9 +32,8 @@ export class OpenBatch {
   #lastAsset = -1;
   readonly #dirtyChunks = new Set<number>();
   #lastDirty = -1;
-  /** Upper bound of the encoded data. */
-  #bytes = BATCH_DATA_BASE_BYTES;
-  #blobBytes = 0;
+  /** What the batch's gas depends on; its bytes are an upper bound of the encoded data. */
+  #content: BatchContent = { vaults: 0, runs: 0, assets: 0, bytes: BATCH_DATA_BASE_BYTES, blobBytes: 0 };
 
   constructor(mode: Mode, batchNumber: number, openedAt: number, firstOrdinal: number, limits: Limits) {
     this.mode = mode;
@@ -66,8 +59,9 @@ export class OpenBatch {
     if (slot === undefined) return -1;
     const { amountHigh, amountLow } = this.vaults;
     const fits = addsUp(amountHigh[slot] as number, amountLow[slot] as number, vault.amountHigh, vault.amountLow);
-    // A larger amount can take more bytes; a new vault takes more still, so where this has no room the batch is sealed.
-    return fits && this.#carries(this.vaults.count, this.#bytes + MOST_AMOUNT_BYTES, this.#blobBytes) ? slot : -1;
+    return fits && this.#canWiden(slot, widthOfSum(amountHigh[slot] as number, amountLow[slot] as number, vault))
+      ? slot
+      : -1;
   }
 
   /** Whether one more vault keeps the batch within what one commit can carry. The first one always fits. */
@@ -75,8 +69,7 @@ export class OpenBatch {
     const count = this.vaults.count;
     if (count === 0) return true;
     if (count >= this.#limits.batchVaults[this.mode]) return false;
-    const bytes = this.#bytes + this.#bytesOf(vault);
-    return this.#carries(count + 1, bytes, this.#blobBytes + vault.end - vault.start);
+    return this.#carries(this.#contentWith(vault));
   }
 
   /** Puts a new vault into the next slot, and returns the slot. */
@@ -93,9 +86,10 @@ export class OpenBatch {
   grow(slot: number, high: number, low: number, now: number): void {
     const { vaults } = this;
     // An amount may outgrow the width it was counted with.
-    const before = widthOfWords(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number);
+    const width = this.#widthAt(slot);
     vaults.grow(slot, high, low, now);
-    this.#bytes += widthOfWords(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number) - before;
+    const wider = this.#widthAt(slot);
+    if (wider !== width) this.#content = this.#widened(slot, width, wider);
     this.mintCount++;
     this.#touch(slot);
   }
@@ -147,31 +141,65 @@ export class OpenBatch {
     ofHolder.set(blobKeyOf(vault), slot);
   }
 
-  /** Whether one commit can carry a batch of so many vaults, bytes of data, and bytes of blobs in these. */
-  #carries(vaults: number, bytes: number, blobBytes: number): boolean {
-    const { validiumBytes, rollupBytes, rollupGas: gas } = this.#limits;
-    if (this.mode === "validium") return bytes <= validiumBytes;
-    return bytes <= rollupBytes && rollupGas(vaults, bytes, blobBytes) <= gas;
+  /** Whether one commit can carry a batch of this content. */
+  #carries(content: BatchContent): boolean {
+    const { validiumBytes, rollupBytes, rollupGas } = this.#limits;
+    if (this.mode === "validium") return content.bytes <= validiumBytes;
+    return content.bytes <= rollupBytes && contentGas(content) <= rollupGas;
+  }
+
+  /** Whether the batch is still carried when this slot's amount takes so many bytes. */
+  #canWiden(slot: number, width: number): boolean {
+    const before = this.#widthAt(slot);
+    return width === before || this.#carries(this.#widened(slot, before, width));
+  }
+
+  /** What the content is when a slot's amount takes more bytes than before. */
+  #widened(slot: number, before: number, width: number): BatchContent {
+    const { bytes, runs } = this.#content;
+    const cuts = this.#cutsAround(slot, width) - this.#cutsAround(slot, before);
+    return { ...this.#content, bytes: bytes + width - before, runs: runs + cuts };
+  }
+
+  /** What the content is with one more vault. */
+  #contentWith(vault: NewVault): BatchContent {
+    const { assetIndex, amountHigh, amountLow, start, end } = vault;
+    const { vaults, runs, assets, bytes, blobBytes } = this.#content;
+    const width = widthOfWords(amountHigh, amountLow);
+    const isKnown = assetIndex === this.#lastAsset || this.#assets.has(assetIndex);
+    return {
+      vaults: vaults + 1,
+      runs: runs + (this.#cutBetween(vaults - 1, assetIndex, width) ? 1 : 0),
+      assets: isKnown ? assets : assets + 1,
+      bytes: bytes + vaultBytesBound(width, end - start) + (isKnown ? 0 : ASSET_ENTRY_BYTES),
+      blobBytes: blobBytes + end - start,
+    };
+  }
+
+  /** Runs that begin at a slot or right behind it, if its amount takes so many bytes. */
+  #cutsAround(slot: number, width: number): number {
+    const { assetIndex, count } = this.vaults;
+    const before = this.#cutBetween(slot - 1, assetIndex[slot] as number, width) ? 1 : 0;
+    if (slot + 1 === count) return before;
+    const sameAsset = assetIndex[slot] === assetIndex[slot + 1];
+    return before + (sameAsset && isWide(width) === isWide(this.#widthAt(slot + 1)) ? 0 : 1);
+  }
+
+  /** Whether a vault behind this slot begins a run; it does where there is no such slot. */
+  #cutBetween(slot: number, assetIndex: number, width: number): boolean {
+    return slot < 0 || this.vaults.assetIndex[slot] !== assetIndex || isWide(this.#widthAt(slot)) !== isWide(width);
+  }
+
+  #widthAt(slot: number): number {
+    return widthOfWords(this.vaults.amountHigh[slot] as number, this.vaults.amountLow[slot] as number);
   }
 
   #account(vault: NewVault): void {
-    this.#bytes += this.#bytesOf(vault);
-    this.#blobBytes += vault.end - vault.start;
+    this.#content = this.#contentWith(vault);
     if (vault.assetIndex === this.#lastAsset) return;
     this.#lastAsset = vault.assetIndex;
     this.#assets.add(vault.assetIndex);
   }
-
-  #bytesOf({ assetIndex, amountHigh, amountLow, start, end }: NewVault): number {
-    const asset = assetIndex === this.#lastAsset || this.#assets.has(assetIndex) ? 0 : ASSET_ENTRY_BYTES;
-    return asset + vaultBytesBound(1n, end - start) + widthOfWords(amountHigh, amountLow);
-  }
-}
-
-/** Upper bound of the gas of committing a rollup batch. */
-export function rollupGas(vaults: number, bytes: number, blobBytes: number): number {
-  const execution = vaults * GAS.vault + blobBytes * GAS.blobByte;
-  return GAS.base + Math.max(GAS.floorByte * bytes, GAS.byte * bytes + execution);
 }
 
 /** Exact below 2^53, where every user index times {@link ASSETS} is. */

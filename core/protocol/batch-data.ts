@@ -52,8 +52,8 @@ function numberWidth(value: number): number {
  * Most bytes that one more vault can add to the encoded data of a batch, whatever its neighbours are; an asset that is new to the
  * batch adds {@link ASSET_ENTRY_BYTES} to it. Sums of this, on {@link BATCH_DATA_BASE_BYTES}, decide when a batch is full.
  */
-export function vaultBytesBound(amount: bigint, blobBytes: number): number {
-  return RUN_HEADER_BYTES + OWNER_BYTES + amountWidth(amount) + (blobBytes === 0 ? 0 : 2 + blobBytes);
+export function vaultBytesBound(amountWidth: number, blobBytes: number): number {
+  return RUN_HEADER_BYTES + OWNER_BYTES + amountWidth + (blobBytes === 0 ? 0 : 2 + blobBytes);
 }
 
 /** Why batch data is refused. The reasons are stable: committee members and the engine show them. */

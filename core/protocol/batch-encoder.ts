@@ -13,6 +13,7 @@ import {
 } from "./batch-data.ts";
 import { BatchOutput } from "./batch-output.ts";
 import { planRuns, type Run, type RunPlan } from "./batch-runs.ts";
+import { commitGas, contentGas, contentOf, plainRuns } from "./commit-gas.ts";
 import { BlobKind, OwnerClass } from "./run-forms.ts";
 
 /**
@@ -48,7 +49,21 @@ export function encodeBatchColumns(
   const packed = planRuns(columns, "packed");
   if (least === "bytes") return writeBatch(records, columns, packed);
   const raw = planRuns(columns, "raw");
-  return writeBatch(records, columns, gasOf(columns, raw) < gasOf(columns, packed) ? raw : packed);
+  const fewest = gasOf(columns, raw) < gasOf(columns, packed) ? raw : packed;
+  return writeBatch(records, columns, withinBound(columns, fewest));
+}
+
+/** The plan, unless the runs that save its bytes take more gas than a batch of this content may: then the plain one. */
+function withinBound(columns: BatchColumns, plan: RunPlan): RunPlan {
+  const gas = boundOf(columns, plan);
+  if (gas <= contentGas(contentOf(columns))) return plan;
+  const plain = { runs: plainRuns(columns), ownerClass: plan.ownerClass };
+  return boundOf(columns, plain) < gas ? plain : plan;
+}
+
+function boundOf(columns: BatchColumns, plan: RunPlan): number {
+  const owners = dictionarySize(columns, plan);
+  return commitGas(columns, plan.runs, sizeOf(columns, plan, owners), owners);
 }
 
 class EntryRecords implements BatchRecords {
@@ -91,14 +106,8 @@ const UNPACK_GAS = 130;
 /** What a commit of this plan costs on L1, about: exact enough to choose between two plans. */
 function gasOf(columns: BatchColumns, plan: RunPlan): number {
   let packed = 0;
-  let bytes = sizeOf(columns, plan, 0);
-  const owners = new Set<number>();
-  for (const { start, end, blobKind, ownerForm } of plan.runs) {
-    if (blobKind === BlobKind.packed) packed += end - start;
-    if (ownerForm === OwnerForm.inline || columns.asset[start] === VOID_RUN) continue;
-    for (let slot = start; slot < end; slot++) owners.add(columns.owner[slot] as number);
-  }
-  bytes += owners.size * OWNER_BYTES;
+  for (const { start, end, blobKind } of plan.runs) if (blobKind === BlobKind.packed) packed += end - start;
+  const bytes = sizeOf(columns, plan, dictionarySize(columns, plan));
   const execution = COMMIT_GAS + columns.count * VAULT_GAS + packed * UNPACK_GAS;
   return Math.max(bytes * BYTE_FLOOR_GAS, bytes * BYTE_GAS + execution);
 }
@@ -118,13 +127,26 @@ function writeBatch(records: BatchRecords, columns: BatchColumns, plan: RunPlan)
   return output.bytes;
 }
 
-/** The owners that runs refer to, those with one-byte indices first, and the index of each. */
-function ownerDictionary(columns: BatchColumns, { runs, ownerClass }: RunPlan) {
+function dictionarySize(columns: BatchColumns, plan: RunPlan): number {
+  let size = 0;
+  for (const isUsed of usedOwners(columns, plan)) size += isUsed;
+  return size;
+}
+
+/** 1 for each owner that runs refer to by its index. */
+function usedOwners(columns: BatchColumns, { runs }: RunPlan): Uint8Array {
   const isUsed = new Uint8Array(columns.owners.length);
   for (const { start, end, ownerForm } of runs) {
     if (columns.asset[start] === VOID_RUN || ownerForm === OwnerForm.inline) continue;
     for (let slot = start; slot < end; slot++) isUsed[columns.owner[slot] as number] = 1;
   }
+  return isUsed;
+}
+
+/** The owners that runs refer to, those with one-byte indices first, and the index of each. */
+function ownerDictionary(columns: BatchColumns, plan: RunPlan) {
+  const isUsed = usedOwners(columns, plan);
+  const { ownerClass } = plan;
   const ids = Array.from(columns.owners.keys()).filter((id) => isUsed[id] === 1);
   const isNear = (id: number) => columns.owners.length <= 256 || ownerClass[id] === OwnerClass.near;
   const ordered = [...ids.filter(isNear), ...ids.filter((id) => !isNear(id))];

@@ -102,7 +102,8 @@ describe("encoding", () => {
       fc.property(anySlots, (slots) => {
         const assets = new Set(slots.map((entry) => entry && `${entry.chainId} ${entry.assetType}`)).size;
         const bound = slots.reduce(
-          (sum, entry) => sum + (entry === null ? 5 : vaultBytesBound(entry.amount, (entry.blob.length - 2) / 2)),
+          (sum, entry) =>
+            sum + (entry === null ? 5 : vaultBytesBound(amountWidth(entry.amount), (entry.blob.length - 2) / 2)),
           BATCH_DATA_BASE_BYTES + assets * ASSET_ENTRY_BYTES,
         );
         const size = encodeBatchData(slots).length;
