@@ -31,8 +31,13 @@ export interface Limits {
 export type Database = AbstractLevel<any, any, any>;
 
 export interface EngineOptions {
-  /** Folder of a LevelDB store (created when missing), a database, e.g. `new MemoryLevel()`, or a store of your own. */
+  /** Folder of a LevelDB store, a database, e.g. `new MemoryLevel()`, or a store of your own. */
   readonly store: string | Database | Store;
+  /**
+   * Creates a new store where there is none. Default false, which is `store_missing` there: a new store over the contract of a lost one
+   * would mint its tokens again.
+   */
+  readonly createIfMissing?: boolean;
   /**
    * Gets every entry of the journal too: a change is acknowledged when it is in the store and then here. Opening the engine brings it up
    * to the store; one that is ahead of the store, or another's, is `store_mismatch`. `LevelJournal` is one

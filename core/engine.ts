@@ -28,11 +28,11 @@ export type * from "./wait-types.ts";
 export type * from "./webhook-types.ts";
 
 /**
- * Opens the engine over a store, and makes the store when it is new.
+ * Opens the engine over a store. With `createIfMissing` it creates the store where there is none.
  *
- * @throws MintmarkError `store_locked`, `store_corrupt`, `store_mismatch`, `store_failed`, or `validation_failed` for bad options
+ * @throws MintmarkError `store_missing`, `store_locked`, `store_corrupt`, `store_mismatch`, `store_failed`, or `validation_failed` for bad options
  * @example
- * await using engine = await openEngine({ store: "./data", environment: "sandbox", settlement });
+ * await using engine = await openEngine({ store: "./data", createIfMissing: true, environment: "sandbox", settlement });
  */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const limits = readLimits(options.limits);

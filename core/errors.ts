@@ -56,6 +56,8 @@ export const ERROR_CODES = {
   deadline_invalid: "The deadline has passed, is less than a minute away, or more than 30 days.",
   idempotency_key_reused: "This idempotency key was used with another request.",
   // The engine cannot serve now, or found its own data wrong.
+  store_missing:
+    "There is no store here. Create one with `mintmark init`, or restore the one that was here from a copy.",
   store_locked: "Another process has this store open. One engine, one store.",
   store_failed: "The store failed. The engine has stopped acknowledging; close it, mend the disk, open it again.",
   store_corrupt: "A stored record is not what the engine wrote. Restore the store from a copy, or rebuild it.",

@@ -93,6 +93,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   headers_too_large: 431,
   internal: 500,
   store_corrupt: 500,
+  store_missing: 503,
   store_locked: 503,
   store_failed: 503,
   store_mismatch: 503,

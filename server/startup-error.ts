@@ -7,6 +7,7 @@ const LOOK_AT: Partial<Record<ErrorCode, string>> = {
   l1_failed: "MINTMARK_RPC_URL, MINTMARK_CHAIN_ID and MINTMARK_CONTRACT must be of one chain",
   store_mismatch:
     "a store is of one environment, chain and contract, and one mirror a chain, for ever: look at MINTMARK_STORE, and at MINTMARK_ENVIRONMENT, MINTMARK_CHAIN_ID, MINTMARK_CONTRACT, MINTMARK_MIRRORS",
+  store_missing: "look at MINTMARK_STORE",
   store_locked: "look at MINTMARK_STORE, or stop the other process",
 };
 

@@ -38,7 +38,7 @@ import { buildServer } from "mintmark/server";
 
 const contract = "0x8464135c8f25da09e49bc8782676a84730c318bc";
 const settlement = { chainId: 31337n, contract, engineVersion: 5 };
-const engine = await openEngine({ store: "./client-data", environment: "sandbox", settlement });
+const engine = await openEngine({ store: "./client-data", createIfMissing: true, environment: "sandbox", settlement });
 const { applicationId } = await engine.createApplication({ name: "Game" });
 const { secret } = await engine.issueKey(applicationId);
 const { userId } = await engine.createUser(applicationId, { ownerAddress: contract });
@@ -131,7 +131,7 @@ describe("the package, installed in a foreign project", () => {
       import { openEngine } from "mintmark";
       import { buildServer } from "mintmark/server";
       const settlement = { chainId: 1n, contract: "0x${"5e".repeat(20)}", engineVersion: 5 };
-      const engine = await openEngine({ store: "store", settlement, environment: "sandbox" });
+      const engine = await openEngine({ store: "store", settlement, environment: "sandbox", createIfMissing: true });
       const app = await buildServer({ engine });
       for (const url of ["/explorer", "/explorer/modules/core/protocol/proof.js", "/docs", "/docs/swagger-ui-bundle.js"]) {
         const { statusCode } = await app.inject({ url });

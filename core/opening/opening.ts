@@ -3,8 +3,9 @@ import { MintmarkError } from "../errors.ts";
 import { Ledger } from "../ledger/ledger.ts";
 import type { Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
-import { createStore, genesisOf, readSeed, requireSameStore } from "../store/genesis.ts";
+import { createStore, genesisOf, readSeed, requireEmpty, requireSameStore } from "../store/genesis.ts";
 import { JournaledStore } from "../store/journaled-store.ts";
+import { storeMissing } from "../store/level-folder.ts";
 import { LevelStore } from "../store/level-store.ts";
 import { HEAD_KEY, SECRET_KEY } from "../store/store-keys.ts";
 import type { Store } from "../store-ports.ts";
@@ -20,14 +21,19 @@ export interface Opened {
 }
 
 /**
- * Opens the store, or makes it, and loads the state. The newest sealed batch of each mode is derived again and compared.
- * Rejects with `store_locked`, `store_mismatch`, `store_corrupt`, `store_failed`; the store is closed then.
+ * Opens the store, creates it where `createIfMissing` allows that, and loads the state. The newest sealed batch of each mode is derived again and compared.
+ * Rejects with `store_missing`, `store_locked`, `store_mismatch`, `store_corrupt`, `store_failed`; the store is closed then.
  */
 export async function openLedger(options: EngineOptions, limits: Limits, emit: Ledger["emit"]): Promise<Opened> {
   const store = await openStore(options);
   try {
     const genesis = genesisOf(options);
-    if ((await store.get(HEAD_KEY)) === undefined) await createStore(store, genesis, options.clock?.() ?? Date.now());
+    if ((await store.get(HEAD_KEY)) === undefined) {
+      await requireEmpty(store);
+      if (options.createIfMissing !== true)
+        throw storeMissing(typeof options.store === "string" ? options.store : "it");
+      await createStore(store, genesis, options.clock?.() ?? Date.now());
+    }
     await requireSameStore(store, genesis);
     const ledger = new Ledger(store, options, limits, emit, await readSeed(store));
     await load(ledger);
@@ -41,8 +47,8 @@ export async function openLedger(options: EngineOptions, limits: Limits, emit: L
 }
 
 /** The store of these options, and its journal brought up to it. */
-async function openStore({ store: named, journal }: Pick<EngineOptions, "store" | "journal">): Promise<Store> {
-  const store = await LevelStore.of(named);
+async function openStore({ store: named, journal, createIfMissing }: EngineOptions): Promise<Store> {
+  const store = await LevelStore.of(named, createIfMissing === true);
   if (journal === undefined) return store;
   try {
     return await JournaledStore.open(store, journal);

@@ -33,7 +33,7 @@ export async function restoreStore(
   store: string | Database | Store,
   options: RestoreOptions = {},
 ): Promise<number> {
-  const target = await LevelStore.of(store);
+  const target = await LevelStore.of(store, true);
   try {
     for await (const _ of target.entries({ limit: 1 })) {
       throw new MintmarkError("store_mismatch", "The store to be made holds records already; give an empty one.");

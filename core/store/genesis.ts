@@ -18,11 +18,15 @@ export function genesisOf({ environment, settlement }: EngineOptions): EntryOf<"
   return { kind: "genesis", formatVersion: FORMAT_VERSION, environment, chainId, contract, engineVersion };
 }
 
-/** Writes what a new store begins with. Throws `store_corrupt` for one that is not empty. */
-export async function createStore(store: Store, genesis: EntryOf<"genesis">, time: number): Promise<void> {
+/** Throws `store_corrupt` for a store without a head that holds something. */
+export async function requireEmpty(store: Store): Promise<void> {
   for await (const _ of store.entries({ limit: 1 })) {
     throw new MintmarkError("store_corrupt", "The store holds records but no head; it is not an engine's, or damaged.");
   }
+}
+
+/** Writes what a new store begins with. */
+export async function createStore(store: Store, genesis: EntryOf<"genesis">, time: number): Promise<void> {
   const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0 };
   const home = { chainId: genesis.chainId, contract: genesis.contract, observed: null, finalized: null };
   await store.write([

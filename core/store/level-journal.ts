@@ -18,7 +18,7 @@ export class LevelJournal implements Journal, AsyncDisposable {
 
   /** Rejects with `store_locked` while somebody else has it open, with `store_corrupt` or `store_failed`. */
   static async open(journal: string | Database): Promise<LevelJournal> {
-    const store = await LevelStore.open(journal);
+    const store = await LevelStore.open(journal, true);
     for await (const [key] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 })) {
       return new LevelJournal(store, Number(key.readBigUInt64BE(1)) + 1);
     }

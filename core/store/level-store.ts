@@ -1,12 +1,14 @@
-import { mkdir, realpath } from "node:fs/promises";
 import type { AbstractSnapshot } from "abstract-level";
 import { Level } from "level";
 import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import type { KeyRange, Store, StoreOperation, StoreReader } from "../store-ports.ts";
+import { entriesMissing, LevelFolder } from "./level-folder.ts";
+import { endOf, PREFIX } from "./store-keys.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
-/** Databases that an engine has open in this process; the file lock of LevelDB does this between processes. */
+const JOURNAL = Buffer.from([PREFIX.journal]);
+/** Databases that an engine has open in this process. */
 const OPEN_DATABASES = new WeakSet<Database>();
 
 /** The store over LevelDB, or over any other abstract-level database. */
@@ -14,31 +16,52 @@ export class LevelStore implements Store {
   readonly #db: Database;
   readonly #options: typeof BINARY & { readonly snapshot?: AbstractSnapshot };
 
-  private constructor(db: Database, snapshot?: AbstractSnapshot) {
+  /** null over a database that was given. */
+  readonly #folder: LevelFolder | null;
+
+  private constructor(db: Database, folder: LevelFolder | null, snapshot?: AbstractSnapshot) {
     this.#db = db;
+    this.#folder = folder;
     this.#options = snapshot === undefined ? BINARY : { ...BINARY, snapshot };
   }
 
   /**
    * Opens a folder as LevelDB, or a database that was given.
-   * Rejects with `store_locked` when another engine has it open, with `store_corrupt` or `store_failed` otherwise.
+   *
+   * @param createIfMissing - whether a folder without a store may become one; nobody creates a database that was given
+   * @throws MintmarkError `store_missing`, `store_locked` when another engine has it open, `store_corrupt` or `store_failed`
    */
-  static async open(store: string | Database): Promise<LevelStore> {
-    const db: Database = typeof store === "string" ? await inFolder(store) : store;
-    if (OPEN_DATABASES.has(db)) throw new MintmarkError("store_locked");
-    OPEN_DATABASES.add(db);
+  static async open(store: string | Database, createIfMissing: boolean): Promise<LevelStore> {
+    if (typeof store !== "string") return new LevelStore(await opened(store), null);
+    const folder = await LevelFolder.open(store, createIfMissing).catch((error: unknown) => {
+      throw error instanceof MintmarkError ? error : openingFailure(error);
+    });
     try {
-      await db.open();
+      const level = new LevelStore(await opened(new Level<Buffer, Buffer>(folder.path, BINARY)), folder);
+      await level.#beginMark(folder).catch(async (error) => {
+        await level.#db.close();
+        throw error;
+      });
+      return level;
     } catch (error) {
-      OPEN_DATABASES.delete(db);
-      throw openingFailure(error);
+      await folder[Symbol.asyncDispose]();
+      throw error;
     }
-    return new LevelStore(db);
   }
 
   /** A folder or a database as a store; a store as it is. */
-  static async of(named: string | Database | Store): Promise<Store> {
-    return typeof named === "object" && "frozen" in named ? named : LevelStore.open(named);
+  static async of(named: string | Database | Store, createIfMissing: boolean): Promise<Store> {
+    return typeof named === "object" && "frozen" in named ? named : LevelStore.open(named, createIfMissing);
+  }
+
+  /** Holds the journal against the mark once more: what is in LevelDB's tables is known only now. */
+  async #beginMark({ path, mark }: LevelFolder): Promise<void> {
+    let length = 0;
+    for await (const [key] of this.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 })) {
+      length = lengthUpTo(key);
+    }
+    if (mark.length !== null && length < mark.length) throw entriesMissing(path, length, mark.length);
+    await guarded(mark.begin(length));
   }
 
   async get(key: Buffer): Promise<Buffer | undefined> {
@@ -65,7 +88,7 @@ export class LevelStore implements Store {
   async frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
     const snapshot = this.#db.snapshot();
     try {
-      return await body(new LevelStore(this.#db, snapshot));
+      return await body(new LevelStore(this.#db, this.#folder, snapshot));
     } finally {
       await snapshot.close();
     }
@@ -78,28 +101,39 @@ export class LevelStore implements Store {
   /** A chained batch: given as an array, an operation costs the event loop four times as much. */
   async #write(operations: readonly StoreOperation[]): Promise<void> {
     const batch = this.#db.batch();
+    let entry: Buffer | undefined;
     for (const operation of operations) {
+      if (operation.key[0] === PREFIX.journal) entry = operation.key;
       if (operation.type === "put") batch.put<Buffer, Uint8Array>(operation.key, operation.value, BINARY);
       else batch.del(operation.key, BINARY);
     }
     // LevelDB takes `sync`, which abstract-level's own types do not know: without it a write survives the process, not the machine.
     await batch.write({ sync: true } as object);
+    if (entry !== undefined) this.#folder?.mark.set(lengthUpTo(entry));
   }
 
   async close(): Promise<void> {
     await guarded(this.#db.close());
     OPEN_DATABASES.delete(this.#db);
+    await this.#folder?.[Symbol.asyncDispose]();
   }
 }
 
-/** Within a process LevelDB's lock goes by the folder's name: under its real path, another spelling of it is not another store. */
-async function inFolder(folder: string): Promise<Database> {
+async function opened(db: Database): Promise<Database> {
+  if (OPEN_DATABASES.has(db)) throw new MintmarkError("store_locked");
+  OPEN_DATABASES.add(db);
   try {
-    await mkdir(folder, { recursive: true });
-    return new Level<Buffer, Buffer>(await realpath(folder), BINARY);
+    await db.open();
   } catch (error) {
+    OPEN_DATABASES.delete(db);
     throw openingFailure(error);
   }
+  return db;
+}
+
+/** The journal's length when this is the key of its newest entry. */
+function lengthUpTo(key: Buffer): number {
+  return Number(key.readBigUInt64BE(1)) + 1;
 }
 
 async function guarded<T>(operation: Promise<T>): Promise<T> {

@@ -44,7 +44,7 @@ export interface World {
 }
 
 export function open(path: string): Promise<Engine> {
-  return openEngine({ store: path, settlement: SETTLEMENT, environment: "sandbox" });
+  return openEngine({ store: path, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true });
 }
 
 export async function settle(engine: Engine): Promise<World> {

@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { type Engine, MintmarkError, openEngine } from "../../core/index.ts";
+import { type Engine, type EngineOptions, MintmarkError, openEngine } from "../../core/index.ts";
 import { ConfigError, readStoreConfig } from "../../server/config.ts";
 import { readConfigFile } from "../../server/config-file.ts";
 import type { Running } from "../../server/operator/operation.ts";
@@ -29,19 +27,20 @@ export async function operateOn(
 ): Promise<unknown> {
   const answered = await askServer(store, { operation: name, input }, running);
   if (answered !== undefined) return answered.result;
-  if (!existsSync(join(store, "CURRENT"))) {
-    throw new UsageError(`there is no store in ${store}; create one with: mintmark init --store ${store}`);
-  }
-  await using engine = await openStore(store);
+  await using engine = await openStore(store, { createIfMissing: false });
   return await operate(engine, name, input, running);
 }
 
-/** Opens the store in this process, and creates it where there is none. */
-export async function openStore(store: string): Promise<Engine> {
+/** Opens the store in this process. */
+export async function openStore(
+  store: string,
+  { createIfMissing }: Pick<EngineOptions, "createIfMissing">,
+): Promise<Engine> {
   const { MINTMARK_ENVIRONMENT, MINTMARK_CHAIN_ID, MINTMARK_CONTRACT, MINTMARK_ENGINE_VERSION } = settings(store);
   try {
     return await openEngine({
       store,
+      createIfMissing,
       environment: MINTMARK_ENVIRONMENT,
       settlement: {
         chainId: MINTMARK_CHAIN_ID,
@@ -50,7 +49,11 @@ export async function openStore(store: string): Promise<Engine> {
       },
     });
   } catch (error) {
-    if (!(error instanceof MintmarkError) || error.code !== "store_locked") throw error;
+    if (!(error instanceof MintmarkError)) throw error;
+    if (error.code === "store_missing") {
+      throw new UsageError(`there is no store in ${store}; create one with: mintmark init --store ${store}`);
+    }
+    if (error.code !== "store_locked") throw error;
     const detail = "Another process has this store open and does not listen for its operator. Stop it, then try again.";
     throw new MintmarkError("store_locked", detail, { cause: error });
   }

@@ -16,7 +16,7 @@ export function addIntegrity(program: Command): void {
     .action(
       acting(async (options) => {
         const store = storeOf(options.store as string | undefined);
-        await using engine = await openStore(store);
+        await using engine = await openStore(store, { createIfMissing: true });
         const { settlement, environment } = engine;
         return { store, environment, chainId: settlement.chainId.toString(), contract: settlement.contract };
       }),

@@ -92,6 +92,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   });
   const engine = await openEngine({
     store: resolve(folder, "engine"),
+    createIfMissing: true,
     settlement: l1.settlement,
     environment: "sandbox",
     receiptSigner: OPERATOR,

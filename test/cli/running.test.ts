@@ -87,6 +87,7 @@ describe("while the server runs, and with a chain", () => {
       MINTMARK_CHAIN_ID: `${by.chainId}`,
       MINTMARK_CONTRACT: address,
     };
+    expect((await mintmark(["init"], settings)).code).toBe(0);
     server = await startServer(settings);
   });
   afterAll(async () => {
@@ -207,7 +208,7 @@ describe("while the server runs, and with a chain", () => {
 
   test("a store that another process holds without listening is left alone", async () => {
     const holder = `import { openEngine } from "./core/index.ts";
-      await openEngine(${JSON.stringify({ store: settings.MINTMARK_STORE, environment: "sandbox" }).slice(0, -1)},
+      await openEngine(${JSON.stringify({ store: settings.MINTMARK_STORE, environment: "sandbox", createIfMissing: true }).slice(0, -1)},
         settlement: { chainId: ${settings.MINTMARK_CHAIN_ID}n, contract: "${settings.MINTMARK_CONTRACT}", engineVersion: 5 } });
       console.log("open");
       setInterval(() => {}, 1000);`;

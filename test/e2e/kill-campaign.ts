@@ -121,7 +121,12 @@ export async function killCampaign(rounds: number, random: (below: number) => nu
 
 /** An application with a key, users and enabled assets in the operator's store. */
 async function furnish(store: string, world: MembersWorld) {
-  await using engine = await openEngine({ store, settlement: world.l1.settlement, environment: "sandbox" });
+  await using engine = await openEngine({
+    store,
+    settlement: world.l1.settlement,
+    environment: "sandbox",
+    createIfMissing: true,
+  });
   const { principal, assets } = await seed(engine, world);
   const { secret } = await engine.issueKey(principal.applicationId);
   return { key: secret, assets: { erc20: assets.get("erc20") ?? "", erc721: assets.get("erc721") ?? "" } };

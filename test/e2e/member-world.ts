@@ -49,7 +49,12 @@ export async function startMembersWorld({ members = COMMITTEE, threshold = THRES
     finality: { confirmations: 0n },
     pollingMs: 20,
   });
-  const engine = await openEngine({ store: new MemoryLevel(), settlement: l1.settlement, environment: "sandbox" });
+  const engine = await openEngine({
+    store: new MemoryLevel(),
+    settlement: l1.settlement,
+    environment: "sandbox",
+    createIfMissing: true,
+  });
   stack.defer(() => engine.close());
 
   const processes: MemberProcess[] = [];

@@ -70,7 +70,12 @@ describe("a server whose application has tokens on two chains", () => {
     tokens.near = at(world.tokens, 0).address;
     const store = join(world.folder, "operator");
     {
-      await using engine = await openEngine({ store, settlement: world.l1.settlement, environment: "sandbox" });
+      await using engine = await openEngine({
+        store,
+        settlement: world.l1.settlement,
+        environment: "sandbox",
+        createIfMissing: true,
+      });
       const { principal, assets: near } = await seed(engine, world);
       key = (await engine.issueKey(principal.applicationId)).secret;
       const { standard, quantum, name, symbol } = token;

@@ -20,7 +20,12 @@ test("a whole run of the server prints no secret that was used in it", async () 
   await using receiver = await new Receiver().listen();
   const store = join(world.folder, "operator");
   const { applicationId, key, owner, userId, erc721 } = await (async () => {
-    await using engine = await openEngine({ store, settlement: world.l1.settlement, environment: "sandbox" });
+    await using engine = await openEngine({
+      store,
+      settlement: world.l1.settlement,
+      environment: "sandbox",
+      createIfMissing: true,
+    });
     const { principal, users, assets } = await seed(engine, world);
     const { secret } = await engine.issueKey(principal.applicationId);
     return { applicationId: principal.applicationId, key: secret, ...at(users, 0), erc721: assets.get("erc721") };

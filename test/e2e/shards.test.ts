@@ -32,7 +32,12 @@ interface Shard {
 
 async function startShard(chain: Chain): Promise<Shard> {
   const l1 = await connectOperator(chain);
-  const engine = await openEngine({ store: new MemoryLevel(), settlement: l1.settlement, environment: "sandbox" });
+  const engine = await openEngine({
+    store: new MemoryLevel(),
+    settlement: l1.settlement,
+    environment: "sandbox",
+    createIfMissing: true,
+  });
   const members = await openMembers(l1);
   const settler = newSettler(
     { engine, l1, committee: collectAttestations({ members, threshold: THRESHOLD, l1 }) },

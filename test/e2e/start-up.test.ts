@@ -32,7 +32,9 @@ beforeAll(async () => {
   contract = (await deploySettlement(by, { admin, guardian, operator, ...terms })).address.toLowerCase() as Hex;
   for (const environment of ["sandbox", "live"] as const) {
     const settlement = { chainId: CHAIN_ID, contract, engineVersion: 5 };
-    await (await openEngine({ store: join(folder, environment), settlement, environment })).close();
+    await (
+      await openEngine({ store: join(folder, environment), settlement, environment, createIfMissing: true })
+    ).close();
   }
 });
 afterAll(async () => {

@@ -80,6 +80,7 @@ export async function createWorld({
 }: WorldOptions = {}): Promise<World> {
   const engine = await openEngine({
     store: store ?? new MemoryLevel(),
+    createIfMissing: true,
     settlement: { ...SETTLEMENT, engineVersion },
     environment: "sandbox",
     ...(limits && { limits }),

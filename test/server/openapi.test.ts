@@ -91,6 +91,7 @@ describe("the OpenAPI document", () => {
     const never: Code[] = [
       "key_not_found",
       "asset_exists",
+      "store_missing",
       "store_locked",
       "batch_committed",
       "store_mismatch",

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -221,7 +221,7 @@ describe("the process", () => {
   };
 
   test("serves a store, ends in order on SIGTERM, and has logged no key", async () => {
-    const options = { store: folder, settlement: SETTLEMENT, environment: "sandbox" } as const;
+    const options = { store: folder, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true } as const;
     let applicationId: string;
     let key: string;
     {
@@ -260,6 +260,25 @@ describe("the process", () => {
     expect(log.join("\n")).not.toContain(key.split("_")[3]);
     await using engine = await openEngine(options);
     expect((await engine.user(applicationId, userId)).userId).toBe(userId);
+  });
+
+  test("does not start without a store, and creates none", async () => {
+    const store = join(folder, "store");
+    for (const name of [store, folder]) {
+      const child = run({
+        MINTMARK_STORE: name,
+        MINTMARK_ENVIRONMENT: "sandbox",
+        MINTMARK_CHAIN_ID: String(SETTLEMENT.chainId),
+        MINTMARK_CONTRACT: SETTLEMENT.contract,
+        MINTMARK_PORT: "0",
+      });
+      if (child.stderr === null) throw new Error("no pipe");
+      const [errors, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
+      expect(code).toBe(1);
+      expect(errors).toContain(`There is no store in ${name}.`);
+      expect(errors).toContain("mintmark init");
+    }
+    expect(await readdir(folder)).toEqual([]);
   });
 
   test("does not start with settings that are wrong, and names them", async () => {

@@ -234,7 +234,12 @@ describe("after a restart", () => {
       await world.engine.close();
       await world.app.close();
       receiver.received.length = 0;
-      await using engine = await openEngine({ store: folder, settlement: SETTLEMENT, environment: "sandbox" });
+      await using engine = await openEngine({
+        store: folder,
+        settlement: SETTLEMENT,
+        environment: "sandbox",
+        createIfMissing: true,
+      });
       const app = await buildServer({ engine, webhooks: QUICK });
       await listen(app);
       const repeated = [...(await receiver.has(3))];

@@ -94,7 +94,8 @@ export async function createWorld({ member = (it) => it, request, fees, ...optio
   const chain = await createChain();
   const l1 = await connectOperator(chain, request?.(chain), fees);
   const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
-  const opened = { store: engineStore, settlement: l1.settlement, environment: "sandbox" } as const;
+  const settlement = l1.settlement;
+  const opened = { store: engineStore, settlement, environment: "sandbox", createIfMissing: true } as const;
   const engine = await openEngine({ ...opened, ...options });
   const members = await openMembers(l1);
   const committee = collectAttestations({ members: members.map(member), threshold: THRESHOLD, l1, timeoutMs: 500 });

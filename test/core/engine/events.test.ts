@@ -90,7 +90,7 @@ describe("the events of an application", () => {
       expect(told.map(({ sequence }) => sequence)).toEqual(told.map((_, i) => i + 1));
       expect(await eventsOf(again, tenant.applicationId)).toEqual(told);
       await again.close();
-      const store = await LevelStore.open(folder);
+      const store = await LevelStore.open(folder, true);
       const reference = new Reference(() => {}, new Uint8Array(32), { voidings: new Map(), keysForgotten: 0 });
       const replayed = new Map<string, string>();
       for await (const journaled of readJournal(store)) {

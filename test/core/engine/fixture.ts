@@ -35,7 +35,7 @@ export function memory(): Database {
 }
 
 export function openTest(store: EngineOptions["store"], options: Partial<EngineOptions> = {}): Promise<Engine> {
-  return openEngine({ store, settlement: SETTLEMENT, environment: "sandbox", ...options });
+  return openEngine({ store, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true, ...options });
 }
 
 export interface TestTenant {

@@ -8,6 +8,7 @@ import { mintOf, SETTLEMENT } from "./fixture.ts";
 const [path = "", token = "", round = "0", userId = "", erc721 = "", erc20 = ""] = process.argv.slice(2);
 const engine = await openEngine({
   store: path,
+  createIfMissing: true,
   settlement: SETTLEMENT,
   environment: "sandbox",
   limits: { batchVaults: { validium: 1_200, "zk-rollup": 200 } },

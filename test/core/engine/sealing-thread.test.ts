@@ -68,7 +68,7 @@ describe("large batches", () => {
     const closed = engine.close();
     await minted;
     await closed;
-    const store = await LevelStore.open(database);
+    const store = await LevelStore.open(database, true);
     const left = await Promise.all([0, 1, 2].map((number) => store.get(batchKey("validium", number))));
     expect(left.map((record = Buffer.of()) => decodeRecord(batchRecord, record, "a batch").status)).toEqual([
       "open",

@@ -8,7 +8,12 @@ const OWNER = `0x${"70".repeat(20)}` as const;
 
 test("what comes in while the last write is under way is written next", async () => {
   const gate = new GatedStore();
-  await using engine = await openEngine({ store: gate.store, settlement: SETTLEMENT, environment: "sandbox" });
+  await using engine = await openEngine({
+    store: gate.store,
+    settlement: SETTLEMENT,
+    environment: "sandbox",
+    createIfMissing: true,
+  });
   const { applicationId } = await engine.createApplication({ name: "A" });
   for (let round = 0; round < 3; round++) {
     const started = gate.close();
@@ -24,7 +29,12 @@ test("what comes in while the last write is under way is written next", async ()
 });
 
 test("callers who come in at any turn of the event loop are all served", async () => {
-  await using engine = await openEngine({ store: new MemoryLevel(), settlement: SETTLEMENT, environment: "sandbox" });
+  await using engine = await openEngine({
+    store: new MemoryLevel(),
+    settlement: SETTLEMENT,
+    environment: "sandbox",
+    createIfMissing: true,
+  });
   const { applicationId } = await engine.createApplication({ name: "A" });
   const caller = async (turns: number) => {
     for (let round = 0; round < 20; round++) {

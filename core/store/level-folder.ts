@@ -1,0 +1,138 @@
+import { mkdir, readdir, readFile, realpath, stat } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { MintmarkError } from "../errors.ts";
+import { JournalMark } from "./journal-mark.ts";
+import { LogHole, putKeys, readLog } from "./level-log.ts";
+import { PREFIX } from "./store-keys.ts";
+
+const LEVEL_FILE = /^(?:MANIFEST-\d+|\d+\.(?:ldb|sst|log))$/;
+const LOG_FILE = /^(\d+)\.log$/;
+const RESTORE = "Nothing in the folder was changed. Restore the whole folder from a copy.";
+
+/** The folder of a LevelDB store, held by this process and known to be whole. */
+export class LevelFolder implements AsyncDisposable {
+  /** The real path: within a process LevelDB's own lock goes by the folder's name. */
+  readonly path: string;
+  readonly mark: JournalMark;
+  readonly #lock: Server | null;
+
+  private constructor(path: string, mark: JournalMark, lock: Server | null) {
+    this.path = path;
+    this.mark = mark;
+    this.#lock = lock;
+  }
+
+  /**
+   * Locks a folder and looks at what LevelDB would drop without a word, before LevelDB changes anything there.
+   *
+   * @param createIfMissing - whether a folder without a store may become one
+   * @throws MintmarkError `store_missing`, `store_locked`, or `store_corrupt`
+   */
+  static async open(folder: string, createIfMissing: boolean): Promise<LevelFolder> {
+    if (createIfMissing) await mkdir(folder, { recursive: true });
+    else if (!(await isFolder(folder))) throw storeMissing(folder);
+    const path = await realpath(folder);
+    const lock = await lockFolder(path);
+    try {
+      // The mark first: it is never ahead of the log, not even while another process writes.
+      const mark = await JournalMark.read(path);
+      const isStore = await requireWhole(path, mark.length);
+      if (!isStore && !createIfMissing) throw storeMissing(folder);
+      return new LevelFolder(path, mark, lock);
+    } catch (error) {
+      lock?.close();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.mark.close();
+    this.#lock?.close();
+  }
+}
+
+/** Why a store is not made by itself: over an emptied folder a new one would sell the tokens of the old one again. */
+export function storeMissing(folder: string): MintmarkError {
+  return new MintmarkError(
+    "store_missing",
+    `There is no store in ${folder}. Create one with \`mintmark init\`, or open it with \`createIfMissing\`. ` +
+      "If a store was there before, restore it from a copy.",
+  );
+}
+
+/**
+ * Whether LevelDB has a store in a folder.
+ *
+ * @param marked - entries that the journal has held; null when that is not known
+ * @throws MintmarkError `store_corrupt` for a store that lacks its CURRENT file or acknowledged writes
+ */
+export async function requireWhole(folder: string, marked: number | null = null): Promise<boolean> {
+  const files = await readdir(folder);
+  if (!files.includes("CURRENT")) {
+    const left = files.find((file) => LEVEL_FILE.test(file));
+    if (left === undefined && (marked ?? 0) === 0) return false;
+    const detail = `${folder} holds ${left ?? "a journal's mark"} and no CURRENT file: a part of its store is gone.`;
+    throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`);
+  }
+  const logs = files
+    .filter((file) => LOG_FILE.test(file))
+    .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+  if (logs.length === 0 && (marked ?? 0) > 0) {
+    throw new MintmarkError("store_corrupt", `${folder} holds no .log file: its newest writes are gone. ${RESTORE}`);
+  }
+  const length = await requireLogs(folder, logs);
+  if (marked !== null && length !== null && length < marked) throw entriesMissing(folder, length, marked);
+  return true;
+}
+
+/** What the store of a folder is told whose journal ends too early. */
+export function entriesMissing(folder: string, length: number, marked: number): MintmarkError {
+  const detail = `The journal in ${folder} ends with entry ${length - 1}, and entries up to ${marked - 1} were acknowledged.`;
+  const accept = `To go on without them, delete ${JournalMark.pathIn(folder)}; whoever was told of them is not told again.`;
+  return new MintmarkError("store_corrupt", `${detail} Restore the folder from a copy. ${accept}`);
+}
+
+/** The length of the journal as the logs tell it; null when they hold no entry. */
+async function requireLogs(folder: string, logs: readonly string[]): Promise<number | null> {
+  let expected: bigint | undefined;
+  let newest: Buffer | undefined;
+  for (const log of logs) {
+    try {
+      for (const write of readLog(await readFile(join(folder, log)), expected)) {
+        expected = write.next;
+        for (const key of putKeys(write)) if (key[0] === PREFIX.journal && key.length === 9) newest = key;
+      }
+    } catch (cause) {
+      if (!(cause instanceof LogHole)) throw cause;
+      const detail = `Acknowledged writes are missing from ${join(folder, log)}: ${cause.message}.`;
+      throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`, { cause });
+    }
+  }
+  return newest === undefined ? null : Number(newest.readBigUInt64BE(1)) + 1;
+}
+
+/**
+ * LevelDB locks a file in the folder, which anyone can remove. A name in Linux's abstract namespace goes with the process alone. It is
+ * the folder's inode, so that another path to the folder has the same one.
+ */
+async function lockFolder(path: string): Promise<Server | null> {
+  if (process.platform !== "linux") return null;
+  const { dev, ino } = await stat(path, { bigint: true });
+  const lock = createServer((stranger) => stranger.destroy()).unref();
+  await new Promise<void>((locked, refused) => {
+    lock.once("error", (error: NodeJS.ErrnoException) => {
+      refused(error.code === "EADDRINUSE" ? new MintmarkError("store_locked", undefined, { cause: error }) : error);
+    });
+    lock.listen({ path: `\0mintmark-store-${dev}-${ino}`, exclusive: true }, locked);
+  });
+  return lock;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * LevelDB's log of writes that are not in its tables yet. Opening it, LevelDB leaves out what it cannot read and says nothing, so the
+ * log is read here first.
+ *
+ * ```
+ * log    = blocks of 32 KiB; a block's last bytes are padding when no record's head fits there
+ * record = crc32c of type and payload, masked(4) ‖ length(2) ‖ type(1) ‖ payload, integers little-endian
+ * write  = the payload of one FULL record, or of a FIRST, any number of MIDDLE and a LAST
+ *        = sequence(8) ‖ count(4) ‖ count operations
+ * ```
+ */
+const BLOCK_BYTES = 32_768;
+const HEAD_BYTES = 7;
+const WRITE_HEAD_BYTES = 12;
+const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4];
+const CRC_MASK = 0xa282ead8;
+/** CRC-32C of each byte; `node:zlib` has the other CRC-32 only. */
+const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
+  return crc;
+});
+
+interface LogRecord {
+  readonly type: number;
+  readonly payload: Buffer;
+  /** Where the next record begins. */
+  readonly end: number;
+}
+
+/** One atomic write. */
+export interface LogWrite {
+  /** LevelDB's number of its first operation; one write begins where the one before ends. */
+  readonly sequence: bigint;
+  /** The operations as LevelDB encodes them. */
+  readonly operations: Buffer;
+  /** The number of the first operation of the next write. */
+  readonly next: bigint;
+}
+
+/** A log that lacks a write which later ones followed. */
+export class LogHole extends Error {
+  override readonly name = "LogHole";
+  constructor(at: number) {
+    super(`the write at byte ${at} is damaged or missing, and later writes follow it`);
+  }
+}
+
+/**
+ * The writes of a log in order, up to its end or to a torn last write: one that a crash cut short, which nobody was told of. Writes go
+ * to disk one after another, so a damaged write that another one follows had been acknowledged.
+ *
+ * @param expected - the sequence that the first write must have; undefined for any
+ * @throws LogHole
+ */
+export function* readLog(log: Buffer, expected?: bigint): Generator<LogWrite, void, void> {
+  let parts: Buffer[] = [];
+  let began = 0;
+  for (let at = 0; ; ) {
+    at = recordStart(at);
+    if (at >= log.length) return;
+    const record = readRecord(log, at);
+    const begins = record?.type === FULL || record?.type === FIRST;
+    if (record === null || begins !== (parts.length === 0)) {
+      if (laterWrite(log, at, expected)) throw new LogHole(at);
+      return;
+    }
+    if (begins) began = at;
+    parts.push(record.payload);
+    at = record.end;
+    if (record.type === FIRST || record.type === MIDDLE) continue;
+    const write = readWrite(parts.length === 1 ? record.payload : Buffer.concat(parts));
+    if (write === null || (expected !== undefined && write.sequence !== expected)) throw new LogHole(began);
+    parts = [];
+    expected = write.next;
+    yield write;
+  }
+}
+
+function recordStart(at: number): number {
+  const left = BLOCK_BYTES - (at % BLOCK_BYTES);
+  return left < HEAD_BYTES ? at + left : at;
+}
+
+/** The record that begins here; null when none does. */
+function readRecord(log: Buffer, at: number): LogRecord | null {
+  const type = log[at + 6];
+  if (type === undefined || type < FULL || type > LAST) return null;
+  const start = at + HEAD_BYTES;
+  const end = start + log.readUInt16LE(at + 4);
+  const blockEnd = at - (at % BLOCK_BYTES) + BLOCK_BYTES;
+  if (end > log.length || end > blockEnd) return null;
+  const crc = crc32c(log.subarray(at + 6, end));
+  const masked = (((crc >>> 15) | (crc << 17)) + CRC_MASK) >>> 0;
+  return log.readUInt32LE(at) === masked ? { type, payload: log.subarray(start, end), end } : null;
+}
+
+function readWrite(bytes: Buffer): LogWrite | null {
+  if (bytes.length < WRITE_HEAD_BYTES) return null;
+  const sequence = bytes.readBigUInt64LE(0);
+  return {
+    sequence,
+    operations: bytes.subarray(WRITE_HEAD_BYTES),
+    next: sequence + BigInt(bytes.readUInt32LE(8)),
+  };
+}
+
+function crc32c(bytes: Uint8Array): number {
+  let crc = -1;
+  for (let at = 0; at < bytes.length; at++) {
+    crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ (bytes[at] as number)) & 0xff] as number);
+  }
+  return ~crc;
+}
+
+/** Whether another write begins at or behind a byte: damage may have hidden where records begin, so every byte is tried. */
+function laterWrite(log: Buffer, from: number, expected: bigint | undefined): boolean {
+  for (let at = from; at + HEAD_BYTES + WRITE_HEAD_BYTES <= log.length; at++) {
+    const type = log[at + 6];
+    if (type !== FULL && type !== FIRST) continue;
+    const record = readRecord(log, at);
+    if (record === null || record.payload.length < WRITE_HEAD_BYTES) continue;
+    if (expected === undefined || record.payload.readBigUInt64LE(0) >= expected) return true;
+  }
+  return false;
+}
+
+/** The keys that a write puts, in order. */
+export function* putKeys({ operations }: LogWrite): Generator<Buffer, void, void> {
+  let at = 0;
+  const bytes = (): Buffer => {
+    let length = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = operations[at++] ?? 0;
+      length += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) break;
+    }
+    at += length;
+    return operations.subarray(at - length, at);
+  };
+  while (at < operations.length) {
+    const isPut = operations[at++] === 1;
+    const key = bytes();
+    if (!isPut) continue;
+    bytes();
+    yield key;
+  }
+}

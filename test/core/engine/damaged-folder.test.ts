@@ -1,0 +1,185 @@
+import { randomInt } from "node:crypto";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Uuid } from "../../../core/index.ts";
+import { all, knownAsset, mintOf, newTenant, openTest, refusal, requestOf, type TestTenant } from "./fixture.ts";
+
+let folder: string;
+/** A store, closed, and the same store before its last mint. */
+let whole: string;
+let earlier: string;
+let tenant: TestTenant;
+let assetId: Uuid;
+const MINTS = 60;
+/** Tokens of the largest request: more than one block of LevelDB's log holds. */
+const LARGE = 2_000;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "mintmark-damage-"));
+  [whole, earlier] = [join(folder, "whole"), join(folder, "earlier")];
+  const engine = await openTest(whole);
+  assetId = await knownAsset(engine, "erc721");
+  tenant = await newTenant(engine, [assetId]);
+  let token = 0;
+  const mint = (count: number) => {
+    const mints = Array.from({ length: count }, () => mintOf(assetId, token++));
+    return engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+  };
+  for (let i = 0; i < MINTS - 1; i++) await mint(i === MINTS - 10 ? LARGE : 1 + (i % 7));
+  await cp(whole, earlier, { recursive: true });
+  await mint(1);
+  await engine.close();
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+let copies = 0;
+async function copyOf(store: string): Promise<string> {
+  const copy = join(folder, `copy-${copies++}`);
+  await cp(store, copy, { recursive: true });
+  return copy;
+}
+
+async function logOf(store: string): Promise<string> {
+  const logs = (await readdir(store)).filter((file) => /^\d+\.log$/.test(file));
+  expect(logs).toHaveLength(1);
+  return join(store, String(logs[0]));
+}
+
+/** Every file with its bytes. */
+async function contentOf(store: string): Promise<Record<string, string>> {
+  const files = (await readdir(store)).filter((file) => file !== "LOCK");
+  return Object.fromEntries(
+    await Promise.all(files.map(async (file) => [file, await readFile(join(store, file), "latin1")] as const)),
+  );
+}
+
+async function mintsIn(store: string): Promise<number> {
+  await using engine = await openTest(store, { createIfMissing: false });
+  return (await all(engine.transactions(tenant.applicationId, {}))).length;
+}
+
+/** Opening the store is refused, says which folder, and changes nothing. */
+async function expectRefused(store: string, code: string, createIfMissing = true): Promise<void> {
+  const before = await contentOf(store);
+  const opening = openTest(store, { createIfMissing });
+  await expect(opening).rejects.toMatchObject({ code, message: expect.stringContaining(store) });
+  expect(await contentOf(store)).toEqual(before);
+}
+
+describe("a folder without a store", () => {
+  it("becomes one only when that is asked for", async () => {
+    const path = join(folder, "new");
+    expect((await refusal(openTest(path, { createIfMissing: false }))).code).toBe("store_missing");
+    expect(await readdir(folder)).not.toContain("new");
+    await mkdir(path);
+    await expectRefused(path, "store_missing", false);
+    await (await openTest(path)).close();
+    await (await openTest(path, { createIfMissing: false })).close();
+  });
+
+  it.each([".ldb", ".log", "MANIFEST"])("that holds a %s file is left alone, whatever is asked for", async (left) => {
+    const store = await copyOf(whole);
+    // Opened again, the log of before is a table.
+    await mintsIn(store);
+    for (const file of await readdir(store)) if (!file.includes(left)) await rm(join(store, file));
+    expect(await readdir(store)).not.toHaveLength(0);
+    await expectRefused(store, "store_corrupt", true);
+    await expectRefused(store, "store_corrupt", false);
+  });
+});
+
+describe("damage near the end of the log", () => {
+  const kinds = {
+    "bytes set to zero": (log: Buffer, at: number, length: number) => log.fill(0, at, at + length),
+    "bytes of another file": (log: Buffer, at: number, length: number) => {
+      for (let i = at; i < at + length; i++) log[i] = randomInt(256);
+    },
+    "a flipped bit": (log: Buffer, at: number) => {
+      log[at] = (log[at] as number) ^ (1 << randomInt(8));
+    },
+    "a cut": (log: Buffer, at: number) => log.subarray(0, at),
+    "a part that is missing": (log: Buffer, at: number, length: number) =>
+      Buffer.concat([log.subarray(0, at), log.subarray(at + length)]),
+  } as const;
+
+  it.each(Object.entries(kinds))("is refused unless nothing is lost: %s", async (_, damage) => {
+    const path = await logOf(whole);
+    const intact = await readFile(path);
+    const minted = await mintsIn(await copyOf(whole));
+    let refused = 0;
+    for (let i = 0; i < 40; i++) {
+      const store = await copyOf(whole);
+      const log = Buffer.from(intact);
+      // From the last records to the whole log.
+      const reach = Math.min(log.length, 200 * 2 ** randomInt(11));
+      const at = log.length - 1 - randomInt(reach);
+      const length = 1 + randomInt(Math.min(log.length - at, 40_000));
+      const damaged = damage(log, at, length);
+      await writeFile(await logOf(store), Buffer.isBuffer(damaged) ? damaged : log);
+      const place = `${length} bytes at ${at} of ${log.length}`;
+      const before = await contentOf(store);
+      try {
+        expect(await mintsIn(store), place).toBe(minted);
+      } catch (error) {
+        expect(error, place).toMatchObject({ code: "store_corrupt", message: expect.stringContaining(store) });
+        expect(await contentOf(store), place).toEqual(before);
+        refused++;
+      }
+      await rm(store, { recursive: true });
+    }
+    expect(refused).toBeGreaterThan(30);
+  });
+
+  it("is found without the mark too where later writes follow it", async () => {
+    const store = await copyOf(whole);
+    await rm(join(store, "journal-length"));
+    const path = await logOf(store);
+    const log = await readFile(path);
+    log.fill(0, log.length - 3_000, log.length - 2_900);
+    await writeFile(path, log);
+    await expectRefused(store, "store_corrupt");
+  });
+
+  it("is no damage when a write was cut short that nobody was told of", async () => {
+    const [before, after] = [await readFile(await logOf(earlier)), await readFile(await logOf(whole))];
+    const minted = await mintsIn(await copyOf(earlier));
+    expect(after.subarray(0, before.length)).toEqual(before);
+    const added = after.length - before.length;
+    for (const part of [1, 6, 7, 8, added >> 1, added - 1]) {
+      for (const zeros of [0, 5_000]) {
+        const store = await copyOf(earlier);
+        const torn = after.subarray(0, before.length + part);
+        await writeFile(await logOf(store), Buffer.concat([torn, Buffer.alloc(zeros)]));
+        expect(await mintsIn(store), `${part} bytes of ${added}, ${zeros} zeros`).toBe(minted);
+      }
+    }
+  });
+
+  it("that took the whole log is refused, and so is an older copy under the newer mark", async () => {
+    const store = await copyOf(whole);
+    await rm(await logOf(store));
+    await expectRefused(store, "store_corrupt");
+    const older = await copyOf(earlier);
+    await cp(join(whole, "journal-length"), join(older, "journal-length"));
+    await expectRefused(older, "store_corrupt");
+    // As the refusal says, without the mark the rest is accepted.
+    await rm(join(older, "journal-length"));
+    expect(await mintsIn(older)).toBe((await mintsIn(await copyOf(whole))) - 1);
+  });
+
+  it("of the mark itself is refused", async () => {
+    const store = await copyOf(whole);
+    await writeFile(join(store, "journal-length"), Buffer.alloc(12, 1));
+    await expectRefused(store, "store_corrupt");
+  });
+});
+
+it.runIf(process.platform === "linux")("a store whose LOCK file is gone is one engine's still", async () => {
+  const store = await copyOf(whole);
+  await using engine = await openTest(store);
+  await rm(join(store, "LOCK"));
+  expect((await refusal(openTest(store))).code).toBe("store_locked");
+  expect(engine.environment).toBe("sandbox");
+});
