@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { type Engine, type EngineOptions, MintmarkError, openEngine } from "../../core/index.ts";
+import { requireWhole } from "../../core/store/level-folder.ts";
 import { ConfigError, readStoreConfig } from "../../server/config.ts";
 import { readConfigFile } from "../../server/config-file.ts";
 import type { Running } from "../../server/operator/operation.ts";
@@ -27,6 +29,9 @@ export async function operateOn(
 ): Promise<unknown> {
   const answered = await askServer(store, { operation: name, input }, running);
   if (answered !== undefined) return answered.result;
+  if (!existsSync(store) || !(await requireWhole(store))) {
+    throw new UsageError(`there is no store in ${store}; create one with: mintmark init --store ${store}`);
+  }
   await using engine = await openStore(store, { createIfMissing: false });
   return await operate(engine, name, input, running);
 }
@@ -49,11 +54,8 @@ export async function openStore(
       },
     });
   } catch (error) {
-    if (!(error instanceof MintmarkError)) throw error;
-    if (error.code === "store_missing") {
-      throw new UsageError(`there is no store in ${store}; create one with: mintmark init --store ${store}`);
-    }
-    if (error.code !== "store_locked") throw error;
+    if (!(error instanceof MintmarkError) || error.code !== "store_locked") throw error;
+
     const detail = "Another process has this store open and does not listen for its operator. Stop it, then try again.";
     throw new MintmarkError("store_locked", detail, { cause: error });
   }
