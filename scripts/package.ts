@@ -1,7 +1,9 @@
 /** Builds the package that other projects install: `npm run package` compiles to dist/ and packs dist/ as a tarball. Prints its path. */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { buildSync } from "esbuild";
+import { bundleOptions, SCRIPTS } from "../server/pages/bundle.ts";
 
 import { answerHelp } from "./command.ts";
 
@@ -30,16 +32,21 @@ const PAGE_FILES = [
   "explorer/icon.svg",
   "reference/index.html",
   "reference/style.css",
+  "home/index.html",
 ] as const;
 
 answerHelp("Usage: npm run package\n\nBuilds the package that other projects install, and prints its path.\n");
 rmSync(DIST, { recursive: true, force: true });
-for (const project of ["tsconfig.build.json", "tsconfig.pages.build.json"]) {
-  execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}${project}`], {
-    stdio: ["ignore", 2, 2],
-  });
+execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}tsconfig.build.json`], {
+  stdio: ["ignore", 2, 2],
+});
+for (const page of SCRIPTS) {
+  for (const { contents } of buildSync(bundleOptions(page)).outputFiles) {
+    mkdirSync(`${DIST}/server/pages/${page}`, { recursive: true });
+    writeFileSync(`${DIST}/server/pages/${page}/bundle.js`, contents);
+  }
 }
-for (const file of PAGE_FILES) copyFileSync(`${ROOT}server/pages/${file}`, `${DIST}/server/pages/${file}`);
+for (const file of PAGE_FILES) cpSync(`${ROOT}server/pages/${file}`, `${DIST}/server/pages/${file}`);
 const { name, version, description, license, type, dependencies } = JSON.parse(
   readFileSync(`${ROOT}package.json`, "utf8"),
 ) as Record<string, unknown>;

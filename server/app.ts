@@ -17,6 +17,7 @@ import { forgetOldKeys } from "./old-keys.ts";
 import { openApiDocument } from "./openapi.ts";
 import { explorerPage } from "./pages/explorer.ts";
 import { mountPage } from "./pages/files.ts";
+import { mountHome } from "./pages/home.ts";
 import { referencePage } from "./pages/reference.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./rate-limit.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./readiness.ts";
@@ -68,6 +69,8 @@ export interface ServerOptions {
   readonly origin?: URL;
   /** Address of an Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string;
+  /** A mint request that works here, for the documents: the sandbox gives its own users and assets. */
+  readonly mintExample?: unknown;
   /** Lets wallet contracts (ERC-1271) sign in as owners, and checks owners' exit kits. Without it there are none. */
   readonly l1?: ServerL1;
   /** Reach the mirrors of other chains, by chain id, for exit kits of vaults there. */
@@ -134,7 +137,9 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     stopping: stopping.signal,
     draining: () => stopping.signal.aborted,
   };
-  const document = openApiDocument(ENDPOINTS, parts.version, limitsOf(parts));
+  const { mintExample: example } = options;
+  const described = ENDPOINTS.map((each) => (example !== undefined && each.coreBody ? { ...each, example } : each));
+  const document = openApiDocument(described, parts.version, limitsOf(parts));
   const service: Service = { ...parts, document: () => document };
   const app = Fastify({
     ...logging(log),
@@ -218,9 +223,8 @@ async function mountAll(app: FastifyInstance, service: Service, now: () => numbe
     acceptJson(scope, service);
     for (const endpoint of others) mount(scope, endpoint, service, meters);
   });
-  for (const page of [explorerPage(service), referencePage]) {
-    mountPage(app, page, ({ ip }, reply) => meters.publicReads.spend(addressGroup(ip), 1, reply));
-  }
+  mountHome(app, service);
+  for (const page of [explorerPage(service), referencePage]) mountPage(app, page);
 }
 
 type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;

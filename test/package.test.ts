@@ -133,7 +133,7 @@ describe("the package, installed in a foreign project", () => {
       const settlement = { chainId: 1n, contract: "0x${"5e".repeat(20)}", engineVersion: 5 };
       const engine = await openEngine({ store: "store", settlement, environment: "sandbox", createIfMissing: true });
       const app = await buildServer({ engine });
-      for (const url of ["/explorer", "/explorer/modules/core/protocol/proof.js", "/docs", "/docs/swagger-ui-bundle.js"]) {
+      for (const url of ["/explorer", "/explorer/explorer.js", "/docs", "/docs/reference.js"]) {
         const { statusCode } = await app.inject({ url });
         console.log(statusCode, url);
       }

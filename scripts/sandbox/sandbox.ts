@@ -135,6 +135,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const app = await buildServer({
     engine,
     explorerRpc: chain.rpcUrl,
+    mintExample: mintExample(facts),
     l1,
     log: { level: "info", stream: logFile },
     webhooks: { reach: "public-and-loopback" },
@@ -227,6 +228,19 @@ async function seed(engine: Engine, { tokens, chainId }: Deployment) {
     assets.push({ assetId, standard, contractAddress, symbol, decimals });
   }
   return { apiKey, applicationId, users, assets };
+}
+
+/** Can be sent again and again: of its assets only an ERC-721 is minted once. */
+function mintExample({ users, assets }: Pick<SandboxDescription, "users" | "assets">) {
+  const mints = assets
+    .filter(({ standard }) => standard !== "erc721")
+    .map(({ assetId, standard }) => ({
+      mintingBlob: standard === "erc20" ? "" : "0x31303031",
+      assetId,
+      amount: standard === "erc20" ? "25" : 1,
+      dataAvailabilityMode: standard === "erc20" ? "validium" : "zk-rollup",
+    }));
+  return { users: users.slice(0, 1).map(({ userId }) => ({ userId, mints })) };
 }
 
 async function openMembers(folder: string, l1: Awaited<ReturnType<typeof connectL1>>): Promise<CommitteeMember[]> {

@@ -1,11 +1,9 @@
 import { readFile } from "node:fs/promises";
 import type { Service } from "../service.ts";
+import { pageScript } from "./bundle.ts";
 import { type Page, pageFile } from "./files.ts";
-import { browserModules } from "./modules.ts";
 
 const FOLDER = new URL("./explorer/", import.meta.url);
-/** `.ts` in the repository, `.js` in the package. */
-const EXTENSION = import.meta.url.slice(import.meta.url.lastIndexOf("."));
 
 /**
  * Scripts and styles are this server's files, none inline. Requests may leave for the Ethereum node that the visitor names: any over
@@ -30,19 +28,19 @@ export function explorerPage({ engine, explorerRpc }: Pick<Service, "engine" | "
     address: "/explorer",
     policy: POLICY,
     async load() {
-      const [html, style, icon, modules] = await Promise.all([
-        readFile(new URL("index.html", FOLDER), "utf8"),
+      const [html, style, icon, script] = await Promise.all([
+        readFile(new URL("index.html", FOLDER)),
         readFile(new URL("style.css", FOLDER)),
         readFile(new URL("icon.svg", FOLDER)),
-        browserModules(`server/pages/explorer/main${EXTENSION}`),
+        pageScript("explorer"),
       ]);
       const settings = { environment: engine.environment, rpc: explorerRpc ?? null };
       return [
-        pageFile("", html.replaceAll("{{extension}}", EXTENSION), "index.html"),
+        pageFile("", html, "index.html"),
         pageFile("style.css", style),
         pageFile("icon.svg", icon),
         pageFile("settings.json", JSON.stringify(settings)),
-        ...modules.map(({ path, source }) => pageFile(`modules/${path}`, source)),
+        pageFile("explorer.js", script),
       ];
     },
   };

@@ -23,7 +23,6 @@ const TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   css: "text/css; charset=utf-8",
   js: "text/javascript; charset=utf-8",
-  ts: "text/javascript; charset=utf-8",
   svg: "image/svg+xml",
   json: "application/json; charset=utf-8",
 };
@@ -37,15 +36,18 @@ export function pageFile(path: string, body: string | Buffer, name: string = pat
 
 type Served = PageFile & { readonly tag: string };
 
-/** Serves a page's files, and nothing else below its address. Browsers keep them and ask whether they still hold. */
-export function mountPage(
-  app: FastifyInstance,
-  page: Page,
-  meter: (request: FastifyRequest, reply: FastifyReply) => void,
-): void {
+/**
+ * Serves a page's files, and nothing else below its address. Browsers keep them and ask whether they still hold. No rate limit
+ * counts them: they are in memory, and an office behind one address reloads them often.
+ */
+export function mountPage(app: FastifyInstance, page: Page): void {
   let loading: Promise<ReadonlyMap<string, Served>> | undefined;
   const answer = async (request: FastifyRequest, reply: FastifyReply, path: string) => {
     loading ??= page.load().then(byPath);
+    // A page that could not be loaded is loaded again for the next one who asks.
+    loading.catch(() => {
+      loading = undefined;
+    });
     const file = (await loading).get(path);
     if (file === undefined) throw new ServerError("route_not_found");
     reply.headers({
@@ -58,11 +60,8 @@ export function mountPage(
     if (request.headers["if-none-match"] === file.tag) return reply.code(304).send();
     return reply.type(file.type).send(file.body);
   };
-  const onRequest = async (request: FastifyRequest, reply: FastifyReply) => meter(request, reply);
-  app.get(page.address, { onRequest }, (request, reply) => answer(request, reply, ""));
-  app.get(`${page.address}/*`, { onRequest }, (request, reply) => {
-    return answer(request, reply, (request.params as { "*": string })["*"]);
-  });
+  app.get(page.address, (request, reply) => answer(request, reply, ""));
+  app.get(`${page.address}/*`, (request, reply) => answer(request, reply, (request.params as { "*": string })["*"]));
 }
 
 function byPath(files: readonly PageFile[]): ReadonlyMap<string, Served> {

@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { pageScript } from "./bundle.ts";
 import { type Page, pageFile } from "./files.ts";
-import { browserModules } from "./modules.ts";
 
 const FOLDER = new URL("./reference/", import.meta.url);
-const EXTENSION = import.meta.url.slice(import.meta.url.lastIndexOf("."));
 /** Swagger UI as the package brings it: two files, served from here, so that the page works without any other host. */
 const SWAGGER = new URL("./static/", import.meta.resolve("@fastify/swagger-ui/package.json"));
 
@@ -24,19 +23,19 @@ export const referencePage: Page = {
   address: "/docs",
   policy: POLICY,
   async load() {
-    const [html, style, swaggerStyle, swagger, modules] = await Promise.all([
-      readFile(new URL("index.html", FOLDER), "utf8"),
+    const [html, style, swaggerStyle, swagger, script] = await Promise.all([
+      readFile(new URL("index.html", FOLDER)),
       readFile(new URL("style.css", FOLDER)),
       readFile(new URL("swagger-ui.css", SWAGGER)),
       readFile(new URL("swagger-ui-bundle.js", SWAGGER)),
-      browserModules(`server/pages/reference/main${EXTENSION}`),
+      pageScript("reference"),
     ]);
     return [
-      pageFile("", html.replaceAll("{{extension}}", EXTENSION), "index.html"),
+      pageFile("", html, "index.html"),
       pageFile("style.css", style),
       pageFile("swagger-ui.css", swaggerStyle),
-      pageFile("swagger-ui-bundle.js", swagger),
-      ...modules.map(({ path, source }) => pageFile(`modules/${path}`, source)),
+      // The newline ends the comment that Swagger UI's file ends with.
+      pageFile("reference.js", Buffer.concat([swagger, Buffer.from("\n"), script])),
     ];
   },
 };

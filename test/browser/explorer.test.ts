@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await tab.getByText("This vault is on L1").waitFor();
     expect(await tab.locator(".checks li.holds").count()).toBe(3);
     // Whose word this is must be plain, because here it is the operator's own.
-    expect(await tab.locator(".verdict").innerText()).toContain("as far as the operator's own node is to be believed");
+    expect(await tab.locator(".verdict").innerText()).toContain("The check used the operator's node");
     // What L1 knows of the token is asked for after the verdict.
     await tab.getByText("0 of 1").waitFor();
     expect(problems).toEqual([]);
@@ -128,6 +128,97 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await tab.getByText("1 of 1").waitFor();
     // With a wallet at hand, L1 is read through it.
     expect(await tab.locator(".checks").innerText()).toContain("your wallet's Ethereum node");
+  });
+
+  test("is one script, and reloading it is not metered", async () => {
+    const context = await browser.newContext();
+    const { page: tab } = await visit(context);
+    const scripts: string[] = [];
+    tab.on("request", (request) => {
+      if (request.resourceType() === "script") scripts.push(new URL(request.url()).pathname);
+    });
+    await tab.goto(page);
+    await tab.locator("#main h1").waitFor();
+    expect(scripts).toEqual(["/explorer/explorer.js"]);
+    const statuses = new Set<number>();
+    for (let i = 0; i < 400; i++) statuses.add((await fetch(`${page}/explorer.js`, { method: "HEAD" })).status);
+    expect(statuses).toEqual(new Set([200]));
+  });
+
+  test("a refusal for too many requests is a sentence under a heading, and trying again works", async () => {
+    const context = await browser.newContext();
+    let refusing = true;
+    const json = { code: "rate_limited", detail: "Too many requests; repeat after Retry-After seconds." };
+    for (const path of ["**/explorer/settings.json", "**/public/v1/**"]) {
+      await context.route(path, async (route) => {
+        if (refusing) await route.fulfill({ status: 429, headers: { "retry-after": "7" }, json });
+        else await route.continue();
+      });
+    }
+    const { page: tab } = await visit(context);
+    await tab.goto(page);
+    await tab.getByRole("heading", { name: "The explorer cannot start now" }).waitFor();
+    expect(await tab.getByRole("alert").innerText()).toContain("Try again in 7 s.");
+    expect(await tab.locator("body").innerText()).not.toContain("Loading…");
+    refusing = false;
+    await tab.getByRole("button", { name: "Try again" }).click();
+    await tab.getByRole("heading", { name: "State" }).waitFor();
+    refusing = true;
+    await tab.goto(`${page}#/batches`);
+    await tab.getByRole("heading", { name: "This cannot be shown now" }).waitFor();
+    refusing = false;
+    await tab.getByRole("button", { name: "Try again" }).click();
+    await tab.getByRole("heading", { name: "Batches" }).waitFor();
+  });
+
+  test("what a wallet refuses is told as a sentence", async () => {
+    const context = await browser.newContext();
+    await context.addInitScript(() => {
+      const answers = [
+        { code: 4001, message: "User rejected the request." },
+        { code: -32603, message: "no keys here" },
+        {},
+      ];
+      const request = ({ method }: { method: string }) =>
+        method === "eth_requestAccounts" ? Promise.reject(answers.shift()) : Promise.resolve("0x7a69");
+      (globalThis as unknown as { ethereum: object }).ethereum = { request };
+    });
+    const { page: tab } = await visit(context);
+    await tab.goto(`${page}#/owner`);
+    await tab.getByRole("button", { name: "Sign in with Ethereum" }).click();
+    const told = tab.locator("#main").getByRole("alert");
+    const again = tab.locator("#main").getByRole("button", { name: "Try again" });
+    for (const sentence of ["You declined", "Your wallet refused: no keys here", "Something failed"]) {
+      await told.filter({ hasText: sentence }).waitFor();
+      await again.click();
+    }
+    expect(await tab.locator("body").innerText()).not.toContain("[object Object]");
+  });
+
+  test("a vault that does not exist has a page with a heading", async () => {
+    const { page: tab } = await visit(await browser.newContext(PHONE));
+    await tab.goto(`${page}#/vaults/99999999`);
+    await tab.getByRole("heading", { name: "Not found" }).waitFor();
+    expect(await tab.title()).toBe("Not found · Mintmark explorer");
+  });
+
+  test("the reference's prefilled mint works here as it is, again and again", async () => {
+    const { api, apiKey } = sandbox.description;
+    const { page: tab, problems } = await visit(await browser.newContext({ colorScheme: "dark" }));
+    await tab.goto(`${api}/docs`);
+    await tab.getByRole("button", { name: "Authorize" }).click();
+    await tab.locator("#api_key_value").or(tab.getByLabel("auth-api-key")).first().fill(apiKey);
+    await tab.getByRole("button", { name: "Apply credentials" }).first().click();
+    await tab.getByRole("button", { name: "Close", exact: true }).first().click();
+    const mint = tab.locator("#operations-Mint-post_mint");
+    await mint.locator(".opblock-summary").click();
+    for (const attempt of ["first", "second"]) {
+      const answered = tab.waitForResponse((response) => response.url().includes("/api/v1/mint"));
+      await mint.getByRole("button", { name: "Execute" }).click();
+      const response = await answered;
+      expect([attempt, response.status(), await response.json()]).toMatchObject([attempt, 200, { mintId: /./ }]);
+    }
+    expect(problems).toEqual([]);
   });
 
   test("is legible on a phone: nothing is wider than the screen, and text is large enough", async () => {

@@ -34,4 +34,48 @@ describe.skipIf(!hasChromium)("the reference page, in Chromium", () => {
     expect([...origins]).toEqual([address]);
     expect(problems).toEqual([]);
   });
+
+  test.each(["light", "dark"] as const)("follows the %s colours of the visitor's system", async (colorScheme) => {
+    for (const viewport of [
+      { width: 390, height: 844 },
+      { width: 1280, height: 900 },
+    ]) {
+      const { page, problems } = await visit(await browser.newContext({ colorScheme, viewport }));
+      const scripts: string[] = [];
+      page.on("request", (request) => {
+        if (request.resourceType() === "script") scripts.push(new URL(request.url()).pathname);
+      });
+      await page.goto(`${address}/docs`);
+      await page.getByText("Mint for many users at once, all or nothing").waitFor();
+      expect(scripts).toEqual(["/docs/reference.js"]);
+      const [paper, ink] = (await page.evaluate(`[
+        [document.body, "backgroundColor"], [document.querySelector(".info .title"), "color"],
+      ].map(([element, name]) => Math.max(...getComputedStyle(element)[name].match(/\\d+/g).slice(0, 3).map(Number)))`)) as [
+        number,
+        number,
+      ];
+      expect([paper < 128, ink > 128]).toEqual(colorScheme === "dark" ? [true, true] : [false, false]);
+      expect(problems).toEqual([]);
+    }
+  });
+
+  test("the address itself answers a page with links that all work, and JSON for clients", async () => {
+    for (const colorScheme of ["light", "dark"] as const) {
+      const viewport = { width: 390, height: 844 };
+      const { page, problems } = await visit(await browser.newContext({ colorScheme, viewport }));
+      await page.goto(address);
+      await page.getByRole("heading", { name: "Mintmark" }).waitFor();
+      const links = (await page.evaluate(`[...document.querySelectorAll("main a")].map((a) => a.href)`)) as string[];
+      expect(links.length).toBeGreaterThanOrEqual(5);
+      for (const link of links) expect((await fetch(link)).status, link).toBeLessThan(400);
+      expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+      expect(problems).toEqual([]);
+    }
+    const answer = await fetch(address, { headers: { accept: "application/json" } });
+    expect(answer.headers.get("content-type")).toContain("application/json");
+    expect(await answer.json()).toMatchObject({
+      name: "Mintmark",
+      links: { reference: "/docs", explorer: "/explorer" },
+    });
+  });
 });

@@ -1,6 +1,7 @@
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { createSiweMessage } from "viem/siwe";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { pageScript } from "../../server/pages/bundle.ts";
 import { createWorld, refusal, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
 
 const account = privateKeyToAccount(generatePrivateKey());
@@ -169,31 +170,20 @@ describe("pages", () => {
     expect(page.body).not.toMatch(/<script(?![^>]* src=)|<style|\son\w+=|\sstyle=/);
     const { etag = "" } = page.headers;
     expect((await world.app.inject({ url: "/explorer", headers: { "if-none-match": etag } })).statusCode).toBe(304);
-    for (const path of [
-      "/explorer/../package.json",
-      "/explorer/modules/server/main.ts",
-      "/explorer/%2e%2e/package.json",
-    ]) {
+    for (const path of ["/explorer/../package.json", "/explorer/main.ts", "/explorer/%2e%2e/package.json"]) {
       expect((await world.app.inject({ url: path })).statusCode, path).toBe(404);
     }
   });
 
-  test("bring the core's code to the browser, and of the packages noble's hashes only", async () => {
-    const served = new Set<string>();
-    const waiting = ["/explorer/modules/server/pages/explorer/main.ts"];
-    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-      if (served.has(path)) continue;
-      served.add(path);
-      const { statusCode, body, headers } = await world.app.inject({ url: path });
-      expect(statusCode, path).toBe(200);
-      expect(headers["content-type"]).toContain("text/javascript");
-      for (const [, target = ""] of body.matchAll(/^(?:import|export)\s[^"';()=]*["']([^"']+)["']/gm)) {
-        expect(target, path).toMatch(/^\.\.?\//);
-        waiting.push(new URL(target, `http://x${path}`).pathname);
-      }
-    }
-    expect(served).toContain("/explorer/modules/core/protocol/proof.ts");
-    const packages = [...served].flatMap((path) => /node_modules\/(@?[^/]+(?:\/[^/]+)?)/.exec(path)?.[1] ?? []);
+  test("bring the core's code to the browser in one file, and of the packages noble's hashes only", async () => {
+    const { statusCode, body, headers } = await world.app.inject({ url: "/explorer/explorer.js" });
+    expect([statusCode, headers["content-type"]]).toEqual([200, "text/javascript; charset=utf-8"]);
+    expect(body).not.toMatch(/^(?:import|export)\b/m);
+    // The bundler names each source before its code.
+    const sources = [...body.matchAll(/^\/\/ (\S+\.[jt]s)$/gm)].map(([, path = ""]) => path);
+    expect(sources).toContain("core/protocol/proof.ts");
+    const packages = sources.flatMap((path) => /node_modules\/(@?[^/]+(?:\/[^/]+)?)/.exec(path)?.[1] ?? []);
     expect(new Set(packages)).toEqual(new Set(["@noble/hashes"]));
+    expect(await pageScript("explorer")).toEqual(Buffer.from(body));
   });
 });

@@ -57,8 +57,12 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     throw new Error("The operator's server cannot be reached. Owners can withdraw without it: see the exit kit.");
   });
   if (response.ok) return response;
-  const { code = "unknown", detail = response.statusText } = await response.json().catch(() => ({}));
-  throw new Problem(code, detail);
+  const { code = "unknown", detail = `The server answered ${response.status}.` } = await response
+    .json()
+    .catch(() => ({}));
+  if (code !== "rate_limited") throw new Problem(code, detail);
+  const seconds = Number(response.headers.get("retry-after")) || 1;
+  throw new Problem(code, `This server takes no more requests from your network for now. Try again in ${seconds} s.`);
 }
 
 async function read<T>(path: string): Promise<T> {

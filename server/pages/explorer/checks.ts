@@ -1,4 +1,4 @@
-import { el } from "./dom.ts";
+import { el, sentenceOf } from "./dom.ts";
 
 /** What became of one check: it holds, it fails, or it could not be made. */
 export type Outcome = "holds" | "fails" | "open";
@@ -35,7 +35,7 @@ async function run(
   const outcomes: Outcome[] = [];
   for (const [i, { claim, test }] of checks.entries()) {
     const [outcome, how] = await test().catch((error: unknown) => {
-      return ["open", error instanceof Error ? error.message : String(error)] as const;
+      return ["open", sentenceOf(error)] as const;
     });
     outcomes.push(outcome);
     list.children[i]?.replaceWith(item(outcome, claim, how));

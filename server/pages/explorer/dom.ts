@@ -41,14 +41,28 @@ export function notice(text: string, kind: "plain" | "problem" = "plain"): HTMLE
   return el("p", { class: `notice ${kind}`, role: kind === "problem" ? "alert" : "status" }, text);
 }
 
-/** Shows what `load` makes of a place, or what went wrong; what is there meanwhile says that it waits. */
+/** What went wrong, as a sentence. Wallets reject with plain objects (EIP-1193); 4001 is the user's own refusal. */
+export function sentenceOf(error: unknown): string {
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  if (code === 4001) return "You declined the request in your wallet.";
+  if (code === -32002) return "Your wallet already shows a request. Open the wallet and answer it there.";
+  if (typeof message !== "string" || message === "") return "Something failed, and nothing says why.";
+  return error instanceof Error ? message : `Your wallet refused: ${message}`;
+}
+
+/** What went wrong, with a way to try again. */
+export function failure(error: unknown, retry: () => unknown): HTMLElement {
+  return el("div", { class: "failure" }, notice(sentenceOf(error), "problem"), button("Try again", retry));
+}
+
+/** Shows what `load` makes of a place, or what went wrong there with a way to try again. */
 export async function fill(place: HTMLElement, load: () => Promise<Node | readonly Node[]>): Promise<void> {
   place.setAttribute("aria-busy", "true");
   try {
     const content = await load();
     place.replaceChildren(...(content instanceof Node ? [content] : content));
   } catch (error) {
-    place.replaceChildren(notice(error instanceof Error ? error.message : String(error), "problem"));
+    place.replaceChildren(failure(error, () => fill(place, load)));
   } finally {
     place.removeAttribute("aria-busy");
   }

@@ -27,7 +27,9 @@ export function node(address: string): Provider {
       const response = await fetch(address, { method: "POST", headers, body }).catch(() => {
         throw new Error(`The Ethereum node at ${address} cannot be reached from this page.`);
       });
-      const { result, error } = await response.json();
+      const { result, error } = await response.json().catch(() => {
+        throw new Error(`The Ethereum node at ${address} answered ${response.status}, and not in JSON.`);
+      });
       if (error) throw new Error(`The Ethereum node refused ${method}: ${error.message ?? "no reason given"}`);
       return result;
     },

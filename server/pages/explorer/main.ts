@@ -1,7 +1,7 @@
-import { readSettings } from "./api.ts";
+import { Problem, readSettings, type Settings } from "./api.ts";
 import { batchView } from "./batch.ts";
 import { batchesView } from "./batches.ts";
-import { el, fill } from "./dom.ts";
+import { el, failure, fill } from "./dom.ts";
 import { ownerView } from "./owner.ts";
 import { showSource } from "./source.ts";
 import { stateView } from "./state.ts";
@@ -27,7 +27,7 @@ async function draw(): Promise<void> {
   const path = location.hash.replace(/^#/, "");
   const [pattern, view] = ROUTES.find(([candidate]) => candidate.test(path)) ?? [null, notFound];
   const place = el("div", { class: "view" });
-  await fill(place, () => view(pattern?.exec(path)?.[1] ?? ""));
+  await fillView(place, () => view(pattern?.exec(path)?.[1] ?? ""));
   if (turn !== drawing) return;
   main.replaceChildren(place);
   for (const item of document.querySelectorAll("nav a")) {
@@ -36,6 +36,18 @@ async function draw(): Promise<void> {
     else item.removeAttribute("aria-current");
   }
   document.title = `${place.querySelector("h1")?.textContent ?? "Mintmark"} · Mintmark explorer`;
+}
+
+/** As {@link fill}, for a whole view: what went wrong gets a heading, since nothing else does. */
+async function fillView(place: HTMLElement, load: () => Promise<Node[]>): Promise<void> {
+  await fill(place, async () => {
+    try {
+      return await load();
+    } catch (error) {
+      const missing = error instanceof Problem && error.code.endsWith("_not_found");
+      return [el("h1", {}, missing ? "Not found" : "This cannot be shown now"), failure(error, () => void draw())];
+    }
+  });
 }
 
 async function notFound(): Promise<Node[]> {
@@ -57,9 +69,21 @@ addEventListener("hashchange", () => {
     scrollTo(0, 0);
   });
 });
-const settings = await readSettings();
-const environment = document.getElementById("environment") as HTMLElement;
-environment.textContent = settings.environment;
-environment.hidden = false;
-showSource(document.getElementById("source") as HTMLElement, settings, () => void draw());
-await draw();
+
+/** Asks how this server is set up, then draws. */
+async function start(): Promise<void> {
+  let settings: Settings;
+  try {
+    settings = await readSettings();
+  } catch (error) {
+    main.replaceChildren(el("h1", {}, "The explorer cannot start now"), failure(error, start));
+    return;
+  }
+  const environment = document.getElementById("environment") as HTMLElement;
+  environment.textContent = settings.environment;
+  environment.hidden = false;
+  showSource(document.getElementById("source") as HTMLElement, settings, () => void draw());
+  await draw();
+}
+
+await start();

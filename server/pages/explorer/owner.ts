@@ -1,7 +1,7 @@
 import { bytesToHex, type Hex, type VaultContent } from "../../../core/protocol/verifier.ts";
 import { readBatches, request } from "./api.ts";
 import { vaultsOf } from "./batch.ts";
-import { button, code, el, fill, notice } from "./dom.ts";
+import { button, code, el, failure, fill, notice } from "./dom.ts";
 import { counted } from "./format.ts";
 import { wallet } from "./l1.ts";
 import { vaultTable } from "./vaults.ts";
@@ -108,7 +108,12 @@ async function search(
     const older = () => search(current, place, next, seen + sealed.length, total);
     progress.replaceChildren(summary, " ", ...(next === null ? [] : [button("Search older batches", older)]));
   } catch (error) {
-    progress.replaceWith(notice(error instanceof Error ? error.message : String(error), "problem"));
+    const again = () => {
+      failed.remove();
+      return search(current, place, cursor, seen, matches);
+    };
+    const failed = failure(error, again);
+    progress.replaceWith(failed);
   }
 }
 

@@ -1,5 +1,5 @@
 import { readState, type Settings, type State } from "./api.ts";
-import { el, notice } from "./dom.ts";
+import { el, fill, notice } from "./dom.ts";
 import { node, type Provider, SettlementContract, wallet } from "./l1.ts";
 
 /** Where L1 is read: the visitor's wallet, a node that the visitor names, or the one that the operator names. */
@@ -13,9 +13,12 @@ let choice: Choice | null = null;
 let ownAddress = "";
 let operatorState: Promise<State> | undefined;
 
-/** What the operator says the settlement is; asked once. */
+/** What the operator says the settlement is; asked until it is known. */
 export function settlement(): Promise<State> {
-  operatorState ??= readState();
+  operatorState ??= readState().catch((error: unknown) => {
+    operatorState = undefined;
+    throw error;
+  });
   return operatorState;
 }
 
@@ -42,7 +45,8 @@ export function sourceName(): string {
 
 /** What was found on L1, with the doubt that is due when the operator's own node says it. */
 export function accordingToL1(finding: string): string {
-  return choice === "operator" ? `${finding}, as far as the operator's own node is to be believed.` : `${finding}.`;
+  const doubt = " The check used the operator's node; connect your own to be independent of it.";
+  return `${finding}.${choice === "operator" ? doubt : ""}`;
 }
 
 /** Lets the visitor choose; `onChange` after each choice. */
@@ -66,7 +70,9 @@ export function showSource(place: HTMLElement, given: Settings, onChange: () => 
     addressForm(choose),
     el("p", { class: "quiet" }, explain(given)),
   );
-  void nameContract(place);
+  const named = el("div", { class: "contract" });
+  place.append(named);
+  void fill(named, nameContract);
 }
 
 function pick(value: Choice, label: string, choose: (next: Choice) => void): HTMLElement {
@@ -109,8 +115,8 @@ function explain({ rpc }: Settings): string {
   return `L1 is read through ${sourceName()}: what it says does not pass the operator's hands.`;
 }
 
-async function nameContract(place: HTMLElement): Promise<void> {
+async function nameContract(): Promise<Node> {
   const { contract, chainId } = await settlement();
   const text = `Settlement contract ${contract} on chain ${chainId}, as this server names it. Compare it with the address that you know.`;
-  if (place.querySelector(".contract") === null) place.append(el("p", { class: "quiet contract" }, text));
+  return el("p", { class: "quiet" }, text);
 }

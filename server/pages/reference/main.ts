@@ -2,6 +2,12 @@ interface SwaggerUi {
   SwaggerUIBundle(options: Readonly<Record<string, unknown>>): unknown;
 }
 
+/** Swagger UI has its dark colours under this class only. */
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+follow();
+dark.addEventListener("change", follow);
+
 /** Swagger UI over this server's own document. Credentials that a visitor enters stay in memory, and end with the page. */
 (globalThis as unknown as SwaggerUi).SwaggerUIBundle({
   url: "/openapi.json",

@@ -1,0 +1,34 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { BuildOptions } from "esbuild";
+
+/** The folder that holds `core` and `server`. */
+const ROOT = new URL("../../", import.meta.url);
+
+/** Names of the pages that have a script. */
+export const SCRIPTS = ["explorer", "reference"] as const;
+
+/** How a page's script is made: one file, readable as it is served, and the same bytes from the same sources. */
+export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { readonly write: false } {
+  return {
+    absWorkingDir: fileURLToPath(ROOT),
+    entryPoints: [`server/pages/${page}/main.ts`],
+    bundle: true,
+    write: false,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    charset: "utf8",
+    logLevel: "silent",
+  };
+}
+
+/** A page's script with all that it imports. The package brings it along; the repository makes it when it is first asked for. */
+export async function pageScript(page: (typeof SCRIPTS)[number]): Promise<Buffer> {
+  if (import.meta.url.endsWith(".js")) return readFile(new URL(`${page}/bundle.js`, import.meta.url));
+  const { build } = await import("esbuild");
+  const { outputFiles } = await build(bundleOptions(page));
+  const [script] = outputFiles;
+  if (script === undefined) throw new Error(`nothing came of bundling ${page}`);
+  return Buffer.from(script.contents);
+}
