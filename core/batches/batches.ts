@@ -57,27 +57,25 @@ export function openBatch(ledger: Ledger, mode: Mode): Batch {
   return batchView(openBatchRecord(empty));
 }
 
-/** Newest first: by number of one mode, or both modes' by the time they were opened. */
+/** Newest first: by number of one mode, or both modes' by number and then mode. Looks at no batch before the page. */
 export function listBatches(ledger: Ledger, cursors: Cursors, filter: BatchFilter): Page<Batch> {
   const limit = pageLimit(filter.limit);
   const scope = scopeOf("batches", "", filter);
   const modes = filter.mode === undefined ? MODES : [filter.mode];
-  const all = modes
-    .flatMap((mode) => [...ledger.batches[mode].values()])
-    .map((batch) => ({ batch, at: positionOf(batch) }));
-  all.sort((a, b) => b.at - a.at);
-  const before = cursors.read(filter.cursor, scope);
-  const rest = before === null ? all : all.filter(({ at }) => at < before);
-  const page = rest.slice(0, limit);
+  const newest = Math.max(...modes.map((mode) => ledger.batches[mode].count)) * MODES.length;
+  const before = Math.min(cursors.read(filter.cursor, scope) ?? newest, newest);
+  const page: { readonly batch: BatchRecord; readonly at: number }[] = [];
+  // One more than the page, which tells whether there are more.
+  for (let at = before - 1; at >= 0 && page.length <= limit; at--) {
+    const mode = MODES[at % MODES.length] as Mode;
+    const batch = modes.includes(mode) ? ledger.batches[mode].get(Math.floor(at / MODES.length)) : undefined;
+    if (batch !== undefined) page.push({ batch, at });
+  }
+  const hasMore = page.length > limit;
+  if (hasMore) page.pop();
   const last = page.at(-1);
-  const hasMore = rest.length > limit;
   const nextCursor = hasMore && last ? cursors.issue(last.at, scope) : null;
   return { data: page.map(({ batch }) => batchView(batch)), nextCursor, hasMore, limit };
-}
-
-/** Orders batches of both modes: number first, then mode, so that a batch keeps its position for ever. */
-function positionOf({ mode, batchNumber }: BatchRecord): number {
-  return 2 * batchNumber + MODES.indexOf(mode);
 }
 
 export async function sealedBatch(ledger: Ledger, mode: Mode, batchNumber: number): Promise<SealedBatch> {
@@ -104,13 +102,17 @@ export function stateOver(ledger: Ledger, countValidium: number, countRollup: nu
   return { ...roots, commitment: stateCommitment(ledger.settlement, roots) };
 }
 
-/** The number of a mode's batches that L1 has committed: they are the first ones. */
+/** The number of a mode's batches that L1 has committed. They are the first ones, so it is found by halving. */
 export function committedCount(ledger: Ledger, mode: Mode): number {
-  let count = 0;
-  for (const { status } of ledger.batches[mode].values()) {
-    if (status === "settled" || status === "finalized") count++;
+  const batches = ledger.batches[mode];
+  let [low, high] = [0, batches.count];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const status = batches.get(middle)?.status;
+    if (status === "settled" || status === "finalized") low = middle + 1;
+    else high = middle;
   }
-  return count;
+  return low;
 }
 
 /** Something of a sealed batch is not there, or not what its roots say. */

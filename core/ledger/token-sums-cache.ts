@@ -1,4 +1,5 @@
 import type { Hex } from "../model.ts";
+import { Recent } from "../recent.ts";
 
 /** Sums held of each generation; about 200 bytes each. A user without any counts as one. */
 const GENERATION = 50_000;
@@ -13,14 +14,11 @@ interface Summing {
 }
 
 /**
- * Sums of users who were asked for lately, so that only what was minted since is added. Whoever changes what has been withdrawn or
- * reserved of a vault, or makes it void, has its user forgotten. Two generations stand in for recency: a hit moves a user to the young
- * one; when that is full the old one is forgotten.
+ * Sums of users who were asked for lately, so that only what was minted since is added. Whoever changes the withdrawn or reserved
+ * amount of a vault, or makes it void, has its user forgotten.
  */
 export class TokenSumsCache {
-  #young = new Map<number, TokenSums>();
-  #old = new Map<number, TokenSums>();
-  #size = 0;
+  readonly #known = new Recent<"user", number, TokenSums>(GENERATION, ({ size }) => 1 + size);
   /** By user; those who ask meanwhile wait for the same. */
   readonly #summing = new Map<number, Summing>();
 
@@ -37,18 +35,15 @@ export class TokenSumsCache {
 
   /** Something of the user's vaults has changed, and readers see it from now on. */
   forget(userIndex: number): void {
-    this.#young.delete(userIndex);
-    this.#old.delete(userIndex);
+    this.#known.take("user", userIndex);
     const running = this.#summing.get(userIndex);
     if (running !== undefined) running.stale = true;
   }
 
   #begin(userIndex: number, to: number, add: AddTransactions): Promise<TokenSums> {
-    const known = this.#young.get(userIndex) ?? this.#old.get(userIndex);
-    if (known !== undefined && known.upTo >= to) return Promise.resolve(this.#put(userIndex, known));
     // Out of the cache while they are added to: half of an addition must never be found there.
-    this.#young.delete(userIndex);
-    this.#old.delete(userIndex);
+    const known = this.#known.take("user", userIndex);
+    if (known !== undefined && known.upTo >= to) return Promise.resolve(this.#put(userIndex, known));
     const running: Summing = { sums: this.#add(userIndex, known ?? new TokenSums(), add), stale: false };
     this.#summing.set(userIndex, running);
     return running.sums;
@@ -65,14 +60,7 @@ export class TokenSumsCache {
   }
 
   #put(userIndex: number, sums: TokenSums): TokenSums {
-    if (this.#young.has(userIndex)) return sums;
-    if (this.#size >= GENERATION) {
-      this.#old = this.#young;
-      this.#young = new Map();
-      this.#size = 0;
-    }
-    this.#young.set(userIndex, sums);
-    this.#size += 1 + sums.size;
+    this.#known.set("user", userIndex, sums);
     return sums;
   }
 }

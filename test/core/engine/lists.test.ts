@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { List, Page, TransactionFilter } from "../../../core/index.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { Table } from "../../../core/store/table.ts";
 import { all, type Fixture, fixture, mintOf, OWNERS, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
 
 const REQUESTS = 12;
@@ -179,5 +180,31 @@ describe("a filter", () => {
       expect(found).toBe(filter.type === undefined ? 1 : 0);
       expect(read, JSON.stringify(filter)).toBeLessThan(60);
     }
+  });
+});
+
+describe("a page of batches", () => {
+  it("is of both modes by number, however unevenly they were sealed, and reads only its own batches", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    for (let i = 0; i < 40; i++) {
+      const mode = i % 10 === 3 ? "zk-rollup" : "validium";
+      await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 7_000 + i, 1, mode)));
+      await engine.seal(mode);
+    }
+    const ids = (batches: readonly { readonly batchId: string }[]) => batches.map(({ batchId }) => batchId);
+    const wanted = Array.from({ length: 36 }, (__, i) => [`zk-rollup-${35 - i}`, `validium-${35 - i}`]).flat();
+    const expected = wanted.filter((id) => !id.startsWith("zk") || Number(id.split("-")[2]) < 4);
+    expect(ids(await all(engine.batches({ limit: 3 })))).toEqual(expected);
+    expect(ids(await all(engine.batches({ limit: 3, mode: "zk-rollup" })))).toEqual(
+      expected.filter((id) => id.startsWith("zk")),
+    );
+    const asked = vi.spyOn(Table.prototype, "get");
+    const listed = vi.spyOn(Table.prototype, "values");
+    const page = await engine.batches({ mode: "validium", limit: 5 });
+    expect(ids(page.data)).toEqual(Array.from({ length: 5 }, (__, i) => `validium-${35 - i}`));
+    expect(asked.mock.calls.length).toBeLessThanOrEqual(6);
+    expect(listed).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
   });
 });

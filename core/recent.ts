@@ -1,0 +1,51 @@
+/**
+ * A cache of what was used lately. Two generations stand in for recency: a hit moves an entry to the young one; when that is full, the
+ * old one is forgotten. Entries have two keys, so that their number needs no key that joins both.
+ */
+export class Recent<A, B, V> {
+  readonly #generation: number;
+  readonly #weightOf: (value: V) => number;
+  #young = new Map<A, Map<B, V>>();
+  #old = new Map<A, Map<B, V>>();
+  /** Weight of the young generation. */
+  #weight = 0;
+
+  /**
+   * @param generation - weight that a generation holds
+   * @param weightOf - of an entry, which does not change while it is here
+   */
+  constructor(generation: number, weightOf: (value: V) => number = () => 1) {
+    this.#generation = generation;
+    this.#weightOf = weightOf;
+  }
+
+  get(a: A, b: B): V | undefined {
+    const young = this.#young.get(a)?.get(b);
+    if (young !== undefined) return young;
+    const old = this.#old.get(a)?.get(b);
+    if (old !== undefined) this.set(a, b, old);
+    return old;
+  }
+
+  set(a: A, b: B, value: V): void {
+    if (this.#weight >= this.#generation) {
+      this.#old = this.#young;
+      this.#young = new Map();
+      this.#weight = 0;
+    }
+    const entries = this.#young.get(a);
+    if (entries === undefined) this.#young.set(a, new Map([[b, value]]));
+    else entries.set(b, value);
+    this.#weight += this.#weightOf(value);
+  }
+
+  /** Takes an entry out of both generations; returns it. */
+  take(a: A, b: B): V | undefined {
+    const young = this.#young.get(a)?.get(b);
+    const value = young ?? this.#old.get(a)?.get(b);
+    if (young !== undefined) this.#weight -= this.#weightOf(young);
+    this.#young.get(a)?.delete(b);
+    this.#old.get(a)?.delete(b);
+    return value;
+  }
+}
