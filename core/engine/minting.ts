@@ -3,12 +3,12 @@ import { Issues, type MintRequest, readMintRequest } from "../columns/request.ts
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { forgetIdempotencyKeys } from "../mint/forget-keys.ts";
-import { type Idempotency, idempotencyKeyHash } from "../mint/idempotency.ts";
+import { idempotencyKeyHash } from "../mint/idempotency.ts";
 import { type MintOutcome, MintTransition } from "../mint/mint.ts";
 import { MintCheck } from "../mint/mint-check.ts";
 import { AcceptedResult, presentResult, replayedResult } from "../mint/mint-results.ts";
 import type { Minting, MintResult } from "../mint-types.ts";
-import type { Principal } from "../model.ts";
+import type { Hex, Principal } from "../model.ts";
 import type { EngineContext } from "./context.ts";
 import { requireScope } from "./requirements.ts";
 
@@ -20,13 +20,12 @@ export function minting(context: EngineContext): Minting {
       requireScope(principal, "mint");
       const read = readMint(ledger, request);
       if (idempotencyKey === undefined) return await mint(ledger, principal, read, null, signal);
-      const digest = read.columns?.digest() ?? null;
-      const idempotency = { key: idempotencyKeyHash(requireIdempotencyKey(idempotencyKey)), digest };
+      const key = idempotencyKeyHash(requireIdempotencyKey(idempotencyKey));
       const name = `${principal.applicationId} ${idempotencyKey}`;
       if (inFlight.has(name)) throw new MintmarkError("idempotency_in_progress");
       inFlight.add(name);
       try {
-        return await mint(ledger, principal, read, idempotency, signal);
+        return await mint(ledger, principal, read, key, signal);
       } finally {
         inFlight.delete(name);
       }
@@ -57,28 +56,36 @@ function readMint(ledger: Ledger, request: unknown): ReadMint {
   return { columns, plain: columns === null ? readMintRequest(request, ledger.limits, issues) : null, issues };
 }
 
-/** Mints, or finds out plainly why not; what was wrong may be so no longer when it is looked at, then once more. */
+/** How often a mint is tried that one check refuses and the other accepts. */
+const ATTEMPTS = 5;
+
+/**
+ * Mints a request by its columns, or explains by the plain check what is wrong with it. When that finds nothing, another request may have
+ * changed the state in between, so the mint is tried again. Checks that go on disagreeing are a defect: the error says so.
+ */
 async function mint(
   ledger: Ledger,
   principal: Principal,
   { columns, plain, issues }: ReadMint,
-  idempotency: Idempotency | null,
+  key: Hex | null,
   signal: AbortSignal | undefined,
 ): Promise<MintResult> {
-  const minted =
-    columns === null
-      ? null
-      : await ledger.writer.run(new MintTransition(ledger, principal, columns, idempotency), signal);
-  if (minted !== null) return resultOf(ledger, minted);
-  const request = plain ?? columns?.toRequest((index) => ledger.assetAt(index).assetId);
-  if (request === undefined) throw new Error("a request that was read in no way");
-  const check = new MintCheck(ledger, principal, request, issues, idempotency);
-  const earlier = await ledger.writer.run(check, signal);
-  if (earlier !== null) return resultOf(ledger, earlier);
-  const again = columns ?? columnsOf(request, ledger.assetIndices);
-  const digest = again?.digest() ?? null;
-  const sameKey = idempotency === null ? null : { ...idempotency, digest };
-  return mint(ledger, principal, { columns: again, plain: request, issues: new Issues() }, sameKey, signal);
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const idempotency = key === null ? null : { key, digest: columns?.digest() ?? null };
+    if (columns !== null) {
+      const minted = await ledger.writer.run(new MintTransition(ledger, principal, columns, idempotency), signal);
+      if (minted !== null) return resultOf(ledger, minted);
+    }
+    plain ??= columns?.toRequest((index) => ledger.assetAt(index).assetId) ?? null;
+    if (plain === null) break;
+    const earlier = await ledger.writer.run(new MintCheck(ledger, principal, plain, issues, idempotency), signal);
+    if (earlier !== null) return resultOf(ledger, earlier);
+    columns ??= columnsOf(plain, ledger.assetIndices);
+    issues = new Issues();
+  }
+  throw new Error(
+    `The checks of a mint disagree: one refused it ${ATTEMPTS} times, and the other found nothing wrong.`,
+  );
 }
 
 function resultOf(ledger: Ledger, { sequence, minted }: MintOutcome): MintResult | Promise<MintResult> {

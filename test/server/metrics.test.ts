@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { MintTransition } from "../../core/mint/mint.ts";
 import { Metrics, serveMetrics } from "../../server/metrics.ts";
 import { createWorld, entries } from "./fixture.ts";
 
@@ -48,4 +49,18 @@ test("metrics count requests, problems and mints, tell of batches and L1, and na
   const without = await read();
   expect(without).toContain('mintmark_l1_lag_blocks{chain="31337"} 7');
   expect(without).not.toMatch(/^mintmark_operator_balance_ether\{.*\d/m);
+});
+
+test("a mint whose checks disagree is answered as a failure of the server, and counted as one", async () => {
+  let metrics: Metrics | undefined;
+  await using world = await createWorld({ onAnswer: (answer) => metrics?.observe(answer) });
+  metrics = new Metrics({ engine: world.engine });
+  const refusing = vi.spyOn(MintTransition.prototype, "apply").mockReturnValue(null);
+  const body = { users: [{ userId: world.users[0], mints: entries(world, 1) }] };
+  const answer = await world.send("POST", "/api/v1/mint", { body });
+  refusing.mockRestore();
+  expect(answer.status).toBe(500);
+  expect(answer.body).toMatchObject({ code: "internal" });
+  expect(await metrics.registry.metrics()).toContain('mintmark_http_problems_total{code="internal"} 1');
+  metrics.close();
 });
