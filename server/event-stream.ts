@@ -81,9 +81,19 @@ export function eventStream({ open, allowed, onAccess, heartbeatMs, stopping, cl
   return stream;
 }
 
+/** Readers who are woken together get the same event, whose text is made once. */
+const frames = new WeakMap<ApplicationEvent, string>();
+
+function frameOf(event: ApplicationEvent): string {
+  const known = frames.get(event);
+  if (known !== undefined) return known;
+  const frame = `id: ${event.sequence}\ndata: ${JSON.stringify(eventToWire(event))}\n\n`;
+  frames.set(event, frame);
+  return frame;
+}
+
 async function write(events: AsyncIterable<ApplicationEvent>, stream: PassThrough, signal: AbortSignal): Promise<void> {
   for await (const event of events) {
-    const frame = `id: ${event.sequence}\ndata: ${JSON.stringify(eventToWire(event))}\n\n`;
-    if (!stream.write(frame)) await once(stream, "drain", { signal });
+    if (!stream.write(frameOf(event))) await once(stream, "drain", { signal });
   }
 }

@@ -108,7 +108,7 @@ async function* events(
     end.throwIfAborted();
     const newest = ledger.applications.get(applicationIndex)?.eventCount ?? 0;
     if (known < newest) {
-      for (const event of await readEvents(ledger, applicationIndex, known + 1, Math.min(newest, known + PAGE))) {
+      for (const event of await sharedEvents(ledger, applicationIndex, known + 1, Math.min(newest, known + PAGE))) {
         end.throwIfAborted();
         yield event;
         known = event.sequence;
@@ -118,7 +118,26 @@ async function* events(
   }
 }
 
-/** The events of these sequences, both included. */
+/** Reads that are under way, by application and sequences, for each ledger. */
+const reading = new WeakMap<Ledger, Map<string, Promise<readonly ApplicationEvent[]>>>();
+
+/** The events of these sequences, both included. Readers who are woken together share one read and its events. */
+function sharedEvents(
+  ledger: Ledger,
+  application: number,
+  first: number,
+  last: number,
+): Promise<readonly ApplicationEvent[]> {
+  const reads = reading.get(ledger) ?? new Map<string, Promise<readonly ApplicationEvent[]>>();
+  reading.set(ledger, reads);
+  const name = `${application} ${first} ${last}`;
+  const known = reads.get(name);
+  if (known !== undefined) return known;
+  const read = readEvents(ledger, application, first, last).finally(() => reads.delete(name));
+  reads.set(name, read);
+  return read;
+}
+
 async function readEvents(
   ledger: Ledger,
   application: number,

@@ -1,0 +1,80 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { Followers } from "../../../core/ledger/followers.ts";
+import { fixture, mintOf, requestOf } from "./fixture.ts";
+
+describe("followers of events", () => {
+  it("are woken a bounded number at a time, and all of them in the end", async () => {
+    const followers = new Followers();
+    const { signal } = new AbortController();
+    let woken = 0;
+    const all = Array.from({ length: 1_000 }, () => followers.next(1, signal).then(() => woken++));
+    followers.wake(1);
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    expect(woken).toBeGreaterThan(0);
+    expect(woken).toBeLessThanOrEqual(64);
+    // More events before the others' turn wake nobody sooner.
+    for (let event = 0; event < 100; event++) followers.wake(1);
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    expect(woken).toBeLessThanOrEqual(64);
+    await Promise.all(all);
+  });
+
+  it("of one application wait for no more than a group of another's", async () => {
+    const followers = new Followers();
+    const { signal } = new AbortController();
+    let woken = 0;
+    const many = Array.from({ length: 2_000 }, () => followers.next(1, signal).then(() => woken++));
+    const one = followers.next(2, signal);
+    followers.wake(1);
+    followers.wake(2);
+    await one;
+    expect(woken).toBeLessThanOrEqual(4 * 64);
+    await Promise.all(many);
+  });
+
+  it("who leave while they are due are not woken", async () => {
+    const followers = new Followers();
+    const leaving = new AbortController();
+    const { signal } = new AbortController();
+    const staying = Array.from({ length: 100 }, () => followers.next(1, signal));
+    const left = followers.next(1, leaving.signal);
+    followers.wake(1);
+    leaving.abort(new Error("left"));
+    await expect(left).rejects.toThrow("left");
+    await Promise.all(staying);
+  });
+
+  it("all read every event in order, though the events came while most of them waited for their turn", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const end = new AbortController();
+    const [rounds, readers] = [20, 500];
+    const before = await lastSequence(engine.applicationEvents(tenant.applicationId));
+    const read = Array.from({ length: readers }, async () => {
+      const seen: number[] = [];
+      const { signal } = end;
+      for await (const event of engine.applicationEvents(tenant.applicationId, {
+        after: before,
+        follow: true,
+        signal,
+      })) {
+        seen.push(event.sequence);
+        if (seen.length === rounds) return seen;
+      }
+      return seen;
+    });
+    for (let round = 0; round < rounds; round++) {
+      await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1_000 + round)));
+      await wait(1);
+    }
+    const expected = Array.from({ length: rounds }, (__, i) => before + 1 + i);
+    for (const seen of await Promise.all(read)) expect(seen).toEqual(expected);
+  });
+});
+
+async function lastSequence(events: AsyncIterable<{ readonly sequence: number }>): Promise<number> {
+  let value = 0;
+  for await (const { sequence } of events) value = sequence;
+  return value;
+}
