@@ -1,5 +1,5 @@
 import type { BatchFilter, List } from "./list-types.ts";
-import type { Batch, Mode, VaultId } from "./model.ts";
+import type { Batch, Hash, Mode, VaultId } from "./model.ts";
 import type { SealedBatch, VaultContent } from "./ports.ts";
 import type { EngineState } from "./proof-types.ts";
 import type { WaitOptions } from "./wait-types.ts";
@@ -32,4 +32,9 @@ export interface Batches {
   state(): EngineState;
   /** Over the batches that L1 has committed. */
   committedState(): Promise<EngineState>;
+  /**
+   * One hash over the batches that L1 has committed, in L1's order: what the contract's `history` must be, derived from this store alone.
+   * The next commit names it (docs/protocol.md 3).
+   */
+  history(): Hash;
 }

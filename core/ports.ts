@@ -59,6 +59,8 @@ export interface L1State {
   readonly rootValidium: Hash;
   readonly rootRollup: Hash;
   readonly commitment: Hash;
+  /** One hash over all commits of both modes, in their order; docs/protocol.md 3. */
+  readonly history: Hash;
 }
 
 /** A batch ready for L1. */
@@ -182,8 +184,9 @@ export interface L1SendOptions {
 
 /** Writes to the settlement chain with the operator's account. Resolves when mined; rejects with `l1_failed` and the reason. */
 export interface L1Committer {
-  commitRollup(batch: SealedBatch, options?: L1SendOptions): Promise<L1Receipt>;
-  commitValidium(batch: SealedBatch, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
+  /** @param history - the {@link L1State.history} that the batch follows; L1 refuses the batch when it has another */
+  commitRollup(batch: SealedBatch, history: Hash, options?: L1SendOptions): Promise<L1Receipt>;
+  commitValidium(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
   /** Sends nothing to nobody, so that once its block is final nothing that the account sent before can be mined any more. */
   useUpNonce(options?: L1SendOptions): Promise<L1Receipt>;
   /** Why {@link L1Committer.withdraw} would fail for this one if it were sent now; null when it would succeed. Sends nothing. */

@@ -29,6 +29,8 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IWithd
     error NotPlainAccount(address caller);
     /// @notice `given < expected` is a replay, `given > expected` a gap.
     error BatchNumberMismatch(uint64 expected, uint64 given);
+    /// @notice The batch extends another history than this contract's: another operator has committed since, or it is another store's.
+    error HistoryMismatch(bytes32 expected, bytes32 given);
     /// @notice The mode has taken 2^32 - 1 batches.
     error StateFull();
     /// @notice The root of a batch that holds nothing.
@@ -41,14 +43,21 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IWithd
 
     /// @notice Appends a batch whose root is computed here, from its data. Operator only, a plain account, and not while paused.
     /// @dev Malformed data reverts with `BatchDataInvalid` of the library BatchData.
+    /// @param previous The {history} that the batch follows, of both modes.
     /// @param batchNumber The next of its mode.
     /// @param data By the grammar of docs/protocol.md 4.
-    function commitRollupBatch(uint64 batchNumber, bytes calldata data) external;
+    function commitRollupBatch(bytes32 previous, uint64 batchNumber, bytes calldata data) external;
 
     /// @notice Appends a batch whose root the data availability committee vouches for. Operator only, and not while paused.
+    /// @param previous The {history} that the batch follows, of both modes.
     /// @param attestation Threshold, members and exactly as many signatures as the threshold says; docs/protocol.md 5.
     function commitValidiumBatch(
-        uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, bytes calldata attestation
+        bytes32 previous,
+        uint64 batchNumber,
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        bytes32 dataHash,
+        bytes calldata attestation
     ) external;
 
     /// @notice Stops or resumes committing; administrator or guardian. Withdrawing cannot be stopped by anyone.
@@ -56,6 +65,9 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IWithd
 
     // ---- State
 
+    /// @notice One hash over all commits of both modes in their order; every commit names it and replaces it. Holds no block time, so that
+    /// several commits can be under way at once. Before the first commit it is the commitment of the empty state.
+    function history() external view returns (bytes32);
     function batchCounts() external view returns (uint64 validium, uint64 rollup);
     /// @notice Root of a mode's tree of batches.
     function stateRoot(Mode mode) external view returns (bytes32);

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
-import {Vault, BatchHeader} from "../interfaces/Model.sol";
+import {BatchHeader, Mode, Vault} from "../interfaces/Model.sol";
 
 /// @dev The way from a batch root to the state commitment.
 struct StatePath {
@@ -55,6 +55,11 @@ library StateProof {
 
     function stateLeaf(uint64 batchNumber, uint32 vaultCount, bytes32 dataHash, bytes32 batchRoot) internal pure returns (bytes32) {
         return keccak256(abi.encodePacked(uint8(2), batchNumber, vaultCount, dataHash, batchRoot));
+    }
+
+    /// @notice keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32)): all commits of both modes, in their order.
+    function nextHistory(bytes32 history, Mode mode, bytes32 leaf) internal pure returns (bytes32) {
+        return keccak256(abi.encodePacked(uint8(9), history, mode, leaf));
     }
 
     function headerHash(BatchHeader memory header) internal pure returns (bytes32) {

@@ -26,25 +26,38 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
     bytes32[32][2] private _frontier;
 
     /// @inheritdoc IStateCommitment
-    function commitRollupBatch(uint64 batchNumber, bytes calldata data) external {
+    bytes32 public history;
+
+    constructor() {
+        bytes32 empty = StateProof.emptyRoot(StateProof.STATE_HEIGHT);
+        history = StateProof.stateCommitment(uint64(block.chainid), address(this), empty, empty, 0, 0);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function commitRollupBatch(bytes32 previous, uint64 batchNumber, bytes calldata data) external {
         // Not for authentication: only who sends the transaction itself has the data in its input.
         // solhint-disable-next-line avoid-tx-origin
         if (msg.sender != tx.origin || msg.sender.code.length != 0) revert NotPlainAccount(msg.sender);
-        uint256 head = _beforeCommit(Mode.ZkRollup, batchNumber);
+        uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
         (bytes32 batchRoot, uint256 vaultCount) = _rootOf(batchNumber, data);
         if (batchRoot == 0) revert BatchRootZero();
-        _append(head, Mode.ZkRollup, batchNumber, batchRoot, uint32(vaultCount), keccak256(data));
+        _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, uint32(vaultCount), keccak256(data));
     }
 
     /// @inheritdoc IStateCommitment
     function commitValidiumBatch(
-        uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, bytes calldata attestation
+        bytes32 previous,
+        uint64 batchNumber,
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        bytes32 dataHash,
+        bytes calldata attestation
     ) external {
-        uint256 head = _beforeCommit(Mode.Validium, batchNumber);
+        uint256 head = _beforeCommit(previous, Mode.Validium, batchNumber);
         if (batchRoot == 0) revert BatchRootZero();
         if (vaultCount == 0 || vaultCount > MAX_BATCH_VAULTS) revert VaultCountInvalid(vaultCount);
         _checkAttestation(batchNumber, batchRoot, vaultCount, dataHash, uint64(head >> EPOCH), attestation);
-        _append(head, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
+        _append(head, previous, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
     }
 
     /// @inheritdoc IStateCommitment
@@ -87,11 +100,18 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
         return uint64(_head >> EPOCH);
     }
 
-    function _beforeCommit(Mode mode, uint64 batchNumber) private view onlyRole(OPERATOR_ROLE) returns (uint256 head) {
+    function _beforeCommit(bytes32 previous, Mode mode, uint64 batchNumber)
+        private
+        view
+        onlyRole(OPERATOR_ROLE)
+        returns (uint256 head)
+    {
         head = _head;
         if ((head >> PAUSED) & 1 == 1) revert CommittingPaused();
         uint64 expected = uint32(head >> (32 * uint8(mode)));
         if (batchNumber != expected) revert BatchNumberMismatch(expected, batchNumber);
+        // Numbers alone would let two operators, each with a history of its own, commit by turns.
+        if (previous != history) revert HistoryMismatch(history, previous);
         // The last leaf stays empty, so that the frontier always fits and a count is never ambiguous.
         if (batchNumber == type(uint32).max) revert StateFull();
     }
@@ -107,11 +127,14 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
         return BatchData.root(data, firstVaultId, chainIds, assetTypes, standards, MAX_ROLLUP_VAULTS);
     }
 
-    function _append(uint256 head, Mode mode, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash) private {
+    function _append(
+        uint256 head, bytes32 previous, Mode mode, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash
+    ) private {
         uint64 committedAt = uint64(block.timestamp);
         uint64 sequence = uint64(head >> SEQUENCE);
         _headers[mode][batchNumber] = StateProof.headerHash(batchRoot, vaultCount, committedAt, sequence);
         bytes32 root = StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
+        history = StateProof.nextHistory(previous, mode, root);
         // The new leaf completes one subtree for each trailing 1 bit of its position; the root of the largest one is all that is kept.
         bytes32[32] storage frontier = _frontier[uint8(mode)];
         uint256 h;

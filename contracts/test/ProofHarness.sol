@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {BatchHeader, Standard, Vault} from "../interfaces/Model.sol";
+import {BatchHeader, Mode, Standard, Vault} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StatePath, StateProof} from "../libraries/StateProof.sol";
@@ -34,6 +34,10 @@ contract ProofHarness {
 
     function stateLeaf(uint64 batchNumber, uint32 vaultCount, bytes32 dataHash, bytes32 batchRoot) external pure returns (bytes32) {
         return StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
+    }
+
+    function nextHistory(bytes32 history, Mode mode, bytes32 leaf) external pure returns (bytes32) {
+        return StateProof.nextHistory(history, mode, leaf);
     }
 
     function headerHash(BatchHeader calldata header) external pure returns (bytes32) {

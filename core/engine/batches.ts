@@ -44,6 +44,7 @@ export function batches(context: EngineContext): Batches & Proofs {
       const { ledger } = context;
       return stateOver(ledger, sealedCount(ledger, "validium"), sealedCount(ledger, "zk-rollup"));
     },
+    history: () => context.ledger.commits.of(context.ledger),
     async committedState() {
       const { ledger } = context;
       return stateOver(ledger, committedCount(ledger, "validium"), committedCount(ledger, "zk-rollup"));

@@ -8,7 +8,7 @@ import {
   toHex,
 } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { Asset, Hex, Mode } from "../model.ts";
+import type { Asset, Hash, Hex, Mode } from "../model.ts";
 import type {
   L1Committer,
   L1Owner,
@@ -70,16 +70,21 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     return askL1(`asking for the balance of ${address}`, () => this.connection.client.getBalance({ address }));
   }
 
-  async commitRollup(batch: SealedBatch, options?: L1SendOptions): Promise<L1Receipt> {
+  async commitRollup(batch: SealedBatch, history: Hash, options?: L1SendOptions): Promise<L1Receipt> {
     requireMode(batch, "zk-rollup");
-    const args = [BigInt(batch.batchNumber), toHex(batch.data)] as const;
+    const args = [history, BigInt(batch.batchNumber), toHex(batch.data)] as const;
     return toReceipt(await this.#transact("commitRollupBatch", args, options));
   }
 
-  async commitValidium(batch: SealedBatch, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt> {
+  async commitValidium(
+    batch: SealedBatch,
+    history: Hash,
+    attestation: Hex,
+    options?: L1SendOptions,
+  ): Promise<L1Receipt> {
     requireMode(batch, "validium");
     const { batchNumber, batchRoot, vaultCount, dataHash } = batch;
-    const args = [BigInt(batchNumber), batchRoot, vaultCount, dataHash, attestation] as const;
+    const args = [history, BigInt(batchNumber), batchRoot, vaultCount, dataHash, attestation] as const;
     return toReceipt(await this.#transact("commitValidiumBatch", args, options));
   }
 

@@ -108,13 +108,15 @@ export class ViemReader implements L1Reader, L1Tokens {
     const read = { abi, address: this.settlement.contract, blockNumber } as const;
     const { client } = this.connection;
     return askL1("reading the committed state", async () => {
-      const [[validium, rollup], rootValidium, rootRollup, commitment] = await Promise.all([
+      const [[validium, rollup], rootValidium, rootRollup, commitment, history] = await Promise.all([
         client.readContract({ ...read, functionName: "batchCounts" }),
         client.readContract({ ...read, functionName: "stateRoot", args: [MODE_VALUE.validium] }),
         client.readContract({ ...read, functionName: "stateRoot", args: [MODE_VALUE["zk-rollup"]] }),
         client.readContract({ ...read, functionName: "stateCommitment" }),
+        client.readContract({ ...read, functionName: "history" }),
       ]);
-      return { countValidium: Number(validium), countRollup: Number(rollup), rootValidium, rootRollup, commitment };
+      const counts = { countValidium: Number(validium), countRollup: Number(rollup) };
+      return { ...counts, rootValidium, rootRollup, commitment, history };
     });
   }
 
@@ -136,7 +138,7 @@ export class ViemReader implements L1Reader, L1Tokens {
     if (functionName !== "commitRollupBatch") {
       throw new MintmarkError("l1_failed", `transaction ${txHash} calls ${functionName}, not commitRollupBatch`);
     }
-    return hexToBytes(args[1]);
+    return hexToBytes(args[2]);
   }
 
   verifyVault(proven: ProvenVault): Promise<bigint> {

@@ -46,6 +46,7 @@ import type { Store } from "../store-ports.ts";
 import { Bindings } from "../tokens/bindings.ts";
 import { TokenHasher } from "../tokens/token-hash.ts";
 import { TokenIndex } from "../tokens/token-index.ts";
+import { CommitHistory } from "./commit-history.ts";
 import type { EventHub } from "./event-hub.ts";
 import { Followers } from "./followers.ts";
 import { type OpenBatch, openBatchRecord } from "./open-batch.ts";
@@ -96,6 +97,7 @@ export class Ledger {
     "zk-rollup": new Table(),
   };
   readonly histories = new StateHistories();
+  readonly commits = new CommitHistory();
   readonly unsealed = new UnsealedBatches();
   readonly refs = new VaultRefs();
   readonly sealingThread = new SealingThread();
@@ -215,7 +217,9 @@ export class Ledger {
   }
 
   putBatch(group: Group, record: BatchRecord): void {
+    const before = this.batches[record.mode].latest(record.batchNumber);
     this.batches[record.mode].put(group, record.batchNumber, record);
+    group.onDurable(() => this.commits.changed(before, record));
     group.put(batchKey(record.mode, record.batchNumber), encodeRecord(batchRecord, record));
   }
 

@@ -1,13 +1,15 @@
-import { type Hash, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
+import { type Hash, MAX_BATCH_VAULTS, MODES, type Mode } from "../model.ts";
 import type { BatchHeader, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { keccak256 } from "./hash.ts";
 import { bytesToHex, writeHex } from "./hex.ts";
+import { MAX_HEIGHT, zeroRoot } from "./merkle.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 
 const STATE_LEAF_PREFIX = 0x02;
 const COMMITMENT_PREFIX = 0x03;
 const HEADER_PREFIX = 0x04;
+const HISTORY_PREFIX = 0x09;
 const COMMITMENT_VERSION = 0x01;
 
 /** What a batch's leaf in its mode's state tree is made of. */
@@ -69,6 +71,28 @@ export function stateCommitment(settlement: Pick<Settlement, "chainId" | "contra
   writeHex(state.rootRollup, 32, preimage, 62);
   view.setBigUint64(94, BigInt(state.countValidium));
   view.setBigUint64(102, BigInt(state.countRollup));
+  return bytesToHex(keccak256(preimage));
+}
+
+/** The history before the first commit: the commitment to the empty state. Throws `validation_failed`. */
+export function emptyHistory(settlement: Pick<Settlement, "chainId" | "contract">): Hash {
+  const root = bytesToHex(zeroRoot(MAX_HEIGHT));
+  return stateCommitment(settlement, { rootValidium: root, rootRollup: root, countValidium: 0, countRollup: 0 });
+}
+
+/**
+ * The history after one more commit: `keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32))`. Each commit names the history that it
+ * follows, and L1 refuses any other. Throws `validation_failed`.
+ *
+ * @example
+ * const next = nextHistory(history, "validium", stateLeaf(batch));
+ */
+export function nextHistory(history: Hash, mode: Mode, leaf: Hash): Hash {
+  const preimage = new Uint8Array(66);
+  preimage[0] = HISTORY_PREFIX;
+  writeHex(history, 32, preimage, 1);
+  preimage[33] = MODES.indexOf(mode);
+  writeHex(leaf, 32, preimage, 34);
   return bytesToHex(keccak256(preimage));
 }
 

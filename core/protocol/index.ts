@@ -13,7 +13,7 @@ export { type DecodeOptions, decodeBatchData, placeVaults } from "./batch-decode
 export { encodeBatchData } from "./batch-encoder.ts";
 export { BatchTree, PAGE_HEIGHT, PagedBatchTree } from "./batch-tree.ts";
 export { canonicalBlob, MAX_BLOB_BYTES, tokenIdOf } from "./blob.ts";
-export { batchHeaderHash, stateCommitment, stateLeaf } from "./commitment.ts";
+export { batchHeaderHash, emptyHistory, nextHistory, stateCommitment, stateLeaf } from "./commitment.ts";
 export * from "./consistency.ts";
 export { keccak256 } from "./hash.ts";
 export { bytesToHex, hexToBytes } from "./hex.ts";

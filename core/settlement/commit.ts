@@ -1,9 +1,11 @@
 import type { VoidSlots } from "../batch-types.ts";
 import type { Engine } from "../engine.ts";
-import type { Mode } from "../model.ts";
+import { MintmarkError } from "../errors.ts";
+import { type Hash, MODES } from "../model.ts";
 import type { Committee, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
-import { countOf } from "../protocol/commitment.ts";
+import { countOf, nextHistory, stateLeaf } from "../protocol/commitment.ts";
 import type { RefusedSlots } from "./refused-slots.ts";
+import type { Attempts } from "./rounds.ts";
 
 /** Sealed batches that have not been committed, brought to L1 in their order. */
 export interface CommitOptions {
@@ -18,33 +20,68 @@ export interface CommitOptions {
 }
 
 /**
- * Commits every sealed batch of a mode that the contract does not have yet, and returns how many it brought there. Where to go on is asked of the
- * contract each time, so a process that was killed between sending and recording neither commits twice nor skips. What was committed is
- * recorded by {@link import("./watch.ts").applyL1Events}, from the contract's own events.
+ * Commits every sealed batch that the contract does not have yet, mode by mode, and returns how many it brought there. A mode that fails does
+ * not hold up the other one.
+ *
+ * Each commit names the history that it follows. The first one follows this store's own record of what L1 has committed, which must be
+ * L1's history too: otherwise nothing is sent. So two operators on copies of one store cannot add to one another's batches. What was
+ * committed is recorded by {@link import("./watch.ts").applyL1Events}, from the contract's own events.
  */
-export async function commitSealed(mode: Mode, options: CommitOptions): Promise<number> {
-  const { engine, l1, refused, signal } = options;
-  const countOnL1 = async () => {
-    const state = await l1.state();
-    await engine.compareState(state);
-    return countOf(mode, state);
-  };
-  const there = await countOnL1();
-  const here = countOf(mode, engine.state());
-  for (let batchNumber = there; batchNumber < here; batchNumber++) {
-    signal?.throwIfAborted();
-    const batch = await withoutVain(await engine.sealedBatch(mode, batchNumber), options);
-    try {
-      await commitBatch(batch, options);
-    } catch (error) {
-      signal?.throwIfAborted();
-      // It may be there all the same: by what a killed process had sent, or by a transaction whose receipt was lost.
-      if ((await countOnL1()) > batchNumber) continue;
-      if (!(await refused.voidOf(batch, signal))) throw error;
-      await commitBatch(await engine.sealedBatch(mode, batchNumber), options);
-    }
+export async function commitSealed(options: CommitOptions, attempts: Attempts): Promise<number> {
+  const { engine, signal } = options;
+  let history = await agreedHistory(options);
+  const committed = await engine.committedState();
+  let count = 0;
+  for (const mode of MODES) {
+    await attempts.of(async () => {
+      const sealed = countOf(mode, engine.state());
+      for (let batchNumber = countOf(mode, committed); batchNumber < sealed; batchNumber++) {
+        signal?.throwIfAborted();
+        history = await commitNext(await engine.sealedBatch(mode, batchNumber), history, options);
+        count++;
+      }
+      return 0;
+    });
   }
-  return Math.max(0, here - there);
+  return count;
+}
+
+/** The history of this store's record. Throws `history_diverged`, or `l1_failed` while L1 has commits that are not recorded yet. */
+async function agreedHistory({ engine, l1 }: CommitOptions): Promise<Hash> {
+  const onL1 = await l1.state();
+  await engine.compareState(onL1);
+  const history = engine.history();
+  if (history === onL1.history) return history;
+  const counts = `${onL1.countValidium} validium and ${onL1.countRollup} rollup batches`;
+  throw new MintmarkError(
+    "l1_failed",
+    `L1's history of ${counts} is not the one that this store has recorded. Nothing is committed until L1's events are read again.`,
+  );
+}
+
+/** Commits a batch after a history, and returns the history after it. */
+async function commitNext(sealed: SealedBatch, history: Hash, options: CommitOptions): Promise<Hash> {
+  const { engine, l1, refused, signal } = options;
+  const batch = await withoutVain(sealed, options);
+  const after = historyAfter(batch, history);
+  try {
+    await commitBatch(batch, history, options);
+    return after;
+  } catch (error) {
+    signal?.throwIfAborted();
+    const onL1 = await l1.state();
+    await engine.compareState(onL1);
+    // This very batch may be there all the same: by what a killed process had sent, or by a transaction whose receipt was lost.
+    if (onL1.history === after) return after;
+    if (onL1.history !== history || !(await refused.voidOf(batch, signal))) throw error;
+    const rest = await engine.sealedBatch(batch.mode, batch.batchNumber);
+    await commitBatch(rest, history, options);
+    return historyAfter(rest, history);
+  }
+}
+
+function historyAfter(batch: SealedBatch, history: Hash): Hash {
+  return nextHistory(history, batch.mode, stateLeaf(batch));
 }
 
 /** The batch without the slots that nobody could ever withdraw from. */
@@ -61,13 +98,17 @@ async function withoutVain(batch: SealedBatch, { engine, looks }: CommitOptions)
   return engine.sealedBatch(mode, batchNumber);
 }
 
-async function commitBatch(batch: SealedBatch, { engine, l1, committee, signal }: CommitOptions): Promise<void> {
+async function commitBatch(
+  batch: SealedBatch,
+  history: Hash,
+  { engine, l1, committee, signal }: CommitOptions,
+): Promise<void> {
   const abort = signal ? { signal } : {};
   const onSent = async (txHash: `0x${string}`) => {
     await engine.recordSubmitted(batch.mode, batch.batchNumber, txHash);
   };
-  if (batch.mode === "zk-rollup") await l1.commitRollup(batch, { ...abort, onSent });
-  else await l1.commitValidium(batch, await committee.attest(batch, abort), { ...abort, onSent });
+  if (batch.mode === "zk-rollup") await l1.commitRollup(batch, history, { ...abort, onSent });
+  else await l1.commitValidium(batch, history, await committee.attest(batch, abort), { ...abort, onSent });
 }
 
 /** Looks at a batch that nobody has signed or sent yet: slots that are to become void, because nobody could ever withdraw from them. */

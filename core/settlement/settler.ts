@@ -1,5 +1,4 @@
 import type { Engine } from "../engine.ts";
-import { MODES } from "../model.ts";
 import type { Clock, Committee, L1Committer, L1Reader, L1Tokens } from "../ports.ts";
 import { type BatchLook, commitSealed } from "./commit.ts";
 import { Exits, type FollowOptions } from "./exits.ts";
@@ -66,11 +65,8 @@ export class Settler extends Rounds<Round> {
     await this.#exits.follow(signal);
     const sealed = await sealDue(engine, sealing, this.#clock());
     await attempts.of(() => this.#preflight.lookAtAssets());
-    let committed = 0;
-    for (const mode of MODES) {
-      const options = { engine, l1, committee, looks, refused: this.#refused, ...(signal && { signal }) };
-      committed += await attempts.of(() => commitSealed(mode, options));
-    }
+    const options = { engine, l1, committee, looks, refused: this.#refused, ...(signal && { signal }) };
+    const committed = await attempts.of(() => commitSealed(options, attempts));
     if (committed > 0) await this.#exits.follow(signal);
     const withdrawn = await attempts.of(() => this.#exits.send(signal));
     attempts.end();

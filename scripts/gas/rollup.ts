@@ -54,7 +54,7 @@ async function commitBatches(
   const gas: number[] = [];
   for (let batch = 0; batch < batches; batch++) {
     const data = bytesToHex(encodeBatchData(slots(types.erc721, batch), "gas"));
-    gas.push(await gasOf(state.write.commitRollupBatch([BigInt(batch), data])));
+    gas.push(await gasOf(state.write.commitRollupBatch([await state.read.history(), BigInt(batch), data])));
   }
   return gas;
 }

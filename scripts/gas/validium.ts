@@ -44,5 +44,6 @@ async function commit({ state, settlement, committee, gasOf }: GasChain, batchNu
     members: committee.members.map(({ address }) => address),
     signatures,
   });
-  return gasOf(state.write.commitValidiumBatch([BigInt(batchNumber), batchRoot, VAULTS, dataHash, attestation]));
+  const place = [await state.read.history(), BigInt(batchNumber)] as const;
+  return gasOf(state.write.commitValidiumBatch([...place, batchRoot, VAULTS, dataHash, attestation]));
 }

@@ -63,11 +63,12 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
   /** Commits a batch of these tokens, whoever has them, and returns their vaults. */
   async function commit(mode: Mode, tokens: readonly string[], how: How = {}): Promise<VaultId[]> {
     const batch = batchOf(mode, counts[mode]++, tokens, how);
-    if (mode === "zk-rollup") await operator.commitRollup(batch);
+    const { history } = await operator.state();
+    if (mode === "zk-rollup") await operator.commitRollup(batch, history);
     else {
       // These members do not watch L1, so they know of no rollup batch.
       const committee = collectAttestations({ members, threshold: THRESHOLD, l1: operator });
-      await operator.commitValidium(batch, await committee.attest(batch));
+      await operator.commitValidium(batch, history, await committee.attest(batch));
     }
     return tokens.map((_, slot) => packVaultId({ mode, batchNumber: batch.batchNumber, slot }));
   }

@@ -21,21 +21,21 @@ describe("a rollup batch's data is read from its transaction", () => {
   afterAll(() => chain.close());
 
   const forms: readonly (readonly [string, (head: Hex, tail: string) => string])[] = [
-    ["as everyone encodes it", (head, tail) => head + offset(0x40) + tail],
-    ["with bytes behind it", (head, tail) => `${head + offset(0x40) + tail}${"5a".repeat(100)}`],
-    ["with bytes in front of it", (head, tail) => head + offset(0x75) + "5a".repeat(0x35) + tail],
-    ["without padding", (head, tail) => head + offset(0x40) + unpadded(tail)],
-    ["with other padding than zeros", (head, tail) => head + offset(0x40) + unpadded(tail).padEnd(tail.length, "5a")],
+    ["as everyone encodes it", (head, tail) => head + offset(0x60) + tail],
+    ["with bytes behind it", (head, tail) => `${head + offset(0x60) + tail}${"5a".repeat(100)}`],
+    ["with bytes in front of it", (head, tail) => head + offset(0x95) + "5a".repeat(0x35) + tail],
+    ["without padding", (head, tail) => head + offset(0x60) + unpadded(tail)],
+    ["with other padding than zeros", (head, tail) => head + offset(0x60) + unpadded(tail).padEnd(tail.length, "5a")],
   ];
   test.each(forms)("%s", async (_, form) => {
-    const [, count] = await chain.client.readContract({
+    const { countRollup, history } = await l1.state();
+    const call = encodeFunctionData({
       abi,
-      address: chain.settlement.address,
-      functionName: "batchCounts",
+      functionName: "commitRollupBatch",
+      args: [history, BigInt(countRollup), DATA],
     });
-    const call = encodeFunctionData({ abi, functionName: "commitRollupBatch", args: [count, DATA] });
-    const tailAt = 10 + 2 * WORD;
-    const data = form(call.slice(0, 10 + WORD) as Hex, call.slice(tailAt)) as Hex;
+    const tailAt = 10 + 3 * WORD;
+    const data = form(call.slice(0, 10 + 2 * WORD) as Hex, call.slice(tailAt)) as Hex;
     const wallet = createWalletClient({ account: OPERATOR, transport: chain.transport });
     const hash = await wallet.sendTransaction({ chain: null, to: chain.settlement.address, data });
     expect(await chain.client.waitForTransactionReceipt({ hash })).toMatchObject({ status: "success" });

@@ -30,9 +30,12 @@ describe("the gas bound of a rollup batch", () => {
   /** What the commit takes, and what the batch was counted as when it was open: with the vaults that have become void since. */
   async function measured(slots: Slots, asMinted: Slots = slots): Promise<{ gas: number; bound: number }> {
     const [, count] = await d.state.read.batchCounts();
-    const hash = await d.state.write.commitRollupBatch([count, bytesToHex(encodeBatchData(slots, "gas"))], {
-      account: d.actors.operator.account,
-    });
+    const hash = await d.state.write.commitRollupBatch(
+      [await d.state.read.history(), count, bytesToHex(encodeBatchData(slots, "gas"))],
+      {
+        account: d.actors.operator.account,
+      },
+    );
     const { gasUsed, status } = await d.publicClient.getTransactionReceipt({ hash });
     expect(status).toBe("success");
     return { gas: Number(gasUsed), bound: contentGas(contentOf(readColumns(asMinted))) };

@@ -23,10 +23,16 @@ const attestation = (d: Deployment, signers?: readonly number[]) =>
     { batchNumber: 0, batchRoot: toHex(1, { size: 32 }), vaultCount: 1, dataHash: zeroHash, epoch: 0n },
     signers ? { signers } : {},
   );
-const commitRoot = (d: Deployment, signatures: Hex, batchRoot: Hex = toHex(1, { size: 32 }), vaultCount = 1) =>
-  d.state.write.commitValidiumBatch([0n, batchRoot, vaultCount, zeroHash, signatures], by(d, "operator"));
-const commitData = (d: Deployment, batchNumber = 0n) =>
-  d.state.write.commitRollupBatch([batchNumber, bytesToHex(encodeBatchData([coins(d)]))], by(d, "operator"));
+const commitRoot = async (d: Deployment, signatures: Hex, batchRoot: Hex = toHex(1, { size: 32 }), vaultCount = 1) =>
+  d.state.write.commitValidiumBatch(
+    [await d.state.read.history(), 0n, batchRoot, vaultCount, zeroHash, signatures],
+    by(d, "operator"),
+  );
+const commitData = async (d: Deployment, batchNumber = 0n, history?: Hex) =>
+  d.state.write.commitRollupBatch(
+    [history ?? (await d.state.read.history()), batchNumber, bytesToHex(encodeBatchData([coins(d)]))],
+    by(d, "operator"),
+  );
 const coins = (d: Deployment) => entry(d.assets.coin, ownerOf(d), "", 5n);
 const card = (d: Deployment) => entry(d.assets.card, ownerOf(d), "1");
 const withdrawCoins = async (d: Deployment, change: Partial<Request>) =>
@@ -72,6 +78,7 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
     return commitData(d);
   },
   BatchNumberMismatch: (d) => commitData(d, 1n),
+  HistoryMismatch: (d) => commitData(d, 0n, zeroHash),
   StateFull: async (d) => {
     const { index, word } = await headOf(d);
     await d.testClient.setStorageAt({

@@ -23,16 +23,16 @@ describe("a rollup batch whose records are malformed", () => {
     return concat([head, u(asset, 2), u(form, 1), u(length, 3), ...rest]);
   };
   const refused = async (batch: Hex, fault: number) => {
-    const number = (await d.state.read.batchCounts())[1];
-    const commit = d.state.write.commitRollupBatch([number, batch], { account: d.actors.operator.account });
+    const [number, history] = [(await d.state.read.batchCounts())[1], await d.state.read.history()];
+    const commit = d.state.write.commitRollupBatch([history, number, batch], { account: d.actors.operator.account });
     await d.viem.assertions.revertWithCustomErrorWithArgs(commit, d.state, "BatchDataInvalid", [
       fault,
       (offset: bigint) => offset <= BigInt(batch.length / 2 - 1),
     ]);
   };
   const taken = async (batch: Hex) => {
-    const number = (await d.state.read.batchCounts())[1];
-    await d.state.write.commitRollupBatch([number, batch], { account: d.actors.operator.account });
+    const [number, history] = [(await d.state.read.batchCounts())[1], await d.state.read.history()];
+    await d.state.write.commitRollupBatch([history, number, batch], { account: d.actors.operator.account });
     expect((await d.state.read.batchCounts())[1]).toBe(number + 1n);
   };
 

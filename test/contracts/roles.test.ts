@@ -196,8 +196,11 @@ describe("roles", () => {
       };
       const old = await attest(d, message);
       await changeCommittee(d, d.config.committee, 3);
-      const write = (attestation: `0x${string}`) =>
-        d.state.write.commitValidiumBatch([0n, message.batchRoot, 1, zeroHash, attestation], by("operator"));
+      const write = async (attestation: `0x${string}`) =>
+        d.state.write.commitValidiumBatch(
+          [await d.state.read.history(), 0n, message.batchRoot, 1, zeroHash, attestation],
+          by("operator"),
+        );
       await d.viem.assertions.revertWithCustomErrorWithArgs(write(old), d.state, "SignatureNotMembers", [
         d.config.committee[0] ?? zeroAddress,
       ]);

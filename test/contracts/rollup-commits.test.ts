@@ -1,10 +1,19 @@
 import { bytesToHex, encodeFunctionData, type Hex, keccak256, zeroAddress, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
+import { placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
-import { batchHeaderHash, stateCommitment, stateLeaf } from "../../core/protocol/commitment.ts";
+import { BatchTree } from "../../core/protocol/batch-tree.ts";
+import {
+  batchHeaderHash,
+  emptyHistory,
+  nextHistory,
+  stateCommitment,
+  stateLeaf,
+} from "../../core/protocol/commitment.ts";
 import { hexToBytes } from "../../core/protocol/hex.ts";
 import { StateTree } from "../../core/protocol/state-tree.ts";
+import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { commitRollup, committedEvent, commitValidium, entry } from "./fixture/batches.ts";
 import { type Deployment, MODE, openChain } from "./fixture/deployment.ts";
 
@@ -19,8 +28,14 @@ describe("rollup commits", () => {
   });
 
   const one = () => [entry(d.assets.card, owner, "1")];
-  const write = (batchNumber: bigint, slots: readonly (VaultEntry | null)[], account = d.actors.operator.account) =>
-    d.state.write.commitRollupBatch([batchNumber, bytesToHex(encodeBatchData(slots))], { account });
+  const write = async (
+    batchNumber: bigint,
+    slots: readonly (VaultEntry | null)[],
+    account = d.actors.operator.account,
+  ) =>
+    d.state.write.commitRollupBatch([await d.state.read.history(), batchNumber, bytesToHex(encodeBatchData(slots))], {
+      account,
+    });
 
   it("derives the root that the core derives, and stores what the event says", async () => {
     const slots = [
@@ -77,6 +92,46 @@ describe("rollup commits", () => {
     await write(2n, one());
   });
 
+  it("keeps one history of both modes, which begins with its own empty state, and takes no commit that follows another", async () => {
+    let history = emptyHistory(d.settlement);
+    expect(await d.state.read.history()).toBe(history);
+    const past: Hex[] = [zeroHash];
+    for (let sequence = 0; sequence < 6; sequence++) {
+      const data = bytesToHex(encodeBatchData([entry(d.assets.card, owner, String(100 + sequence))]));
+      for (const given of past) {
+        const commit = d.state.write.commitRollupBatch([given, (await d.state.read.batchCounts())[1], data], {
+          account: d.actors.operator.account,
+        });
+        await d.viem.assertions.revertWithCustomErrorWithArgs(commit, d.state, "HistoryMismatch", [history, given]);
+      }
+      past.push(history);
+      const commit = sequence % 3 === 1 ? commitValidium : commitRollup;
+      const { mode, batchNumber, dataHash, header } = await commit(d, [entry(d.assets.card, owner, String(sequence))]);
+      history = nextHistory(history, mode, stateLeaf({ batchNumber, dataHash, ...header }));
+      expect(await d.state.read.history()).toBe(history);
+    }
+  });
+
+  it("takes several commits of one block, each of which follows the one before it", async () => {
+    const [account, batches] = [d.actors.operator.account, [0, 1, 2]];
+    const datas = batches.map((n) => encodeBatchData([entry(d.assets.card, owner, String(n))]));
+    const hashes: Hex[] = [];
+    let history = emptyHistory(d.settlement);
+    await d.testClient.setAutomine(false);
+    for (const [n, data] of datas.entries()) {
+      const args = [history, BigInt(n), bytesToHex(data)] as const;
+      hashes.push(await d.state.write.commitRollupBatch(args, { account, gas: 300_000n }));
+      const tree = new BatchTree(vaultLeaves(placeVaults([entry(d.assets.card, owner, String(n))], "zk-rollup", n)));
+      const batch = { batchNumber: n, vaultCount: 1, dataHash: keccak256(data), batchRoot: bytesToHex(tree.root) };
+      history = nextHistory(history, "zk-rollup", stateLeaf(batch));
+    }
+    await d.testClient.mine({ blocks: 1 });
+    await d.testClient.setAutomine(true);
+    const events = await Promise.all(hashes.map((hash) => committedEvent(d, hash)));
+    expect(new Set(events.map(({ blockNumber }) => blockNumber)).size).toBe(1);
+    expect(await d.state.read.history()).toBe(history);
+  });
+
   it("takes nothing from anyone but the operator", async () => {
     const role = await d.state.read.OPERATOR_ROLE();
     const { admin, guardian, owner: user, stranger } = d.actors;
@@ -94,7 +149,7 @@ describe("rollup commits", () => {
     const payload = encodeFunctionData({
       abi: d.state.abi,
       functionName: "commitRollupBatch",
-      args: [0n, bytesToHex(encodeBatchData(one()))],
+      args: [await d.state.read.history(), 0n, bytesToHex(encodeBatchData(one()))],
     });
     const multisig = await d.viem.deployContract("ContractOperator", [zeroAddress, "0x"]);
     await d.viem.assertions.revertWithCustomError(

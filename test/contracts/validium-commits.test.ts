@@ -29,11 +29,18 @@ describe("validium commits", () => {
     message = { batchNumber: 0, batchRoot, vaultCount: 1_000, dataHash, epoch: 0n };
   });
 
-  const write = (attestation: Hex, change: Partial<ValidiumBatchMessage> = {}, account = d.actors.operator.account) => {
+  const write = async (
+    attestation: Hex,
+    change: Partial<ValidiumBatchMessage> = {},
+    account = d.actors.operator.account,
+  ) => {
     const { batchNumber, batchRoot, vaultCount, dataHash } = { ...message, ...change };
-    return d.state.write.commitValidiumBatch([BigInt(batchNumber), batchRoot, vaultCount, dataHash, attestation], {
-      account,
-    });
+    return d.state.write.commitValidiumBatch(
+      [await d.state.read.history(), BigInt(batchNumber), batchRoot, vaultCount, dataHash, attestation],
+      {
+        account,
+      },
+    );
   };
   const refuses = async (
     attestation: Hex,
@@ -224,7 +231,7 @@ describe("validium commits", () => {
     const payload = encodeFunctionData({
       abi: d.state.abi,
       functionName: "commitValidiumBatch",
-      args: [0n, batchRoot, vaultCount, dataHash, await attest(d, message)],
+      args: [await d.state.read.history(), 0n, batchRoot, vaultCount, dataHash, await attest(d, message)],
     });
     await multisig.write.forward([d.state.address, payload]);
     expect(await d.state.read.batchCounts()).toEqual([1n, 0n]);

@@ -55,8 +55,10 @@ describe("L1 and the vectors of batch data", () => {
   });
   afterEach(() => restore());
 
-  const commit = (data: Hex) =>
-    d.state.write.commitRollupBatch([BigInt(batchNumber), data], { account: d.actors.operator.account });
+  const commit = async (data: Hex) =>
+    d.state.write.commitRollupBatch([await d.state.read.history(), BigInt(batchNumber), data], {
+      account: d.actors.operator.account,
+    });
   const refusal = async (data: Hex) => {
     const { operator } = d.actors;
     const fault = await d.publicClient
@@ -64,7 +66,7 @@ describe("L1 and the vectors of batch data", () => {
         abi: d.state.abi,
         address: d.state.address,
         functionName: "commitRollupBatch",
-        args: [BigInt(batchNumber), data],
+        args: [await d.state.read.history(), BigInt(batchNumber), data],
         account: operator.account,
       })
       .then(() => null)

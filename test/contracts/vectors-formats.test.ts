@@ -1,5 +1,5 @@
 import { network } from "hardhat";
-import { type Address, concat, type Hex, isHex, numberToHex } from "viem";
+import { type Address, concat, type Hex, isHex, numberToHex, zeroHash } from "viem";
 import { beforeAll, describe, expect, it } from "vitest";
 import { STANDARD } from "./fixture/deployment.ts";
 import { headerStruct, vaultStruct, vectors } from "./fixture/vectors.ts";
@@ -61,6 +61,18 @@ describe("Solidity and the vectors agree on", () => {
     const counts = [BigInt(countValidium), BigInt(countRollup)] as const;
     const source = [BigInt(settlement.chainId), settlement.contract] as const;
     expect(await harness.read.stateCommitment([...source, rootValidium, rootRollup, ...counts])).toBe(commitment);
+  });
+
+  it("the history before the first commit is the commitment to the empty state", async () => {
+    const { settlement, history } = vectors("commitments").emptyHistory;
+    const zero = await harness.read.foldEmpty([0n, Array(32).fill(zeroHash)]);
+    const source = [BigInt(settlement.chainId), settlement.contract] as const;
+    expect(await harness.read.stateCommitment([...source, zero, zero, 0n, 0n])).toBe(history);
+  });
+
+  it.each(vectors("commitments").histories)("the history after commit $commits", async (vector) => {
+    const { history, mode, stateLeaf, next } = vector;
+    expect(await harness.read.nextHistory([history, Number(mode), stateLeaf])).toBe(next);
   });
 
   it.each(headers)("the header hash of sequence $sequence", async (vector) => {

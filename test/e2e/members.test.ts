@@ -208,7 +208,8 @@ describe("a committee of five processes", () => {
     const { vault } = await world.engine.vaultProof(packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }));
     const data = encodeBatchData([{ ...vault, owner: GUARDIAN.address.toLowerCase() as `0x${string}` }]);
     const { batchRoot, dataHash } = deriveBatch("zk-rollup", 1, data);
-    await world.l1.commitRollup({ mode: "zk-rollup", batchNumber: 1, vaultCount: 1, batchRoot, dataHash, data });
+    const batch = { mode: "zk-rollup", batchNumber: 1, vaultCount: 1, batchRoot, dataHash, data } as const;
+    await world.l1.commitRollup(batch, (await world.l1.state()).history);
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
     await expect.poll(() => world.l1.withdrawn(later, "erc721"), POLL).toBe(1n);
     expect(await world.l1.withdrawn(vault.vaultId, "erc721")).toBe(0n);

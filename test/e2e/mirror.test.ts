@@ -118,7 +118,8 @@ describe("tokens of another chain, by commands alone", () => {
     const { vault } = await readExitKit(file("sword.json"));
     const data = encodeBatchData([{ ...vault, owner: at(COMMITTEE, 1).address.toLowerCase() as `0x${string}` }]);
     const { batchRoot, dataHash } = deriveBatch("zk-rollup", 1, data);
-    await world.l1.commitRollup({ mode: "zk-rollup", batchNumber: 1, vaultCount: 1, batchRoot, dataHash, data });
+    const batch = { mode: "zk-rollup", batchNumber: 1, vaultCount: 1, batchRoot, dataHash, data } as const;
+    await world.l1.commitRollup(batch, (await world.l1.state()).history);
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
     const relay = startRelay();
     const watch = spawn(process.execPath, ["scripts/watch.ts"], {

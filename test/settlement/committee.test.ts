@@ -36,7 +36,14 @@ const OWNER: Hex = `0x${"0a".repeat(20)}`;
 const IN_FORCE = { threshold: THRESHOLD, members: COMMITTEE.map(({ address }) => lower(address)).toSorted() };
 
 const ZERO: Hash = `0x${"00".repeat(32)}`;
-const NOTHING = { countValidium: 0, countRollup: 0, rootValidium: ZERO, rootRollup: ZERO, commitment: ZERO };
+const NOTHING = {
+  countValidium: 0,
+  countRollup: 0,
+  rootValidium: ZERO,
+  rootRollup: ZERO,
+  commitment: ZERO,
+  history: ZERO,
+};
 /** Validium batches that L1 has. */
 let onL1 = 0;
 

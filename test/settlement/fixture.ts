@@ -105,6 +105,7 @@ export async function createWorld({ member = (it) => it, request, fees, ...optio
     chain,
     l1,
     engine,
+    engineStore,
     members,
     committee,
     settler,

@@ -49,7 +49,7 @@ describe("a reorganisation below finality", () => {
     const second = await engine.batch("zk-rollup", 0);
     expect(second).toMatchObject({ status: "settled", batchRoot: first.batchRoot });
     expect(second.committedAt).not.toBe(first.committedAt);
-    expect(await l1.state()).toEqual(await engine.committedState());
+    expect(await l1.state()).toEqual({ ...(await engine.committedState()), history: engine.history() });
     expect(await transactionStatus(world, vaultId)).toBe("settled");
   });
 
@@ -68,7 +68,7 @@ describe("a reorganisation below finality", () => {
     for (const each of [settler, newSettler({ engine, l1, committee }, chain)]) await each.round();
     const second = await engine.batch("zk-rollup", 0);
     expect(second.committedAt).not.toBe(first.committedAt);
-    expect(await l1.state()).toEqual(await engine.committedState());
+    expect(await l1.state()).toEqual({ ...(await engine.committedState()), history: engine.history() });
   });
 
   test("takes a withdrawal back, and the settler sends it again", async () => {
@@ -123,7 +123,7 @@ describe("a reorganisation below finality", () => {
       const second = await engine.batch("zk-rollup", 0);
       expect(second.status).toBe("settled");
       expect(second.l1TxHash === first.l1TxHash && second.committedAt === first.committedAt).toBe(false);
-      expect(await l1.state()).toEqual(await engine.committedState());
+      expect(await l1.state()).toEqual({ ...(await engine.committedState()), history: engine.history() });
     },
   );
 

@@ -28,7 +28,7 @@ describe("a settler", () => {
     const validium = await mint(world, "erc20", "validium", "", 500);
     expect(await settler.round()).toEqual({ sealed: 2, committed: 2, withdrawn: 0 });
 
-    expect(await l1.state()).toEqual(engine.state());
+    expect(await l1.state()).toEqual({ ...engine.state(), history: engine.history() });
     expect(await engine.committedState()).toEqual(engine.state());
     expect(engine.state()).toMatchObject({ countValidium: 1, countRollup: 1 });
     for (const vaultId of [rollup, validium]) expect(await transactionStatus(world, vaultId)).toBe("settled");

@@ -68,8 +68,9 @@ contract MalformedCallsFuzz is Settlement {
         bytes memory attestation = attest(0, "root", 9, "data");
         bytes memory changed = _changed(attestation, manner, place, change, tail);
         if (keccak256(changed) == keccak256(attestation)) return;
+        bytes32 history = state.history();
         vm.prank(operator);
-        try state.commitValidiumBatch(0, "root", 9, "data", changed) {
+        try state.commitValidiumBatch(history, 0, "root", 9, "data", changed) {
             expect(false, "another attestation was taken");
         } catch (bytes memory reason) {
             bytes4 name = bytes4(reason);
@@ -139,7 +140,7 @@ contract MalformedCallsFuzz is Settlement {
     }
 
     function _commit() private view returns (bytes memory) {
-        return abi.encodeCall(state.commitValidiumBatch, (0, "root", 9, "data", attest(0, "root", 9, "data")));
+        return abi.encodeCall(state.commitValidiumBatch, (state.history(), 0, "root", 9, "data", attest(0, "root", 9, "data")));
     }
 
     /// @dev Part of a vault's coins, signed for by its owner.

@@ -13,6 +13,13 @@ export function naiveLeaf({ vaultId, chainId, owner, assetType, amount, blob }: 
   );
 }
 
+/** The history after a commit, from the one before it. */
+export function naiveHistory(before: Hash, mode: "validium" | "zk-rollup", leaf: Hash): Hash {
+  return keccak256(
+    encodePacked(["uint8", "bytes32", "uint8", "bytes32"], [9, before, mode === "validium" ? 0 : 1, leaf]),
+  );
+}
+
 export function naiveStateLeaf(batchNumber: bigint, vaultCount: number, dataHash: Hash, batchRoot: Hash): Hash {
   return keccak256(
     encodePacked(

@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Hash } from "../../../core/model.ts";
-import { batchHeaderHash, stateCommitment, stateLeaf } from "../../../core/protocol/commitment.ts";
+import { type Hash, MODES } from "../../../core/model.ts";
+import {
+  batchHeaderHash,
+  emptyHistory,
+  nextHistory,
+  stateCommitment,
+  stateLeaf,
+} from "../../../core/protocol/commitment.ts";
 import {
   type ConsistencyProof,
   proveBatch,
@@ -13,7 +19,7 @@ import {
 import { bytesToHex, hexToBytes, packHashes, unpackHashes } from "../../../core/protocol/hex.ts";
 import { StateHistory, StateTree } from "../../../core/protocol/state-tree.ts";
 import { naiveRoot, naiveSiblings } from "../naive/naive-tree.ts";
-import { naiveStateLeaf } from "../naive/naive-vault.ts";
+import { naiveHistory, naiveStateLeaf } from "../naive/naive-vault.ts";
 import { anyHash } from "./arbitrary.ts";
 import { type AsJson, readVectors } from "./vector-file.ts";
 import { derivedHash, SETTLEMENT } from "./vectors/derive.ts";
@@ -192,7 +198,28 @@ describe("commitments", () => {
     },
   );
 
+  it("the history begins with the commitment to the empty state of this chain and contract", () => {
+    const { settlement, history: empty } = commitments.emptyHistory;
+    const contract = { chainId: BigInt(settlement.chainId), contract: settlement.contract };
+    const root = bytesToHex(naiveRoot([], HEIGHT));
+    const roots = { rootValidium: root, rootRollup: root, countValidium: 0, countRollup: 0 };
+    expect(emptyHistory(contract)).toBe(empty);
+    expect(empty).toBe(stateCommitment(contract, roots));
+    expect(emptyHistory({ ...contract, chainId: 1n })).not.toBe(empty);
+  });
+
+  it.each(commitments.histories)(
+    "the history after commit $commits",
+    ({ history: before, mode, stateLeaf: leaf, next }) => {
+      const name = MODES[Number(mode)] ?? "validium";
+      expect(nextHistory(before, name, leaf)).toBe(next);
+      expect(naiveHistory(before, name, leaf)).toBe(next);
+    },
+  );
+
   it("refuse values out of bounds", () => {
+    expect(() => nextHistory("0x12", "validium", derivedHash("l"))).toThrow(invalid);
+    expect(() => nextHistory(derivedHash("h"), "validium", "0x12")).toThrow(invalid);
     const content = { batchNumber: 0, vaultCount: 1, dataHash: derivedHash("d"), batchRoot: derivedHash("r") };
     expect(() => stateLeaf({ ...content, batchNumber: 2 ** 32 })).toThrow(invalid);
     expect(() => stateLeaf({ ...content, vaultCount: 0 })).toThrow(invalid);

@@ -201,8 +201,11 @@ contract HostileOperator is Settlement {
 
     function _commits(address caller, uint64 number, bool asRollup) private returns (bool done) {
         bytes memory call = asRollup
-            ? abi.encodeCall(state.commitRollupBatch, (number, hex"010000_0000_ffff000002"))
-            : abi.encodeCall(state.commitValidiumBatch, (number, bytes32("root"), 1, "data", attest(number, "root", 1, "data")));
+            ? abi.encodeCall(state.commitRollupBatch, (state.history(), number, hex"010000_0000_ffff000002"))
+            : abi.encodeCall(
+                state.commitValidiumBatch,
+                (state.history(), number, bytes32("root"), 1, "data", attest(number, "root", 1, "data"))
+            );
         vm.prank(caller, caller);
         (done,) = address(state).call(call);
     }

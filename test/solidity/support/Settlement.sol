@@ -56,8 +56,9 @@ abstract contract Settlement is Exit {
     function commitRollup(Vault[] memory vaults) internal {
         uint64 number = nextNumber(Mode.ZkRollup);
         bytes memory data = Batches.encode(vaults, assetTypes, standards);
+        bytes32 history = state.history();
         vm.prank(operator, operator);
-        state.commitRollupBatch(number, data);
+        state.commitRollupBatch(history, number, data);
         remember(Mode.ZkRollup, vaults, keccak256(data));
     }
 
@@ -66,8 +67,9 @@ abstract contract Settlement is Exit {
         bytes32 dataHash = keccak256(abi.encode("data", number));
         bytes32 root = NaiveTree.root(leavesOf(vaults), NaiveTree.heightOf(vaults.length));
         bytes memory attestation = attest(number, root, uint32(vaults.length), dataHash);
+        bytes32 history = state.history();
         vm.prank(operator);
-        state.commitValidiumBatch(number, root, uint32(vaults.length), dataHash, attestation);
+        state.commitValidiumBatch(history, number, root, uint32(vaults.length), dataHash, attestation);
         remember(Mode.Validium, vaults, dataHash);
     }
 

@@ -1,5 +1,11 @@
-import type { Hash } from "../../../../core/model.ts";
-import { batchHeaderHash, stateCommitment, stateLeaf } from "../../../../core/protocol/commitment.ts";
+import { type Hash, MODES } from "../../../../core/model.ts";
+import {
+  batchHeaderHash,
+  emptyHistory,
+  nextHistory,
+  stateCommitment,
+  stateLeaf,
+} from "../../../../core/protocol/commitment.ts";
 import { type ConsistencyProof, proveBatch, proveConsistency } from "../../../../core/protocol/consistency.ts";
 import { bytesToHex, hexToBytes } from "../../../../core/protocol/hex.ts";
 import { StateHistory, StateTree } from "../../../../core/protocol/state-tree.ts";
@@ -129,6 +135,21 @@ export function commitmentVectors() {
     };
     return { settlement: SETTLEMENT, ...roots, commitment: stateCommitment(SETTLEMENT, roots) };
   });
+  const histories = [];
+  let history = emptyHistory(SETTLEMENT);
+  for (const [i, { stateLeaf: leaf }] of stateLeaves.entries()) {
+    for (const mode of MODES) {
+      const next = nextHistory(history, mode, leaf);
+      histories.push({
+        history,
+        mode: MODES.indexOf(mode),
+        stateLeaf: leaf,
+        commits: 2 * i + MODES.indexOf(mode),
+        next,
+      });
+      history = next;
+    }
+  }
   const headers = [
     [1, 0n, 0n],
     [1 << 20, (1n << 64n) - 1n, (1n << 64n) - 1n],
@@ -142,9 +163,11 @@ export function commitmentVectors() {
     return { ...header, headerHash: batchHeaderHash(header) };
   });
   return {
-    description: "State leaves, state commitments and batch headers (docs/protocol.md 3).",
+    description: "State leaves, state commitments, histories and batch headers (docs/protocol.md 3).",
     stateLeaves,
     commitments,
+    emptyHistory: { settlement: SETTLEMENT, history: emptyHistory(SETTLEMENT) },
+    histories,
     headers,
   };
 }

@@ -1,0 +1,65 @@
+import { type Hash, MODES, type Mode } from "../model.ts";
+import type { PortalIdentity } from "../ports.ts";
+import { countOf, emptyHistory, nextHistory, type StateCounts } from "../protocol/commitment.ts";
+import { bytesToHex } from "../protocol/hex.ts";
+import type { BatchRecord } from "../store/records.ts";
+import type { Table } from "../store/table.ts";
+import type { StateHistories } from "./state-histories.ts";
+
+/** What the ledger has of batches and their state leaves. */
+interface Recorded {
+  readonly settlement: PortalIdentity;
+  readonly batches: Readonly<Record<Mode, Table<number, BatchRecord>>>;
+  readonly histories: StateHistories;
+}
+
+/** The history after so many commits of each mode. */
+interface End extends StateCounts {
+  readonly history: Hash;
+}
+
+/**
+ * The rolling hash over the batches that L1 has reported as committed, in L1's order (docs/protocol.md 3). Derived from this store's own
+ * batches and never from L1's hash, so that the two can be compared. Each call hashes only what was committed since the last one; a
+ * reorganisation goes back to the final commits.
+ */
+export class CommitHistory {
+  #final: End | null = null;
+  #newest: End | null = null;
+
+  /** As readers see it. */
+  of(ledger: Recorded): Hash {
+    this.#final = extend(ledger, this.#final ?? startOf(ledger), ({ status }) => status === "finalized");
+    this.#newest = extend(ledger, this.#newest ?? this.#final, () => true);
+    return this.#newest.history;
+  }
+
+  /** Forgets what a batch's change makes untrue. */
+  changed(before: BatchRecord | undefined, after: BatchRecord): void {
+    if (before === undefined || before.l1Sequence === null || before.l1Sequence === after.l1Sequence) return;
+    this.#newest = null;
+    if (before.status === "finalized") this.#final = null;
+  }
+}
+
+function startOf({ settlement }: Recorded): End {
+  return { countValidium: 0, countRollup: 0, history: emptyHistory(settlement) };
+}
+
+function extend(ledger: Recorded, from: End, counts: (batch: BatchRecord) => boolean): End {
+  let end = from;
+  for (;;) {
+    const sequence = BigInt(end.countValidium + end.countRollup);
+    const next = (mode: Mode) => ledger.batches[mode].get(countOf(mode, end));
+    const mode = MODES.find((each) => next(each)?.l1Sequence === sequence);
+    const batch = mode && next(mode);
+    if (mode === undefined || batch === undefined || !counts(batch)) return end;
+    const leaf = bytesToHex(ledger.histories.of(mode).leaf(batch.batchNumber));
+    const { countValidium, countRollup } = end;
+    const history = nextHistory(end.history, mode, leaf);
+    end =
+      mode === "validium"
+        ? { countValidium: countValidium + 1, countRollup, history }
+        : { countValidium, countRollup: countRollup + 1, history };
+  }
+}
