@@ -1,16 +1,18 @@
 import { createRequire } from "node:module";
-import hardhatToolbox from "@nomicfoundation/hardhat-toolbox";
+import hardhatNetworkHelpers from "@nomicfoundation/hardhat-network-helpers";
+import hardhatViem from "@nomicfoundation/hardhat-viem";
+import hardhatViemAssertions from "@nomicfoundation/hardhat-viem-assertions";
 import { defineConfig } from "hardhat/config";
 
 // The compiler comes from npm (solc's own JavaScript build), so compiling needs no download.
 const soljson = createRequire(import.meta.url).resolve("solc/soljson.js");
 
 export default defineConfig({
-  plugins: [hardhatToolbox],
+  plugins: [hardhatViem, hardhatViemAssertions, hardhatNetworkHelpers],
   paths: {
     sources: "./contracts",
     // Solidity tests only: TypeScript tests belong to vitest, the one runner of this repository.
-    tests: { solidity: "./test/solidity", nodejs: "./test/none" },
+    tests: { solidity: "./test/solidity" },
   },
   solidity: {
     compilers: [

@@ -10,7 +10,7 @@ const IMPORT = /(?:from|import)\s*\(?\s*["']([^"']+)["']/g;
 /** Every import in the TypeScript files of a folder, as `file → target`; relative targets as paths from the root. */
 function importsOf(folder: string): { readonly file: string; readonly target: string }[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.[cm]?tsx?$/.test(name))
+    .filter((name) => /\.[cm]?tsx?$/.test(name) && !name.includes("node_modules/"))
     .flatMap((name) => {
       const file = join(folder, name);
       return [...readFileSync(join(ROOT, file), "utf8").matchAll(IMPORT)].map(([, specifier = ""]) => ({

@@ -5,6 +5,8 @@ const lock: unknown = JSON.parse(readFileSync(new URL("../package-lock.json", im
 interface Entry {
   readonly integrity?: string;
   readonly link?: boolean;
+  readonly optional?: boolean;
+  readonly engines?: { readonly node?: string };
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 const packages = Object.entries((lock as { packages: Record<string, Entry> }).packages);
@@ -19,6 +21,19 @@ test("every locked package carries an integrity hash", () => {
   );
   expect(packages.length).toBeGreaterThan(100);
   expect(unhashed.map(([path]) => path)).toEqual([]);
+});
+
+test("no locked package warns on Node 20, from where `npm ci` must work: our programs run on a Node of their own", () => {
+  // `npm install` brings the field back: take `engines.node` of what this test names out of package-lock.json again.
+  const admits20 = (range: string) =>
+    range.split("||").some((part) => {
+      const [, sign = "", major = "0"] = /^\s*(>=?|\^|~)?\s*v?(\d+)/.exec(part) ?? [];
+      return sign.startsWith(">") ? Number(major) <= 20 : Number(major) === 20 || part.trim() === "*";
+    });
+  const needed = packages.filter(([path, { optional }]) => path !== "" && optional !== true);
+  const wanted = needed.flatMap(([path, { engines }]) => (engines?.node ? [[path, engines.node] as const] : []));
+  expect(wanted.length).toBeGreaterThan(50);
+  expect(wanted.filter(([, range]) => !admits20(range))).toEqual([]);
 });
 
 test("every platform's variant of a locked package is locked, without which `npm ci` refuses the file", () => {

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { progressLine, runCommand } from "../command.ts";
+import { installTools } from "../tools.ts";
 import { KINDS, QUICK } from "./http/load.ts";
 import { measureHttp, soakHttp } from "./http/measure.ts";
 import { type Machine, machine, sectionText } from "./report.ts";
@@ -33,6 +34,7 @@ await runCommand(async () => {
     process.stdout.write(USAGE);
     return;
   }
+  installTools("bench");
   const line = progressLine();
   const where = machine();
   const sections = [await measureHttp(values.quick ? QUICK : KINDS, line.show)];

@@ -1,7 +1,7 @@
+import { installTools } from "../tools.ts";
 import { measure, type Subject } from "./measure.ts";
 import type { Row, Section } from "./section.ts";
 import { ourTrees } from "./tree-ours.ts";
-import { peerTrees } from "./tree-peers.ts";
 import { BATCH, type GrowingTree, LEAVES, PREFILLED, type TreeSubject } from "./tree-subjects.ts";
 
 const PROOFS = 200;
@@ -73,6 +73,8 @@ function growing({ label, growing: start }: TreeSubject, leavesPerRoot: number):
 export const treesSection: Section = {
   name: "trees",
   async run(progress) {
+    installTools("bench");
+    const { peerTrees } = await import("./tree-peers.ts");
     const trees = [ourTrees(), ...peerTrees()];
     const values = new Map<Key, ReadonlyMap<string, number>>();
     for (const { key } of COLUMNS) {
