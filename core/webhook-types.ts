@@ -15,7 +15,7 @@ export interface Webhook {
   readonly delivered: number;
   /** Since when deliveries have failed, ms since 1970; null when the last one did not. */
   readonly failingSince: number | null;
-  /** Why the last one failed. */
+  /** Why the last one failed; null when it did not. */
   readonly failure: string | null;
   readonly createdAt: number;
 }
@@ -43,7 +43,7 @@ export interface Webhooks {
   delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void>;
   /** A new secret. Deliveries are signed with the one before as well for another day. */
   rotateSecret(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<IssuedWebhook>;
-  /** Takes up deliveries where they stopped. */
+  /** Takes up deliveries where they stopped, and tries at once. */
   enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook>;
 
   // For what delivers.
@@ -53,7 +53,7 @@ export interface Webhooks {
   secrets(webhookId: Uuid): readonly string[];
   /** Events up to this one need not be delivered again. */
   recordDelivered(webhookId: Uuid, sequence: number, wait?: WaitOptions): Promise<void>;
-  /** The first failure after a success. */
+  /** A failure; the first one after a success begins `failingSince`. */
   recordFailing(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void>;
   /** Gives up, and tells the application by the event `webhook.disabled`. */
   recordDisabled(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void>;

@@ -114,6 +114,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const { engine, log, requestTimeoutSeconds = 30, trustedProxies = [], now = () => performance.now() } = options;
   const stopping = new AbortController();
   const tokenSecret = options.tokenSecret ?? randomBytes(32);
+  const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
+  const webhooks = new WebhookDispatcher(engine, { onError: failed("webhooks failed"), ...options.webhooks });
   const parts = {
     engine,
     version: packageJson.version,
@@ -133,6 +135,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     turns: new Turns(),
     memory: new HeldBytes({ ...DEFAULT_MEMORY_LIMITS, ...options.memoryLimits }),
     webhookReach: options.webhooks?.reach ?? "public",
+    webhooks,
     heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
     stopping: stopping.signal,
     draining: () => stopping.signal.aborted,
@@ -190,24 +193,23 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   }
   app.server.on("checkExpectation", refuseExpectation).on("connect", refuseTunnel);
   app.addHook("preClose", async () => app.drain());
-  workWhileListening(app, options);
+  workWhileListening(app, options, webhooks);
   await mountAll(app, service, now);
   return app;
 }
 
 /** What the server does by itself, from when it listens until it closes: one that only answers in memory does none of it. */
-function workWhileListening(app: FastifyInstance, options: ServerOptions): void {
-  const { engine, webhooks, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS } = options;
+function workWhileListening(app: FastifyInstance, options: ServerOptions, webhooks: WebhookDispatcher): void {
+  const { engine, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS } = options;
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
   const work = new AsyncDisposableStack();
   app.addHook("onListen", async () => {
-    const dispatcher = new WebhookDispatcher(engine, { onError: failed("webhooks failed"), ...webhooks });
-    dispatcher.start();
-    work.defer(() => dispatcher.stop());
+    webhooks.start();
     work.use(
       forgetOldKeys(engine, keepIdempotencyHours, failed("idempotency keys could not be forgotten; trying again")),
     );
   });
+  work.defer(() => webhooks.stop());
   app.addHook("preClose", () => work.disposeAsync());
 }
 

@@ -68,7 +68,8 @@ export function shown(error: unknown): string {
   if (error instanceof AggregateError) return [...new Set(error.errors.map(shown))].join("; ");
   if (!(error instanceof MintmarkError)) return "failed; the log tells why";
   if (error.code !== "l1_failed") return ERROR_CODES[error.code];
-  const [tried = ""] = error.message.split(/[:;(]/, 1);
+  const [tried = ""] = error.message.split(/: |[;(]/, 1);
+  if (tried.includes("://")) return ERROR_CODES.l1_failed;
   return `${tried.trim()}${whyOnL1(error.cause)}; the log tells more`;
 }
 

@@ -10,6 +10,7 @@ import type { Rooms } from "./rooms.ts";
 import type { OwnerSignIn } from "./sign-in.ts";
 import type { Turns } from "./turns.ts";
 import type { Reach } from "./webhooks/address-policy.ts";
+import type { WebhookDispatcher } from "./webhooks/dispatcher.ts";
 
 /** What the server asks of L1 by itself. */
 export type ServerL1 = KitChain & Pick<L1Reader, "verifySignature">;
@@ -36,6 +37,7 @@ export interface Service {
   document(): unknown;
   /** Where webhooks may lead. */
   readonly webhookReach: Reach;
+  readonly webhooks: Pick<WebhookDispatcher, "attempts" | "test" | "redeliver">;
   readonly streams: StreamSlots;
   readonly outgoingBatches: OutgoingBatches;
   /** For large answers. */

@@ -84,8 +84,12 @@ export class LedgerWebhooks implements Webhooks {
   }
 
   async enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook> {
-    const { status } = await this.get(applicationId, webhookId);
-    if (status === "active") return this.get(applicationId, webhookId);
+    const known = await this.get(applicationId, webhookId);
+    if (known.status === "active") {
+      // What delivers may be waiting for hours after a failure: it tries at once.
+      this.#ledger.emit("webhook", { webhookId });
+      return known;
+    }
     const fresh = { status: "active", failingSince: null, failure: null } as const;
     return this.#view(await this.#change(applicationId, webhookId, "webhookEnabled", () => fresh, wait));
   }

@@ -764,6 +764,23 @@ export interface Webhook {
   createdAt: string;
 }
 
+export interface WebhookAttempt {
+  kind: "delivery" | "test" | "redelivery";
+  /** Of the event; null for a test. */
+  sequence: number | null;
+  /** When it began. */
+  time: string;
+  durationMs: number;
+  /** The receiver's HTTP status; null without an answer. */
+  status: number | null;
+  /** null when the receiver took it. */
+  failure: string | null;
+}
+
+export interface WebhookAttemptList {
+  data: WebhookAttempt[];
+}
+
 export interface WebhookList {
   data: Webhook[];
 }
@@ -839,7 +856,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
+        503: Refusal<"store_failed" | "history_diverged" | "l1_not_compared" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -882,7 +899,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
+        503: Refusal<"store_failed" | "history_diverged" | "l1_not_compared" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1429,7 +1446,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "engine_closed" | "l1_failed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
+        503: Refusal<"store_failed" | "history_diverged" | "l1_not_compared" | "engine_closed" | "l1_failed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1658,7 +1675,7 @@ export interface Paths {
     };
   };
   "/api/v1/webhooks/{webhookId}/enablement": {
-    /** Enable a webhook again that was disabled because it failed; deliveries go on where they stopped */
+    /** Enable a webhook again that failed; deliveries go on at once where they stopped */
     put: {
       parameters: {
         query?: never;
@@ -1673,6 +1690,104 @@ export interface Paths {
         200: Answer & {
           content: {
             "application/json": Webhook;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request" | "malformed_json">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        404: Refusal<"webhook_not_found">;
+        408: Refusal<"request_timeout">;
+        413: Refusal<"body_too_large">;
+        415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
+      };
+    };
+  };
+  "/api/v1/webhooks/{webhookId}/test": {
+    /** Deliver a test event now, also to a disabled webhook */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhookId: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": WebhookAttempt;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request" | "malformed_json">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        404: Refusal<"webhook_not_found">;
+        408: Refusal<"request_timeout">;
+        413: Refusal<"body_too_large">;
+        415: Refusal<"unsupported_media_type">;
+        417: Refusal<"expectation_failed">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
+      };
+    };
+  };
+  "/api/v1/webhooks/{webhookId}/deliveries": {
+    /** The last 50 attempts at a webhook since the server started, newest first */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhookId: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": WebhookAttemptList;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        404: Refusal<"webhook_not_found">;
+        408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
+      };
+    };
+  };
+  "/api/v1/webhooks/{webhookId}/deliveries/{sequence}/redeliver": {
+    /** Deliver an event of the application once more, under the same `webhook-id` */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhookId: string;
+          sequence: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": WebhookAttempt;
           };
         };
         400: Refusal<"validation_failed" | "malformed_request" | "malformed_json">;

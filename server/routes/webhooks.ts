@@ -1,12 +1,22 @@
-import { MintmarkError } from "../../core/index.ts";
+import { type ApplicationEvent, type Engine, MintmarkError } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { issuedWebhook, webhook, webhookBody, webhookList, webhookParams } from "../schemas/webhooks.ts";
+import {
+  issuedWebhook,
+  webhook,
+  webhookAttempt,
+  webhookAttempts,
+  webhookBody,
+  webhookDeliveryParams,
+  webhookList,
+  webhookParams,
+} from "../schemas/webhooks.ts";
 import { ForbiddenAddress, type Reach, requireReachable } from "../webhooks/address-policy.ts";
-import { webhookToWire } from "../webhooks/webhook-wire.ts";
+import { attemptToWire, webhookToWire } from "../webhooks/webhook-wire.ts";
 
 const PATH = "/api/v1/webhooks";
 const common = { tag: "Webhooks", access: "webhooks" } as const;
 const one = { params: webhookParams, errors: ["webhook_not_found"] } as const;
+const attempted = { status: 200, description: "What came of it.", schemas: [webhookAttempt] } as const;
 const found = { status: 200, description: "The webhook.", schemas: [webhook] } as const;
 
 export const webhookEndpoints: readonly Endpoint[] = [
@@ -82,13 +92,58 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...one,
     method: "PUT",
     path: `${PATH}/{webhookId}/enablement`,
-    summary: "Enable a webhook again that was disabled because it failed; deliveries go on where they stopped",
+    summary: "Enable a webhook again that failed; deliveries go on at once where they stopped",
     success: found,
     async handle({ service: { engine }, principal, params }) {
       return webhookToWire(await engine.webhooks.enable(principal.applicationId, params.webhookId));
     },
   }),
+  endpoint({
+    ...common,
+    ...one,
+    method: "POST",
+    path: `${PATH}/{webhookId}/test`,
+    summary: "Deliver a test event now, also to a disabled webhook",
+    description:
+      "The event has the type `webhook.test` and the sequence 0. Its outcome changes nothing of the webhook.",
+    success: attempted,
+    async handle({ service: { engine, webhooks }, principal, params }) {
+      return attemptToWire(await webhooks.test(await engine.webhooks.get(principal.applicationId, params.webhookId)));
+    },
+  }),
+  endpoint({
+    ...common,
+    ...one,
+    method: "GET",
+    path: `${PATH}/{webhookId}/deliveries`,
+    summary: "The last 50 attempts at a webhook since the server started, newest first",
+    success: { status: 200, description: "The attempts.", schemas: [webhookAttempts] },
+    async handle({ service: { engine, webhooks }, principal, params }) {
+      const { webhookId } = await engine.webhooks.get(principal.applicationId, params.webhookId);
+      return { data: webhooks.attempts(webhookId).map(attemptToWire) };
+    },
+  }),
+  endpoint({
+    ...common,
+    ...one,
+    method: "POST",
+    path: `${PATH}/{webhookId}/deliveries/{sequence}/redeliver`,
+    summary: "Deliver an event of the application once more, under the same `webhook-id`",
+    params: webhookDeliveryParams,
+    success: attempted,
+    async handle({ service: { engine, webhooks }, principal: { applicationId }, params: { webhookId, sequence } }) {
+      const known = await engine.webhooks.get(applicationId, webhookId);
+      return attemptToWire(await webhooks.redeliver(known, await eventOf(engine, applicationId, sequence)));
+    },
+  }),
 ];
+
+async function eventOf(engine: Engine, applicationId: string, sequence: number): Promise<ApplicationEvent> {
+  for await (const event of engine.applicationEvents(applicationId, { after: sequence - 1 })) return event;
+  const detail = "The application has no event of this sequence; GET /api/v1/events lists them.";
+  const issues = [{ pointer: "/sequence", code: "validation_failed", detail }] as const;
+  throw new MintmarkError("validation_failed", undefined, { issues });
+}
 
 /** Says at once what every delivery would fail with. Names are looked at when they are resolved, before each connection. */
 function requireAllowed(reach: Reach, url: string): void {

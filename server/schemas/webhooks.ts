@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { outTime, outUuid, requestComponent, responseComponent, uuid } from "./common.ts";
-import { eventType } from "./events.ts";
+import { eventSequence, eventType } from "./events.ts";
 
 export const webhookParams = z.strictObject({ webhookId: uuid });
+
+export const webhookDeliveryParams = z.strictObject({ webhookId: uuid, sequence: eventSequence });
 
 export const webhookBody = requestComponent(
   "NewWebhook",
@@ -33,3 +35,20 @@ export const issuedWebhook = responseComponent(
 );
 
 export const webhookList = responseComponent("WebhookList", z.strictObject({ data: z.array(webhook) }));
+
+export const webhookAttempt = responseComponent(
+  "WebhookAttempt",
+  z.strictObject({
+    kind: z.enum(["delivery", "test", "redelivery"]),
+    sequence: z.int().nullable().meta({ description: "Of the event; null for a test." }),
+    time: outTime.meta({ description: "When it began." }),
+    durationMs: z.int(),
+    status: z.int().nullable().meta({ description: "The receiver's HTTP status; null without an answer." }),
+    failure: z.string().nullable().meta({ description: "null when the receiver took it." }),
+  }),
+);
+
+export const webhookAttempts = responseComponent(
+  "WebhookAttemptList",
+  z.strictObject({ data: z.array(webhookAttempt) }),
+);

@@ -4,11 +4,16 @@ import https from "node:https";
 import { retryAfterMs } from "../../core/index.ts";
 import { guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
 
-/** What a receiver made of a delivery. `gone`: it asks for no more of them, by the status 410. */
+/** What a receiver made of a delivery. `gone`: it asks for no more of them, by the status 410. `status` is null without an answer. */
 export type Outcome =
-  | { readonly kind: "delivered" }
-  | { readonly kind: "failed"; readonly failure: string; readonly retryAfterMs?: number | undefined }
-  | { readonly kind: "gone"; readonly failure: string };
+  | { readonly kind: "delivered"; readonly status: number }
+  | {
+      readonly kind: "failed";
+      readonly status: number | null;
+      readonly failure: string;
+      readonly retryAfterMs?: number | undefined;
+    }
+  | { readonly kind: "gone"; readonly status: number; readonly failure: string };
 
 /** Most bytes of an answer that are read; only its status counts. */
 const ANSWER_BYTES = 16 * 1024;
@@ -43,15 +48,16 @@ export class Deliverer implements Disposable {
     try {
       const answer = await this.#send(new URL(url), headers, body, AbortSignal.any([signal, timeout]));
       const { statusCode: status = 0 } = answer;
-      if (status >= 200 && status < 300) return { kind: "delivered" };
+      if (status >= 200 && status < 300) return { kind: "delivered", status };
       const failure = `The receiver answered ${status}.`;
-      if (status === 410) return { kind: "gone", failure };
+      if (status === 410) return { kind: "gone", status, failure };
       const busy = status === 429 || status === 503;
-      return { kind: "failed", failure, ...(busy && { retryAfterMs: retryAfterMs(answer.headers["retry-after"]) }) };
+      const wait = busy && { retryAfterMs: retryAfterMs(answer.headers["retry-after"]) };
+      return { kind: "failed", status, failure, ...wait };
     } catch (error) {
       signal.throwIfAborted();
       const failure = timeout.aborted ? `No answer within ${this.#timeoutMs / 1000} s.` : reasonOf(error);
-      return { kind: "failed", failure };
+      return { kind: "failed", status: null, failure };
     }
   }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   type ApplicationEvent,
   type Backoff,
@@ -6,8 +7,10 @@ import {
   pause,
   type Webhook,
 } from "../../core/index.ts";
+import { ServerError } from "../errors.ts";
 import { eventToWire } from "../event-wire.ts";
 import type { Reach } from "./address-policy.ts";
+import { type Attempt, Attempts } from "./attempts.ts";
 import { Deliverer, type Outcome } from "./delivery.ts";
 import { signatureHeaders } from "./signature.ts";
 
@@ -35,6 +38,9 @@ const DEFAULTS: Required<DispatcherOptions> = {
   onError: () => {},
 };
 
+/** Of test deliveries only; no event of an application has it. */
+export const TEST_TYPE = "webhook.test";
+
 /** Tries since the start before giving up: for a webhook that was failing when the server went down, ten minutes at the default waits. */
 const LEAST_TRIES = 8;
 
@@ -46,6 +52,15 @@ export function waitBefore(backoff: Backoff, attempt: number, retryAfterMs = 0):
 interface Running {
   readonly stop: AbortController;
   readonly done: Promise<void>;
+  /** Aborts the wait after a failure. */
+  wake: AbortController;
+}
+
+/** A message to a receiver: what is signed, and under which id. */
+interface Message {
+  readonly id: string;
+  readonly body: string;
+  readonly about: Pick<Attempt, "kind" | "sequence">;
 }
 
 /**
@@ -58,6 +73,10 @@ export class WebhookDispatcher {
   readonly #options: Required<DispatcherOptions>;
   readonly #deliverer: Deliverer;
   readonly #running = new Map<string, Running>();
+  readonly #attempts = new Attempts();
+  /** Webhooks to which a test or a redelivery is under way. */
+  readonly #asked = new Set<string>();
+  readonly #stopping = new AbortController();
   #deaf: (() => void)[] = [];
 
   constructor(engine: Engine, options: DispatcherOptions = {}) {
@@ -68,16 +87,54 @@ export class WebhookDispatcher {
 
   start(): void {
     const adjust = (): void => this.#adjust();
-    this.#deaf = [this.#engine.on("webhook", adjust), this.#engine.on("access", adjust)];
+    const changed = ({ webhookId }: { readonly webhookId: string }): void => {
+      this.#adjust();
+      this.#running.get(webhookId)?.wake.abort();
+    };
+    this.#deaf = [this.#engine.on("webhook", changed), this.#engine.on("access", adjust)];
     this.#adjust();
   }
 
   /** Resolves when nothing is on its way any more and what was delivered is recorded. */
   async stop(): Promise<void> {
+    this.#stopping.abort(new ServerError("shutting_down"));
     for (const deaf of this.#deaf.splice(0)) deaf();
     for (const { stop } of this.#running.values()) stop.abort();
     await Promise.all([...this.#running.values()].map(({ done }) => done));
     this.#deliverer[Symbol.dispose]();
+  }
+
+  /** The newest attempts at a webhook since the process began, newest first. */
+  attempts(webhookId: string): readonly Attempt[] {
+    return this.#attempts.of(webhookId);
+  }
+
+  /** Posts a test event now, also to a disabled webhook. Its outcome changes nothing else of the webhook. */
+  test(webhook: Webhook): Promise<Attempt> {
+    const { webhookId } = webhook;
+    const createdAt = new Date().toISOString();
+    const body = JSON.stringify({ sequence: 0, type: TEST_TYPE, createdAt, data: { webhookId } });
+    return this.#ask(webhook, { id: `test_${randomUUID()}`, body, about: { kind: "test", sequence: null } });
+  }
+
+  /** Posts an event once more, under the id that it always has. */
+  redeliver(webhook: Webhook, event: ApplicationEvent): Promise<Attempt> {
+    return this.#ask(webhook, messageOf(webhook, event, "redelivery"));
+  }
+
+  /** One at a time for each webhook: nobody sends a flood through this server. */
+  async #ask(webhook: Webhook, message: Message): Promise<Attempt> {
+    const { webhookId } = webhook;
+    if (this.#asked.has(webhookId)) {
+      const detail = "A test or redelivery to this webhook is under way; repeat the request when it has ended.";
+      throw new ServerError("rate_limited", detail, { headers: { "retry-after": "1" } });
+    }
+    this.#asked.add(webhookId);
+    try {
+      return (await this.#post(webhook, message, this.#stopping.signal)).attempt;
+    } finally {
+      this.#asked.delete(webhookId);
+    }
   }
 
   /** Starts what is to run and does not, and stops what runs and is not to. */
@@ -92,7 +149,7 @@ export class WebhookDispatcher {
     const done = this.#deliverAll(webhook, stop.signal).catch((error) => {
       if (!stop.signal.aborted) this.#options.onError(error);
     });
-    this.#running.set(webhook.webhookId, { stop, done });
+    this.#running.set(webhook.webhookId, { stop, done, wake: new AbortController() });
     void done.then(() => {
       this.#running.delete(webhook.webhookId);
       // It may have been wanted again while it came to its end.
@@ -127,8 +184,9 @@ export class WebhookDispatcher {
   ): Promise<boolean> {
     const { backoff, giveUpAfterMs } = this.#options;
     let failingSince = since;
+    let recorded = webhook.failingSince === since ? webhook.failure : null;
     for (let attempt = 1; ; attempt++) {
-      const outcome = await this.#attempt(webhook, event, signal);
+      const { outcome } = await this.#post(webhook, messageOf(webhook, event, "delivery"), signal);
       if (outcome.kind === "delivered") return true;
       const { webhooks } = this.#engine;
       await progress.flush();
@@ -137,26 +195,48 @@ export class WebhookDispatcher {
         await webhooks.recordDisabled(webhook.webhookId, outcome.failure);
         return false;
       }
-      if (failingSince === null) await webhooks.recordFailing(webhook.webhookId, outcome.failure);
+      // Each is an entry in the journal: the same failure again is none.
+      if (outcome.failure !== recorded) await webhooks.recordFailing(webhook.webhookId, outcome.failure);
+      recorded = outcome.failure;
       failingSince ??= Date.now();
-      await pause(waitBefore(backoff, attempt, outcome.retryAfterMs), signal);
+      await this.#pause(webhook.webhookId, waitBefore(backoff, attempt, outcome.retryAfterMs), signal);
     }
   }
 
-  #attempt({ webhookId, applicationId, url }: Webhook, event: ApplicationEvent, signal: AbortSignal): Promise<Outcome> {
-    const body = JSON.stringify(eventToWire(event));
-    const secrets = this.#engine.webhooks.secrets(webhookId);
-    const id = `evt_${applicationId}_${event.sequence}`;
-    const signed = signatureHeaders(id, Math.floor(Date.now() / 1000), body, secrets);
-    const length = String(Buffer.byteLength(body));
+  /** Waits, but no longer than until somebody enables the webhook again. */
+  async #pause(webhookId: string, ms: number, signal: AbortSignal): Promise<void> {
+    const running = this.#running.get(webhookId);
+    const wake = new AbortController();
+    if (running !== undefined) running.wake = wake;
+    await pause(ms, AbortSignal.any([signal, wake.signal])).catch(() => signal.throwIfAborted());
+  }
+
+  async #post({ webhookId, url }: Webhook, { id, body, about }: Message, signal: AbortSignal) {
+    const time = Date.now();
+    const signed = signatureHeaders(id, Math.floor(time / 1000), body, this.#engine.webhooks.secrets(webhookId));
     const headers = {
       "content-type": "application/json",
-      "content-length": length,
+      "content-length": String(Buffer.byteLength(body)),
       "user-agent": "mintmark",
       ...signed,
     };
-    return this.#deliverer.post(url, headers, body, signal);
+    const started = performance.now();
+    const outcome: Outcome = await this.#deliverer.post(url, headers, body, signal);
+    const durationMs = Math.round(performance.now() - started);
+    const failure = outcome.kind === "delivered" ? null : outcome.failure;
+    const attempt: Attempt = { ...about, time, durationMs, status: outcome.status, failure };
+    this.#attempts.add(webhookId, attempt);
+    return { outcome, attempt };
   }
+}
+
+function messageOf({ applicationId }: Webhook, event: ApplicationEvent, kind: Attempt["kind"]): Message {
+  const { sequence } = event;
+  return {
+    id: `evt_${applicationId}_${sequence}`,
+    body: JSON.stringify(eventToWire(event)),
+    about: { kind, sequence },
+  };
 }
 
 /** Records how far a webhook has come, now and then: each time is an entry in the journal. */

@@ -48,8 +48,11 @@ describe("readiness", () => {
     expect(secret.body.errors[0].detail).toBe("failed; the log tells why");
     const member = await fails(new MintmarkError("l1_failed", "member at https://member.example did not answer"));
     expect(member.body.errors[0].detail).toBe("L1 refused or did not answer.");
+    const told = "the committee does not sign; 0x12: cannot be reached at https://member.example (refused)";
+    const committee = await fails(new MintmarkError("l1_failed", told));
+    expect(committee.body.errors[0].detail).toBe("the committee does not sign; the log tells more");
     await Promise.all([ready(), ready(), ready()]);
-    expect(asked).toBe(4);
+    expect(asked).toBe(5);
     own.app.drain();
     expect(refusal(await ready())).toMatchObject({ status: 503, code: "shutting_down" });
     expect(refusal(await own.send("GET", "/api/v1/state"))).toMatchObject({ status: 503, code: "shutting_down" });
@@ -161,8 +164,21 @@ describe("credentials", () => {
 });
 
 describe("routes", () => {
+  test("/ is a page with links for browsers, and their JSON for others", async () => {
+    const asked = (accept: string) => world.app.inject({ url: "/", headers: { accept } });
+    const page = await asked("text/html,application/xhtml+xml,*/*;q=0.8");
+    expect([page.statusCode, page.headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(page.headers["content-security-policy"]).toContain("default-src 'none'");
+    const answer = await asked("*/*");
+    const { links } = answer.json();
+    expect(answer.json()).toMatchObject({ name: "Mintmark", environment: "sandbox" });
+    for (const link of Object.values<string>(links)) {
+      expect(page.body).toContain(`href="${link}"`);
+      expect((await world.app.inject({ url: link })).statusCode, link).toBe(200);
+    }
+  });
+
   test.each([
-    "/",
     "/api",
     "/api/v1",
     "/api/v2/mint",

@@ -140,14 +140,14 @@ describe("deliveries", () => {
   test("are sent anew at once, and once, when a kept connection closes under them", async () => {
     using deliverer = new Deliverer("public-and-loopback", 5_000);
     const post = () => deliverer.post(receiver.url, {}, "{}", new AbortController().signal);
-    expect(await post()).toEqual({ kind: "delivered" });
+    expect(await post()).toEqual({ kind: "delivered", status: 204 });
     receiver.answer = (response) => {
       if (receiver.received.length === 2) response.destroy();
       else response.writeHead(204).end();
     };
-    expect(await post()).toEqual({ kind: "delivered" });
+    expect(await post()).toEqual({ kind: "delivered", status: 204 });
     expect(receiver.received).toHaveLength(3);
-    expect(await post()).toEqual({ kind: "delivered" });
+    expect(await post()).toEqual({ kind: "delivered", status: 204 });
     receiver.answer = (response) => response.destroy();
     expect(await post()).toMatchObject({ kind: "failed", failure: "socket hang up" });
   });
@@ -351,7 +351,123 @@ describe("where webhooks may lead", () => {
     const { port } = new URL(receiver.url);
     for (const host of ["localhost", "127.0.0.1"]) {
       const outcome = await deliverer.post(`http://${host}:${port}/`, {}, "{}", new AbortController().signal);
-      expect(outcome).toEqual({ kind: "failed", failure: `${host} is not a public address.` });
+      expect(outcome).toEqual({ kind: "failed", status: null, failure: `${host} is not a public address.` });
+    }
+    expect(receiver.received).toEqual([]);
+  });
+});
+
+describe("what an application sees of its deliveries", () => {
+  const attempts = async (webhookId: string) =>
+    (await world.send("GET", `/api/v1/webhooks/${webhookId}/deliveries`)).body.data;
+  const SLOW = { ...QUICK, backoff: { firstMs: 3_600_000, maxMs: 3_600_000 } };
+
+  test("is the last failure, until a success clears it", async () => {
+    await start();
+    const { webhookId } = await create();
+    receiver.answer = (response) => {
+      if (receiver.received.length === 1) response.writeHead(500).end();
+      else if (receiver.received.length < 40) response.destroy();
+      else response.writeHead(204).end();
+    };
+    await happen(1);
+    await vi.waitFor(async () => expect((await look(webhookId)).failure).toBe("socket hang up"));
+    await receiver.has(40);
+    await vi.waitFor(async () => expect(await look(webhookId)).toMatchObject({ failure: null, failingSince: null }));
+  });
+
+  test("is each attempt with its time, status, error and duration, of the newest fifty", async () => {
+    await start();
+    const { webhookId } = await create();
+    expect(await attempts(webhookId)).toEqual([]);
+    receiver.answer = (response) => void response.writeHead(receiver.received.length === 1 ? 500 : 204).end();
+    await happen(2);
+    await vi.waitFor(async () => expect(await attempts(webhookId)).toHaveLength(3));
+    const common = { kind: "delivery", durationMs: expect.any(Number), time: expect.stringMatching(/^\d{4}-.*Z$/) };
+    expect(await attempts(webhookId)).toEqual([
+      { ...common, sequence: 5, status: 204, failure: null },
+      { ...common, sequence: 4, status: 204, failure: null },
+      { ...common, sequence: 4, status: 500, failure: "The receiver answered 500." },
+    ]);
+    await happen(60);
+    await vi.waitFor(async () => expect((await attempts(webhookId))[0]).toMatchObject({ sequence: 65 }));
+    expect(await attempts(webhookId)).toHaveLength(50);
+    expect((await world.send("GET", `/api/v1/webhooks/${world.applicationId}/deliveries`)).status).toBe(404);
+  });
+
+  test("enabling a webhook that waits after a failure tries at once", async () => {
+    await start({ webhooks: SLOW });
+    const { webhookId } = await create();
+    receiver.answer = (response) => void response.writeHead(500).end();
+    await happen(1);
+    await vi.waitFor(async () => expect((await look(webhookId)).failure).not.toBeNull());
+    receiver.answer = (response) => void response.writeHead(204).end();
+    expect((await world.send("PUT", `/api/v1/webhooks/${webhookId}/enablement`)).status).toBe(200);
+    expect(sequences(await receiver.has(2))).toEqual([4, 4]);
+    await vi.waitFor(async () => expect(await look(webhookId)).toMatchObject({ delivered: 4, failure: null }));
+  });
+
+  test("a test event is signed, answers what came of it, and changes nothing of the webhook", async () => {
+    await start({ webhooks: { ...QUICK, giveUpAfterMs: 0 } });
+    const { webhookId, secret } = await create();
+    const before = await look(webhookId);
+    const tried = () => world.send("POST", `/api/v1/webhooks/${webhookId}/test`);
+    expect((await tried()).body).toMatchObject({ kind: "test", sequence: null, status: 204, failure: null });
+    const [delivery] = await receiver.has(1);
+    if (delivery === undefined) throw new Error("nothing was received");
+    expect(Receiver.verify(secret, delivery)).toMatchObject({ sequence: 0, type: "webhook.test", data: { webhookId } });
+    receiver.answer = (response) => void response.writeHead(410).end();
+    expect((await tried()).body).toMatchObject({ status: 410, failure: "The receiver answered 410." });
+    expect(await look(webhookId)).toEqual(before);
+    await happen(1);
+    await vi.waitFor(async () => expect((await look(webhookId)).status).toBe("disabled"));
+    receiver.answer = (response) => void response.writeHead(200).end();
+    expect((await tried()).body).toMatchObject({ status: 200, failure: null });
+    expect((await look(webhookId)).status).toBe("disabled");
+    expect(await attempts(webhookId)).toMatchObject([
+      { kind: "test", status: 200 },
+      { kind: "delivery", status: 410 },
+      {},
+      {},
+    ]);
+  });
+
+  test("an event is delivered once more under its id, and an unknown one is refused", async () => {
+    await start();
+    const { webhookId, secret } = await create();
+    await happen(2);
+    const [first] = await receiver.has(2);
+    const again = (sequence: number | string) =>
+      world.send("POST", `/api/v1/webhooks/${webhookId}/deliveries/${sequence}/redeliver`);
+    expect((await again(4)).body).toMatchObject({ kind: "redelivery", sequence: 4, status: 204 });
+    const repeated = (await receiver.has(3))[2];
+    if (repeated === undefined) throw new Error("nothing was received");
+    expect([repeated.id, Receiver.verify(secret, repeated)]).toEqual([first?.id, first?.event]);
+    expect((await look(webhookId)).delivered).toBe(5);
+    for (const unknown of [99, 0, "x"]) {
+      expect(refusal(await again(unknown))).toMatchObject({ status: 400, code: "validation_failed" });
+    }
+  });
+
+  test("one test or redelivery at a time, which the end of the server cuts off", async () => {
+    await start();
+    const { webhookId } = await create();
+    receiver.answer = () => {};
+    const tried = () => world.send("POST", `/api/v1/webhooks/${webhookId}/test`);
+    const first = tried();
+    await receiver.has(1);
+    expect(refusal(await tried())).toMatchObject({ status: 429, code: "rate_limited" });
+    expect((await first).body).toMatchObject({ status: null, failure: "No answer within 0.3 s." });
+  });
+
+  test("tests and redeliveries lead only where webhooks may lead", async () => {
+    await start({ webhooks: { ...QUICK, reach: "public" } });
+    const { engine, applicationId } = world;
+    const { webhook } = await engine.webhooks.create(applicationId, { url: receiver.url, types: ["mint.failed"] });
+    const refused = { status: null, failure: "127.0.0.1 is not a public address." };
+    for (const path of ["test", "deliveries/1/redeliver"]) {
+      const { body } = await world.send("POST", `/api/v1/webhooks/${webhook.webhookId}/${path}`);
+      expect(body, path).toMatchObject(refused);
     }
     expect(receiver.received).toEqual([]);
   });
