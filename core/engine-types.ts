@@ -48,6 +48,13 @@ export interface EngineOptions {
   readonly settlement: Settlement;
   readonly environment: Environment;
   readonly clock?: Clock;
+  /** Milliseconds of any origin that only grow; default `performance.now`, or `clock` when that is given. */
+  readonly monotonic?: Clock;
+  /**
+   * How far the clock may be ahead of the journal, whose newest entry the engine finds at opening, in milliseconds. Past that, entries
+   * get the journal's own time and {@link Engine.clockFault} says so. Default no bound.
+   */
+  readonly clockAheadMs?: number;
   readonly limits?: Partial<Limits>;
   /** Signs receipts for mints. Without it there are none. */
   readonly receiptSigner?: ReceiptSigner;
@@ -109,6 +116,15 @@ export interface Engine extends AsyncDisposable, Tenants, Minting, Holdings, Bat
   readonly settlement: Settlement;
   readonly environment: Environment;
   readonly limits: Limits;
+  /** Aborted once nothing is taken any more: by `close`, or with the error of the store that has failed. */
+  readonly ended: AbortSignal;
+  /** What is wrong with the system's clock and what to do; null when it fits the journal. */
+  clockFault(): string | null;
+  /**
+   * A time that has certainly been reached, in ms since 1970, however wrong the system's clock is. It stands behind the clock by the
+   * time for which nothing ran. What must not expire too early is held against it.
+   */
+  reachedTime(): number;
   /** Finishes what is queued, then closes the store. Idempotent. */
   close(): Promise<void>;
 

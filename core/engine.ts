@@ -57,6 +57,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     applicationEvents: (applicationId, told = {}) => applicationEvents(context.ledger, applicationId, told),
     on: (type, listener) => events.on(type, listener),
     verify: async (how = {}) => verifyStore(context.ledger, how),
+    ended: ledger.writer.ended,
+    clockFault: () => context.ledger.journalClock.fault(context.ledger.head.time),
+    reachedTime: () => context.ledger.journalClock.reached(),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { privateKeyToAccount } from "viem/accounts";
-import { openEngine } from "../core/index.ts";
+import { type Engine, openEngine } from "../core/index.ts";
 import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
 import { readJwks } from "./access-token.ts";
 import { buildServer } from "./app.ts";
@@ -20,7 +20,7 @@ import { stopSignal } from "./stop-signal.ts";
 // The process: settings from the environment, one engine, its way to L1 if it is given a chain and a key, one server, and an orderly end
 // on SIGINT or SIGTERM.
 
-async function serve(config: Config): Promise<void> {
+async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
   const { l1, operator, committer } = await connect(config);
   const mirrors = operator
     ? config.MINTMARK_MIRRORS.map((mirror) => new MirrorChain(mirror, operator, feesOf(config)))
@@ -37,6 +37,7 @@ async function serve(config: Config): Promise<void> {
       batchVaults: { validium: config.MINTMARK_SEAL_VAULTS, "zk-rollup": config.MINTMARK_SEAL_VAULTS_ROLLUP },
       rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
     },
+    clockAheadMs: config.MINTMARK_CLOCK_AHEAD_HOURS * 3_600_000,
     ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
     ...(l1 && { verifySignature: signatureChecks([l1, ...mirrors]) }),
   });
@@ -102,11 +103,26 @@ async function serve(config: Config): Promise<void> {
   });
   progress.writeTo(app.log);
   await app.listen({ host: config.MINTMARK_HOST, port: config.MINTMARK_PORT });
-  const signal = await stopSignal();
-  app.log.info({ signal }, "shutting down");
-  await shutDown(app, {
-    drainMs: config.MINTMARK_DRAIN_SECONDS * 1000,
-    deadlineMs: config.MINTMARK_SHUTDOWN_SECONDS * 1000,
+  const fault = engine.clockFault();
+  if (fault !== null) app.log.error({ fault }, "the clock does not fit the journal");
+  const signal = await Promise.race([stopped, ended(engine)]);
+  if (signal === null) {
+    process.exitCode = 1;
+    app.log.fatal({ err: engine.ended.reason }, "the engine has stopped; the server ends");
+  } else {
+    app.log.info({ signal }, "shutting down");
+  }
+  const deadlineMs = config.MINTMARK_SHUTDOWN_SECONDS * 1000;
+  // What hangs on a broken disk keeps no supervisor waiting.
+  if (signal === null) setTimeout(() => process.exit(1), 2 * deadlineMs).unref();
+  await shutDown(app, { drainMs: signal === null ? 0 : config.MINTMARK_DRAIN_SECONDS * 1000, deadlineMs });
+}
+
+/** Resolves when the engine takes nothing any more, which before its end is a failed store. */
+function ended({ ended }: Engine): Promise<null> {
+  return new Promise((resolve) => {
+    if (ended.aborted) resolve(null);
+    ended.addEventListener("abort", () => resolve(null), { once: true });
   });
 }
 
@@ -175,6 +191,8 @@ ${Object.entries(SETTINGS)
   .map(([name, { description = "" }]) => `  ${name}\n      ${description}\n`)
   .join("")}`;
 
+// Before anything else: nothing listens for a signal while the server starts otherwise.
+const stopped = stopSignal();
 let secrets: string[] = [];
 try {
   if (process.argv.includes("--help")) {
@@ -183,7 +201,7 @@ try {
   }
   const config = readConfig(process.env);
   secrets = secretsOf(config);
-  await serve(config);
+  await serve(config, stopped);
 } catch (error) {
   console.error(swept(startupError(error), secrets));
   process.exitCode = 1;

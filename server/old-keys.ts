@@ -9,7 +9,8 @@ const BACKOFF = { firstMs: 60_000, maxMs: HOUR_MS };
 export function forgetOldKeys(engine: Engine, keepHours: number, onError: (error: unknown) => void): AsyncDisposable {
   const stopping = new AbortController();
   const forgetting = repeat(
-    (signal) => engine.forgetIdempotencyKeys(Date.now() - keepHours * HOUR_MS, { signal }),
+    (signal) =>
+      engine.forgetIdempotencyKeys(Math.max(0, Math.floor(engine.reachedTime()) - keepHours * HOUR_MS), { signal }),
     { intervalMs: INTERVAL_MS, backoff: BACKOFF, onRound: (error) => error !== null && onError(error) },
     stopping.signal,
   );

@@ -89,6 +89,11 @@ export function engineChecks(engine: Engine): Readonly<Record<string, ReadinessC
       const count = countValidium + countRollup;
       return count === 1 ? "1 batch committed" : `${count} batches committed`;
     },
+    clock: async () => {
+      const fault = engine.clockFault();
+      if (fault !== null) throw new NotReady(fault);
+      return "fits the journal";
+    },
     openBatches: async () => MODES.map((mode) => describeOpenBatch(engine, mode)).join(", "),
   };
 }

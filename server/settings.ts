@@ -21,7 +21,9 @@ const variables = z.object({
   MINTMARK_STORE: z
     .string("Give the folder of the store.")
     .min(1, "Give the folder of the store.")
-    .describe("Folder of the store; one for each environment and contract."),
+    .describe(
+      "Folder of the store; one for each environment and contract. `mintmark init` creates it; the server never does.",
+    ),
   MINTMARK_ENVIRONMENT: z
     .enum(["sandbox", "live"], "Give sandbox or live.")
     .describe(
@@ -176,6 +178,11 @@ const variables = z.object({
   MINTMARK_MEMORY_MIB: count(32, 65_536)
     .default(DEFAULT_MEMORY_LIMITS.total / MIB)
     .describe("The same for all callers together; 503 when it is reached."),
+  MINTMARK_CLOCK_AHEAD_HOURS: count(1, 87_600)
+    .default(12)
+    .describe(
+      "How far the clock may be ahead of the journal. Raise it to start a store that nothing ran on for longer.",
+    ),
   MINTMARK_IDEMPOTENCY_HOURS: count(24, 87_600)
     .default(24)
     .describe("For which an idempotency key answers for its mint; then it is forgotten."),

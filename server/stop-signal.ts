@@ -1,4 +1,7 @@
-/** Resolves with the first SIGINT or SIGTERM; a second one ends the process at once. */
+/**
+ * Resolves with the first SIGINT or SIGTERM; a second one ends the process at once. Call it first: to a container's init, which has no
+ * default action, a signal without a listener is nothing.
+ */
 export function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let stopping = false;

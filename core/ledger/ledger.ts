@@ -49,6 +49,7 @@ import { TokenIndex } from "../tokens/token-index.ts";
 import { CommitHistory } from "./commit-history.ts";
 import type { EventHub } from "./event-hub.ts";
 import { Followers } from "./followers.ts";
+import { JournalClock, type JournalClockOptions } from "./journal-clock.ts";
 import { type OpenBatch, openBatchRecord } from "./open-batch.ts";
 import { StateHistories } from "./state-histories.ts";
 import { TokenSumsCache } from "./token-sums-cache.ts";
@@ -75,6 +76,8 @@ export class Ledger {
   readonly environment: Environment;
   readonly limits: Limits;
   readonly clock: Clock;
+  journalClock: JournalClock;
+  readonly #clocks: JournalClockOptions;
   readonly verifySignature: EngineOptions["verifySignature"];
   readonly receiptSigner: ReceiptSigner | undefined;
   readonly emit: Emit;
@@ -135,6 +138,11 @@ export class Ledger {
     this.environment = options.environment;
     this.limits = limits;
     this.clock = options.clock ?? Date.now;
+    // A clock of the caller's own is monotonic as well, unless it is told apart.
+    const monotonic = options.monotonic ?? options.clock ?? (() => performance.now());
+    const mostAheadMs = options.clockAheadMs ?? Number.POSITIVE_INFINITY;
+    this.#clocks = { clock: this.clock, monotonic, mostAheadMs };
+    this.journalClock = new JournalClock(this.#clocks, 0);
     this.verifySignature = options.verifySignature;
     this.receiptSigner = options.receiptSigner;
     this.emit = emit;
@@ -162,9 +170,14 @@ export class Ledger {
     this.refs.setFirstOrdinal(batch.mode, batch.batchNumber, batch.firstOrdinal);
   }
 
-  /** The time of the next entry: the clock's, but never before the newest entry's. */
+  /** Holds the clock against the journal from here on: the head has just been read. */
+  startClock(): void {
+    this.journalClock = new JournalClock(this.#clocks, this.head.time);
+  }
+
+  /** The time of the next entry: the clock's as far as it fits the journal, but never before the newest entry's. */
   now(): number {
-    const now = Math.floor(this.clock());
+    const now = this.journalClock.now();
     return now > this.head.time ? now : this.head.time;
   }
 

@@ -27,6 +27,7 @@ export async function load(ledger: Ledger): Promise<void> {
   if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
   ledger.head = decodeRecord(headRecord, stored, "The store's head");
   ledger.durableHead = ledger.head;
+  ledger.startClock();
   await requireJournalEnd(ledger);
   const divergence = await ledger.store.get(DIVERGENCE_KEY);
   if (divergence !== undefined) ledger.divergence = decodeRecord(divergenceRecord, divergence, "The divergence");

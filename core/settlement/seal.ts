@@ -1,5 +1,6 @@
 import type { Engine } from "../engine.ts";
 import { MODES, type Mode } from "../model.ts";
+import type { Clock } from "../ports.ts";
 
 /** When an open batch is closed without being full. How full is full, by vaults and bytes of each mode, the engine's own limits say. */
 export interface SealingPolicy {
@@ -7,14 +8,40 @@ export interface SealingPolicy {
   readonly maxAgeMs?: number | Readonly<Record<Mode, number>>;
 }
 
-/** Seals the open batches that have become old enough. Returns how many. */
-export async function sealDue(engine: Engine, { maxAgeMs = 60_000 }: SealingPolicy, now: number): Promise<number> {
-  let sealed = 0;
-  for (const mode of MODES) {
-    const { vaultCount, timestamps } = engine.openBatch(mode);
-    if (vaultCount === 0 || timestamps.open === undefined) continue;
-    const allowed = typeof maxAgeMs === "number" ? maxAgeMs : maxAgeMs[mode];
-    if (now - timestamps.open >= allowed && (await engine.seal(mode)) !== null) sealed++;
+/**
+ * Seals the open batches that have become old enough: by the time of their first mint, or since they were first seen here. A clock that
+ * is behind the journal says nothing of the first.
+ */
+export class Sealing {
+  readonly #engine: Engine;
+  readonly #policy: SealingPolicy;
+  readonly #clock: Clock;
+  readonly #monotonic: Clock;
+  readonly #seen = new Map<Mode, { readonly batchNumber: number; readonly at: number }>();
+
+  /** @param monotonic - milliseconds of any origin that only grow */
+  constructor(engine: Engine, policy: SealingPolicy, clock: Clock, monotonic: Clock = () => performance.now()) {
+    this.#engine = engine;
+    this.#policy = policy;
+    this.#clock = clock;
+    this.#monotonic = monotonic;
   }
-  return sealed;
+
+  /** Returns how many batches it has sealed. */
+  async sealDue(): Promise<number> {
+    const { maxAgeMs = 60_000 } = this.#policy;
+    let sealed = 0;
+    for (const mode of MODES) {
+      const { batchNumber, vaultCount, timestamps } = this.#engine.openBatch(mode);
+      if (vaultCount === 0 || timestamps.open === undefined) continue;
+      const now = this.#monotonic();
+      const known = this.#seen.get(mode);
+      const seen = known?.batchNumber === batchNumber ? known : { batchNumber, at: now };
+      this.#seen.set(mode, seen);
+      const age = Math.max(this.#clock() - timestamps.open, now - seen.at);
+      const allowed = typeof maxAgeMs === "number" ? maxAgeMs : maxAgeMs[mode];
+      if (age >= allowed && (await this.#engine.seal(mode)) !== null) sealed++;
+    }
+    return sealed;
+  }
 }

@@ -1,11 +1,11 @@
 import type { Engine } from "../engine.ts";
-import type { Clock, Committee, L1Committer, L1Reader, L1Tokens } from "../ports.ts";
+import type { Committee, L1Committer, L1Reader, L1Tokens } from "../ports.ts";
 import { type BatchLook, commitSealed } from "./commit.ts";
 import { Exits, type FollowOptions } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
-import { type SealingPolicy, sealDue } from "./seal.ts";
+import { Sealing, type SealingPolicy } from "./seal.ts";
 
 export interface SettlerOptions extends RoundsOptions, FollowOptions {
   readonly engine: Engine;
@@ -25,7 +25,7 @@ export interface Round {
 /** Brings an engine's batches, and the withdrawals of its chain's tokens, to L1, and L1's events to the engine. One per engine. */
 export class Settler extends Rounds<Round> {
   readonly #options: SettlerOptions;
-  readonly #clock: Clock;
+  readonly #sealing: Sealing;
   readonly #exits: Exits;
   readonly #preflight: Preflight;
   readonly #refused: RefusedSlots;
@@ -36,7 +36,7 @@ export class Settler extends Rounds<Round> {
     super(options);
     const { engine, l1, clock = Date.now } = options;
     this.#options = options;
-    this.#clock = clock;
+    this.#sealing = new Sealing(engine, options.sealing ?? {}, clock);
     this.#exits = new Exits(engine, l1, options);
     this.#preflight = new Preflight(engine, l1, clock);
     this.#refused = new RefusedSlots(engine, l1);
@@ -58,12 +58,12 @@ export class Settler extends Rounds<Round> {
   }
 
   async #round(signal?: AbortSignal): Promise<Round> {
-    const { engine, l1, committee, mirrors = [], sealing = {} } = this.#options;
+    const { engine, l1, committee, mirrors = [] } = this.#options;
     const looks = [this.#preflight, ...mirrors];
     const attempts = new Attempts(signal);
     await engine.compareState(await l1.state());
     await this.#exits.follow(signal);
-    const sealed = await sealDue(engine, sealing, this.#clock());
+    const sealed = await this.#sealing.sealDue();
     await attempts.of(() => this.#preflight.lookAtAssets());
     const options = { engine, l1, committee, looks, refused: this.#refused, ...(signal && { signal }) };
     const committed = await attempts.of(() => commitSealed(options, attempts));

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -260,6 +260,79 @@ describe("the process", () => {
     expect(log.join("\n")).not.toContain(key.split("_")[3]);
     await using engine = await openEngine(options);
     expect((await engine.user(applicationId, userId)).userId).toBe(userId);
+  });
+
+  /** Starts the server by a command; resolves with its address once it listens. */
+  const listening = (child: ChildProcess): Promise<string> =>
+    new Promise((resolve, reject) => {
+      child.on("exit", (code) => reject(new Error(`ended with ${code}`)));
+      createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
+        const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
+        if (found) resolve(found);
+      });
+    });
+
+  const settings = () => ({
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("MINTMARK_"))),
+    MINTMARK_STORE: folder,
+    MINTMARK_ENVIRONMENT: "sandbox",
+    MINTMARK_CHAIN_ID: String(SETTLEMENT.chainId),
+    MINTMARK_CONTRACT: SETTLEMENT.contract,
+    MINTMARK_PORT: "0",
+  });
+
+  const ROOT = new URL("../../", import.meta.url).pathname;
+  const server = [process.execPath, "server/main.ts"];
+  const here = { store: "", settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true } as const;
+
+  test.each([
+    ["npm", ["npm", "run", "server"], "SIGTERM"],
+    ["npm", ["npm", "run", "server"], "SIGINT"],
+    // The process that becomes 1 of a new process namespace, as a container's init is.
+    ["unshare", ["unshare", "--pid", "--fork", "--kill-child", ...server], "SIGTERM"],
+  ] as const)("ends in order with what started it: %s, %#", async (_, [command, ...args], signal) => {
+    await (await openEngine({ ...here, store: folder })).close();
+    const child = spawn(command, args, { cwd: ROOT, env: settings(), stdio: ["ignore", "pipe", "pipe"] });
+    if (child.stderr === null) throw new Error("no pipe");
+    const errors = text(child.stderr);
+    let address: string;
+    try {
+      address = await listening(child);
+    } catch (error) {
+      if (/unshare|ENOENT/.test(await errors)) return;
+      throw error;
+    }
+    expect((await fetch(`${address}/healthz`)).status).toBe(200);
+    const closed = once(child, "close");
+    const { pid = 0 } = child;
+    // unshare itself heeds no signal; a container's runtime sends it to the init.
+    const init = command === "unshare" ? await readFile(`/proc/${pid}/task/${pid}/children`, "utf8") : pid;
+    process.kill(Number(init), signal);
+    // The pipes close when the last process of the tree has ended.
+    await closed;
+    await expect(fetch(`${address}/healthz`)).rejects.toThrow();
+    await (await openEngine({ ...here, store: folder })).close();
+  });
+
+  test("ends with an error when its store has failed, so that a supervisor sees it", async () => {
+    let key: string;
+    {
+      await using engine = await openEngine({ ...here, store: folder });
+      key = (await engine.issueKey((await engine.createApplication({ name: "Only" })).applicationId)).secret;
+    }
+    // No file may grow beyond 64 blocks of 512 bytes; a write beyond it fails, like that to a full disk.
+    const limited = 'trap "" XFSZ; ulimit -f 64; exec "$0" "$@"';
+    const child = spawn("sh", ["-c", limited, ...server], { cwd: ROOT, env: settings(), stdio: "pipe" });
+    const ended = once(child, "exit");
+    const address = await listening(child);
+    const headers = { "X-API-KEY": key, "content-type": "application/json" };
+    const body = JSON.stringify({ ownerAddress: `0x${"12".repeat(20)}` });
+    let status = 201;
+    for (let users = 0; status === 201 && users < 5_000; users++) {
+      status = (await fetch(`${address}/api/v1/users`, { method: "POST", headers, body })).status;
+    }
+    expect(status).toBe(503);
+    expect(await ended).toEqual([1, null]);
   });
 
   test("does not start without a store, and creates none", async () => {

@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import { Sealing } from "../../../core/settlement/seal.ts";
+import { fixture, mintOf, openTest, requestOf, START, TestClock } from "./fixture.ts";
+
+const HOUR = 3_600_000;
+
+/** An engine with one mint under an idempotency key, opened again by a system clock that is off by so many hours. */
+async function reopened(hours: number) {
+  const { engine, database, tenant, assets } = await fixture();
+  const request = requestOf(tenant.users[0], mintOf(assets.erc20, "", 5));
+  const again = { idempotencyKey: "once" };
+  const { mintId } = await engine.mint(tenant.principal, request, again);
+  await engine.close();
+  const [clock, monotonic] = [new TestClock(), new TestClock()];
+  clock.now += hours * HOUR;
+  const times = { clock: clock.read, monotonic: monotonic.read };
+  const opened = await openTest(database, { ...times, clockAheadMs: 12 * HOUR });
+  const forget = () => opened.forgetIdempotencyKeys(Math.floor(opened.reachedTime()) - 24 * HOUR);
+  const repeated = async () => (await opened.mint(tenant.principal, request, again)).mintId === mintId;
+  const pass = (ms: number) => {
+    clock.now += ms;
+    monotonic.now += ms;
+  };
+  return { engine: opened, database, tenant, assets, clock, monotonic, forget, repeated, pass };
+}
+
+test.each([25, -1, 400])("a clock that is off by %i hours mints nothing twice, and is told of", async (hours) => {
+  const { engine, forget, repeated } = await reopened(hours);
+  await using _ = engine;
+  expect(engine.clockFault()).toMatch(hours > 0 ? `${hours} hours ahead` : "1 hours behind");
+  expect(await forget()).toBe(0);
+  expect(await repeated()).toBe(true);
+});
+
+test("an idempotency key is forgotten when its hours have passed while the engine ran", async () => {
+  const { engine, forget, repeated, pass } = await reopened(3);
+  await using _ = engine;
+  expect(engine.clockFault()).toBeNull();
+  pass(24 * HOUR - 1);
+  expect(await forget()).toBe(0);
+  expect(await repeated()).toBe(true);
+  pass(2);
+  expect(await forget()).toBe(1);
+  expect(await repeated()).toBe(false);
+});
+
+test("a clock that steps while the engine runs makes nothing expire either", async () => {
+  const { engine, forget, clock, pass } = await reopened(0);
+  await using _ = engine;
+  clock.now += 25 * HOUR;
+  expect(await forget()).toBe(0);
+  expect(engine.clockFault()).toMatch("25 hours ahead");
+  clock.now -= 25 * HOUR;
+  expect(engine.clockFault()).toBeNull();
+  pass(25 * HOUR);
+  expect(await forget()).toBe(1);
+});
+
+test("no entry is dated by a clock that is too far ahead, so a second restart forgets nothing either", async () => {
+  const { engine, database, tenant, assets, clock } = await reopened(25);
+  await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
+  expect(engine.openBatch("validium").timestamps.open).toBe(START);
+  await engine.close();
+  const times = { clock: clock.read, monotonic: new TestClock().read };
+  await using again = await openTest(database, { ...times, clockAheadMs: 12 * HOUR });
+  expect(again.reachedTime()).toBe(START);
+  expect((await again.verify()).problems).toEqual([]);
+});
+
+test("a clock that nothing ran for is accepted with a larger bound, or without one", async () => {
+  const { engine, database, clock } = await reopened(400);
+  await engine.close();
+  for (const bound of [{ clockAheadMs: 401 * HOUR }, {}]) {
+    const times = { clock: clock.read, monotonic: new TestClock().read };
+    const opened = await openTest(database, { ...times, ...bound });
+    expect(opened.clockFault()).toBeNull();
+    await opened.createApplication({ name: "later" });
+    expect(opened.clockFault()).toBeNull();
+    await opened.close();
+  }
+});
+
+test.each([25, 0, -1])("a batch is sealed by age though the clock is off by %i hours", async (hours) => {
+  const { engine, clock, monotonic, pass } = await reopened(hours);
+  await using _ = engine;
+  const sealing = new Sealing(engine, { maxAgeMs: 60_000 }, clock.read, monotonic.read);
+  let sealed = await sealing.sealDue();
+  pass(59_999);
+  sealed += await sealing.sealDue();
+  pass(1);
+  sealed += await sealing.sealDue();
+  expect(sealed).toBe(1);
+});
