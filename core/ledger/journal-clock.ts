@@ -64,5 +64,5 @@ export class JournalClock {
 }
 
 function apart(ms: number): string {
-  return ms < 3_600_000 ? `${Math.round(ms / 60_000)} minutes` : `${Math.round(ms / 3_600_000)} hours`;
+  return ms < 7_200_000 ? `${Math.round(ms / 60_000)} minutes` : `${Math.round(ms / 3_600_000)} hours`;
 }

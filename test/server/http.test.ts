@@ -22,8 +22,21 @@ describe("readiness", () => {
     const { body } = await world.send("GET", "/readyz", { key: null });
     expect(body).toEqual({
       status: "Ready",
-      checks: { store: expect.any(String), openBatches: "validium: empty, zk-rollup: empty" },
+      checks: {
+        store: expect.any(String),
+        clock: "fits the journal",
+        openBatches: "validium: empty, zk-rollup: empty",
+      },
     });
+  });
+
+  test("is 503 while the clock is behind the journal", async () => {
+    let now = Date.now();
+    await using own = await createWorld({ clock: () => now });
+    now -= 3_600_000;
+    const { status, body } = await own.send("GET", "/readyz", { key: null });
+    const detail = "the clock is 60 minutes behind the journal's newest entry: set it right";
+    expect([status, body.errors]).toEqual([503, [{ pointer: "/checks/clock", code: "not_ready", detail }]]);
   });
 
   test("is 503 while a check fails, while draining, and without a store", async () => {
