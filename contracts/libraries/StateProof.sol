@@ -53,13 +53,27 @@ library StateProof {
         }
     }
 
-    function stateLeaf(uint64 batchNumber, uint32 vaultCount, bytes32 dataHash, bytes32 batchRoot) internal pure returns (bytes32) {
-        return keccak256(abi.encodePacked(uint8(2), batchNumber, vaultCount, dataHash, batchRoot));
+    /// @notice keccak256(0x02 ‖ batchNumber(8) ‖ vaultCount(4) ‖ dataHash(32) ‖ batchRoot(32)).
+    function stateLeaf(uint64 batchNumber, uint32 vaultCount, bytes32 dataHash, bytes32 batchRoot) internal pure returns (bytes32 hash) {
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            mstore(free, or(shl(248, 2), or(shl(184, batchNumber), shl(152, vaultCount))))
+            mstore(add(free, 13), dataHash)
+            mstore(add(free, 45), batchRoot)
+            hash := keccak256(free, 77)
+        }
     }
 
     /// @notice keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32)): all commits of both modes, in their order.
-    function nextHistory(bytes32 history, Mode mode, bytes32 leaf) internal pure returns (bytes32) {
-        return keccak256(abi.encodePacked(uint8(9), history, mode, leaf));
+    function nextHistory(bytes32 history, Mode mode, bytes32 leaf) internal pure returns (bytes32 next) {
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            mstore8(free, 9)
+            mstore(add(free, 1), history)
+            mstore8(add(free, 33), mode)
+            mstore(add(free, 34), leaf)
+            next := keccak256(free, 66)
+        }
     }
 
     function headerHash(BatchHeader memory header) internal pure returns (bytes32) {
