@@ -20,6 +20,11 @@ export interface PendingWithdrawal {
   readonly header: BatchHeader | null;
 }
 
+export interface PendingOptions {
+  /** Leaves out a withdrawal before it is read, which is most of what one costs. */
+  readonly except?: (withdrawalId: Uuid) => boolean;
+}
+
 /** What the settlement layer saw; each call is one atomic, journaled transition, and repeating it changes nothing. */
 export interface SettlementRecord {
   /**
@@ -64,5 +69,5 @@ export interface SettlementRecord {
    */
   recordWithdrawalFailed(withdrawalId: Uuid, failure: string, l1Time: bigint, wait?: WaitOptions): Promise<Withdrawal>;
   /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
-  pendingWithdrawals(chainId: bigint): AsyncIterable<PendingWithdrawal>;
+  pendingWithdrawals(chainId: bigint, options?: PendingOptions): AsyncIterable<PendingWithdrawal>;
 }

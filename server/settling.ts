@@ -4,7 +4,7 @@ import { collectAttestations, RemoteMember } from "../core/committee/index.ts";
 import { type Address, type Engine, MintmarkError, type Mode } from "../core/index.ts";
 import type { connectL1 } from "../core/l1/index.ts";
 import { SourceHistory } from "../core/mirror/index.ts";
-import { Checkpoints, MirrorSettler, Settler } from "../core/settlement/index.ts";
+import { Checkpoints, MirrorSettler, Settler, type SettlerWork } from "../core/settlement/index.ts";
 import { ConfigError } from "./config.ts";
 import { within } from "./deadline.ts";
 import { attestersOf, type MirrorChain } from "./mirror-chain.ts";
@@ -41,7 +41,7 @@ export interface SettlingOptions {
 
 /** The engine's way to L1, and to mirrors on other chains, beside its server: seals, commits, watches and withdraws until it is disposed. */
 export interface Settling extends AsyncDisposable {
-  /** For `/readyz`: what the last round said, and what would keep batches from L1. */
+  /** For `/readyz`: what went wrong in each kind of work, and what would keep batches from L1. */
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
 }
 
@@ -98,10 +98,12 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   return {
     checks: {
       settlement: async () => {
-        if (settler.lastError !== null) throw settler.lastError;
         engine.requirePromising();
         return "in step with L1";
       },
+      ...Object.fromEntries(
+        Object.keys(settler.lastErrors).map((work) => [work, async () => describeWork(settler, work as SettlerWork)]),
+      ),
       ...settlementChecks({ ...options, operator: operator.address, members, committee }),
       ...Object.fromEntries(
         mirrors.map((mirror, i) => {
@@ -113,6 +115,12 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** Throws what went wrong in the last pass of one kind of work. */
+function describeWork({ lastErrors }: Settler, work: SettlerWork): string {
+  if (lastErrors[work] !== null) throw lastErrors[work];
+  return "goes well";
 }
 
 /** A store keeps the mirrors that it has reached once. */

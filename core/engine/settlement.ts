@@ -38,6 +38,6 @@ export function settlementRecord(context: EngineContext): SettlementRecord {
       recordWithdrawalAttempt(context.ledger, withdrawalId, failure, wait?.signal),
     recordWithdrawalFailed: async (withdrawalId, failure, l1Time, wait) =>
       recordWithdrawalFailed(context.ledger, withdrawalId, failure, l1Time, wait?.signal),
-    pendingWithdrawals: (chainId) => pendingWithdrawals(context.ledger, chainId),
+    pendingWithdrawals: (chainId, options) => pendingWithdrawals(context.ledger, chainId, options),
   };
 }

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { PendingWithdrawal } from "../settlement-types.ts";
+import type { PendingOptions, PendingWithdrawal } from "../settlement-types.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type WithdrawalRecord, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
 import { endOf, pendingWithdrawalsOf, withdrawalKey } from "../store/store-keys.ts";
@@ -9,8 +9,12 @@ import { isPending, withdrawalView } from "../vaults/withdrawals.ts";
 import { exitHeader } from "./exit-proof.ts";
 
 /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
-export async function* pendingWithdrawals(ledger: Ledger, chainId: bigint): AsyncGenerator<PendingWithdrawal> {
-  for await (const record of pendingRecords(ledger, chainId)) {
+export async function* pendingWithdrawals(
+  ledger: Ledger,
+  chainId: bigint,
+  { except = () => false }: PendingOptions = {},
+): AsyncGenerator<PendingWithdrawal> {
+  for await (const record of pendingRecords(ledger, chainId, except)) {
     const place = placeOf(record.vaultId);
     const { assetIndex } = await readVault(ledger, place);
     yield {
@@ -22,10 +26,15 @@ export async function* pendingWithdrawals(ledger: Ledger, chainId: bigint): Asyn
   }
 }
 
-async function* pendingRecords(ledger: Ledger, chainId: bigint): AsyncGenerator<WithdrawalRecord> {
+async function* pendingRecords(
+  ledger: Ledger,
+  chainId: bigint,
+  except: NonNullable<PendingOptions["except"]>,
+): AsyncGenerator<WithdrawalRecord> {
   const first = pendingWithdrawalsOf(chainId);
   for await (const [, stored] of ledger.store.entries({ gte: first, lt: endOf(first) })) {
     const withdrawalId = decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal");
+    if (except(withdrawalId)) continue;
     const found = await ledger.store.get(withdrawalKey(withdrawalId));
     if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
     const record = decodeRecord(withdrawalRecord, found, `Withdrawal ${withdrawalId}`);

@@ -1,6 +1,8 @@
 import type { Engine } from "../engine.ts";
 import type { Clock, Portal } from "../ports.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
 import { Checkpoints } from "./checkpoints.ts";
+import { PendingQueue } from "./pending-queue.ts";
 import { SecondLook } from "./second-look.ts";
 import { applyL1Events, type WatchOptions } from "./watch.ts";
 import { WithdrawalSender } from "./withdraw.ts";
@@ -22,20 +24,40 @@ export interface FollowOptions {
  */
 export class Exits {
   readonly #watching: WatchOptions;
+  readonly #queue: PendingQueue;
   readonly #sender: WithdrawalSender;
+  #last: Promise<void> = Promise.resolve();
+  #next: Promise<void> | null = null;
 
   constructor(engine: Engine, portal: Portal, options: FollowOptions) {
     const { fromBlock, checkpoints = new Checkpoints(), lagMs = 15_000, clock = Date.now } = options;
-    this.#watching = { engine, portal, checkpoints, fromBlock, lagMs, secondLook: new SecondLook() };
-    this.#sender = new WithdrawalSender(engine, portal, clock);
+    this.#queue = new PendingQueue(engine, portal.settlement.chainId);
+    const onReorg = () => this.#queue.forget();
+    this.#watching = { engine, portal, checkpoints, fromBlock, lagMs, secondLook: new SecondLook(), onReorg };
+    this.#sender = new WithdrawalSender(engine, portal, this.#queue, clock);
   }
 
-  /** Brings the engine to what the chain is now; see {@link applyL1Events}. */
+  /**
+   * Brings the engine to what the chain is now; see {@link applyL1Events}. One run at a time: all who ask while one goes on share the next,
+   * since the one under way may not see what they wait for.
+   */
   follow(signal?: AbortSignal): Promise<void> {
-    return applyL1Events({ ...this.#watching, ...(signal && { signal }) });
+    if (this.#next !== null) return this.#next;
+    const next = this.#last.then(() => {
+      this.#next = null;
+      return applyL1Events({ ...this.#watching, ...(signal && { signal }) });
+    });
+    this.#next = next;
+    this.#last = next.catch(() => {});
+    return next;
   }
 
-  /** Sends the withdrawals that would succeed now, and follows what comes of them. Returns how many. */
+  /** Batches that withdrawals wait for and the contract does not know yet, each once. */
+  awaitedBatches(): Promise<readonly VaultPlace[]> {
+    return this.#queue.awaitedBatches();
+  }
+
+  /** Sends withdrawals that would succeed now, a bounded number, and follows what comes of them. Returns how many. */
   async send(signal?: AbortSignal): Promise<number> {
     const sent = await this.#sender.sendReady(signal);
     if (sent > 0) await this.follow(signal);

@@ -12,7 +12,7 @@ import {
 } from "../mirror/index.ts";
 import type { L1Tokens, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
-import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
 import type { BatchLook } from "./commit.ts";
 import { Exits, type FollowOptions } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
@@ -46,32 +46,51 @@ interface Joined {
   readonly preflight: Preflight;
 }
 
+/** What a mirror's settler does, each in a loop of its own. */
+export type MirrorWork = "follow" | "assets" | "withdraw";
+
 /**
- * Brings the withdrawals of another chain's tokens to the mirror there, and that chain's events to the engine; the mirror learns of each batch
- * that withdrawals wait for, once its commit is final. The engine knows the mirror from when it was first reached. Beside {@link import("./settler.ts").Settler}, whom it never holds up. One per
- * engine and mirror.
+ * Brings the withdrawals of another chain's tokens to the mirror there, and that chain's events to the engine. The mirror learns of each batch
+ * that withdrawals wait for once its commit is final. The engine knows the mirror from when it was first reached. Works beside
+ * {@link import("./settler.ts").Settler}, and never holds it up. One per engine and mirror.
  */
-export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
+export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements BatchLook {
   readonly #options: MirrorSettlerOptions;
   #joined: Joined | null = null;
+
+  /** Only `follow` reaches for the mirror; until it has, there is nothing else to do. */
+  protected readonly passes = {
+    follow: async (signal?: AbortSignal) => {
+      this.#joined ??= await this.#join();
+      await this.#joined.exits.follow(signal);
+    },
+    assets: async (signal?: AbortSignal) => (await this.#joined?.preflight.lookAtAssets(signal)) ?? 0,
+    withdraw: async (signal?: AbortSignal) => {
+      const done = { imported: 0, withdrawn: 0 };
+      if (this.#joined === null) return done;
+      const { mirror, exits } = this.#joined;
+      const attempts = new Attempts(signal);
+      done.imported = await attempts.of(() => this.#importAwaited(mirror, exits, signal));
+      if (done.imported > 0) await exits.follow(signal);
+      done.withdrawn = await attempts.of(() => exits.send(signal));
+      attempts.end();
+      return done;
+    },
+  };
 
   constructor(options: MirrorSettlerOptions) {
     super(options);
     this.#options = options;
   }
 
-  /** Watches, looks at the tokens there, brings the state there, withdraws, watches. Errors of a step are thrown at the end. */
+  /** Follows, looks at the tokens there, brings the state there, withdraws, follows. Errors of a step are thrown at the end. */
   async round(signal?: AbortSignal): Promise<MirrorRound> {
-    this.#joined ??= await this.#join();
-    const { mirror, exits, preflight } = this.#joined;
+    await this.passes.follow(signal);
     const attempts = new Attempts(signal);
-    await exits.follow(signal);
-    await attempts.of(() => preflight.lookAtAssets());
-    const imported = await attempts.of(() => this.#importAwaited(mirror, signal));
-    if (imported > 0) await exits.follow(signal);
-    const withdrawn = await attempts.of(() => exits.send(signal));
+    await attempts.of(() => this.passes.assets(signal));
+    const done = await this.passes.withdraw(signal);
     attempts.end();
-    return { imported, withdrawn };
+    return done;
   }
 
   /** Of this chain's tokens; nothing while the chain cannot be asked. Never rejects, and never takes long. */
@@ -99,9 +118,9 @@ export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
   }
 
   /** Makes the batches known that withdrawals wait for and whose commits are final. Returns how many. */
-  async #importAwaited(mirror: SettledMirror, signal?: AbortSignal): Promise<number> {
+  async #importAwaited(mirror: SettledMirror, exits: Exits, signal?: AbortSignal): Promise<number> {
     const { source, committee } = this.#options;
-    const awaited = await this.#awaited(mirror.settlement.chainId);
+    const awaited = await exits.awaitedBatches();
     if (awaited.length === 0) return 0;
     await source.follow();
     const final = awaited.filter(({ mode, batchNumber }) => batchNumber < countOf(mode, source.newest));
@@ -114,16 +133,5 @@ export class MirrorSettler extends Rounds<MirrorRound> implements BatchLook {
     if (unaccepted.length > 0) await advanceMirror({ source, mirror, committee, ...(signal && { signal }) });
     for (const { mode, batchNumber } of unaccepted) await importBatch({ source, mirror }, mode, batchNumber, signal);
     return final.length;
-  }
-
-  /** Batches that the mirror does not know, each once. */
-  async #awaited(chainId: bigint): Promise<readonly VaultPlace[]> {
-    const batches = new Map<string, VaultPlace>();
-    for await (const { withdrawal, header } of this.#options.engine.pendingWithdrawals(chainId)) {
-      if (header !== null) continue;
-      const place = unpackVaultId(withdrawal.vaultId);
-      batches.set(`${place.mode}-${place.batchNumber}`, place);
-    }
-    return [...batches.values()];
   }
 }

@@ -61,8 +61,8 @@ export class Preflight {
   }
 
   /** Looks at the assets that it is time for. Returns at how many. One that cannot be asked holds up neither the others nor the next round. */
-  async lookAtAssets(): Promise<number> {
-    const attempts = new Attempts(undefined);
+  async lookAtAssets(signal?: AbortSignal): Promise<number> {
+    const attempts = new Attempts(signal);
     let looked = 0;
     for await (const asset of this.#engine.allAssets()) {
       if (!asset.whitelisted || !asset.registered || !this.#isHere(asset)) continue;

@@ -22,54 +22,82 @@ export interface Round {
   readonly withdrawn: number;
 }
 
-/** Brings an engine's batches, and the withdrawals of its chain's tokens, to L1, and L1's events to the engine. One per engine. */
-export class Settler extends Rounds<Round> {
-  readonly #options: SettlerOptions;
-  readonly #sealing: Sealing;
-  readonly #exits: Exits;
-  readonly #preflight: Preflight;
-  readonly #refused: RefusedSlots;
-  /** A difference that only an operator can mend is thrown once, and nothing is done until then. */
+/** What a settler does, each in a loop of its own. */
+export type SettlerWork = "follow" | "seal" | "assets" | "commit" | "withdraw";
+
+/**
+ * Brings an engine's batches, and the withdrawals of its chain's tokens, to L1, and L1's events to the engine. Nothing is sealed or sent before
+ * the engine was compared with L1, nor while they differ. One per engine.
+ */
+export class Settler extends Rounds<Round, SettlerWork> {
+  protected readonly passes;
+  readonly #engine: Engine;
+  #compared = false;
+  /** Only an operator can mend a difference between engine and L1: it is thrown once. */
   #toldOfDivergence = false;
 
   constructor(options: SettlerOptions) {
     super(options);
-    const { engine, l1, clock = Date.now } = options;
-    this.#options = options;
-    this.#sealing = new Sealing(engine, options.sealing ?? {}, clock);
-    this.#exits = new Exits(engine, l1, options);
-    this.#preflight = new Preflight(engine, l1, clock);
-    this.#refused = new RefusedSlots(engine, l1);
+    const { engine, l1, committee, mirrors = [], sealing = {}, clock = Date.now } = options;
+    this.#engine = engine;
+    const exits = new Exits(engine, l1, options);
+    const due = new Sealing(engine, sealing, clock);
+    const preflight = new Preflight(engine, l1, clock);
+    const refused = new RefusedSlots(engine, l1);
+    const looks = [preflight, ...mirrors];
+    this.passes = {
+      follow: (signal?: AbortSignal) =>
+        this.#tellingOnce(async () => {
+          await engine.compareState(await l1.state());
+          this.#compared = true;
+          await exits.follow(signal);
+          return 0;
+        }),
+      seal: () => this.#ifAgreed(() => due.sealDue()),
+      assets: (signal?: AbortSignal) => this.#ifAgreed(() => preflight.lookAtAssets(signal)),
+      commit: (signal?: AbortSignal) =>
+        this.#ifAgreed(async () => {
+          // What was committed before must be on record: the history of the next commit follows from it.
+          await exits.follow(signal);
+          const attempts = new Attempts(signal);
+          const commit = { engine, l1, committee, looks, refused, ...(signal && { signal }) };
+          const committed = await commitSealed(commit, attempts);
+          attempts.end();
+          return committed;
+        }),
+      withdraw: (signal?: AbortSignal) => this.#ifAgreed(() => exits.send(signal)),
+    };
   }
 
   /**
-   * Compares, watches, seals, looks at what L1 would refuse, commits, watches, withdraws, watches. A mode that cannot be committed, and withdrawals that
-   * cannot be sent, do not hold up the rest: their errors are thrown at the end.
+   * Compares and follows, seals, looks at assets, commits, follows, withdraws. Assets that cannot be asked, a mode that cannot be committed,
+   * and withdrawals that cannot be sent, do not hold up the rest: their errors are thrown at the end.
    */
   async round(signal?: AbortSignal): Promise<Round> {
-    const { engine } = this.#options;
-    if (engine.divergence() === null) this.#toldOfDivergence = false;
-    else if (this.#toldOfDivergence) return { sealed: 0, committed: 0, withdrawn: 0 };
-    try {
-      return await this.#round(signal);
-    } finally {
-      this.#toldOfDivergence = engine.divergence() !== null;
-    }
-  }
-
-  async #round(signal?: AbortSignal): Promise<Round> {
-    const { engine, l1, committee, mirrors = [] } = this.#options;
-    const looks = [this.#preflight, ...mirrors];
+    const { follow, seal, assets, commit, withdraw } = this.passes;
     const attempts = new Attempts(signal);
-    await engine.compareState(await l1.state());
-    await this.#exits.follow(signal);
-    const sealed = await this.#sealing.sealDue();
-    await attempts.of(() => this.#preflight.lookAtAssets());
-    const options = { engine, l1, committee, looks, refused: this.#refused, ...(signal && { signal }) };
-    const committed = await attempts.of(() => commitSealed(options, attempts));
-    if (committed > 0) await this.#exits.follow(signal);
-    const withdrawn = await attempts.of(() => this.#exits.send(signal));
+    await follow(signal);
+    const sealed = await seal();
+    await attempts.of(() => assets(signal));
+    const committed = await attempts.of(() => commit(signal));
+    await follow(signal);
+    const withdrawn = await attempts.of(() => withdraw(signal));
     attempts.end();
     return { sealed, committed, withdrawn };
+  }
+
+  async #ifAgreed(pass: () => Promise<number>): Promise<number> {
+    return this.#compared && this.#engine.divergence() === null ? this.#tellingOnce(pass) : 0;
+  }
+
+  async #tellingOnce(pass: () => Promise<number>): Promise<number> {
+    if (this.#engine.divergence() === null) this.#toldOfDivergence = false;
+    else if (this.#toldOfDivergence) return 0;
+    try {
+      return await pass();
+    } catch (error) {
+      this.#toldOfDivergence = this.#engine.divergence() !== null;
+      throw error;
+    }
   }
 }

@@ -21,6 +21,8 @@ export interface WatchOptions {
   readonly secondLook: SecondLook;
   /** Milliseconds that a node may be behind what was read before. */
   readonly lagMs: number;
+  /** Told when a reorganisation has taken something back. */
+  readonly onReorg?: () => void;
   readonly signal?: AbortSignal;
 }
 
@@ -117,7 +119,7 @@ async function compareCheckpoints(
 
 /** What was read of these blocks counts no more. */
 async function takeBack(
-  { engine, portal, checkpoints, secondLook }: WatchOptions,
+  { engine, portal, checkpoints, secondLook, onReorg }: WatchOptions,
   fromBlock: bigint,
   reach: "above final" | "below final" = "above final",
 ): Promise<void> {
@@ -126,6 +128,7 @@ async function takeBack(
   else await engine.recordDeepReorg(chainId, fromBlock);
   await checkpoints.dropFrom(fromBlock);
   secondLook.forget(fromBlock);
+  onReorg?.();
 }
 
 async function blockOf(portal: Watched, number: bigint): Promise<L1Block> {

@@ -3,9 +3,12 @@ import type { Engine } from "../engine.ts";
 import type { Uuid } from "../model.ts";
 import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
 import type { PendingWithdrawal } from "../settlement-types.ts";
+import type { Moment, PendingQueue } from "./pending-queue.ts";
 
 /** Withdrawals of one transaction. */
 const PER_TRANSACTION = 20;
+/** Transactions of one pass, after which the chain is looked at again. */
+const PER_PASS = 10;
 /** When one that L1 would refuse is tried again. */
 const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
 /** When one is sent again that L1 refused in a transaction: that costs gas, and no token must live on it. */
@@ -27,46 +30,42 @@ interface Refused {
 
 const NEVER: Refused = { times: 0, sent: 0, notBefore: 0 };
 
-/** What a pass needs to know of the chain; read once for all withdrawals. */
-interface Moment {
-  readonly maturity: bigint;
-  /** Seconds of the newest block. */
-  readonly time: bigint;
-  /** Seconds of the newest final block. */
-  readonly finalTime: bigint;
-}
-
 /** Sends the owners' withdrawals of one chain's tokens to the contract that pays them there, the ready ones together. One per engine and chain. */
 export class WithdrawalSender {
   readonly #engine: Engine;
   readonly #portal: Portal;
+  readonly #queue: PendingQueue;
   readonly #clock: Clock;
   /** Those that the contract refused last time. Lost with the process: then each is tried at once, which does no harm. */
   readonly #refused = new Map<Uuid, Refused>();
 
-  constructor(engine: Engine, portal: Portal, clock: Clock) {
+  constructor(engine: Engine, portal: Portal, queue: PendingQueue, clock: Clock) {
     this.#engine = engine;
     this.#portal = portal;
+    this.#queue = queue;
     this.#clock = clock;
   }
 
   /**
-   * Sends the pending withdrawals that would succeed now, and returns how many. Each is tried by simulation first: one that would fail is
-   * left out with its reason on record and tried again later and later, so that a token that always refuses costs nobody else
-   * anything. Immature ERC-721 vaults simply wait.
+   * Sends pending withdrawals that would succeed now, of a few transactions, and returns how many. Each is tried by simulation first: one that
+   * would fail is left out with its reason on record and tried again later and later, so that a token that always refuses costs
+   * nobody else anything. Immature ERC-721 vaults simply wait.
    */
   async sendReady(signal?: AbortSignal): Promise<number> {
     const moment = await this.#now();
-    let sent = 0;
-    let group: PendingWithdrawal[] = [];
-    for await (const pending of this.#engine.pendingWithdrawals(this.#portal.settlement.chainId)) {
+    const isHeld = (withdrawalId: Uuid) => this.#refusalsOf(withdrawalId).notBefore > this.#clock();
+    const ready: PendingWithdrawal[] = [];
+    for await (const pending of this.#queue.ready(moment, isHeld)) {
       signal?.throwIfAborted();
-      if ((await this.#isGivenUp(pending, moment)) || !this.#isDue(pending, moment)) continue;
-      if (group.push(pending) < PER_TRANSACTION) continue;
-      sent += await this.#send(group, signal);
-      group = [];
+      if (!(await this.#isGivenUp(pending, moment))) ready.push(pending);
+      if (ready.length === PER_PASS * PER_TRANSACTION) break;
     }
-    return sent + (await this.#send(group, signal));
+    let sent = 0;
+    for (let first = 0; first < ready.length; first += PER_TRANSACTION) {
+      signal?.throwIfAborted();
+      sent += await this.#send(ready.slice(first, first + PER_TRANSACTION), signal);
+    }
+    return sent;
   }
 
   async #now(): Promise<Moment> {
@@ -76,12 +75,6 @@ export class WithdrawalSender {
       this.#portal.finalizedBlockNumber().then((number) => this.#portal.block(number)),
     ]);
     return { maturity, time: newest?.timestamp ?? 0n, finalTime: final?.timestamp ?? 0n };
-  }
-
-  #isDue({ withdrawal, standard, header }: PendingWithdrawal, { maturity, time }: Moment): boolean {
-    if (header === null) return false;
-    if (standard === "erc721" && header.committedAt + maturity > time) return false;
-    return this.#refusalsOf(withdrawal.withdrawalId).notBefore <= this.#clock();
   }
 
   /** Releases the reservation once the authorization can never be used again: its deadline lies before a final block. */

@@ -35,7 +35,8 @@ afterEach(async () => {
 });
 
 async function operate(store: Store): Promise<Operator> {
-  const engine = await openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
+  const opened = { settlement: l1.settlement, environment: "sandbox", createIfMissing: true } as const;
+  const engine = await openEngine({ store, ...opened });
   open.push(engine);
   const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 500 });
   return { store, engine, settler: newSettler({ engine, l1, committee }, chain) };

@@ -1,0 +1,107 @@
+import { toHex } from "viem";
+import { afterEach, describe, expect, test } from "vitest";
+import type { VaultId } from "../../core/index.ts";
+import { stateCommitmentAbi } from "../../core/l1/abi.ts";
+import { Settler } from "../../core/settlement/settler.ts";
+import { at, createWorld, mine, mint, requestWithdrawal, rpc, type World } from "./fixture.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+/** A settler whose loops run until it is disposed. */
+function running({ chain, engine, l1, committee }: World, failed: (error: unknown) => void = () => {}) {
+  const stopping = new AbortController();
+  const settler = new Settler({
+    ...{ engine, l1, committee, lagMs: 0, intervalMs: 10, onError: failed },
+    ...{ fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } },
+  });
+  const run = settler.run(stopping.signal);
+  return {
+    settler,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await run;
+    },
+  };
+}
+
+const commitOf = async ({ engine, principal }: World, vaultId: VaultId) =>
+  (await engine.vault(principal.applicationId, vaultId)).status;
+
+describe("the loops of a settler", () => {
+  test("seal, commit and follow while no withdrawal and no asset can be looked at, and end when told to", async () => {
+    world = await createWorld();
+    const { l1, settler: before } = world;
+    const points = await mint(world, "erc20", "zk-rollup", "", 5);
+    await before.round();
+    await requestWithdrawal(world, points, 5n);
+    const over = Promise.withResolvers<never>();
+    Object.assign(l1, { checkWithdrawal: () => over.promise, isMinter: () => over.promise });
+    {
+      await using _ = running(world);
+      const sword = await mint(world, "erc721", "zk-rollup", "1");
+      await expect.poll(() => commitOf(world, sword), { timeout: 20_000 }).toBe("settled");
+      over.reject(new Error("the node gave up"));
+    }
+  });
+
+  test("name the work that fails, while the others go on", async () => {
+    world = await createWorld();
+    const failed: unknown[] = [];
+    Object.assign(world.l1, { isMinter: () => Promise.reject(new Error("the node gave up")) });
+    await using loops = running(world, (error) => failed.push(error));
+    const sword = await mint(world, "erc721", "zk-rollup", "1");
+    await expect.poll(() => commitOf(world, sword), { timeout: 20_000 }).toBe("settled");
+    await expect.poll(() => loops.settler.lastErrors.assets, { timeout: 20_000 }).not.toBeNull();
+    expect(String(loops.settler.lastErrors.assets)).toContain("the node gave up");
+    expect(loops.settler.lastErrors).toMatchObject({ follow: null, seal: null, commit: null });
+    expect(loops.settler.lastError).toBe(loops.settler.lastErrors.assets);
+    expect(failed.length).toBeGreaterThan(0);
+  });
+
+  test("let a commit wait for at most one transaction of the withdrawals before it", async () => {
+    world = await createWorld();
+    const { chain, engine, l1, settler: before, principal, users } = world;
+    const count = 80;
+    const vaults: VaultId[] = [];
+    for (let i = 0; i < count; i += 500) {
+      const mints = Array.from({ length: Math.min(500, count - i) }, (_, j) => ({
+        ...{ mintingBlob: toHex(`${i + j}`), assetId: world.assets.get("erc1155"), amount: 1 },
+        dataAvailabilityMode: "validium",
+      }));
+      const minted = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
+      vaults.push(...minted.vaults.map(({ vaultId }) => vaultId));
+    }
+    await before.round();
+    for (const vaultId of vaults) await requestWithdrawal(world, vaultId);
+    await rpc(chain, "evm_setAutomine", [false]);
+    const blocks: number[] = [];
+    await using _ = running(world);
+    for (let i = 0; i < 2; i++) {
+      // Withdrawals are under way when something is sealed.
+      await expect.poll(() => pendingCount(chain), { timeout: 60_000, interval: 5 }).toBe(1);
+      const rollups = (await l1.state()).countRollup;
+      await mint(world, "erc721", "zk-rollup", `${i}`);
+      await expect.poll(() => engine.state().countRollup, { timeout: 20_000 }).toBe(rollups + 1);
+      const sealedAt = await l1.blockNumber();
+      while ((await l1.state()).countRollup === rollups) {
+        await expect.poll(() => pendingCount(chain), { timeout: 60_000, interval: 5 }).toBe(1);
+        await mine(chain, 1);
+      }
+      blocks.push(Number((await l1.blockNumber()) - sealedAt));
+    }
+    const paid = await chain.client.getContractEvents({
+      ...{ abi: stateCommitmentAbi, address: chain.settlement.address, eventName: "Withdrawn", fromBlock: 0n },
+    });
+    // The withdrawals were not done before.
+    expect(paid.length).toBeLessThan(count);
+    for (const each of blocks) expect(each).toBeLessThanOrEqual(2);
+    await rpc(chain, "evm_setAutomine", [true]);
+    await mine(chain, 1);
+  });
+});
+
+async function pendingCount(chain: World["chain"]): Promise<number> {
+  const block = (await rpc(chain, "eth_getBlockByNumber", ["pending", false])) as { transactions: string[] };
+  return block.transactions.length;
+}
