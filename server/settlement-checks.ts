@@ -52,7 +52,7 @@ export function settlementChecks(parts: SettlementChecks): Readonly<Record<strin
       if (lag > mostLag) throw new NotReady(`${lag} blocks behind L1, more than ${mostLag}`);
       return lag === 1n ? "1 block" : `${lag} blocks`;
     },
-    clock: async () => {
+    l1Clock: async () => {
       const block = await l1.block("latest");
       const age = Math.round(Date.now() / 1000) - Number(block?.timestamp ?? 0n);
       if (age < -MOST_BEHIND) throw new NotReady(`this clock is ${-age} s behind L1's newest block: set it`);

@@ -84,7 +84,7 @@ test("a server in order is ready, and names what it looked at", async () => {
   const { status, body } = await send("/readyz");
   expect([status, Object.keys(body.checks)]).toEqual([
     200,
-    ["store", "openBatches", "settlement", "operator", "operatorBalance", "l1Lag", "clock", "committee"],
+    ["store", "openBatches", "clock", "settlement", "operator", "operatorBalance", "l1Lag", "l1Clock", "committee"],
   ]);
   expect(body.checks.committee).toMatch(/^2 of 2 can sign, 2 must; 0x\w{40} answers; 0x\w{40} answers$/);
 });
@@ -151,7 +151,7 @@ test("a clock behind L1 makes it unready", async () => {
   await ask("evm_increaseTime", toHex(900));
   await ask("evm_mine");
   const told = expect.stringMatching(/^this clock is \d{3} s behind L1's newest block: set it$/);
-  await expect.poll(wrong, LONG).toMatchObject({ clock: told });
+  await expect.poll(wrong, LONG).toMatchObject({ l1Clock: told });
 }, 60_000);
 
 test("an account without the role makes it unready, and is refused at the next start", async () => {
