@@ -84,7 +84,7 @@ test("a server in order is ready, and names what it looked at", async () => {
   const { status, body } = await send("/readyz");
   expect([status, Object.keys(body.checks)]).toEqual([
     200,
-    ["store", "openBatches", "clock", "settlement", "operator", "operatorBalance", "l1Lag", "l1Clock", "committee"],
+    ["store", "clock", "openBatches", "settlement", "operator", "operatorBalance", "l1Lag", "l1Clock", "committee"],
   ]);
   expect(body.checks.committee).toMatch(/^2 of 2 can sign, 2 must; 0x\w{40} answers; 0x\w{40} answers$/);
 });
