@@ -187,6 +187,10 @@ export interface L1Committer {
   /** @param history - the {@link L1State.history} that the batch follows; L1 refuses the batch when it has another */
   commitRollup(batch: SealedBatch, history: Hash, options?: L1SendOptions): Promise<L1Receipt>;
   commitValidium(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
+  /** Why {@link L1Committer.commitRollup} would fail if it were sent now; null when it would succeed. Sends nothing. */
+  checkRollup(batch: Pick<SealedBatch, "batchNumber" | "data">): Promise<string | null>;
+  /** Most gas that one transaction can have on this chain now. */
+  transactionGas(): Promise<bigint>;
   /** Sends nothing to nobody, so that once its block is final nothing that the account sent before can be mined any more. */
   useUpNonce(options?: L1SendOptions): Promise<L1Receipt>;
   /** Why {@link L1Committer.withdraw} would fail for this one if it were sent now; null when it would succeed. Sends nothing. */

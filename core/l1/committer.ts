@@ -72,8 +72,27 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
 
   async commitRollup(batch: SealedBatch, history: Hash, options?: L1SendOptions): Promise<L1Receipt> {
     requireMode(batch, "zk-rollup");
-    const args = [history, BigInt(batch.batchNumber), toHex(batch.data)] as const;
-    return toReceipt(await this.#transact("commitRollupBatch", args, options));
+    return toReceipt(await this.send(rollupCall(batch, history), options));
+  }
+
+  async checkRollup(batch: Pick<SealedBatch, "batchNumber" | "data">): Promise<string | null> {
+    const most = await this.transactionGas();
+    const { history } = await this.state();
+    try {
+      const { gas } = await askL1("trying a rollup batch", () => this.#prepare(rollupCall(batch, history)));
+      return gas > most ? `it takes ${gas} gas, and a transaction can have ${most}` : null;
+    } catch (error) {
+      // A node that cannot be asked has refused nothing.
+      await this.blockNumber();
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  transactionGas(): Promise<bigint> {
+    return askL1("asking for the gas of a block", async () => {
+      const { gasLimit } = await this.connection.client.getBlock();
+      return gasLimit < TRANSACTION_GAS ? gasLimit : TRANSACTION_GAS;
+    });
   }
 
   async commitValidium(
@@ -208,6 +227,10 @@ function relayOf(calls: readonly WithdrawalCall[]): ContractCall {
 
 function greatest(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
+}
+
+function rollupCall({ batchNumber, data }: Pick<SealedBatch, "batchNumber" | "data">, history: Hash): ContractCall {
+  return { abi, functionName: "commitRollupBatch", args: [history, BigInt(batchNumber), toHex(data)] };
 }
 
 function requireMode(batch: SealedBatch, mode: Mode): void {

@@ -2,8 +2,14 @@ import type { VoidSlots } from "../batch-types.ts";
 import type { Engine } from "../engine.ts";
 import type { Hash, Standard } from "../model.ts";
 import type { L1Committer, L1Reader, SealedBatch } from "../ports.ts";
+import { readColumns } from "../protocol/batch-columns.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
+import { encodeBatchData } from "../protocol/batch-encoder.ts";
+import { contentGas, contentOf } from "../protocol/commit-gas.ts";
+
+/** A transaction is sent with a twentieth more gas than it is estimated to take. */
+const GAS_MARGIN = 1.05;
 
 /** Slots that L1 refuses now, and the assets that it does not know. */
 interface Refused {
@@ -56,7 +62,8 @@ export class RefusedSlots {
   }
 
   /** By the rules of docs/protocol.md 4 and of the committee that look at L1: the others the engine itself has checked. */
-  async #refused({ mode, data }: SealedBatch): Promise<Refused> {
+  async #refused(batch: SealedBatch): Promise<Refused> {
+    const { mode, data } = batch;
     const standards = new Map<string, Standard | null>();
     const unregistered = new Map<string, Pick<VaultEntry, "chainId" | "assetType">>();
     const entries = decodeBatchData(data);
@@ -69,6 +76,9 @@ export class RefusedSlots {
       if (standard === null) unregistered.set(asset, entry);
       const failure = standard === null ? "L1 has no registration of the asset" : unlike(standard, entry);
       if (failure !== null) slots.set(firstSlot, { firstSlot, count: 1, failure });
+    }
+    if (mode === "zk-rollup" && slots.size === 0) {
+      for (const slot of await this.#beyondGas(batch, entries)) slots.set(slot.firstSlot, slot);
     }
     const inOrder = [...slots.values()].sort((a, b) => a.firstSlot - b.firstSlot);
     return { slots: inOrder, unregistered: [...unregistered.values()] };
@@ -100,9 +110,35 @@ export class RefusedSlots {
     return slots;
   }
 
+  /**
+   * The last slots of a batch whose commit takes more gas than a transaction can have: then L1 takes the batch without them, and not with
+   * them. A batch whose bound fits is refused for another reason.
+   */
+  async #beyondGas(batch: SealedBatch, entries: readonly (VaultEntry | null)[]): Promise<VoidSlots[]> {
+    const limit = await this.#l1.transactionGas();
+    const kept = slotsWithin(entries, Number(limit) / GAS_MARGIN);
+    if (kept === 0 || kept === entries.length) return [];
+    const slots = entries.map((entry, slot) => (slot < kept ? entry : null));
+    const without = { batchNumber: batch.batchNumber, data: encodeBatchData(slots, "gas") };
+    if ((await this.#l1.checkRollup(without)) !== null || (await this.#l1.checkRollup(batch)) === null) return [];
+    const failure = `the batch takes more gas than the ${limit} that a transaction can have`;
+    return [{ firstSlot: kept, count: entries.length - kept, failure }];
+  }
+
   async #standard(chainId: bigint, assetType: Hash): Promise<Standard | null> {
     return (await this.#l1.registration(chainId, assetType))?.standard ?? null;
   }
+}
+
+/** The most slots of a batch, from its first one on, whose commit is bounded by so much gas. */
+function slotsWithin(entries: readonly (VaultEntry | null)[], gas: number): number {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if (contentGas(contentOf(readColumns(entries.slice(0, middle)))) <= gas) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 /** Why a vault cannot be of this standard, as which L1 has the asset registered. */

@@ -122,3 +122,36 @@ describe("a batch that L1 refuses for other reasons", () => {
     expect(await l1.state()).toEqual({ ...engine.state(), history: engine.history() });
   });
 });
+
+describe("a rollup batch that is more than a block can carry", () => {
+  test("loses its last slots once that is final, and is committed with the others", async () => {
+    world = await createWorld();
+    const { engine, settler, chain, l1, principal, users, assets } = world;
+    const vaults = 400;
+    const mints = Array.from({ length: vaults }, (_, i) => ({
+      assetId: assets.get(i % 2 === 0 ? "erc721" : "erc1155"),
+      mintingBlob: `0x${Buffer.from(`${100_000 + i}`).toString("hex")}`,
+      amount: 1,
+      dataAvailabilityMode: "zk-rollup",
+    }));
+    const minted = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
+    await chain.client.request({ method: "evm_setBlockGasLimit", params: ["0xc3500"] } as never);
+    await mine(chain, 1);
+    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    await mine(chain, 25);
+    expect((await settler.round()).committed).toBe(1);
+    expect(await l1.state()).toMatchObject(engine.state());
+
+    const { applicationId } = principal;
+    const statuses = await Promise.all(
+      minted.vaults.map(async ({ vaultId }) => (await engine.vault(applicationId, vaultId)).status),
+    );
+    const settled = statuses.filter((status) => status === "settled").length;
+    // More than half of what the limit of 800,000 could carry at best, and no slot behind a void one.
+    expect(settled).toBeGreaterThan(130);
+    expect(statuses).toEqual([...Array(settled).fill("settled"), ...Array(vaults - settled).fill("failed")]);
+    const { data } = await engine.transactions(applicationId, { status: "failed", limit: 1 });
+    expect(data[0]?.failure).toContain("more gas than the 800000 that a transaction can have");
+    expect((await engine.verify()).problems).toEqual([]);
+  });
+});
