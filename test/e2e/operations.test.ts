@@ -28,7 +28,9 @@ beforeAll(async () => {
   world = await startMembersWorld({ members: COMMITTEE.slice(0, 2), threshold: 2 });
   const store = join(world.folder, "operator");
   {
-    await using engine = await openEngine({ store, settlement: world.l1.settlement, environment: "sandbox" });
+    await using engine = await openEngine({
+      ...{ store, createIfMissing: true, settlement: world.l1.settlement, environment: "sandbox" },
+    });
     const { principal, assets } = await seed(engine, world);
     key = (await engine.issueKey(principal.applicationId)).secret;
     assetId = assets.get("erc20") ?? "";
@@ -80,11 +82,25 @@ async function asAdmin(functionName: "revokeOperator" | "pauseCommits", arg: nev
   await world.client.waitForTransactionReceipt({ hash });
 }
 
+const WORK = ["follow", "seal", "assets", "commit", "withdraw"];
+
 test("a server in order is ready, and names what it looked at", async () => {
+  await expect.poll(wrong, LONG).toEqual({});
   const { status, body } = await send("/readyz");
   expect([status, Object.keys(body.checks)]).toEqual([
     200,
-    ["store", "clock", "openBatches", "settlement", "operator", "operatorBalance", "l1Lag", "l1Clock", "committee"],
+    [
+      "store",
+      "clock",
+      "openBatches",
+      "settlement",
+      ...WORK,
+      "operator",
+      "operatorBalance",
+      "l1Lag",
+      "l1Clock",
+      "committee",
+    ],
   ]);
   expect(body.checks.committee).toMatch(/^2 of 2 can sign, 2 must; 0x\w{40} answers; 0x\w{40} answers$/);
 });
@@ -140,8 +156,8 @@ test("too few members make it unready: it tells how many can sign, and which can
 test("a pause of commits is named as the contract names it, and no address of a node or member is", async () => {
   await asAdmin("pauseCommits", true as never);
   await mint("zk-rollup");
-  const settlement = "commitRollupBatch: the contract refused with CommittingPaused; the log tells more";
-  await expect.poll(async () => (await wrong()).settlement, LONG).toBe(settlement);
+  const commit = "commitRollupBatch: the contract refused with CommittingPaused; the log tells more";
+  await expect.poll(async () => (await wrong()).commit, LONG).toBe(commit);
   expect(JSON.stringify(await wrong())).not.toMatch(/https?:|127\.0\.0\.1/);
   await asAdmin("pauseCommits", false as never);
   await expect.poll(wrong, LONG).toEqual({});
