@@ -39,6 +39,13 @@ export class Recent<A, B, V> {
     this.#weight += this.#weightOf(value);
   }
 
+  /** Forgets all entries. */
+  clear(): void {
+    this.#young.clear();
+    this.#old.clear();
+    this.#weight = 0;
+  }
+
   /** Takes an entry out of both generations; returns it. */
   take(a: A, b: B): V | undefined {
     const young = this.#young.get(a)?.get(b);

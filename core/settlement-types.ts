@@ -1,5 +1,5 @@
 import type { Batch, Hash, Hex, Mode, Standard, Uuid, Withdrawal } from "./model.ts";
-import type { BatchHeader, L1Event, L1State, PortalIdentity } from "./ports.ts";
+import type { BatchHeader, L1Event, L1State, PortalIdentity, SealedBatch } from "./ports.ts";
 import type { WaitOptions } from "./wait-types.ts";
 
 /** A contract that pays withdrawals of its own chain's tokens, and how far that chain is followed. */
@@ -23,6 +23,21 @@ export interface PendingWithdrawal {
 export interface PendingOptions {
   /** Leaves out a withdrawal before it is read, which is most of what one costs. */
   readonly except?: (withdrawalId: Uuid) => boolean;
+}
+
+/** L1's batches of a mode from the first on that is another than the store's, or that the store lacks. */
+export interface AdoptedBatches {
+  readonly mode: Mode;
+  readonly first: number;
+  readonly batches: readonly SealedBatch[];
+}
+
+/** What adopting L1's history has changed. */
+export interface Adopted {
+  /** Batches that were taken from L1. */
+  readonly batches: number;
+  /** Vaults of this store that L1's history lacks, or of which it holds less. */
+  readonly lostVaults: number;
 }
 
 /** What the settlement layer saw; each call is one atomic, journaled transition, and repeating it changes nothing. */
@@ -60,6 +75,13 @@ export interface SettlementRecord {
    * then on, and after a restart, mints, withdrawals and seals are refused with that code.
    */
   compareState(state: L1State, wait?: WaitOptions): Promise<void>;
+  /**
+   * Puts L1's batches in the place of the store's, from the first difference of each mode on, and ends the divergence: atomic. Mints that L1's
+   * history lacks have failed, and their applications are told. Vaults of owners whom the store does not know belong to an application
+   * of their own, `Adopted from L1`. Rejects with `asset_not_found` for an asset that must be added first, `l1_failed` for data that do
+   * not make their root. `adoptFromL1` of the settlement module gathers the batches.
+   */
+  adoptHistory(adopted: readonly AdoptedBatches[], wait?: WaitOptions): Promise<Adopted>;
   recordWithdrawalSubmitted(withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions): Promise<Withdrawal>;
   /** L1 refused an attempt; the authorization is still good, so the reservation stays and `failure` tells the reason. */
   recordWithdrawalAttempt(withdrawalId: Uuid, failure: string, wait?: WaitOptions): Promise<Withdrawal>;

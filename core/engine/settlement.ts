@@ -1,3 +1,4 @@
+import { adopt } from "../progress/adopt.ts";
 import { recordSubmitted } from "../progress/batch-progress.ts";
 import { compareState } from "../progress/divergence.ts";
 import { recordFinalized, recordReorg } from "../progress/finality.ts";
@@ -31,6 +32,7 @@ export function settlementRecord(context: EngineContext): SettlementRecord {
       context.ledger.awaitsComparison = true;
     },
     requirePromising: () => context.ledger.requirePromising(),
+    adoptHistory: async (adopted, wait) => adopt(context.ledger, adopted, wait?.signal),
     compareState: async (state, wait) => compareState(context.ledger, state, wait?.signal),
     recordWithdrawalSubmitted: async (withdrawalId, txHash, wait) =>
       recordWithdrawalSubmitted(context.ledger, withdrawalId, txHash, wait?.signal),

@@ -22,6 +22,8 @@ import {
   headRecord,
   type KeyRecord,
   keyRecord,
+  type LostRecord,
+  lostRecord,
   type PortalRecord,
   portalRecord,
   type VoidedRun,
@@ -36,6 +38,7 @@ import {
   batchKey,
   HEAD_KEY,
   journalKey,
+  lostKey,
   portalKey,
   voidsKey,
   webhookKey,
@@ -96,6 +99,11 @@ export class Ledger {
   };
   /** Void slots of the sealed batches that have some. */
   readonly voids: Readonly<Record<Mode, Table<number, readonly VoidedRun[]>>> = {
+    validium: new Table(),
+    "zk-rollup": new Table(),
+  };
+  /** Mints that were lost to L1's history, by the number of the batch that they were in. */
+  readonly lost: Readonly<Record<Mode, Table<number, readonly LostRecord[]>>> = {
     validium: new Table(),
     "zk-rollup": new Table(),
   };
@@ -218,6 +226,13 @@ export class Ledger {
   putVoids(group: Group, mode: Mode, batchNumber: number, runs: readonly VoidedRun[]): void {
     this.voids[mode].put(group, batchNumber, runs);
     group.put(voidsKey(mode, batchNumber), encodeRecord(voidsRecord, { mode, batchNumber, runs }));
+  }
+
+  putLost(group: Group, record: LostRecord): void {
+    const { mode, batchNumber, upTo } = record;
+    const earlier = this.lost[mode].latest(batchNumber) ?? [];
+    this.lost[mode].put(group, batchNumber, [...earlier, record]);
+    group.put(lostKey(mode, batchNumber, upTo), encodeRecord(lostRecord, record));
   }
 
   putPortal(group: Group, record: PortalRecord): void {

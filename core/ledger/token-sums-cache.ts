@@ -33,6 +33,12 @@ export class TokenSumsCache {
     }
   }
 
+  /** Everything may have changed. */
+  forgetAll(): void {
+    this.#known.clear();
+    for (const running of this.#summing.values()) running.stale = true;
+  }
+
   /** Something of the user's vaults has changed, and readers see it from now on. */
   forget(userIndex: number): void {
     this.#known.take("user", userIndex);

@@ -21,6 +21,12 @@ export class UnsealedBatches {
     this.#open.set(batch.mode, batch);
   }
 
+  /** Puts a batch in the place of its mode's open one and of all that are closed: L1's history has none of them. */
+  replace(batch: OpenBatch): void {
+    this.#closed[batch.mode].clear();
+    this.#open.set(batch.mode, batch);
+  }
+
   /** A closed batch is on disk: its vaults are read from there. */
   release({ mode, batchNumber }: OpenBatch): void {
     this.#closed[mode].delete(batchNumber);

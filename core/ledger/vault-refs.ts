@@ -22,6 +22,11 @@ export class VaultRefs {
     this.#firstOrdinals[mode][batchNumber] = firstOrdinal;
   }
 
+  /** Forgets the batches of a mode from this one on. */
+  truncate(mode: Mode, batchNumber: number): void {
+    this.#firstOrdinals[mode].length = Math.min(this.#firstOrdinals[mode].length, batchNumber);
+  }
+
   refOf({ mode, firstOrdinal }: Pick<OpenBatch, "mode" | "firstOrdinal">, slot: number): number {
     const ref = 1 + 2 * (firstOrdinal + slot) + MODES.indexOf(mode);
     if (ref >= FIRST_PENDING) throw new Error("the index of tokens is at its end");

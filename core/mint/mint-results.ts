@@ -18,7 +18,7 @@ import { type Journaled, readMint } from "../store/journal.ts";
 import { type MintEntry, type PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import { fastTokenIdOf } from "../tokens/token-id.ts";
 import { findMint } from "../vaults/transaction-range.ts";
-import { readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
+import { lostAt, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
 import type { WaitOptions } from "../wait-types.ts";
 import { MintedColumns } from "./accepted-columns.ts";
 import type { Minted } from "./mint.ts";
@@ -197,7 +197,9 @@ const VAULTS_AT_ONCE = 500;
 export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId: Uuid): Promise<MintResult> {
   const mint = await findMint(ledger, applicationId, mintId);
   const { entry } = mint;
-  const places = new Map(entry.mints.map((mint) => [vaultIdOf(mint), mint]));
+  const isLost = (placed: PlacedMint) => lostAt(ledger, placed, mint.sequence) !== null;
+  // What L1's history lacks is no vault any more; another one may have its id.
+  const places = new Map(entry.mints.filter((placed) => !isLost(placed)).map((placed) => [vaultIdOf(placed), placed]));
   const vaults: Vault[] = [];
   const all = [...places.values()];
   // In pieces, so that other requests come in between.
@@ -205,7 +207,7 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
     const located = await readVaults(ledger, all.slice(at, at + VAULTS_AT_ONCE));
     vaults.push(...(await vaultViews(ledger, entry.applicationIndex, located)));
   }
-  const transactions = transactionsOf(entry, (mint) => statusOf(ledger, mint));
+  const transactions = transactionsOf(entry, (placed) => (isLost(placed) ? "failed" : statusOf(ledger, placed)));
   const receipt: MintResult["receipt"] =
     ledger.receiptSigner === undefined
       ? async () => null

@@ -11,6 +11,7 @@ import {
   divergenceRecord,
   headRecord,
   keyRecord,
+  lostRecord,
   portalRecord,
   voidsRecord,
   webhookRecord,
@@ -60,6 +61,10 @@ export async function load(ledger: Ledger): Promise<void> {
   }
   for await (const { mode, batchNumber, runs } of all(ledger.store, PREFIX.voids, voidsRecord)) {
     ledger.voids[mode].load(batchNumber, runs);
+  }
+  for await (const record of all(ledger.store, PREFIX.lost, lostRecord)) {
+    const { mode, batchNumber } = record;
+    ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest(batchNumber) ?? []), record]);
   }
   await loadTokens(ledger);
   for (const mode of MODES) await loadBatches(ledger, mode);

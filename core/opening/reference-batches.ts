@@ -7,7 +7,7 @@ import { mergedRuns, runAt } from "../sealing/void-runs.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { BatchEventType } from "../store/event-record.ts";
 import { encodeRecord } from "../store/layout.ts";
-import { type AssetRecord, type BatchRecord, type VoidedRun, voidsRecord } from "../store/records.ts";
+import { type AssetRecord, type BatchRecord, type VoidedRun, type VoidRun, voidsRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import type { ReferenceEvents } from "./reference-events.ts";
 import { batchExpected, type Expected, expectedRecord } from "./reference-records.ts";
@@ -37,23 +37,27 @@ export class ReferenceBatches {
   readonly #coming: Map<string, number>;
   /** The vaults of sealed batches of which slots will become void. */
   readonly #kept = new Map<string, readonly StoredVault[]>();
+  readonly #isReplaced: (place: Place) => boolean;
   readonly #events: ReferenceEvents;
   readonly #assetAt: AssetAt;
   readonly #tokensOf: (vaults: readonly (StoredVault | null)[]) => Buffer;
 
   /**
    * @param voidings - by {@link batchName}: how many entries of the journal make slots of the batch void
+   * @param isReplaced - whether L1's batch will take the place of the one that is there now
    * @param tokensOf - the record of a batch's tokens; null for a void slot
    */
   constructor(
     report: (problem: string) => void,
     voidings: ReadonlyMap<string, number>,
+    isReplaced: (place: Place) => boolean,
     events: ReferenceEvents,
     assetAt: AssetAt,
     tokensOf: (vaults: readonly (StoredVault | null)[]) => Buffer,
   ) {
     this.#report = report;
     this.#coming = new Map(voidings);
+    this.#isReplaced = isReplaced;
     this.#events = events;
     this.#assetAt = assetAt;
     this.#tokensOf = tokensOf;
@@ -80,8 +84,37 @@ export class ReferenceBatches {
     const roots: Roots = { ...derived, stateRoot: bytesToHex(this.#trees[mode].root) };
     const record: BatchRecord = { ...sealed, ...roots };
     this.#records[mode].push(record);
-    const told = [this.#events.seal(record, vaults), ...this.#events.batch("batch.sealed", record, time)];
+    const applications = this.#events.seal(record, vaults);
+    const told = this.#events.batch("batch.sealed", record, time);
+    if (!this.#isReplaced(entry)) told.push(applications);
     return { roots, expected: [...told, ...this.#settledRecords(entry, vaults, data, tree.pageRoots())] };
+  }
+
+  /** L1's batch takes the place of one that was dropped. */
+  adopt(
+    entry: Omit<EntryOf<"batchSealed">, "kind">,
+    vaults: readonly StoredVault[],
+    voids: readonly VoidRun[],
+    time: number,
+  ) {
+    if (voids.length > 0) {
+      const since = voids.map((run) => ({ ...run, voidedAt: time }));
+      this.#voids.set(batchName(entry), since);
+    }
+    return this.seal({ kind: "batchSealed", ...entry }, vaults, time);
+  }
+
+  /** Forgets a mode's batches from one on; their vaults, null for a void slot, and all of them. */
+  drop(mode: Mode, first: number) {
+    const dropped = this.#records[mode].splice(first).map(({ batchNumber }) => {
+      const name = batchName({ mode, batchNumber });
+      const [all, runs] = [this.#kept.get(name) ?? [], this.#voids.get(name) ?? []];
+      this.#kept.delete(name);
+      this.#voids.delete(name);
+      return { mode, batchNumber, all, vaults: all.map((vault, slot) => (runAt(runs, slot) === null ? vault : null)) };
+    });
+    this.#rebuildTree(mode, first);
+    return dropped;
   }
 
   /** Slots become void; the vaults that were in them, the records that will not change any more, and the roots that follow. */
@@ -181,7 +214,7 @@ export class ReferenceBatches {
   #settledRecords(place: Place, vaults: readonly StoredVault[], data: Uint8Array, pageRoots: Uint8Array): Expected[] {
     const { mode, batchNumber } = place;
     const name = batchName(place);
-    if ((this.#coming.get(name) ?? 0) > 0) {
+    if ((this.#coming.get(name) ?? 0) > 0 || this.#isReplaced(place)) {
       this.#kept.set(name, vaults);
       return [];
     }

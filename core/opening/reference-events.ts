@@ -41,7 +41,7 @@ export class ReferenceEvents {
 
   /** Vaults became void: one event for each stretch of them that is one application's. */
   failMints(
-    { mode, batchNumber, voids }: EntryOf<"slotsVoided">,
+    { mode, batchNumber, voids }: Pick<EntryOf<"slotsVoided">, "mode" | "batchNumber" | "voids">,
     vaults: readonly StoredVault[],
     time: number,
   ): Expected[] {

@@ -1,12 +1,15 @@
 import type { StoredVault } from "../columns/vault-columns.ts";
 import { MODES } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
+import { hexToBytes } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { PlacedMint } from "../store/mint-entry.ts";
 import type { AssetRecord } from "../store/records.ts";
+import { bindingKey } from "../store/store-keys.ts";
 import { encodeBatchTokens } from "../tokens/batch-tokens.ts";
 import { TokenHasher } from "../tokens/token-hash.ts";
 import { TokenIndex } from "../tokens/token-index.ts";
+import { type Expected, expectedRecord } from "./reference-records.ts";
 
 /** A token whose hash an earlier one had already. */
 export interface Suspect {
@@ -58,7 +61,15 @@ export class ReferenceTokens {
     return this.#assetAt(assetIndex)?.standard === "erc721";
   }
 
-  add(place: PlacedMint, tokenId: bigint): void {
+  /** What an ERC-1155 vault binds its id to. */
+  bindingOf(vault: StoredVault): Expected[] {
+    const tokenId = this.#assetAt(vault.assetIndex)?.standard === "erc1155" ? this.idOf(vault) : null;
+    if (tokenId === null) return [];
+    const value = Buffer.from(hexToBytes(vault.blob));
+    return [expectedRecord(bindingKey(vault.assetIndex, tokenId), value, `token ${tokenId}`)];
+  }
+
+  add(place: VaultPlace & Pick<PlacedMint, "assetIndex">, tokenId: bigint): void {
     const hash = this.#hash(place.assetIndex, tokenId);
     const token = tokenName(place.assetIndex, tokenId);
     for (const ref of this.#index.candidates(hash) ?? []) this.#suspects.push({ earlier: this.#placeOf(ref), token });
@@ -84,7 +95,7 @@ export class ReferenceTokens {
     return this.#hasher.ofId(assetIndex, tokenId);
   }
 
-  #refOf({ mode, batchNumber, slot }: PlacedMint): number {
+  #refOf({ mode, batchNumber, slot }: VaultPlace): number {
     this.#count++;
     if (this.#count >= this.#places.length) {
       const larger = new Float64Array(2 * this.#places.length);

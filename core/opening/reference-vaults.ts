@@ -82,6 +82,13 @@ export class ReferenceVaults {
     return batch;
   }
 
+  /** Forgets a mode's batches from one on, as L1's history replaces them; their vaults. */
+  drop(mode: Mode, first: number) {
+    const dropped = [...this.#growing[mode]].filter(([number]) => number >= first);
+    for (const [number] of dropped) this.#growing[mode].delete(number);
+    return dropped.map(([batchNumber, { vaults }]) => ({ mode, batchNumber, all: vaults, vaults }));
+  }
+
   finish(): Expected[] {
     return MODES.flatMap((mode) => [...this.#growing[mode]].flatMap(([number, batch]) => open(mode, number, batch)));
   }

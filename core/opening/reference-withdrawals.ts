@@ -120,6 +120,22 @@ export class ReferenceWithdrawals {
     return told;
   }
 
+  /** L1's history lacks these vaults: what is pending of them has failed, in the order of the vaults. */
+  failLost(
+    { mode, batchNumber, runs }: EntryOf<"historyAdopted">["lost"][number],
+    failure: string,
+    time: number,
+  ): Expected[] {
+    const told: Expected[] = [];
+    for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const place = unpackVaultId(vaultId);
+      const isLost = runs.some(({ firstSlot, count }) => place.slot >= firstSlot && place.slot < firstSlot + count);
+      if (place.mode !== mode || place.batchNumber !== batchNumber || !isLost) continue;
+      for (const withdrawalId of pending) told.push(...this.#fail(withdrawalId, failure, time));
+    }
+    return told;
+  }
+
   /** In the order of the chain's events that settled them. */
   finalize(chainId: bigint, blockNumber: bigint, time: number): Expected[] {
     const told: Expected[] = [];

@@ -1,13 +1,23 @@
 import type { StoredVault } from "../columns/vault-columns.ts";
 import { idempotencyRecord } from "../mint/idempotency.ts";
 import type { Mode } from "../model.ts";
+import { hexToBytes } from "../protocol/hex.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
+import { runAt } from "../sealing/void-runs.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { Journaled } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
-import { type DivergenceRecord, divergenceRecord, type HeadRecord, headRecord } from "../store/records.ts";
+import {
+  type BatchRecord,
+  type DivergenceRecord,
+  divergenceRecord,
+  type HeadRecord,
+  headRecord,
+  lostRecord,
+} from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
+import { decodeChunk } from "../store/vault-chunk.ts";
 import { batchName, ReferenceBatches, type Roots } from "./reference-batches.ts";
 import { ReferenceEvents } from "./reference-events.ts";
 import { ReferencePortals } from "./reference-portals.ts";
@@ -22,6 +32,8 @@ import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 export interface Foreseen {
   /** As {@link ReferenceBatches} asks for. */
   readonly voidings: ReadonlyMap<string, number>;
+  /** The first batch of each mode that L1's history replaces, for each time that it is adopted. */
+  readonly adoptions: readonly (readonly Pick<BatchRecord, "mode" | "batchNumber">[])[];
   /** Journal sequence before which idempotency keys are forgotten in the end. */
   readonly keysForgotten: number;
 }
@@ -44,6 +56,10 @@ export class Reference {
   readonly #vaults: ReferenceVaults;
   readonly #keysForgotten: number;
   readonly #counts = new Map<number, number>();
+  /** Those that are still to come. */
+  readonly #adoptions: Foreseen["adoptions"][number][];
+  /** What ERC-1155 ids are bound to, until no adoption comes any more that could bind them anew. */
+  readonly #bindings = new Map<string, Expected>();
   #divergence: DivergenceRecord | null = null;
   #head: HeadRecord = {
     journalLength: 0,
@@ -56,16 +72,20 @@ export class Reference {
    * @param seed - the store's own, for hashes of tokens
    * @param foreseen - of the same journal
    */
-  constructor(report: (problem: string) => void, seed: Uint8Array, { voidings, keysForgotten }: Foreseen) {
+  constructor(report: (problem: string) => void, seed: Uint8Array, { voidings, adoptions, keysForgotten }: Foreseen) {
     this.#report = report;
     this.#keysForgotten = keysForgotten;
+    this.#adoptions = [...adoptions];
     this.#portals = new ReferencePortals(report);
     this.#tenants = new ReferenceTenants(report, this.#events);
     const assetAt = (index: number) => this.#tenants.asset(index);
     const tokens = new ReferenceTokens(seed, assetAt);
     this.#tokens = tokens;
     this.#vaults = new ReferenceVaults(report, this.#tenants, tokens);
-    this.#batches = new ReferenceBatches(report, voidings, this.#events, assetAt, (vaults) => tokens.recordOf(vaults));
+    const isReplaced = (place: Pick<BatchRecord, "mode" | "batchNumber">) => this.#isReplaced(place);
+    this.#batches = new ReferenceBatches(report, voidings, isReplaced, this.#events, assetAt, (vaults) =>
+      tokens.recordOf(vaults),
+    );
   }
 
   get vaults(): number {
@@ -85,7 +105,8 @@ export class Reference {
     if (time < this.#head.time) this.#report(`journal entry ${sequence} is older than the one before`);
     this.entries++;
     this.#head = { ...this.#head, journalLength: sequence + 1, time };
-    const expected = entry.kind === "mint" ? this.#mint(entry, sequence, time) : this.#apply(entry, sequence, time);
+    const told = entry.kind === "mint" ? this.#mint(entry, sequence, time) : this.#apply(entry, sequence, time);
+    const expected = this.#withoutUnsettledBindings(told);
     for (const { key } of expected) this.#count(key[0] ?? 0);
     return expected;
   }
@@ -158,6 +179,8 @@ export class Reference {
         return this.#seal(entry, time);
       case "slotsVoided":
         return this.#void(entry, time);
+      case "historyAdopted":
+        return this.#adopt(entry, sequence, time);
       case "historyDiverged":
         this.#divergence = { detail: entry.detail, since: time };
         return [];
@@ -212,7 +235,83 @@ export class Reference {
       this.#report(`${batchName(entry)} was sealed with other vaults or another root than follow from its mints`);
     }
     this.sealed[mode]++;
-    return [...chunksExpected(mode, batchNumber, vaults), ...expected];
+    return [...(this.#isReplaced(entry) ? [] : chunksExpected(mode, batchNumber, vaults)), ...expected];
+  }
+
+  #isReplaced({ mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">): boolean {
+    return this.#adoptions.some((firsts) =>
+      firsts.some((first) => first.mode === mode && first.batchNumber <= batchNumber),
+    );
+  }
+
+  /** L1's batches take the place of those that the journal told of. */
+  #adopt(entry: EntryOf<"historyAdopted">, sequence: number, time: number): Expected[] {
+    const { firsts, batches, lost, failure } = entry;
+    this.#adoptions.shift();
+    this.#divergence = null;
+    const dropped = firsts.flatMap(({ mode, batchNumber: first }) => [
+      ...this.#batches.drop(mode, first),
+      ...this.#vaults.drop(mode, first),
+    ]);
+    for (const { mode, batchNumber, vaults } of dropped) this.#countAll({ mode, batchNumber }, vaults, -1n);
+    const vaultsOf = new Map(dropped.map((batch) => [batchName(batch), batch.all]));
+    const expected = lost.flatMap((each) =>
+      this.#events.failMints(
+        { ...each, voids: each.runs.map((run) => ({ ...run, failure })) },
+        vaultsOf.get(batchName(each)) ?? [],
+        time,
+      ),
+    );
+    for (const each of lost) expected.push(...this.#withdrawals.failLost(each, failure, time));
+    for (const each of lost) {
+      const value = encodeRecord(lostRecord, { ...each, upTo: sequence, failure, since: time });
+      expected.push({ key: keys.lostKey(each.mode, each.batchNumber, sequence), value, name: "lost mints" });
+    }
+    for (const batch of batches) expected.push(...this.#adoptBatch(batch, time));
+    for (const { mode, batchNumber } of firsts) {
+      this.sealed[mode] = batchNumber + batches.filter((batch) => batch.mode === mode).length;
+    }
+    return expected;
+  }
+
+  #adoptBatch(batch: EntryOf<"historyAdopted">["batches"][number], time: number): Expected[] {
+    const { mode, batchNumber, chunks, voids } = batch;
+    const vaults = chunks.flatMap((chunk) => decodeChunk(hexToBytes(chunk)));
+    const counts = { vaultCount: vaults.length, mintCount: vaults.length };
+    const { roots, expected } = this.#batches.adopt({ ...batch, ...counts }, vaults, voids, time);
+    if (!sameRoots(batch, roots)) this.#report(`${batchName(batch)} was adopted with another root than follows`);
+    const held = vaults.map((vault, slot) => (runAt(voids, slot) === null ? vault : null));
+    this.#countAll({ mode, batchNumber }, held, 1n);
+    const bound = held.flatMap((vault) => (vault === null ? [] : this.#tokens.bindingOf(vault)));
+    const written = this.#isReplaced(batch) ? [] : chunksExpected(mode, batchNumber, vaults);
+    return [...written, ...expected, ...bound];
+  }
+
+  /** Adds what vaults hold to the supplies and the tokens, or takes it away; null for a void slot. */
+  #countAll(
+    { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
+    vaults: readonly (StoredVault | null)[],
+    sign: 1n | -1n,
+  ): void {
+    for (const [slot, vault] of vaults.entries()) {
+      if (vault === null) continue;
+      this.#tenants.countSupply(vault.assetIndex, sign * vault.amount);
+      const tokenId = this.#tokens.isUnique(vault) ? this.#tokens.idOf(vault) : null;
+      if (tokenId === null) continue;
+      if (sign < 0n) this.#tokens.remove({ mode, batchNumber, slot }, vault.assetIndex, tokenId);
+      else this.#tokens.add({ ...vault, mode, batchNumber, slot }, tokenId);
+    }
+  }
+
+  #withoutUnsettledBindings(told: Expected[]): Expected[] {
+    const isBinding = ({ key }: Expected) => key[0] === keys.PREFIX.binding;
+    if (this.#adoptions.length === 0 && this.#bindings.size === 0) return told;
+    for (const one of told.filter(isBinding)) this.#bindings.set(keys.keyString(one.key), one);
+    const rest = told.filter((one) => !isBinding(one));
+    if (this.#adoptions.length > 0) return rest;
+    const settled = [...this.#bindings.values()];
+    this.#bindings.clear();
+    return [...rest, ...settled];
   }
 
   #void(entry: EntryOf<"slotsVoided">, time: number): Expected[] {

@@ -56,16 +56,21 @@ export async function verifyStore(ledger: Ledger, { signal, onProgress }: Verify
 /** What the journal takes back later. Damage is left for the reading that follows. */
 export async function foreseen(store: Pick<StoreReader, "entries">): Promise<Foreseen> {
   const voidings = new Map<string, number>();
+  const adoptions: Foreseen["adoptions"][number][] = [];
   let keysForgotten = 0;
-  for await (const entry of readJournalKinds(store, ["slotsVoided", "idempotencyForgotten"])) {
+  for await (const entry of readJournalKinds(store, ["slotsVoided", "idempotencyForgotten", "historyAdopted"])) {
     if (entry.kind === "idempotencyForgotten") {
       keysForgotten = entry.upTo;
+      continue;
+    }
+    if (entry.kind === "historyAdopted") {
+      adoptions.push(entry.firsts);
       continue;
     }
     const name = batchName(entry);
     voidings.set(name, (voidings.get(name) ?? 0) + 1);
   }
-  return { voidings, keysForgotten };
+  return { voidings, adoptions, keysForgotten };
 }
 
 /** Compares records that an entry alone determines. */

@@ -6,6 +6,7 @@ import {
   flag,
   hash,
   hexBytes,
+  layout,
   listOf,
   nullable,
   oneOf,
@@ -15,7 +16,7 @@ import {
   uuid,
   varint,
 } from "./layout.ts";
-import { voidRun } from "./records.ts";
+import { lostRun, voidRun } from "./records.ts";
 
 /**
  * The kinds of journal entry but `mint`, which has its own module, by their number. The fields lie in this order, as core/store/layout.ts
@@ -176,6 +177,34 @@ const KINDS = {
   ],
   /** L1 holds another history than this store. */
   historyDiverged: [28, { detail: text }],
+  /** L1's batches took the place of this store's, of each mode from one on. */
+  historyAdopted: [
+    29,
+    {
+      firsts: listOf(layout({ mode: oneOf(MODES), batchNumber: varint })),
+      failure: text,
+      batches: listOf(
+        layout({
+          mode: oneOf(MODES),
+          batchNumber: varint,
+          /** The vaults as core/store/vault-chunk.ts writes them; those of void slots stand for nothing. */
+          chunks: listOf(hexBytes),
+          voids: listOf(voidRun),
+          batchRoot: hash,
+          dataHash: hash,
+          stateRoot: hash,
+        }),
+      ),
+      lost: listOf(
+        layout({
+          mode: oneOf(MODES),
+          batchNumber: varint,
+          runs: listOf(lostRun),
+          withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
+        }),
+      ),
+    },
+  ],
   webhookCreated: [
     30,
     {

@@ -138,6 +138,23 @@ export const voidsRecord = layout({ mode: oneOf(MODES), batchNumber: varint, run
 export const divergenceRecord = layout({ detail: text, since: time });
 export type DivergenceRecord = ValueOf<typeof divergenceRecord>;
 
+/** Consecutive slots of a batch that L1's replaced, of whose mints those are lost that made a vault hold more than `above`. */
+export const lostRun = layout({ firstSlot: varint, count: varint, above: bigVarint });
+export type LostRun = ValueOf<typeof lostRun>;
+
+/** The mints of a batch that L1's history lacks: those that were journaled before `upTo`, the entry that adopted L1's. */
+export const lostRecord = layout({
+  mode: oneOf(MODES),
+  batchNumber: varint,
+  upTo: varint,
+  failure: text,
+  since: time,
+  runs: listOf(lostRun),
+  /** What the lost vaults held of which a withdrawal was requested. */
+  withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
+});
+export type LostRecord = ValueOf<typeof lostRecord>;
+
 export const headRecord = layout({
   /** Entries in the journal. */
   journalLength: varint,

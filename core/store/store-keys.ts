@@ -41,6 +41,8 @@ export const PREFIX = {
   batchApplications: 0x25,
   /** mode(1) ‖ batchNumber(4) → the void slots of a sealed batch that has some. */
   voids: 0x26,
+  /** mode(1) ‖ batchNumber(4) ‖ journal sequence(8) → the mints that were lost when L1's history was adopted. */
+  lost: 0x27,
   /** assetIndex(4) ‖ token id (8 or 32) → the blob that an ERC-1155 id is bound to. */
   binding: 0x30,
   /** applicationIndex(4) ‖ first sequence(8) → journal sequence: the application's transactions. */
@@ -136,6 +138,9 @@ export const batchTokensKey = (mode: Mode, batchNumber: number): Buffer =>
 export const batchApplicationsKey = (mode: Mode, batchNumber: number): Buffer =>
   ofBatch(PREFIX.batchApplications, mode, batchNumber);
 export const voidsKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.voids, mode, batchNumber);
+export const lostKey = (mode: Mode, batchNumber: number, upTo: number): Buffer => {
+  return endedByU64(Buffer.concat([ofBatch(PREFIX.lost, mode, batchNumber), Buffer.alloc(8)]), upTo);
+};
 export const chunksOf = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.chunk, mode, batchNumber);
 
 export function chunkKey(mode: Mode, batchNumber: number, chunk: number): Buffer {

@@ -57,6 +57,12 @@ export class Table<K, V> {
     return { group, records };
   }
 
+  /** Takes out a record, for readers when the group is on disk. */
+  remove(group: Group, key: K): void {
+    this.#latest.delete(key);
+    group.onDurable(() => this.#durable.delete(key));
+  }
+
   /** Puts in what was read from disk. */
   load(key: K, value: V): void {
     this.#latest.set(key, value);

@@ -14,6 +14,11 @@ export class Bindings {
     return this.#ids.get(assetIndex, tokenId) === true;
   }
 
+  /** Forgets all of them. */
+  clear(): void {
+    this.#ids.clear();
+  }
+
   add(assetIndex: number, tokenId: number): void {
     this.#ids.set(assetIndex, tokenId, true);
   }

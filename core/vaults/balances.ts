@@ -8,7 +8,7 @@ import { fastTokenIdOf } from "../tokens/token-id.ts";
 import { addTransactions } from "./token-sums.ts";
 import { collect } from "./transaction-page.ts";
 import type { Found } from "./transaction-scan.ts";
-import { readVaults, vaultViews, voidAt } from "./vaults.ts";
+import { failureOf, readVaults, vaultViews } from "./vaults.ts";
 
 /**
  * A page of what a user holds, by token and in the order in which each token was first minted: an ERC-721 token as its vault has it, any
@@ -42,7 +42,7 @@ export async function listBalances(
 function isFirst(ledger: Ledger, sums: TokenSums, { sequence, source }: Found): boolean {
   if (source.type !== "mint" || source.mint.amountBefore !== 0n) return false;
   const { assetIndex, blob } = source.mint;
-  if (ledger.standards[assetIndex] === "erc721") return voidAt(ledger, source.mint) === null;
+  if (ledger.standards[assetIndex] === "erc721") return failureOf(ledger, source.mint, source.journalSequence) === null;
   return sums.of(assetIndex, blob)?.first === sequence;
 }
 

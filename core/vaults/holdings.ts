@@ -7,7 +7,7 @@ import type { PlacedMint } from "../store/mint-entry.ts";
 import { findPage } from "./transaction-page.ts";
 import type { Found } from "./transaction-scan.ts";
 import { matchesAsset } from "./transactions.ts";
-import { batchAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
+import { batchAt, lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
 /** One of an application's vaults. Throws `vault_not_found`, for another application's too. */
 export async function findVault(ledger: Ledger, applicationId: Uuid, vaultId: VaultId): Promise<Vault> {
@@ -33,13 +33,14 @@ export async function listVaults(
     list: "vaults",
     type: "mint",
     order: "asc",
-    wanted: (one) => vaultMadeBy(one) !== null && matchesAsset(ledger, one, filter.assetId),
+    wanted: (one) => vaultMadeBy(ledger, one) !== null && matchesAsset(ledger, one, filter.assetId),
   });
-  const places = found.flatMap((one) => vaultMadeBy(one) ?? []);
+  const places = found.flatMap((one) => vaultMadeBy(ledger, one) ?? []);
   return { data: await vaultViews(ledger, applicationIndex, await readVaults(ledger, places)), ...rest };
 }
 
-/** The vault that a mint made; null when it was added to one, and for withdrawals. */
-function vaultMadeBy({ source }: Found): PlacedMint | null {
-  return source.type === "mint" && source.mint.amountBefore === 0n ? source.mint : null;
+/** The vault that a mint made; null when it was added to one, when L1's history lacks it, and for withdrawals. */
+function vaultMadeBy(ledger: Ledger, { source }: Found): PlacedMint | null {
+  if (source.type !== "mint" || source.mint.amountBefore !== 0n) return null;
+  return lostAt(ledger, source.mint, source.journalSequence) === null ? source.mint : null;
 }

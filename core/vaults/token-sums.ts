@@ -4,7 +4,7 @@ import type { Holding, TokenSum, TokenSums } from "../ledger/token-sums-cache.ts
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { readMintEntries, sequenceIn } from "../store/journal.ts";
 import { activityKey, userTransactionKey } from "../store/store-keys.ts";
-import { decodeActivity, heldBack, readVaults, voidAt } from "./vaults.ts";
+import { decodeActivity, failureOf, heldBack, readVaults } from "./vaults.ts";
 
 /** Journal entries that are read together. */
 const ENTRIES_AT_ONCE = 64;
@@ -32,13 +32,14 @@ interface Made {
 
 async function addEntries(ledger: Ledger, user: number, sums: TokenSums, sequences: readonly number[]): Promise<void> {
   const made: Made[] = [];
-  for (const entries of await readMintEntries(ledger.store, sequences)) {
+  for (const [i, entries] of (await readMintEntries(ledger.store, sequences)).entries()) {
+    const journaledAt = sequences[i] as number;
     let sequence = entries.header.firstSequence;
     for (const { userIndex, count } of entries.header.users) {
       for (const end = sequence + count; sequence < end; sequence++) {
         entries.next();
         if (userIndex !== user || ledger.standards[entries.assetIndex] === "erc721") continue;
-        if (voidAt(ledger, entries) !== null) continue;
+        if (failureOf(ledger, entries, journaledAt) !== null) continue;
         const sum = sums.ofMint(entries.assetIndex, entries.blob, sequence);
         sum.amount += entries.amount;
         const { mode, batchNumber, slot } = entries;

@@ -17,6 +17,8 @@ export interface Found {
   readonly source:
     | {
         readonly type: "mint";
+        /** Of its journal entry. */
+        readonly journalSequence: number;
         readonly time: number;
         readonly mintId: Uuid;
         readonly position: number;
@@ -81,7 +83,7 @@ async function requestHolding(ledger: Ledger, at: (sequence: number) => Buffer, 
 
 async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]> {
   const { time, entry } = await readEntry(ledger.store, sequence);
-  if (entry.kind === "mint") return mintTransactions({ time, entry });
+  if (entry.kind === "mint") return mintTransactions({ sequence, time, entry });
   if (entry.kind !== "withdrawalRequested") throw new MintmarkError("store_corrupt", "An index record is damaged.");
   const found = await findWithdrawal(ledger, entry.applicationIndex, entry.withdrawalId);
   if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${entry.withdrawalId} is missing.`);
@@ -89,14 +91,14 @@ async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]
 }
 
 /** The transactions of a mint's request, in its order. */
-export function mintTransactions({ time, entry }: Pick<Journaled<MintEntry>, "time" | "entry">): Found[] {
+export function mintTransactions({ sequence: journalSequence, time, entry }: Journaled<MintEntry>): Found[] {
   const found: Found[] = [];
   for (const { userIndex, count } of entry.users) {
     for (let i = 0; i < count; i++) {
       const position = found.length;
       const mint = entry.mints[position];
       if (mint === undefined) throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
-      const source = { type: "mint" as const, time, mintId: entry.mintId, position, mint };
+      const source = { type: "mint" as const, journalSequence, time, mintId: entry.mintId, position, mint };
       found.push({ sequence: entry.firstSequence + position, userIndex, source });
     }
   }
@@ -114,7 +116,11 @@ export async function findWithdrawal(
   const record = decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
   if (record.applicationIndex !== applicationIndex) return undefined;
   const place = placeOf(record.vaultId);
-  const { assetIndex, blob } = await readVault(ledger, place);
+  const lost = ledger.lost[place.mode].get(place.batchNumber) ?? [];
+  const held = lost.filter(({ upTo }) => record.journalSequence < upTo).flatMap(({ withdrawn }) => withdrawn);
+  // What a vault holds that L1's history replaced, its own record tells no more.
+  const gone = held.find(({ slot }) => slot === place.slot);
+  const { assetIndex, blob } = gone ?? (await readVault(ledger, place));
   const { sequence, userIndex } = record;
   return { sequence, userIndex, source: { type: "withdrawal", record, place, assetIndex, blob } };
 }

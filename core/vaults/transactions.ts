@@ -11,7 +11,7 @@ import type { BatchRecord, VoidedRun } from "../store/records.ts";
 import { findPage } from "./transaction-page.ts";
 import { findMint } from "./transaction-range.ts";
 import { type Found, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
-import { batchOfRecord, statusOf, voidAt } from "./vaults.ts";
+import { batchOfRecord, failureOf, lostAt, statusOf, voidAt } from "./vaults.ts";
 import { withdrawalView } from "./withdrawals.ts";
 
 /** One transaction of an application. Throws `transaction_not_found`. */
@@ -108,7 +108,9 @@ function isVault(source: Found["source"], vaultId: bigint): boolean {
 
 function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
   const { source } = found;
-  return source.type === "mint" ? statusOf(ledger, source.mint) : source.record.status;
+  if (source.type !== "mint") return source.record.status;
+  const { mint, journalSequence } = source;
+  return failureOf(ledger, mint, journalSequence) === null ? statusOf(ledger, mint) : "failed";
 }
 
 async function views(ledger: Ledger, applicationIndex: number, found: readonly Found[]): Promise<Transaction[]> {
@@ -130,9 +132,11 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
     batchId: batchIdOf(place.mode, place.batchNumber),
   };
   if (source.type === "mint") {
-    const { mint, mintId } = source;
-    const batch = batchOfRecord(ledger, mint);
-    const voided = voidAt(ledger, mint);
+    const { mint, mintId, journalSequence } = source;
+    const lost = lostAt(ledger, mint, journalSequence);
+    // The batch that a lost mint was in is no more; another one may have its number.
+    const batch = lost === null ? batchOfRecord(ledger, mint) : null;
+    const voided = lost ?? voidAt(ledger, mint);
     return {
       ...common,
       type: "mint",
@@ -141,8 +145,8 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
       vaultId: vaultIdOf(mint),
       mintingBlob: mint.blob,
       amount: mint.amount,
-      l1TxHash: voided === null ? batch.l1TxHash : null,
-      l1BlockNumber: voided === null ? batch.l1BlockNumber : null,
+      l1TxHash: voided === null ? (batch?.l1TxHash ?? null) : null,
+      l1BlockNumber: voided === null ? (batch?.l1BlockNumber ?? null) : null,
       failure: voided?.failure ?? null,
       timestamps: mintTimes(source.time, batch, voided),
     };
@@ -169,8 +173,9 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
   };
 }
 
-function mintTimes(accepted: number, batch: BatchRecord, voided: VoidedRun | null): Transaction["timestamps"] {
-  if (voided !== null) return present({ accepted, batched: batch.sealedAt, failed: voided.voidedAt });
+function mintTimes(accepted: number, batch: BatchRecord | null, voided: VoidedRun | null): Transaction["timestamps"] {
+  if (voided !== null) return present({ accepted, batched: batch?.sealedAt ?? null, failed: voided.voidedAt });
+  if (batch === null) return present({ accepted });
   const { sealedAt: batched, submittedAt: submitted, settledAt: settled, finalizedAt: finalized } = batch;
   return present({ accepted, batched, submitted, settled, finalized });
 }

@@ -24,6 +24,25 @@ export function voidAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace):
   return runs === undefined ? null : runAt(runs, slot);
 }
 
+/** A mint as it was placed. */
+export type Placed = VaultPlace & { readonly amountBefore: bigint; readonly amount: bigint };
+
+/** Why L1's history lacks a mint that was journaled at a sequence; null when it does not. */
+export function lostAt(ledger: Ledger, mint: Placed, sequence: number): VoidedRun | null {
+  for (const { upTo, runs, failure, since: voidedAt } of ledger.lost[mint.mode].get(mint.batchNumber) ?? []) {
+    if (sequence >= upTo) continue;
+    const run = runs.find(({ firstSlot, count }) => mint.slot >= firstSlot && mint.slot < firstSlot + count);
+    if (run === undefined || mint.amountBefore + mint.amount <= run.above) continue;
+    return { firstSlot: run.firstSlot, count: run.count, failure, voidedAt };
+  }
+  return null;
+}
+
+/** Why and since when a mint that was journaled at a sequence has failed; null when it has not. */
+export function failureOf(ledger: Ledger, mint: Placed, sequence: number): VoidedRun | null {
+  return lostAt(ledger, mint, sequence) ?? voidAt(ledger, mint);
+}
+
 /** What the progress of a place's batch means for the mints in it. */
 export function statusOf(ledger: Ledger, place: VaultPlace): Status {
   if (voidAt(ledger, place) !== null) return "failed";

@@ -37,6 +37,23 @@ export function addBatches(program: Command): void {
     .option("--members <list>", "the committee, for validium: address=url with commas between (MINTMARK_MEMBERS)")
     .option("--threshold <number>", "signatures that a validium batch needs (MINTMARK_THRESHOLD)")
     .option("--key-stdin", "read the operator's private key from standard input (else MINTMARK_OPERATOR_KEY)");
+  operating(
+    batches,
+    "adopt",
+    "put L1's history in the place of this store's, after two servers ran on copies of one store",
+    ["batches adopt --from-block 19000000 --rpc https://rpc.example --peers https://member.example"],
+    "batches.adopt",
+    ({ rpc, fromBlock, confirmations, peers }) => ({
+      confirmations,
+      rpc: setting(rpc, "MINTMARK_RPC_URL", "the chain's RPC: --rpc"),
+      fromBlock: setting(fromBlock, "MINTMARK_FROM_BLOCK", "the block of the contract's deployment: --from-block"),
+      peers: listed(peers ?? process.env.MINTMARK_PEERS),
+    }),
+  )
+    .option("--from-block <number>", "block of the settlement contract's deployment (MINTMARK_FROM_BLOCK)")
+    .option("--rpc <url>", "the chain's RPC (MINTMARK_RPC_URL)")
+    .option("--confirmations <blocks>", "blocks that make one final, for chains without finality")
+    .option("--peers <urls>", "who has validium data, with commas between (MINTMARK_PEERS)");
   paged(
     operating(
       batches,
@@ -84,8 +101,12 @@ export function addWithdrawals(program: Command): void {
   );
 }
 
+function listed(list: unknown): string[] {
+  return typeof list === "string" && list !== "" ? list.split(",").map((entry) => entry.trim()) : [];
+}
+
 function membersOf(list: unknown): { address: string; url: string }[] {
-  return typeof list === "string" && list !== "" ? list.split(",").map(memberOf) : [];
+  return listed(list).map(memberOf);
 }
 
 function memberOf(text: string): { address: string; url: string } {

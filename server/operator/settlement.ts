@@ -1,9 +1,10 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
+import { HttpBatchSource } from "../../core/archive/index.ts";
 import { collectAttestations, RemoteMember } from "../../core/committee/index.ts";
 import { type Address, type Asset, type Engine, type Hex, MintmarkError } from "../../core/index.ts";
 import { connectL1, readL1 } from "../../core/l1/index.ts";
-import { Settler } from "../../core/settlement/index.ts";
+import { adoptFromL1, Settler } from "../../core/settlement/index.ts";
 import { address, uuid } from "../schemas/common.ts";
 import { claimSettling } from "../settler-claim.ts";
 import { assetToOperator } from "../wire.ts";
@@ -26,6 +27,10 @@ const commit = z.strictObject({
   confirmations: blocks.optional(),
   members: z.array(member).max(255),
   threshold: z.int().min(0).max(255),
+});
+
+const adopt = commit.pick({ rpc: true, fromBlock: true, confirmations: true }).extend({
+  peers: z.array(z.url({ protocol: /^https?$/ })).max(255),
 });
 
 /** What needs L1: registering tokens, and bringing batches there. Keys come with each call and are kept nowhere. */
@@ -60,6 +65,12 @@ export const SETTLEMENT_OPERATIONS = {
       return assetToOperator(await engine.markAssetRegistered(assetId, facts));
     },
   ),
+  "batches.adopt": operation(adopt, async (engine, { rpc, fromBlock, confirmations, peers }, { signal }) => {
+    const finality = confirmations === undefined ? "finalized" : { confirmations };
+    const l1 = await readL1({ ...engine.settlement, rpc, finality });
+    const sources = peers.map((peer) => new HttpBatchSource(peer));
+    return await adoptFromL1({ engine, l1, fromBlock, sources, signal });
+  }),
   "batches.commit": operation(commit, async (engine, input, { signal }) => {
     using _ = claimSettling(engine, { code: "l1_failed", detail: "Another commit is under way; wait for it." });
     return await settle(engine, input, signal);

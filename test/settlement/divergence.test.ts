@@ -1,11 +1,11 @@
 import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectAttestations } from "../../core/committee/index.ts";
-import { type Engine, openEngine } from "../../core/index.ts";
-import type { Settler } from "../../core/settlement/index.ts";
+import { type Engine, type Mode, openEngine } from "../../core/index.ts";
+import { adoptFromL1, type Settler } from "../../core/settlement/index.ts";
 import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import type { World } from "./fixture.ts";
-import { connectOperator, createChain, mint, newSettler, openMembers, seed } from "./fixture.ts";
+import { connectOperator, createChain, mine, mint, newSettler, openMembers, seed } from "./fixture.ts";
 
 type Store = MemoryLevel<Uint8Array, Uint8Array>;
 
@@ -84,7 +84,7 @@ describe("two operators on copies of one store", () => {
       expect(await codeOf(mintAt(loser, "erc721", mode, "4"))).toBe("history_diverged");
       expect(await codeOf(loser.engine.seal(mode))).toBe("history_diverged");
       expect(await loser.settler.round()).toEqual({ sealed: 0, committed: 0, withdrawn: 0 });
-      expect(await l1.state()).toEqual(await winner.engine.committedState());
+      expect(await l1.state()).toMatchObject(await winner.engine.committedState());
       expect((await loser.engine.verify()).problems).toEqual([]);
 
       await loser.engine.close();
@@ -111,5 +111,93 @@ describe("two operators on copies of one store", () => {
     await operator.settler.round();
     expect(await codeOf(mintAt(operator, "erc20", "validium"))).toBe("done");
     expect(operator.engine.divergence()).toBeNull();
+  });
+});
+
+/** Adopts what is on L1, once it is final; members give the data of validium. */
+async function adopt({ engine }: Operator) {
+  await mine(chain, 30);
+  const sources = members.map((member) => ({
+    name: member.address,
+    batchData: async (mode: Mode, batchNumber: number) => (mode === "validium" ? member.data(batchNumber) : null),
+  }));
+  return adoptFromL1({ engine, l1, fromBlock: chain.settlement.deployedAtBlock, sources });
+}
+
+describe("adopting L1's history", () => {
+  test.each(["validium", "zk-rollup"] as const)(
+    "of %s takes its vaults, fails the mints that it lacks, tells their application, and goes on",
+    async (mode) => {
+      const winner = await first();
+      await mintAt(winner, "erc721", mode, "1");
+      await winner.settler.round();
+      // The open batch is in both stores: its mint is in both histories.
+      const shared = await mintAt(winner, "erc721", mode, "2");
+      const grown = await mintAt(winner, "erc20", mode, "", 10);
+      const loser = await copyOf(winner);
+      const foreign = await mintAt(winner, "erc721", mode, "3");
+      await mintAt(winner, "erc20", mode, "", 5);
+      await mintAt(loser, "erc20", mode, "", 7);
+      const lost = await mintAt(loser, "erc721", mode, "4");
+      await mintAt(loser, "erc1155", mode, "5", 3);
+      await winner.settler.round();
+      await mintAt(winner, "erc721", mode, "6");
+      await winner.settler.round();
+      expect(await codeOf(loser.settler.round())).toBe("history_diverged");
+      const { applicationId } = seeded.principal;
+      const held = (await loser.engine.vault(applicationId, lost)).amount;
+      expect(held).toBe(1n);
+
+      expect(await adopt(loser)).toEqual({ batches: 2, lostVaults: 3 });
+      expect(loser.engine.divergence()).toBeNull();
+      expect((await loser.engine.verify()).problems).toEqual([]);
+      await loser.settler.round();
+      await loser.settler.round();
+      expect(await l1.state()).toMatchObject(await loser.engine.committedState());
+      expect((await loser.engine.vault(applicationId, shared)).status).toMatch(/settled|finalized/);
+      expect((await loser.engine.vault(applicationId, grown)).amount).toBe(15n);
+      // The winner's vault has an owner and a place in proofs; for the application of the lost mint it is nobody's.
+      expect((await loser.engine.vaultProof(foreign)).vault).toEqual((await winner.engine.vaultProof(foreign)).vault);
+      expect(await codeOf(loser.engine.vault(applicationId, foreign))).toBe("vault_not_found");
+      const { data } = await loser.engine.transactions(applicationId, {});
+      const failed = data.filter(({ status }) => status === "failed");
+      expect(failed.map(({ amount, failure }) => [amount, /another history/.test(failure ?? "")])).toEqual([
+        [3n, true],
+        [1n, true],
+        [7n, true],
+      ]);
+      const events = [];
+      for await (const event of loser.engine.applicationEvents(applicationId)) events.push(event.type);
+      expect(events.filter((type) => type === "mint.failed").length).toBe(2);
+      const [user] = seeded.users;
+      const balances = await loser.engine.balances(applicationId, user?.userId ?? "");
+      expect(balances.data.map(({ amount }) => amount)).toEqual([1n, 1n, 10n]);
+
+      // What was lost can be minted again, and what L1 has cannot.
+      expect(await codeOf(mintAt(loser, "erc721", mode, "3"))).toBe("token_already_minted");
+      await mintAt(loser, "erc721", mode, "4");
+      await mintAt(loser, "erc1155", mode, "5", 3);
+      await loser.settler.round();
+      expect(await l1.state()).toMatchObject(loser.engine.state());
+      expect((await loser.engine.verify()).problems).toEqual([]);
+      await loser.engine.close();
+      const again = await operate(loser.store);
+      expect((await again.engine.verify()).problems).toEqual([]);
+      expect(await codeOf(mintAt(again, "erc721", mode, "4"))).toBe("token_already_minted");
+      expect((await again.engine.transactions(applicationId, { status: "failed" })).data).toHaveLength(3);
+    },
+  );
+
+  test("is refused while L1's batches are not final, and of a store that is not diverged", async () => {
+    const winner = await first();
+    const loser = await copyOf(winner);
+    await mintAt(winner, "erc20", "zk-rollup", "", 5);
+    await winner.settler.round();
+    await codeOf(loser.settler.round());
+    const options = { l1, fromBlock: chain.settlement.deployedAtBlock, sources: [] };
+    expect(await codeOf(adoptFromL1({ ...options, engine: loser.engine }))).toBe("l1_failed");
+    await mine(chain, 30);
+    expect(await codeOf(adoptFromL1({ ...options, engine: winner.engine }))).toBe("validation_failed");
+    expect(await codeOf(adoptFromL1({ ...options, engine: loser.engine }))).toBe("done");
   });
 });

@@ -91,7 +91,11 @@ describe("the events of an application", () => {
       expect(await eventsOf(again, tenant.applicationId)).toEqual(told);
       await again.close();
       const store = await LevelStore.open(folder, true);
-      const reference = new Reference(() => {}, new Uint8Array(32), { voidings: new Map(), keysForgotten: 0 });
+      const reference = new Reference(() => {}, new Uint8Array(32), {
+        voidings: new Map(),
+        adoptions: [],
+        keysForgotten: 0,
+      });
       const replayed = new Map<string, string>();
       for await (const journaled of readJournal(store)) {
         for (const { key, value } of reference.apply(journaled))

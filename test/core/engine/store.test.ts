@@ -179,7 +179,12 @@ async function furnished() {
   await engine.webhooks.recordDelivered(webhook.webhookId, 4);
   await engine.webhooks.recordDisabled(webhook.webhookId, "down");
   const foreign = { ...(await committed(engine, "validium", 0, 12n)), batchRoot: `0x${"11".repeat(32)}` } as const;
-  expect((await refusal(engine.recordCommitted(foreign))).code).toBe("history_diverged");
+  const diverge = async () => expect((await refusal(engine.recordCommitted(foreign))).code).toBe("history_diverged");
+  await diverge();
+  const { batchNumber: first } = engine.openBatch("validium");
+  expect(await engine.adoptHistory([{ mode: "validium", first, batches: [] }])).toMatchObject({ batches: 0 });
+  await mint(mintOf(assets.erc721, 2));
+  await diverge();
   await engine.close();
   return { database, clock };
 }

@@ -1,0 +1,397 @@
+import { highWord, lowWord } from "../columns/amount-words.ts";
+import type { StoredVault } from "../columns/vault-columns.ts";
+import { VaultColumns } from "../columns/vault-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import { tell, tellSealed } from "../events/event-log.ts";
+import { readBatchVaults, tokenHashOf } from "../ledger/batch-vaults.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { OpenBatch } from "../ledger/open-batch.ts";
+import { type Address, batchIdOf, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../model.ts";
+import type { SealedBatch } from "../ports.ts";
+import type { VaultEntry } from "../protocol/batch-data.ts";
+import { decodeBatchData } from "../protocol/batch-decoder.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
+import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
+import { stateLeafOf } from "../sealing/contents.ts";
+import { type DerivedBatch, deriveBatch } from "../sealing/derive-batch.ts";
+import { runAt } from "../sealing/void-runs.ts";
+import type { Adopted, AdoptedBatches } from "../settlement-types.ts";
+import type { EntryOf } from "../store/entries.ts";
+import type { Group } from "../store/group.ts";
+import type { BatchRecord, LostRun, VoidRun } from "../store/records.ts";
+import * as keys from "../store/store-keys.ts";
+import { CHUNK_VAULTS, encodeChunk } from "../store/vault-chunk.ts";
+import { decodeActivity } from "../vaults/vaults.ts";
+import { latestWithdrawal, putFailed, readActivity } from "../vaults/withdrawals.ts";
+
+/** Who holds what the store knows no user of. */
+export interface Holder {
+  readonly applicationIndex: number;
+  readonly userIndex: number;
+}
+
+type Adoption = EntryOf<"historyAdopted">;
+type AdoptedEntry = Adoption["batches"][number];
+type LostEntry = Adoption["lost"][number];
+type VaultList = readonly StoredVault[];
+
+const LOST = "L1 holds another history, in which this mint is not. Repeat it under another idempotency key.";
+const VOID = "L1 has this slot void";
+
+/** A batch of this store that makes room. */
+interface Dropped {
+  readonly record: BatchRecord;
+  readonly vaults: VaultColumns;
+}
+
+/** A batch of L1's history on its way into the store. */
+interface Incoming {
+  readonly entry: Omit<AdoptedEntry, "stateRoot">;
+  readonly vaults: VaultList;
+  readonly columns: VaultColumns;
+  readonly derived: DerivedBatch;
+}
+
+/**
+ * Puts L1's batches in the place of this store's, from the first difference of each mode on, in one atomic step, and ends the divergence.
+ * Mints that L1's history lacks have failed: their supply and their ERC-721 tokens are free again, and their withdrawals fail.
+ *
+ * @param holderOf - of the vaults that no mint of this store made, by owner in lower case
+ */
+export async function adoptHistory(
+  ledger: Ledger,
+  adopted: readonly AdoptedBatches[],
+  holderOf: (owner: Address) => Holder,
+  signal?: AbortSignal,
+): Promise<Adopted> {
+  for (const mode of MODES) {
+    while (ledger.sealings[mode].size > 0) await Promise.allSettled(ledger.sealings[mode].values());
+  }
+  return ledger.writer.alone(async (group) => {
+    if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+    const dropped = await droppedBatches(ledger, adopted);
+    const incoming = adopted.flatMap(({ batches }) =>
+      batches.map((batch) => incomingBatch(ledger, batch, dropped, holderOf)),
+    );
+    const lost = await lostOf(ledger, dropped, incoming);
+    const pending = await pendingOf(ledger, lost);
+    const trees = new Map(
+      adopted.map(({ mode, first }) => [
+        mode,
+        ledger.histories.latest(mode).first(Math.min(first, ledger.histories.latest(mode).count)),
+      ]),
+    );
+    const batches = incoming.map(({ entry, vaults }) => {
+      const tree = trees.get(entry.mode);
+      if (tree === undefined) throw new Error("a batch of no mode");
+      tree.append(stateLeafOf({ ...entry, vaultCount: vaults.length }));
+      return { ...entry, stateRoot: bytesToHex(tree.root()) };
+    });
+    const firsts = adopted.map(({ mode, first: batchNumber }) => ({ mode, batchNumber }));
+    const { sequence, time } = ledger.record(group, { kind: "historyAdopted", firsts, failure: LOST, batches, lost });
+    group.operations.push({ type: "del", key: keys.DIVERGENCE_KEY });
+    ledger.divergence = null;
+    for (const batch of dropped.toReversed()) drop(ledger, group, batch);
+    for (const [mode, tree] of trees) ledger.histories.put(group, mode, tree);
+    tellLost(ledger, group, dropped, lost, time);
+    for (const vaultId of pending) await failWithdrawals(ledger, group, vaultId);
+    for (const { withdrawn, ...each } of lost) {
+      ledger.putLost(group, { ...each, withdrawn, upTo: sequence, failure: LOST, since: time });
+    }
+    for (const [i, batch] of incoming.entries()) putAdopted(ledger, group, batch, batches[i] as AdoptedEntry, time);
+    for (const { mode, first, batches } of adopted) reopen(ledger, mode, first + batches.length);
+    ledger.bindings.clear();
+    group.onDurable(() => ledger.tokenSums.forgetAll());
+    const lostVaults = lost.flatMap(({ runs }) => runs).reduce((sum, { count }) => sum + count, 0);
+    return { batches: batches.length, lostVaults };
+  }, signal);
+}
+
+async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]): Promise<Dropped[]> {
+  const dropped: Dropped[] = [];
+  for (const { mode, first } of adopted) {
+    for (let number = first; number < ledger.batches[mode].latestCount; number++) {
+      const record = ledger.batches[mode].latest(number);
+      if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
+      if (record.status === "settled" || record.status === "finalized") throw new MintmarkError("batch_committed");
+      dropped.push({ record, vaults: await readBatchVaults(ledger, record) });
+    }
+  }
+  return dropped;
+}
+
+/** A batch's vaults: those that this store has in the same slot keep their user, the others get one by their owner. */
+function incomingBatch(
+  ledger: Ledger,
+  batch: SealedBatch,
+  dropped: readonly Dropped[],
+  holderOf: (owner: Address) => Holder,
+): Incoming {
+  const { mode, batchNumber, batchRoot, dataHash, data } = batch;
+  const here = dropped.find(({ record }) => record.mode === mode && record.batchNumber === batchNumber)?.vaults;
+  const now = ledger.now();
+  const voids: VoidRun[] = [];
+  const vaults = decodeBatchData(data).map((entry, slot): StoredVault => {
+    const own = here !== undefined && slot < here.count ? here.at(slot) : null;
+    if (entry === null) {
+      voids.push({ firstSlot: slot, count: 1, failure: VOID });
+      const owner = ledger.settlement.contract.toLowerCase() as Address;
+      const nothing = { owner, assetIndex: 0, amount: 1n, blob: "0x", createdAt: now, updatedAt: now } as const;
+      return own ?? { ...holderOf(owner), ...nothing };
+    }
+    const assetIndex = assetIndexOf(ledger, entry);
+    const { amount, blob } = entry;
+    if (own !== null && isSame(own, entry, assetIndex)) return { ...own, amount };
+    const owner = entry.owner.toLowerCase() as Address;
+    return { ...holderOf(owner), owner, assetIndex, amount, blob, createdAt: now, updatedAt: now };
+  });
+  const columns = new VaultColumns();
+  for (const vault of vaults) push(ledger, columns, vault);
+  const derived = deriveBatch(batch, columns, (index) => ledger.assetAt(index), voids);
+  if (derived.batchRoot !== batchRoot || derived.dataHash !== dataHash) {
+    const name = batchIdOf(mode, batchNumber);
+    throw new MintmarkError("l1_failed", `The data of ${name} do not make the root that L1 has of it.`);
+  }
+  const chunks = Array.from({ length: Math.ceil(vaults.length / CHUNK_VAULTS) }, (_, chunk) =>
+    bytesToHex(encodeChunk(vaults.slice(chunk * CHUNK_VAULTS, (chunk + 1) * CHUNK_VAULTS))),
+  );
+  return { entry: { mode, batchNumber, chunks, voids, batchRoot, dataHash }, vaults, columns, derived };
+}
+
+function push(ledger: Ledger, columns: VaultColumns, vault: StoredVault): void {
+  const blobs = hexToBytes(vault.blob);
+  const { applicationIndex, userIndex, assetIndex, amount, createdAt, updatedAt } = vault;
+  const amounts = { amountHigh: highWord(amount), amountLow: lowWord(amount) };
+  const added = { assetIndex, ...amounts, blobs, start: 0, end: blobs.length };
+  const holder = { applicationIndex, userIndex, owner: hexToBytes(vault.owner) };
+  columns.push(holder, added, createdAt, updatedAt, tokenHashOf(ledger, added));
+}
+
+/** Throws `asset_not_found` for what the operator must add first. */
+function assetIndexOf(ledger: Ledger, { chainId, assetType }: VaultEntry): number {
+  for (const asset of ledger.assets.latestValues()) {
+    if (asset.chainId === chainId && asset.assetType === assetType) return asset.assetIndex;
+  }
+  const detail = `L1's history has vaults of asset type ${assetType} of chain ${chainId}. Add this asset, then adopt again.`;
+  throw new MintmarkError("asset_not_found", detail);
+}
+
+function isSame(own: StoredVault, { owner, blob }: VaultEntry, assetIndex: number): boolean {
+  return own.assetIndex === assetIndex && own.blob === blob && own.owner === owner.toLowerCase();
+}
+
+/** What L1's history lacks of each dropped batch. */
+async function lostOf(
+  ledger: Ledger,
+  dropped: readonly Dropped[],
+  incoming: readonly Incoming[],
+): Promise<LostEntry[]> {
+  const lost: LostEntry[] = [];
+  for (const { record, vaults } of dropped) {
+    const { mode, batchNumber } = record;
+    const there = incoming.find(({ entry }) => entry.mode === mode && entry.batchNumber === batchNumber);
+    const runs: LostRun[] = [];
+    for (let slot = 0; slot < vaults.count; slot++) {
+      const own = vaults.at(slot);
+      const theirs = there?.vaults[slot];
+      const wasVoid = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot) !== null;
+      const isThere =
+        theirs?.userIndex === own.userIndex && theirs.assetIndex === own.assetIndex && theirs.blob === own.blob;
+      const above = isThere && !wasVoid && runAt(there?.entry.voids ?? [], slot) === null ? theirs.amount : 0n;
+      if (above >= own.amount) continue;
+      const last = runs.at(-1);
+      if (above === 0n && last?.above === 0n && last.firstSlot + last.count === slot)
+        runs[runs.length - 1] = { ...last, count: last.count + 1 };
+      else runs.push({ firstSlot: slot, count: 1, above });
+    }
+    if (runs.length === 0) continue;
+    const withdrawn = await requestedIn(ledger, record, vaults, runs);
+    lost.push({ mode, batchNumber, runs, withdrawn });
+  }
+  return lost;
+}
+
+/** What the lost vaults hold of which a withdrawal was requested. */
+async function requestedIn(
+  ledger: Ledger,
+  { mode, batchNumber }: BatchRecord,
+  vaults: VaultColumns,
+  runs: readonly LostRun[],
+) {
+  const found: LostEntry["withdrawn"][number][] = [];
+  for (const { slot } of await touchedIn(ledger, mode, batchNumber)) {
+    if (!isIn(runs, slot)) continue;
+    const { assetIndex, blob } = vaults.at(slot);
+    found.push({ slot, assetIndex, blob });
+  }
+  return found;
+}
+
+function isIn(runs: readonly LostRun[], slot: number): boolean {
+  return runs.some(({ firstSlot, count }) => slot >= firstSlot && slot < firstSlot + count);
+}
+
+async function touchedIn(ledger: Ledger, mode: Mode, batchNumber: number) {
+  const gte = keys.activityKey(packVaultId({ mode, batchNumber, slot: 0 }));
+  const lte = keys.activityKey(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
+  const found: { readonly slot: number; readonly isPending: boolean }[] = [];
+  for await (const [key, stored] of ledger.store.entries({ gte, lte })) {
+    const { slot } = unpackVaultId(key.readBigUInt64BE(1));
+    found.push({ slot, isPending: decodeActivity(stored).pending.length > 0 });
+  }
+  return found;
+}
+
+/** The lost vaults of which a withdrawal is pending. */
+async function pendingOf(ledger: Ledger, lost: readonly LostEntry[]): Promise<VaultId[]> {
+  const found: VaultId[] = [];
+  for (const { mode, batchNumber, runs } of lost) {
+    for (const { slot, isPending } of await touchedIn(ledger, mode, batchNumber)) {
+      if (isPending && isIn(runs, slot)) found.push(packVaultId({ mode, batchNumber, slot }));
+    }
+  }
+  return found;
+}
+
+async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId): Promise<void> {
+  for (const withdrawalId of (await readActivity(ledger, group, vaultId)).pending) {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    putFailed(ledger, group, known, await readActivity(ledger, group, vaultId), LOST, ledger.head.time);
+  }
+}
+
+/** Takes a batch out of the store: what it took of supplies, its tokens, its records. */
+function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
+  const { mode, batchNumber } = record;
+  count(ledger, group, record, vaults, -1n);
+  const chunks = Array.from({ length: Math.ceil(vaults.count / CHUNK_VAULTS) }, (_, i) =>
+    keys.chunkKey(mode, batchNumber, i),
+  );
+  const derived = [keys.batchDataKey, keys.pageRootsKey, keys.batchTokensKey, keys.batchApplicationsKey, keys.voidsKey];
+  for (const key of [
+    keys.batchKey(mode, batchNumber),
+    ...chunks,
+    ...derived.map((keyOf) => keyOf(mode, batchNumber)),
+  ]) {
+    group.operations.push({ type: "del", key });
+  }
+  ledger.batches[mode].remove(group, batchNumber);
+  ledger.voids[mode].remove(group, batchNumber);
+  ledger.refs.truncate(mode, batchNumber);
+}
+
+/** Adds what a batch's vaults hold to the supplies and the index of tokens, or takes it away. */
+function count(
+  ledger: Ledger,
+  group: Group,
+  { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
+  vaults: VaultColumns,
+  sign: 1n | -1n,
+): void {
+  const voids = ledger.voids[mode].latest(batchNumber) ?? [];
+  const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
+  const sums = new Map<number, bigint>();
+  for (let slot = 0; slot < vaults.count; slot++) {
+    if (runAt(voids, slot) !== null) continue;
+    const { assetIndex, amount } = vaults.at(slot);
+    sums.set(assetIndex, (sums.get(assetIndex) ?? 0n) + sign * amount);
+    if (ledger.standards[assetIndex] !== "erc721") continue;
+    const place = [vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot)] as const;
+    if (sign > 0n) ledger.tokens.insert(...place);
+    else ledger.tokens.remove(...place);
+  }
+  for (const [assetIndex, sum] of sums) {
+    const asset = ledger.assetAt(assetIndex);
+    ledger.putAsset(group, { ...asset, minted: asset.minted + sum });
+  }
+}
+
+/** One event for each stretch of lost vaults that is one application's. */
+function tellLost(
+  ledger: Ledger,
+  group: Group,
+  dropped: readonly Dropped[],
+  lost: readonly LostEntry[],
+  time: number,
+): void {
+  for (const { mode, batchNumber, runs } of lost) {
+    const vaults = dropped.find(({ record }) => record.mode === mode && record.batchNumber === batchNumber)?.vaults;
+    if (vaults === undefined) throw new Error("lost mints of a batch that stays");
+    for (const { firstSlot, count } of runs) {
+      const end = firstSlot + count;
+      for (let start = firstSlot, next = start; start < end; start = next) {
+        const { applicationIndex } = vaults.holderOf(start);
+        while (next < end && vaults.holderOf(next).applicationIndex === applicationIndex) next++;
+        const firstVaultId = packVaultId({ mode, batchNumber, slot: start });
+        tell(ledger, group, applicationIndex, time, {
+          type: "mint.failed",
+          firstVaultId,
+          vaults: next - start,
+          failure: LOST,
+        });
+      }
+    }
+  }
+}
+
+function putAdopted(
+  ledger: Ledger,
+  group: Group,
+  { vaults, columns, derived }: Incoming,
+  entry: AdoptedEntry,
+  time: number,
+): void {
+  const { mode, batchNumber, chunks, voids, batchRoot, dataHash, stateRoot } = entry;
+  const before = batchNumber === 0 ? undefined : ledger.batches[mode].latest(batchNumber - 1);
+  const firstOrdinal = before === undefined ? 0 : ledger.refs.firstOrdinalOf(mode, batchNumber - 1) + before.vaultCount;
+  ledger.refs.setFirstOrdinal(mode, batchNumber, firstOrdinal);
+  for (const [i, chunk] of chunks.entries()) group.put(keys.chunkKey(mode, batchNumber, i), hexToBytes(chunk));
+  group.put(keys.batchDataKey(mode, batchNumber), derived.data);
+  group.put(keys.pageRootsKey(mode, batchNumber), derived.pageRoots);
+  group.put(keys.batchTokensKey(mode, batchNumber), derived.tokens);
+  const notYet = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
+  const times = { openedAt: vaults[0]?.createdAt ?? time, sealedAt: time, submittedAt: null, settledAt: null };
+  const counts = { vaultCount: vaults.length, mintCount: vaults.length };
+  const roots = { batchRoot, dataHash, stateRoot };
+  const record = {
+    mode,
+    batchNumber,
+    status: "sealed",
+    ...counts,
+    ...roots,
+    ...notYet,
+    ...times,
+    finalizedAt: null,
+  } as const;
+  ledger.putBatch(group, record);
+  if (voids.length > 0)
+    ledger.putVoids(
+      group,
+      mode,
+      batchNumber,
+      voids.map((run) => ({ ...run, voidedAt: time })),
+    );
+  count(ledger, group, record, columns, 1n);
+  bind(ledger, group, vaults, voids);
+  tellSealed(ledger, group, record, columns, time);
+}
+
+/** ERC-1155 ids are bound as L1's history has them. */
+function bind(ledger: Ledger, group: Group, vaults: VaultList, voids: readonly VoidRun[]): void {
+  for (const [slot, { assetIndex, blob }] of vaults.entries()) {
+    const { standard, blobScheme } = ledger.assetAt(assetIndex);
+    const tokenId =
+      standard === "erc1155" && runAt(voids, slot) === null ? tokenIdOf(standard, blobScheme, blob) : null;
+    if (tokenId !== null) group.stage(keys.bindingKey(assetIndex, tokenId), Buffer.from(hexToBytes(blob)));
+  }
+}
+
+/** The mode goes on behind L1's batches. */
+function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
+  const before = batchNumber === 0 ? undefined : ledger.batches[mode].latest(batchNumber - 1);
+  const firstOrdinal = before === undefined ? 0 : ledger.refs.firstOrdinalOf(mode, batchNumber - 1) + before.vaultCount;
+  const open = new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, ledger.limits);
+  ledger.unsealed.replace(open);
+  ledger.refs.setFirstOrdinal(mode, batchNumber, firstOrdinal);
+}

@@ -1,0 +1,64 @@
+import { adoptHistory, type Holder } from "../batches/adopt.ts";
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { findUser } from "../ledger/users.ts";
+import type { Address, Uuid } from "../model.ts";
+import { decodeBatchData } from "../protocol/batch-decoder.ts";
+import { keccak256 } from "../protocol/hash.ts";
+import { hexToBytes } from "../protocol/hex.ts";
+import type { Adopted, AdoptedBatches } from "../settlement-types.ts";
+import { createApplication } from "../tenants/applications.ts";
+import { createUser } from "../tenants/users.ts";
+
+/** The application of vaults that no mint of this store made. */
+const NAME = "Adopted from L1";
+
+/** Adopts L1's batches. Owners get a user first; killed in between, the next try finds those that are there. */
+export async function adopt(
+  ledger: Ledger,
+  adopted: readonly AdoptedBatches[],
+  signal?: AbortSignal,
+): Promise<Adopted> {
+  if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+  const owners = new Set<Address>();
+  for (const { batches } of adopted) {
+    for (const { data } of batches) {
+      for (const vault of decodeBatchData(data))
+        owners.add((vault?.owner ?? ledger.settlement.contract).toLowerCase() as Address);
+    }
+  }
+  const holders = new Map<Address, Holder>();
+  if (owners.size > 0) {
+    const applicationId = await applicationOf(ledger, signal);
+    for (const ownerAddress of owners) {
+      const { userId } = await createUser(
+        ledger,
+        applicationId,
+        { userId: userIdOf(ownerAddress), ownerAddress },
+        signal,
+      );
+      const { applicationIndex, userIndex } = await findUser(ledger, applicationId, userId);
+      holders.set(ownerAddress, { applicationIndex, userIndex });
+    }
+  }
+  const holderOf = (owner: Address): Holder => {
+    const holder = holders.get(owner);
+    if (holder === undefined) throw new Error(`no user of ${owner}`);
+    return holder;
+  };
+  return adoptHistory(ledger, adopted, holderOf, signal);
+}
+
+async function applicationOf(ledger: Ledger, signal?: AbortSignal): Promise<Uuid> {
+  for (const { name, applicationId } of ledger.applications.values()) if (name === NAME) return applicationId;
+  return (await createApplication(ledger, { name: NAME }, signal)).applicationId;
+}
+
+/** The same for the same owner each time: a UUID of version 8 out of the owner's hash. */
+function userIdOf(owner: Address): Uuid {
+  const bytes = Buffer.from(keccak256(hexToBytes(owner)).subarray(0, 16));
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  const hex = bytes.toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}

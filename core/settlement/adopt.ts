@@ -1,0 +1,99 @@
+import { type BatchSource, deriveBatch, isBatch } from "../archive/index.ts";
+import type { Adopted, AdoptedBatches, Engine } from "../engine.ts";
+import { MintmarkError } from "../errors.ts";
+import { batchIdOf, MODES, type Mode } from "../model.ts";
+import type { L1Event, L1Reader, SealedBatch } from "../ports.ts";
+import { countOf } from "../protocol/commitment.ts";
+
+/** Most blocks of one question for logs; nodes refuse longer ranges. */
+const RANGE = 2_000n;
+
+export interface AdoptOptions {
+  readonly engine: Engine;
+  readonly l1: L1Reader;
+  /** Block of the settlement contract's deployment. */
+  readonly fromBlock: bigint;
+  /** Asked in this order for data that L1's own node does not give: members of the committee. Believed only if it makes L1's root. */
+  readonly sources: readonly BatchSource[];
+  readonly signal?: AbortSignal;
+}
+
+type Commit = L1Event & { readonly type: "batchCommitted" };
+
+/**
+ * Puts L1's history in the place of what a diverged store holds instead, and ends the divergence. Only a final history is adopted, since mints
+ * that have failed stay so.
+ *
+ * @throws MintmarkError `l1_failed` while a commit is not final, or when nobody gives the data of a batch
+ */
+export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
+  const { engine, l1, signal } = options;
+  if (engine.divergence() === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+  const finalized = await l1.finalizedBlockNumber();
+  const newest = await l1.state();
+  const commits = await commitsUpTo(finalized, options);
+  const adopted: AdoptedBatches[] = [];
+  let isOther = false;
+  for (const mode of MODES) {
+    const there = commits.filter((commit) => commit.mode === mode).sort((a, b) => a.batchNumber - b.batchNumber);
+    if (there.length < countOf(mode, newest)) {
+      throw new MintmarkError(
+        "l1_failed",
+        `L1's newest batches of ${mode} are not final yet. Adopt again when they are.`,
+      );
+    }
+    let first = 0;
+    while (first < there.length && (await isOurs(engine, there[first] as Commit))) first++;
+    const batches: SealedBatch[] = [];
+    for (const commit of there.slice(first)) {
+      signal?.throwIfAborted();
+      batches.push({ ...commit, data: await dataOf(commit, options) });
+    }
+    isOther ||= batches.length > 0;
+    adopted.push({ mode, first, batches });
+  }
+  // L1 may have come back to this store's history by a reorganisation: then nothing is replaced.
+  return engine.adoptHistory(isOther ? adopted : [], signal && { signal });
+}
+
+async function commitsUpTo(finalized: bigint, { l1, fromBlock, signal }: AdoptOptions): Promise<Commit[]> {
+  const commits: Commit[] = [];
+  for (let from = fromBlock; from <= finalized; from += RANGE) {
+    signal?.throwIfAborted();
+    const to = from + RANGE - 1n < finalized ? from + RANGE - 1n : finalized;
+    for (const event of await l1.events(from, to)) if (event.type === "batchCommitted") commits.push(event);
+  }
+  return commits;
+}
+
+async function isOurs(engine: Engine, { mode, batchNumber, batchRoot, dataHash }: Commit): Promise<boolean> {
+  try {
+    const own = await engine.sealedBatch(mode, batchNumber);
+    return own.batchRoot === batchRoot.toLowerCase() && own.dataHash === dataHash.toLowerCase();
+  } catch (error) {
+    const isMissing = error instanceof MintmarkError && ["batch_not_found", "proof_not_ready"].includes(error.code);
+    if (isMissing) return false;
+    throw error;
+  }
+}
+
+/** A batch's data, from L1 itself or from whoever has it. */
+async function dataOf(commit: Commit, { l1, sources, signal }: AdoptOptions): Promise<Uint8Array> {
+  const { mode, batchNumber } = commit;
+  const onL1: BatchSource = {
+    name: "L1",
+    batchData: async () => (mode === ("zk-rollup" satisfies Mode) ? l1.rollupData(commit.txHash) : null),
+  };
+  let cause: unknown;
+  for (const source of [onL1, ...sources]) {
+    signal?.throwIfAborted();
+    try {
+      const data = await source.batchData(mode, batchNumber, signal);
+      if (data !== null && isBatch(deriveBatch(mode, batchNumber, data), commit)) return data;
+    } catch (error) {
+      signal?.throwIfAborted();
+      cause = error;
+    }
+  }
+  throw new MintmarkError("l1_failed", `Nobody gives the data of ${batchIdOf(mode, batchNumber)}.`, { cause });
+}
