@@ -1,31 +1,30 @@
+import type { Batches, Proofs } from "./engine/batches.ts";
 import { batches } from "./engine/batches.ts";
 import { EngineContext } from "./engine/context.ts";
+import type { Holdings } from "./engine/holdings.ts";
 import { holdings } from "./engine/holdings.ts";
+import type { Minting } from "./engine/minting.ts";
 import { minting } from "./engine/minting.ts";
 import { requireEnvironment } from "./engine/requirements.ts";
+import type { SettlementRecord } from "./engine/settlement.ts";
 import { settlementRecord } from "./engine/settlement.ts";
+import type { Tenants } from "./engine/tenants.ts";
 import { tenants } from "./engine/tenants.ts";
-import type { Engine, EngineOptions } from "./engine-types.ts";
+import type { EventOptions } from "./events/event-log.ts";
 import { applicationEvents } from "./events/event-log.ts";
+import type { Webhooks } from "./events/webhooks.ts";
 import { LedgerWebhooks } from "./events/webhooks.ts";
 import { Cursors } from "./ledger/cursor.ts";
+import type { EngineEvents } from "./ledger/event-hub.ts";
 import { EventHub } from "./ledger/event-hub.ts";
 import type { Ledger } from "./ledger/ledger.ts";
-import { readLimits } from "./ledger/limits.ts";
+import type { EngineOptions } from "./ledger/options.ts";
+import { readLimits } from "./ledger/options.ts";
+import type { ApplicationEvent, Environment, Limits, Uuid } from "./model.ts";
 import { canonicalSettlement, openLedger } from "./opening/opening.ts";
+import type { VerifyOptions, VerifyReport } from "./opening/verify.ts";
 import { verifyStore } from "./opening/verify.ts";
-
-export type * from "./batch-types.ts";
-export type * from "./engine-types.ts";
-export type * from "./event-types.ts";
-export type * from "./holding-types.ts";
-export type * from "./list-types.ts";
-export type * from "./mint-types.ts";
-export type * from "./proof-types.ts";
-export type * from "./settlement-types.ts";
-export type * from "./tenant-types.ts";
-export type * from "./wait-types.ts";
-export type * from "./webhook-types.ts";
+import type { Settlement } from "./ports.ts";
 
 /**
  * Opens the engine over a store. With `createIfMissing` it creates the store where there is none.
@@ -78,4 +77,42 @@ function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
     closed ??= close();
     return closed;
   };
+}
+
+/**
+ * The minting engine over one store. Every method that changes something resolves when the change is on disk; reads see only what is
+ * on disk. Every method rejects with `MintmarkError`; after a failed write each one rejects with `store_failed`, after `close` with
+ * `engine_closed`.
+ */
+export interface Engine extends AsyncDisposable, Tenants, Minting, Holdings, Batches, Proofs, SettlementRecord {
+  readonly settlement: Settlement;
+  readonly environment: Environment;
+  readonly limits: Limits;
+  /** Finishes what is queued, then closes the store. Idempotent. */
+  close(): Promise<void>;
+  /** Aborted once nothing is taken any more: by `close`, or with the error of the store that has failed. */
+  readonly ended: AbortSignal;
+  /** What is wrong with the system's clock and what to do; null when it fits the journal. */
+  clockFault(): string | null;
+  /**
+   * A time that has certainly been reached, in ms since 1970, however wrong the system's clock is. It stands behind the clock by the
+   * time for which nothing ran. What must not expire too early is held against it.
+   */
+  reachedTime(): number;
+
+  // Events and integrity.
+  readonly webhooks: Webhooks;
+  /**
+   * What an application is told, in order, without gap or duplicate, however often the engine was closed or killed since. Throws
+   * `application_not_found`, and `validation_failed` for an `after` beyond the newest event. One who waits with `follow` is ended by
+   * `signal` or by closing the engine; until its next event nothing else ends it.
+   */
+  applicationEvents(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
+  /**
+   * Calls `listener` after each such thing is durable; returns the function that stops it. What a listener throws does
+   * not reach the engine: it is an unhandled rejection, which Node ends the process for unless it is listened to.
+   */
+  on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
+  /** Re-derives everything from the journal by a second implementation and compares every record; finds any flipped byte. */
+  verify(options?: VerifyOptions): Promise<VerifyReport>;
 }

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { z } from "zod";
 import { Archive, HttpBatchSource } from "../core/archive/index.ts";
 import { exportExitKit, proveFromL1 } from "../core/exit/index.ts";
-import type { VaultProof } from "../core/index.ts";
+import type { BatchVaultProof } from "../core/index.ts";
 import { readL1, readMirror } from "../core/l1/index.ts";
 import { proofOnMirror } from "../core/mirror/index.ts";
 import { runCommand } from "./command.ts";
@@ -45,7 +45,7 @@ await runCommand(async () => {
   await writeExitKit(values.out, kit);
   process.stderr.write(`${values.out}: the contract has verified this kit\n`);
 
-  async function exportKit(proof: VaultProof) {
+  async function exportKit(proof: BatchVaultProof) {
     const { MINTMARK_MIRROR_RPC_URL: rpc, MINTMARK_MIRROR: contract } = env;
     if (rpc === undefined && contract === undefined) return exportExitKit(proof, l1);
     if (rpc === undefined || contract === undefined)

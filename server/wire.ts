@@ -3,6 +3,7 @@ import type {
   Asset,
   Balance,
   Batch,
+  BatchVaultProof,
   Engine,
   EngineState,
   MintReceipt,
@@ -12,7 +13,6 @@ import type {
   Transaction,
   User,
   Vault,
-  VaultProof,
   Withdrawal,
 } from "../core/index.ts";
 import type { asset } from "./schemas/assets.ts";
@@ -186,7 +186,7 @@ export function batchToWire(from: Batch): z.output<typeof batch> {
   };
 }
 
-export function proofToWire({ vault, header, ...rest }: VaultProof): z.output<typeof vaultProof> {
+export function proofToWire({ vault, header, ...rest }: BatchVaultProof): z.output<typeof vaultProof> {
   return {
     vault: {
       vaultId: decimal(vault.vaultId),

@@ -1,5 +1,5 @@
 import { encodeFunctionData, parseAbi } from "viem";
-import type { Hex, VaultProof } from "../core/index.ts";
+import type { BatchVaultProof, Hex } from "../core/index.ts";
 
 const ABI = parseAbi([
   "struct Vault { uint64 vaultId; uint64 chainId; address owner; uint256 assetType; uint64 amount; bytes blob; }",
@@ -12,7 +12,7 @@ const ABI = parseAbi([
  * Calldata with which the vault's owner can withdraw by itself, without a signature and without us, `quantity` to itself; null while L1
  * has not committed the batch, and when nothing is left.
  */
-export function withdrawCalldata(quantity: bigint, proof: VaultProof): Hex | null {
+export function withdrawCalldata(quantity: bigint, proof: BatchVaultProof): Hex | null {
   const { vault, header, siblings } = proof;
   if (header === null || quantity === 0n) return null;
   return encodeFunctionData({

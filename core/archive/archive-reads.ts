@@ -1,12 +1,12 @@
-import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type BlobScheme, type Hash, MODES, type Mode, type VaultId } from "../model.ts";
 import type { BatchHeader, Settlement, VaultContent } from "../ports.ts";
-import type { EngineState, VaultProof } from "../proof-types.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import type { BatchVaultProof, EngineState } from "../protocol/proof.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
+import type { Database } from "../store/ports.ts";
 import { committedProof, type DerivedBatch, deriveBatch, vaultIn } from "./derive.ts";
 import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, withdrawnKey, within } from "./keys.ts";
 import { type Commit, commitFromText } from "./records.ts";
@@ -95,7 +95,7 @@ export class ArchiveReads {
   }
 
   /** Verified before it is returned. Throws as {@link Archive.vaultContent}. */
-  async vaultProof(vaultId: VaultId): Promise<VaultProof & { readonly header: BatchHeader }> {
+  async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
     const commit = await this.#commitOf(vaultId);
     return committedProof(await this.#derivedBatch(commit), vaultId, commit);
   }

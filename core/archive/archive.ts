@@ -1,10 +1,10 @@
-import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MODES, type Mode, type VaultId } from "../model.ts";
 import type { L1Block, L1Event } from "../ports.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import type { Database } from "../store/ports.ts";
 import { ArchiveReads } from "./archive-reads.ts";
 import { type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "./derive.ts";
 import {

@@ -1,11 +1,11 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
 import type { BatchHeader, VaultContent } from "../ports.ts";
-import type { VaultProof } from "../proof-types.ts";
 import { type DecodeOptions, decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import type { BatchVaultProof } from "../protocol/proof.ts";
 import { proveVault } from "../protocol/proof.ts";
 import { unpackVaultId, vaultLeaves } from "../protocol/vault.ts";
 
@@ -57,7 +57,7 @@ export function committedProof(
   batch: DerivedBatch,
   vaultId: VaultId,
   { batchRoot, vaultCount, committedAt, sequence }: BatchHeader,
-): VaultProof & { readonly header: BatchHeader } {
+): BatchVaultProof & { readonly header: BatchHeader } {
   const vault = vaultIn(batch, vaultId);
   const { siblings } = proveVault(batch.tree, vault);
   const leaf = bytesToHex(batch.tree.leaf(unpackVaultId(vaultId).slot));

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import { MODES, type Mode } from "../model.ts";
 import type { L1Reader } from "../ports.ts";
-import type { EngineState } from "../proof-types.ts";
+import type { EngineState } from "../protocol/proof.ts";
 import { type FollowedChain, type FollowOptions, follow } from "./follow.ts";
 
 export interface RebuildOptions extends FollowOptions {

@@ -1,8 +1,8 @@
-import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import type { BlobScheme } from "../model.ts";
 import type { L1Registration, VaultContent } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
+import type { Database } from "../store/ports.ts";
 import { duplicateKey, mintedKey, ownerKey, readingKey, TEXT, tokenKey, vaultIdOf, within } from "./keys.ts";
 import type { KnownAssets } from "./known-assets.ts";
 

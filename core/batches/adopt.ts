@@ -16,7 +16,6 @@ import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { type DerivedBatch, deriveBatch } from "../sealing/derive-batch.ts";
 import { runAt } from "../sealing/void-runs.ts";
-import type { Adopted, AdoptedBatches } from "../settlement-types.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord, LostRun, VoidRun } from "../store/records.ts";
@@ -394,4 +393,19 @@ function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
   const open = new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, ledger.limits);
   ledger.unsealed.replace(open);
   ledger.refs.setFirstOrdinal(mode, batchNumber, firstOrdinal);
+}
+
+/** L1's batches of a mode from the first on that is another than the store's, or that the store lacks. */
+export interface AdoptedBatches {
+  readonly mode: Mode;
+  readonly first: number;
+  readonly batches: readonly SealedBatch[];
+}
+
+/** What adopting L1's history has changed. */
+export interface Adopted {
+  /** Batches that were taken from L1. */
+  readonly batches: number;
+  /** Vaults of this store that L1's history lacks, or of which it holds less. */
+  readonly lostVaults: number;
 }

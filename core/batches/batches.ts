@@ -1,13 +1,13 @@
 import { MintmarkError } from "../errors.ts";
 import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { PageOptions } from "../ledger/list.ts";
 import { openBatchRecord } from "../ledger/open-batch.ts";
-import type { BatchFilter } from "../list-types.ts";
 import { type Batch, batchIdOf, MODES, type Mode, type Page, type VaultId } from "../model.ts";
 import type { SealedBatch, VaultContent } from "../ports.ts";
-import type { EngineState } from "../proof-types.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import type { EngineState } from "../protocol/proof.ts";
 import { contentOf } from "../sealing/contents.ts";
 import { requireNotVoid, slotCountOf } from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
@@ -126,4 +126,8 @@ export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): Ba
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The batch is still open.");
   return batch;
+}
+
+export interface BatchFilter extends PageOptions {
+  readonly mode?: Mode | undefined;
 }

@@ -4,20 +4,14 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { BatchHeader, VaultContent } from "../ports.ts";
-import type {
-  BatchMultiproof,
-  BatchTransition,
-  EngineState,
-  StateExtension,
-  VaultProof,
-  VaultStateProof,
-} from "../proof-types.ts";
 import { PagedBatchTree, pageOf } from "../protocol/batch-tree.ts";
 import { invariant, requireInteger } from "../protocol/bounds.ts";
 import { countOf, type StateCounts } from "../protocol/commitment.ts";
+import type { BatchProof, StateConsistencyProof } from "../protocol/consistency.ts";
 import { proveBatch, proveConsistency, verifyStateConsistency } from "../protocol/consistency.ts";
 import { bytesToHex, hashAt, unpackHashes } from "../protocol/hex.ts";
 import { multiproofSiblings } from "../protocol/multiproof.ts";
+import type { BatchVaultProof, EngineState, VaultMultiproof, VaultStateProof } from "../protocol/proof.ts";
 import { type StatePath, verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../protocol/proof.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { contentOf } from "../sealing/contents.ts";
@@ -45,7 +39,7 @@ interface Page {
 }
 
 /** Proves a vault from the records of its page and the roots of the others. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
-export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<VaultProof> {
+export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<BatchVaultProof> {
   const place = provablePlace(ledger, vaultId);
   const batch = await provableBatch(ledger, place, [place.slot]);
   const { batchRoot, record, tree } = batch;
@@ -200,4 +194,24 @@ function pageAt({ tree, pages }: ProvableBatch, slot: number): Page {
 function contentAt(ledger: Ledger, place: VaultPlace, { vaults, firstSlot }: Page): VaultContent {
   const stored = vaults.at(place.slot - firstSlot);
   return contentOf(place, stored, ledger.assetAt(stored.assetIndex));
+}
+
+/** Many vaults' one path to their batch's root. */
+export interface BatchMultiproof extends VaultMultiproof {
+  readonly batchRoot: Hash;
+  readonly header: BatchHeader | null;
+}
+
+/** One batch's step of its mode's state tree: `verifyBatchProof` checks it. */
+export interface BatchTransition {
+  readonly oldRoot: Hash;
+  readonly newRoot: Hash;
+  readonly proof: BatchProof;
+}
+
+/** That a later state begins with all batches of an earlier one: `verifyStateConsistency` checks it. */
+export interface StateExtension {
+  readonly older: EngineState;
+  readonly newer: EngineState;
+  readonly proof: StateConsistencyProof;
 }

@@ -1,5 +1,5 @@
-import type { Limits } from "../engine-types.ts";
 import { type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../errors.ts";
+import type { Limits } from "../model.ts";
 import { type Hex, MAX_AMOUNT, MODES, type Mode, type Uuid } from "../model.ts";
 import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
 import { readUuid } from "../validate.ts";

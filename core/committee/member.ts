@@ -14,7 +14,6 @@ import {
 } from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
-import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import type { L1Reader, SealedBatch, VaultContent } from "../ports.ts";
@@ -24,6 +23,7 @@ import { tokenIdOf } from "../protocol/blob.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
+import type { Database } from "../store/ports.ts";
 import { CommitteeRefusal } from "./refusal.ts";
 
 export interface MemberOptions {

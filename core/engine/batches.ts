@@ -1,4 +1,5 @@
-import type { Batches } from "../batch-types.ts";
+import type { WaitOptions } from "../abort.ts";
+import type { BatchFilter } from "../batches/batches.ts";
 import {
   batchView,
   committedCount,
@@ -10,12 +11,18 @@ import {
   stateOver,
   vaultContent,
 } from "../batches/batches.ts";
+import type { BatchMultiproof, BatchTransition, StateExtension } from "../batches/proofs.ts";
 import { batchProof, consistencyProof, vaultMultiproof, vaultProof, vaultStateProof } from "../batches/proofs.ts";
 import { sealOpenBatch } from "../batches/seal.ts";
 import { voidSlots } from "../batches/void-slots.ts";
+import type { List } from "../ledger/list.ts";
 import { listOf } from "../ledger/list.ts";
+import type { Batch, Hash, Mode, VaultId } from "../model.ts";
+import type { SealedBatch, VaultContent } from "../ports.ts";
 import { exitProof } from "../progress/exit-proof.ts";
-import type { Proofs } from "../proof-types.ts";
+import type { StateCounts } from "../protocol/commitment.ts";
+import type { BatchVaultProof, EngineState, VaultStateProof } from "../protocol/proof.ts";
+import type { VoidSlots } from "../sealing/void-runs.ts";
 import type { EngineContext } from "./context.ts";
 import { requireMode } from "./requirements.ts";
 
@@ -50,4 +57,63 @@ export function batches(context: EngineContext): Batches & Proofs {
       return stateOver(ledger, committedCount(ledger, "validium"), committedCount(ledger, "zk-rollup"));
     },
   };
+}
+
+/**
+ * Proofs of what sealed batches hold, docs/protocol.md 7; public, without tenants. Each is verified before it is returned, by the
+ * functions of `mintmark/protocol` that its reader has too. Until L1 has committed a batch, slots of it can still become void, and
+ * what was proven of it and of states that hold it goes stale.
+ *
+ * All reject with `proof_not_ready` while a batch that they are about is open, with `vault_not_found`, `vault_void` or `batch_not_found`
+ * when there is nothing to prove.
+ */
+export interface Proofs {
+  vaultProof(vaultId: VaultId): Promise<BatchVaultProof>;
+  /**
+   * The same under the header by which the contract that pays the vault keeps the batch: a mirror's own for a token of another chain.
+   * `header` is null while that contract does not know the batch.
+   */
+  exitProof(vaultId: VaultId): Promise<BatchVaultProof>;
+  /**
+   * One proof for many vaults of one batch, in whatever order they are named; shared siblings are given once. Rejects with
+   * `validation_failed` for none, for one named twice, and for vaults of several batches.
+   */
+  vaultMultiproof(vaultIds: readonly VaultId[]): Promise<BatchMultiproof>;
+  /** @param at - batches of each mode that the commitment is over; default all that are sealed */
+  vaultStateProof(vaultId: VaultId, at?: StateCounts): Promise<VaultStateProof>;
+  /** That the batch was appended to the batches before it. Shows extension, not acceptance by L1. */
+  batchProof(mode: Mode, batchNumber: number): Promise<BatchTransition>;
+  /**
+   * Rejects with `validation_failed` unless both modes' counts of `older` are at most those of `newer`, and these at most those sealed.
+   *
+   * @param newer - default all that are sealed
+   */
+  consistencyProof(older: StateCounts, newer?: StateCounts): Promise<StateExtension>;
+}
+
+/** Batches and the state over them: public, without tenants. */
+export interface Batches {
+  /** Closes the mode's open batch; null when it is empty. */
+  seal(mode: Mode, wait?: WaitOptions): Promise<Batch | null>;
+  /**
+   * Makes slots of a sealed batch void that L1 refuses, so that the batch can be committed without them: their mints have failed, with
+   * these reasons. Rejects with `batch_committed` once L1 has the batch. The caller answers for it that nothing sent earlier can
+   * still commit the batch as it was; the settlement layer makes sure of that.
+   */
+  voidSlots(mode: Mode, batchNumber: number, slots: readonly VoidSlots[], wait?: WaitOptions): Promise<Batch>;
+  openBatch(mode: Mode): Batch;
+  batch(mode: Mode, batchNumber: number): Promise<Batch>;
+  /** Newest first; of both modes when none is named. */
+  batches(filter?: BatchFilter): List<Batch>;
+  sealedBatch(mode: Mode, batchNumber: number): Promise<SealedBatch>;
+  vaultContent(vaultId: VaultId): Promise<VaultContent>;
+  /** Over all sealed batches. */
+  state(): EngineState;
+  /** Over the batches that L1 has committed. */
+  committedState(): Promise<EngineState>;
+  /**
+   * One hash over the batches that L1 has committed, in L1's order: what the contract's `history` must be, derived from this store alone.
+   * The next commit names it (docs/protocol.md 3).
+   */
+  history(): Hash;
 }

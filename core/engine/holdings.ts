@@ -1,8 +1,15 @@
-import type { Holdings } from "../holding-types.ts";
+import type { WaitOptions } from "../abort.ts";
+import type { List, PageOptions } from "../ledger/list.ts";
 import { listOf } from "../ledger/list.ts";
+import type { Principal, Transaction, Uuid, Vault, VaultId, Withdrawal } from "../model.ts";
+import type { WithdrawalRequest } from "../progress/withdrawal-request.ts";
 import { requestWithdrawal } from "../progress/withdrawal-request.ts";
+import type { Balance } from "../vaults/balances.ts";
 import { listBalances } from "../vaults/balances.ts";
+import type { VaultFilter } from "../vaults/holdings.ts";
 import { findVault, listVaults } from "../vaults/holdings.ts";
+import type { TransactionFilter } from "../vaults/transaction-range.ts";
+import type { WithdrawalFilter } from "../vaults/transactions.ts";
 import { listTransactions, listWithdrawals, readTransaction } from "../vaults/transactions.ts";
 import { readWithdrawal } from "../vaults/withdrawals.ts";
 import type { EngineContext } from "./context.ts";
@@ -26,4 +33,25 @@ export function holdings(context: EngineContext): Holdings {
     withdrawals: (applicationId, filter = {}) =>
       listOf(filter, async (at) => listWithdrawals(context.ledger, context.cursors, applicationId, at)),
   };
+}
+
+/** What was minted, for whom, and how it leaves: each application sees its own. */
+export interface Holdings {
+  transaction(applicationId: Uuid, transactionId: string): Promise<Transaction>;
+  /** A page can be shorter than `limit` and yet have a next one: the work of one page is bounded, however rare its matches. */
+  transactions(applicationId: Uuid, filter?: TransactionFilter): List<Transaction>;
+  vault(applicationId: Uuid, vaultId: VaultId): Promise<Vault>;
+  /** In the order in which they were made; shorter pages as with `transactions`. */
+  vaults(applicationId: Uuid, filter?: VaultFilter): List<Vault>;
+  /**
+   * What a user holds, by token, in the order in which each was first minted: an ERC-721 token is one vault, the others are summed over
+   * vaults. The first question after opening looks at every mint of the user, later ones at what was minted since, unless a withdrawal
+   * of the user's or a void vault has changed the sums. Shorter pages as with `transactions`.
+   */
+  balances(applicationId: Uuid, userId: Uuid, page?: PageOptions): List<Balance>;
+  /** Checks the owner's signature and reserves the quantity. One withdrawal of a vault at a time. */
+  requestWithdrawal(principal: Principal, request: WithdrawalRequest, wait?: WaitOptions): Promise<Withdrawal>;
+  withdrawal(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
+  /** Newest first; shorter pages as with `transactions`. */
+  withdrawals(applicationId: Uuid, filter?: WithdrawalFilter): List<Withdrawal>;
 }

@@ -1,3 +1,4 @@
+import type { WaitOptions } from "../abort.ts";
 import { columnsOf, type MintColumns, readMintColumns } from "../columns/mint-columns.ts";
 import { Issues, type MintRequest, readMintRequest } from "../columns/request.ts";
 import { MintmarkError } from "../errors.ts";
@@ -6,9 +7,9 @@ import { forgetIdempotencyKeys } from "../mint/forget-keys.ts";
 import { idempotencyKeyHash } from "../mint/idempotency.ts";
 import { type MintOutcome, MintTransition } from "../mint/mint.ts";
 import { MintCheck } from "../mint/mint-check.ts";
+import type { MintResult } from "../mint/mint-results.ts";
 import { AcceptedResult, presentResult, replayedResult } from "../mint/mint-results.ts";
-import type { Minting, MintResult } from "../mint-types.ts";
-import type { Hex, Principal } from "../model.ts";
+import type { Hex, Principal, Uuid } from "../model.ts";
 import type { EngineContext } from "./context.ts";
 import { requireScope } from "./requirements.ts";
 
@@ -97,4 +98,33 @@ function requireIdempotencyKey(key: string): string {
     throw new MintmarkError("validation_failed", "an idempotency key is 1 to 255 printable ASCII characters");
   }
   return key;
+}
+
+export interface MintOptions extends WaitOptions {
+  /** At most 255 printable ASCII characters. */
+  readonly idempotencyKey?: string;
+}
+
+/** Minting, and what became of it. */
+export interface Minting {
+  /**
+   * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API, untrusted:
+   * `{users: [{userId, mints: [{mintingBlob, assetId, amount, dataAvailabilityMode}]}]}`.
+   *
+   * Rejects with every bad entry in `issues`, in request order; the error's own code is that of the first of them.
+   */
+  mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
+  /** Everything `mint` checks, at this moment, without minting: rejects as `mint` would. */
+  checkMint(
+    principal: Principal,
+    request: unknown,
+    wait?: WaitOptions,
+  ): Promise<{ readonly users: number; readonly mints: number }>;
+  /**
+   * Forgets the idempotency keys of mints that were made before a time (ms since 1970), so that the store does not keep them for ever;
+   * the mints stay. Whoever repeats one of these requests then mints anew: leave callers the time that they were promised. Resolves
+   * with the number of keys; mints go on meanwhile. An aborted `signal` stops it between two steps.
+   */
+  forgetIdempotencyKeys(before: number, wait?: WaitOptions): Promise<number>;
+  mintResult(applicationId: Uuid, mintId: Uuid): Promise<MintResult>;
 }

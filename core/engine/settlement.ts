@@ -1,12 +1,17 @@
+import type { WaitOptions } from "../abort.ts";
+import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
+import type { Batch, Hash, Mode, Uuid, Withdrawal } from "../model.ts";
+import type { L1Event, L1State, PortalIdentity } from "../ports.ts";
 import { adopt } from "../progress/adopt.ts";
 import { recordSubmitted } from "../progress/batch-progress.ts";
 import { compareState } from "../progress/divergence.ts";
 import { recordFinalized, recordReorg } from "../progress/finality.ts";
 import { recordCommitted, recordEvents, recordWithdrawn } from "../progress/l1-events.ts";
+import type { PendingOptions, PendingWithdrawal } from "../progress/pending-withdrawals.ts";
 import { pendingWithdrawals } from "../progress/pending-withdrawals.ts";
+import type { FollowedPortal } from "../progress/portals.ts";
 import { addMirror, portalOf, portals } from "../progress/portals.ts";
 import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "../progress/withdrawals.ts";
-import type { SettlementRecord } from "../settlement-types.ts";
 import type { EngineContext } from "./context.ts";
 import { requireMode } from "./requirements.ts";
 
@@ -42,4 +47,58 @@ export function settlementRecord(context: EngineContext): SettlementRecord {
       recordWithdrawalFailed(context.ledger, withdrawalId, failure, l1Time, wait?.signal),
     pendingWithdrawals: (chainId, options) => pendingWithdrawals(context.ledger, chainId, options),
   };
+}
+
+/** What the settlement layer saw; each call is one atomic, journaled transition, and repeating it changes nothing. */
+export interface SettlementRecord {
+  /**
+   * Makes the mirror of the state on another chain known, so that withdrawals of that chain's tokens are taken; `store_mismatch` for
+   * another contract than the chain's first.
+   */
+  addMirror(mirror: PortalIdentity, wait?: WaitOptions): Promise<void>;
+  /** What pays withdrawals, by chain: the settlement contract, then the mirrors. */
+  portals(): readonly FollowedPortal[];
+  /** The one of a chain. Throws `chain_not_supported`. */
+  portal(chainId: bigint): FollowedPortal;
+  recordSubmitted(mode: Mode, batchNumber: number, txHash: Hash, wait?: WaitOptions): Promise<Batch>;
+  /** Applies all events of a chain's blocks after what is observed up to `toBlock`, in order, and moves on: all or nothing. */
+  recordEvents(chainId: bigint, events: readonly L1Event[], toBlock: bigint, wait?: WaitOptions): Promise<void>;
+  /** One event of type `batchCommitted`, without moving the cursor. Root, count and data hash must be ours: else `history_diverged`. */
+  recordCommitted(event: L1Event & { readonly type: "batchCommitted" }, wait?: WaitOptions): Promise<Batch>;
+  /** One event of type `withdrawn`, without moving the cursor; of owners who withdrew by themselves too. */
+  recordWithdrawn(chainId: bigint, event: L1Event & { readonly type: "withdrawn" }, wait?: WaitOptions): Promise<void>;
+  /** Everything up to this block can no longer be reorganised away. */
+  recordFinalized(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
+  /** Blocks from this one on are gone: what they settled is submitted again, the cursor goes back before them. */
+  recordReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
+  /** The same for a chain that has replaced blocks that were recorded as final. */
+  recordDeepReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
+  /** How L1's history differs from this store's, in a sentence, and since when (ms); null while no difference was found. */
+  divergence(): { readonly detail: string; readonly since: number } | null;
+  /** From now on mints and withdrawals are refused with `l1_not_compared`, until {@link SettlementRecord.compareState} finds one history. */
+  awaitComparison(): void;
+  /** Throws what mints are refused with now: `history_diverged`, `l1_not_compared`. */
+  requirePromising(): void;
+  /**
+   * Compares L1's state with the store's. Unless L1's batches are the first ones of this store, it rejects with `history_diverged`; from
+   * then on, and after a restart, mints, withdrawals and seals are refused with that code.
+   */
+  compareState(state: L1State, wait?: WaitOptions): Promise<void>;
+  /**
+   * Puts L1's batches in the place of the store's, from the first difference of each mode on, and ends the divergence: atomic. Mints that L1's
+   * history lacks have failed, and their applications are told. Vaults of owners whom the store does not know belong to an application
+   * of their own, `Adopted from L1`. Rejects with `asset_not_found` for an asset that must be added first, `l1_failed` for data that do
+   * not make their root. `adoptFromL1` of the settlement module gathers the batches.
+   */
+  adoptHistory(adopted: readonly AdoptedBatches[], wait?: WaitOptions): Promise<Adopted>;
+  recordWithdrawalSubmitted(withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions): Promise<Withdrawal>;
+  /** L1 refused an attempt; the authorization is still good, so the reservation stays and `failure` tells the reason. */
+  recordWithdrawalAttempt(withdrawalId: Uuid, failure: string, wait?: WaitOptions): Promise<Withdrawal>;
+  /**
+   * Gives up and releases the reservation. Refused with `withdrawal_pending` while the authorization could still be used: `l1Time`,
+   * seconds of a finalized block, must be past its deadline, unless it was cancelled or overtaken on L1.
+   */
+  recordWithdrawalFailed(withdrawalId: Uuid, failure: string, l1Time: bigint, wait?: WaitOptions): Promise<Withdrawal>;
+  /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
+  pendingWithdrawals(chainId: bigint, options?: PendingOptions): AsyncIterable<PendingWithdrawal>;
 }

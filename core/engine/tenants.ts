@@ -1,7 +1,11 @@
+import type { WaitOptions } from "../abort.ts";
+import type { List, PageOptions } from "../ledger/list.ts";
 import { listOf } from "../ledger/list.ts";
-import type { Tenants } from "../tenant-types.ts";
+import type { Address, ApiKey, Application, Asset, Principal, User, Uuid } from "../model.ts";
+import type { IssuedKey, NewKey } from "../tenants/api-keys.ts";
 import { authenticate, issueKey, keyView, revokeKey } from "../tenants/api-keys.ts";
 import { applicationView, createApplication, suspendApplication } from "../tenants/applications.ts";
+import type { AssetFilter, NewAsset } from "../tenants/assets.ts";
 import {
   addAsset,
   assetView,
@@ -64,4 +68,48 @@ export function tenants(context: EngineContext): Tenants {
     assets: (applicationId, filter = {}) =>
       listOf(filter, async (at) => listAssets(context.ledger, context.cursors, applicationId, at)),
   };
+}
+
+/** Applications, their keys and users, and the assets that they may mint. */
+export interface Tenants {
+  createApplication(
+    application: { readonly applicationId?: Uuid; readonly name: string },
+    wait?: WaitOptions,
+  ): Promise<Application>;
+  application(applicationId: Uuid): Promise<Application>;
+  applications(): AsyncIterable<Application>;
+  suspendApplication(applicationId: Uuid, suspended: boolean, wait?: WaitOptions): Promise<Application>;
+  issueKey(applicationId: Uuid, key?: NewKey, wait?: WaitOptions): Promise<IssuedKey>;
+  keys(applicationId: Uuid): AsyncIterable<ApiKey>;
+  revokeKey(keyId: string, wait?: WaitOptions): Promise<ApiKey>;
+  /** Makes a token known. It is minted only once whitelisted, registered and enabled. */
+  addAsset(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
+  /** Every known asset, `enabled` false. */
+  allAssets(): AsyncIterable<Asset>;
+  whitelistAsset(assetId: Uuid, whitelisted: boolean, wait?: WaitOptions): Promise<Asset>;
+  /**
+   * What the settlement layer found: why L1 would refuse to mint of the asset, or null when it would not. With a fault nothing of it is
+   * minted (`mint_unwithdrawable`), and `unavailableReason` tells it.
+   */
+  setMintingFault(assetId: Uuid, fault: string | null, wait?: WaitOptions): Promise<Asset>;
+  /** The settlement layer read the asset in L1's registry. */
+  markAssetRegistered(
+    assetId: Uuid,
+    facts?: { readonly minterLocked?: boolean | null },
+    wait?: WaitOptions,
+  ): Promise<Asset>;
+
+  authenticate(token: string): Promise<Principal>;
+  /** Idempotent for the same id and address; another address for a known id is `user_exists`. */
+  createUser(
+    applicationId: Uuid,
+    user: { readonly userId?: Uuid; readonly ownerAddress: Address },
+    wait?: WaitOptions,
+  ): Promise<User>;
+  user(applicationId: Uuid, userId: Uuid): Promise<User>;
+  users(applicationId: Uuid, page?: PageOptions): List<User>;
+  enableAsset(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
+  disableAsset(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
+  asset(applicationId: Uuid, assetId: Uuid): Promise<Asset>;
+  assets(applicationId: Uuid, filter?: AssetFilter): List<Asset>;
 }

@@ -1,9 +1,8 @@
 import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
-import type { ApplicationEvent, EventOptions } from "../event-types.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/users.ts";
-import type { Uuid } from "../model.ts";
+import type { ApplicationEvent, Uuid } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import {
   type BatchEventType,
@@ -171,4 +170,13 @@ function dataOf(event: StoredEvent, userIds: ReadonlyMap<number, Uuid>): Applica
   }
   const { type: _, ...data } = event;
   return data;
+}
+
+export interface EventOptions {
+  /** The sequence of the last event that is known already; default 0, from the first. */
+  readonly after?: number;
+  /** Waits for what is still to come, instead of ending with the newest event. Default false. */
+  readonly follow?: boolean;
+  /** Ends the iteration: it rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
 }

@@ -2,8 +2,8 @@ import { type BatchSource, committedProof, deriveBatch, isBatch } from "../archi
 import { MintmarkError } from "../errors.ts";
 import type { VaultId } from "../model.ts";
 import type { L1Event, L1Reader } from "../ports.ts";
-import type { VaultProof } from "../proof-types.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
+import type { BatchVaultProof } from "../protocol/proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { type ExitKit, requireWholeKit } from "./kit.ts";
 
@@ -16,7 +16,7 @@ export type KitChain = Pick<L1Reader, "settlement" | "registration" | "maturity"
  *
  * @throws MintmarkError `proof_not_ready` while L1 has not committed the batch; `asset_not_registered`; `l1_failed` with the contract's reason
  */
-export async function exportExitKit({ vault, header, siblings }: VaultProof, l1: KitChain): Promise<ExitKit> {
+export async function exportExitKit({ vault, header, siblings }: BatchVaultProof, l1: KitChain): Promise<ExitKit> {
   if (header === null) throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
   const registration = await l1.registration(vault.chainId, vault.assetType);
   if (registration === null) throw new MintmarkError("asset_not_registered");
@@ -52,7 +52,7 @@ export interface ProveFromL1Options {
  *
  * @throws MintmarkError `batch_not_found` when L1 has no such batch; `vault_not_found`; `proof_not_ready` when nobody has the data
  */
-export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options): Promise<VaultProof> {
+export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options): Promise<BatchVaultProof> {
   const commit = await findCommit(vaultId, options);
   const { mode, batchNumber } = commit;
   const faults: string[] = [];

@@ -1,4 +1,4 @@
-import type { EngineOptions } from "../engine-types.ts";
+import type { EngineOptions } from "../ledger/options.ts";
 import type { L1Reader, PortalIdentity } from "../ports.ts";
 
 /** What an engine asks about wallet contracts' signatures: each chain about its own; where no chain is given, nobody has signed. */

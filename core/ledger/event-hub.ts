@@ -1,4 +1,5 @@
-import type { EngineEvents } from "../engine-types.ts";
+import type { Batch, EventType, Uuid, Withdrawal } from "../model.ts";
+import type { VoidSlots } from "../sealing/void-runs.ts";
 
 type Listener<K extends keyof EngineEvents> = (event: EngineEvents[K]) => void;
 
@@ -56,4 +57,27 @@ export class EventHub {
       }
     }
   }
+}
+
+/** What happened, told after it is durable and in the order of the journal. */
+export interface EngineEvents {
+  readonly mint: { readonly applicationId: Uuid; readonly mintId: Uuid; readonly mints: number };
+  readonly batchSealed: Batch;
+  /** Slots became void: L1 refuses them. */
+  readonly slotsVoided: { readonly batch: Batch; readonly slots: readonly VoidSlots[] };
+  readonly batchSubmitted: Batch;
+  readonly batchCommitted: Batch;
+  readonly batchFinalized: Batch;
+  /** A reorganisation took the batch back from settled to submitted. */
+  readonly batchReverted: Batch;
+  /** A key of the application was revoked, or the application was suspended or let in again. */
+  readonly access: { readonly applicationId: Uuid };
+  /** A webhook was made, deleted, disabled, enabled again, or got a new secret. */
+  readonly webhook: { readonly webhookId: Uuid };
+  /** A withdrawal was accepted or changed its status. */
+  readonly withdrawal: {
+    readonly applicationId: Uuid;
+    readonly type: Extract<EventType, `withdrawal.${string}`>;
+    readonly withdrawal: Withdrawal;
+  };
 }

@@ -1,6 +1,6 @@
 import type { MintColumns } from "../columns/mint-columns.ts";
-import type { EngineOptions, Limits } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
+import type { Limits } from "../model.ts";
 import { type Environment, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
 import type { Clock, Settlement } from "../ports.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
@@ -10,6 +10,7 @@ import type { Group } from "../store/group.ts";
 import { encodeEntry, encodeMintEntry } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { MintHeader, PlacedColumns } from "../store/mint-entry.ts";
+import type { Store } from "../store/ports.ts";
 import {
   type ApplicationRecord,
   type AssetRecord,
@@ -45,7 +46,6 @@ import {
 } from "../store/store-keys.ts";
 import { RecordTable, Table } from "../store/table.ts";
 import { Writer } from "../store/writer.ts";
-import type { Store } from "../store-ports.ts";
 import { Bindings } from "../tokens/bindings.ts";
 import { TokenHasher } from "../tokens/token-hash.ts";
 import { TokenIndex } from "../tokens/token-index.ts";
@@ -54,6 +54,7 @@ import type { EventHub } from "./event-hub.ts";
 import { Followers } from "./followers.ts";
 import { JournalClock, type JournalClockOptions } from "./journal-clock.ts";
 import { type OpenBatch, openBatchRecord } from "./open-batch.ts";
+import type { EngineOptions } from "./options.ts";
 import { StateHistories } from "./state-histories.ts";
 import { TokenSumsCache } from "./token-sums-cache.ts";
 import { UnsealedBatches } from "./unsealed-batches.ts";

@@ -1,4 +1,3 @@
-import type { List, PageOptions } from "../list-types.ts";
 import type { Page } from "../model.ts";
 
 /**
@@ -16,4 +15,19 @@ export function listOf<T, P extends PageOptions>(asked: P, read: (page: P) => Pr
       }
     },
   });
+}
+
+/**
+ * A list: awaited it is one page; iterated it is every entry from that page on, of which no more than a page is in memory.
+ *
+ * @example
+ * const { data, nextCursor } = await engine.users(applicationId, { limit: 100 });
+ * for await (const vault of engine.vaults(applicationId, { userId })) total += vault.amount;
+ */
+export interface List<T> extends Promise<Page<T>>, AsyncIterable<T> {}
+
+export interface PageOptions {
+  /** 1 to 100; default 50. */
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
 }

@@ -1,7 +1,6 @@
 import { addsUp, widthOfSum, widthOfWords } from "../columns/amount-words.ts";
 import { type Holder, type NewVault, VaultColumns } from "../columns/vault-columns.ts";
-import type { Limits } from "../engine-types.ts";
-import type { Mode, Standard } from "../model.ts";
+import type { Limits, Mode, Standard } from "../model.ts";
 import { ASSET_ENTRY_BYTES, BATCH_DATA_BASE_BYTES, vaultBytesBound } from "../protocol/batch-data.ts";
 import { type BatchContent, contentGas, isWide } from "../protocol/commit-gas.ts";
 import type { Group } from "../store/group.ts";

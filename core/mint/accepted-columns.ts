@@ -1,7 +1,7 @@
 import { amountOf } from "../columns/amount-words.ts";
 import type { MintColumns } from "../columns/mint-columns.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { AcceptedColumns } from "../mint-types.ts";
+import type { Address, Asset, Uuid } from "../model.ts";
 import { MAX_BATCH_VAULTS } from "../model.ts";
 import type { PlacedColumns } from "../store/mint-entry.ts";
 import type { AssetRecord } from "../store/records.ts";
@@ -99,4 +99,33 @@ export class MintedColumns implements AcceptedColumns {
     }
     return last.subarray(0, vaults);
   }
+}
+
+/**
+ * A fresh mint's answer without an object for each vault and transaction: typed arrays with one element an entry, the entries of all users
+ * back to back. They are the engine's own, to be read and not changed. `MintResult.vaults` and `.transactions` say the same plainly.
+ */
+export interface AcceptedColumns {
+  /** ms since 1970. */
+  readonly time: number;
+  readonly users: readonly { readonly userId: Uuid; readonly ownerAddress: Address; readonly entries: number }[];
+  /** Equal for entries of one asset. */
+  readonly assetIndex: Uint32Array;
+  /** Position in `MODES`. */
+  readonly mode: Uint8Array;
+  readonly batchNumber: Uint32Array;
+  readonly slot: Uint32Array;
+  /** ms that the entry's vault had existed. */
+  readonly age: Float64Array;
+  /** Back to back, and where each ends. */
+  readonly blobs: Uint8Array;
+  readonly blobEnd: Uint32Array;
+  asset(entry: number): Pick<Asset, "assetId" | "assetType">;
+  /** What the entry's vault holds after it. */
+  amountAfter(entry: number): bigint;
+  tokenId(entry: number): bigint | null;
+  /** Whether the entry's blob is its token id in ASCII decimals. */
+  spellsTokenId(entry: number): boolean;
+  /** The last entry of each vault, in order of the vaults' first ones. */
+  lastEntries(): Uint32Array;
 }

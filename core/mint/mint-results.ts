@@ -1,9 +1,10 @@
+import type { WaitOptions } from "../abort.ts";
+import { orAborted } from "../abort.ts";
 import { amountOf } from "../columns/amount-words.ts";
 import type { MintColumns } from "../columns/mint-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/users.ts";
-import type { AcceptedColumns, MintResult, MintTransaction } from "../mint-types.ts";
 import {
   type Address,
   batchIdOf,
@@ -14,15 +15,16 @@ import {
   type Vault,
   type VaultId,
 } from "../model.ts";
+import type { MintReceipt, ReceiptSigner } from "../protocol/receipt.ts";
+import { receiptContents, receiptRoot, receiptTypedData } from "../protocol/receipt.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
 import { type MintEntry, type PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import { fastTokenIdOf } from "../tokens/token-id.ts";
 import { findMint } from "../vaults/transaction-range.ts";
 import { lostAt, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
-import type { WaitOptions } from "../wait-types.ts";
+import type { AcceptedColumns } from "./accepted-columns.ts";
 import { MintedColumns } from "./accepted-columns.ts";
 import type { Minted } from "./mint.ts";
-import { receiptFor } from "./receipts.ts";
 
 /** Top bit of the vault ids of rollup batches. */
 const ROLLUP_BIT = 1n << 63n;
@@ -213,4 +215,60 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
       ? async () => null
       : async (options) => (await firstResultOf(ledger, mint)).receipt(options);
   return { mintId: entry.mintId, vaults, transactions, columns: null, replayed: false, receipt };
+}
+
+export interface MintTransaction {
+  readonly transactionId: string;
+  /** Position in the request: `/users/<userIndex>/mints/<mintIndex>`. */
+  readonly userIndex: number;
+  readonly mintIndex: number;
+  readonly vaultId: VaultId;
+  readonly status: Status;
+}
+
+export interface MintResult {
+  readonly mintId: Uuid;
+  /** Every vault that the request touched, once, as it stood after it; in order of first touch. */
+  readonly vaults: readonly Vault[];
+  /** One per entry, in request order. */
+  readonly transactions: readonly MintTransaction[];
+  /** The same by columns; null unless the mint was made just now. */
+  readonly columns: AcceptedColumns | null;
+  /** Whether an earlier request of the same idempotency key gave this answer. */
+  readonly replayed: boolean;
+  /**
+   * The operator's signed receipt for the vaults as they were acknowledged, the same each time; null without a `receiptSigner`. Signed
+   * when it is asked for, one signature a call; a mint that nobody asks for its receipt costs nothing more. Rejects as the signer does.
+   */
+  receipt(wait?: WaitOptions): Promise<MintReceipt | null>;
+}
+
+const NO_RECEIPT: MintResult["receipt"] = async () => null;
+
+/**
+ * How a mint's result gives its receipt.
+ *
+ * @param time - when the mint was acknowledged, ms since 1970
+ * @param accepted - its vaults as they stood then
+ */
+function receiptFor(ledger: Ledger, time: number, accepted: () => readonly Vault[]): MintResult["receipt"] {
+  const signer = ledger.receiptSigner;
+  return signer === undefined ? NO_RECEIPT : ({ signal } = {}) => signReceipt(ledger, signer, time, accepted(), signal);
+}
+
+async function signReceipt(
+  ledger: Ledger,
+  signer: ReceiptSigner,
+  time: number,
+  vaults: readonly Vault[],
+  signal: AbortSignal | undefined,
+): Promise<MintReceipt> {
+  const chainIds: Record<Uuid, bigint> = {};
+  for (const { assetId } of vaults) {
+    chainIds[assetId] ??= ledger.assetAt(ledger.assetIndices.get(assetId) ?? -1).chainId;
+  }
+  const message = { root: receiptRoot(receiptContents(vaults, chainIds)), count: vaults.length, time };
+  const signing = signer.signTypedData(receiptTypedData(ledger.settlement, message));
+  const signature = await orAborted(signing, signal);
+  return { ...message, signer: signer.address.toLowerCase() as Address, signature, chainIds };
 }

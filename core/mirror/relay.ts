@@ -1,8 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import type { Mode } from "../model.ts";
 import type { BatchHeader } from "../ports.ts";
-import type { VaultProof } from "../proof-types.ts";
 import { countOf, type StateLeafContent } from "../protocol/commitment.ts";
+import type { BatchVaultProof } from "../protocol/proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { type AttesterCommittee, collectState } from "./collector.ts";
 import { type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
@@ -103,9 +103,9 @@ export async function importBatches(
  * @throws MintmarkError `proof_not_ready` while the batch is not known on the mirror
  */
 export async function proofOnMirror(
-  proof: VaultProof,
+  proof: BatchVaultProof,
   mirror: Pick<MirrorContract, "stepCount" | "step" | "isImported">,
-): Promise<VaultProof> {
+): Promise<BatchVaultProof> {
   const { mode, batchNumber } = unpackVaultId(proof.vault.vaultId);
   const step = await stepOf(mirror, mode, batchNumber);
   if (proof.header === null || step === null || !(await mirror.isImported(mode, batchNumber))) {

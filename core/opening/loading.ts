@@ -3,6 +3,7 @@ import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
 import { readEntry } from "../store/journal.ts";
 import { decodeRecord, type Field } from "../store/layout.ts";
+import type { Store } from "../store/ports.ts";
 import {
   applicationRecord,
   assetRecord,
@@ -17,7 +18,6 @@ import {
   webhookRecord,
 } from "../store/records.ts";
 import { batchTokensKey, DIVERGENCE_KEY, endOf, HEAD_KEY, journalKey, PREFIX } from "../store/store-keys.ts";
-import type { Store } from "../store-ports.ts";
 import { type BatchTokens, decodeBatchTokens } from "../tokens/batch-tokens.ts";
 import { SHARDS, TokenIndex } from "../tokens/token-index.ts";
 import { loadBatches } from "./load-batches.ts";

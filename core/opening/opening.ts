@@ -1,14 +1,15 @@
-import type { EngineOptions, Limits } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { Ledger } from "../ledger/ledger.ts";
+import type { EngineOptions } from "../ledger/options.ts";
+import type { Limits } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import { createStore, genesisOf, readSeed, requireEmpty, requireSameStore } from "../store/genesis.ts";
 import { JournaledStore } from "../store/journaled-store.ts";
 import { storeMissing } from "../store/level-folder.ts";
 import { LevelStore } from "../store/level-store.ts";
+import type { Store } from "../store/ports.ts";
 import { HEAD_KEY, SECRET_KEY } from "../store/store-keys.ts";
-import type { Store } from "../store-ports.ts";
 import { requireAddress } from "../validate.ts";
 import { load } from "./loading.ts";
 

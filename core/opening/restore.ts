@@ -1,10 +1,9 @@
-import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import { newSecrets, readSeed } from "../store/genesis.ts";
 import { readJournal } from "../store/journal.ts";
 import { LevelStore } from "../store/level-store.ts";
+import type { Database, Journal, Store, StoreOperation } from "../store/ports.ts";
 import { HEAD_KEY, journalKey } from "../store/store-keys.ts";
-import type { Journal, Store, StoreOperation } from "../store-ports.ts";
 import { Reference } from "./reference.ts";
 import type { Expected } from "./reference-records.ts";
 import { foreseen, requireDifferent } from "./verify.ts";

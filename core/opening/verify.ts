@@ -1,12 +1,12 @@
 import { stateOver } from "../batches/batches.ts";
-import type { VerifyOptions, VerifyReport } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { EngineState } from "../protocol/proof.ts";
 import { readSeed } from "../store/genesis.ts";
 import { readJournal, readJournalKinds } from "../store/journal.ts";
+import type { StoreReader } from "../store/ports.ts";
 import { chunkKey, endOf, keyString, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
-import type { StoreReader } from "../store-ports.ts";
 import { type Foreseen, Reference } from "./reference.ts";
 import { batchName } from "./reference-batches.ts";
 import type { Expected } from "./reference-records.ts";
@@ -127,4 +127,23 @@ async function compareRest(
     const found = counts.get(prefix) ?? 0;
     if (expected !== null && found !== expected) report(`there are ${found} records of ${name}, not ${expected}`);
   }
+}
+
+export interface VerifyOptions {
+  /** Stops between two entries of the journal. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called now and then with the number of journal entries read. */
+  readonly onProgress?: (entries: number) => void;
+}
+
+/** What `verify` found. `problems` is empty when every record is what the journal says. */
+export interface VerifyReport {
+  readonly journalEntries: number;
+  readonly vaults: number;
+  readonly batches: number;
+  readonly mints: number;
+  readonly tokens: number;
+  readonly state: EngineState;
+  /** At most 100; each names the record. */
+  readonly problems: readonly string[];
 }

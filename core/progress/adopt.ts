@@ -1,3 +1,4 @@
+import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
 import { adoptHistory, type Holder } from "../batches/adopt.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -6,7 +7,6 @@ import type { Address, Uuid } from "../model.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import type { Adopted, AdoptedBatches } from "../settlement-types.ts";
 import { createApplication } from "../tenants/applications.ts";
 import { createUser } from "../tenants/users.ts";
 

@@ -2,7 +2,7 @@ import { headerOf, vaultProof } from "../batches/proofs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { VaultId } from "../model.ts";
 import type { BatchHeader } from "../ports.ts";
-import type { VaultProof } from "../proof-types.ts";
+import type { BatchVaultProof } from "../protocol/proof.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { importRecord } from "../store/records.ts";
@@ -10,7 +10,7 @@ import { importKey } from "../store/store-keys.ts";
 import { batchOfRecord, placeOf } from "../vaults/vaults.ts";
 
 /** A vault's proof under the header by which the contract that pays it keeps its batch; no header while that contract does not know the batch. */
-export async function exitProof(ledger: Ledger, vaultId: VaultId): Promise<VaultProof> {
+export async function exitProof(ledger: Ledger, vaultId: VaultId): Promise<BatchVaultProof> {
   const proof = await vaultProof(ledger, vaultId);
   return { ...proof, header: await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId)) };
 }

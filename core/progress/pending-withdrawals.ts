@@ -1,6 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { PendingOptions, PendingWithdrawal } from "../settlement-types.ts";
+import type { Hex, Standard, Uuid, Withdrawal } from "../model.ts";
+import type { BatchHeader } from "../ports.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type WithdrawalRecord, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
 import { endOf, pendingWithdrawalsOf, withdrawalKey } from "../store/store-keys.ts";
@@ -41,4 +42,19 @@ async function* pendingRecords(
     // The list was read from a snapshot: meanwhile it may have been settled.
     if (isPending(record)) yield record;
   }
+}
+
+/** A withdrawal that is to be sent to its token's chain. */
+export interface PendingWithdrawal {
+  readonly withdrawal: Withdrawal;
+  readonly standard: Standard;
+  /** The owner's, over the withdrawal. */
+  readonly signature: Hex;
+  /** How the contract there keeps the vault's batch, as in `exitProof`; null while it does not know the batch. */
+  readonly header: BatchHeader | null;
+}
+
+export interface PendingOptions {
+  /** Leaves out a withdrawal before it is read, which is most of what one costs. */
+  readonly except?: (withdrawalId: Uuid) => boolean;
 }

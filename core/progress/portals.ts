@@ -47,3 +47,11 @@ export async function addMirror(ledger: Ledger, mirror: PortalIdentity, signal?:
     ledger.putPortal(group, { chainId, contract, observed: null, finalized: null });
   }, signal);
 }
+
+/** A contract that pays withdrawals of its own chain's tokens, and how far that chain is followed. */
+export interface FollowedPortal extends PortalIdentity {
+  /** Last block whose events are applied; null before the first. */
+  readonly observed: bigint | null;
+  /** Last block that was recorded as final; null before the first. */
+  readonly finalized: bigint | null;
+}

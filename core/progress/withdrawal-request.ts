@@ -3,8 +3,8 @@ import { recoverAddress } from "viem";
 import { orAborted } from "../abort.ts";
 import type { StoredVault } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
-import type { WithdrawalRequest } from "../holding-types.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { VaultId } from "../model.ts";
 import { type Address, type Hash, type Hex, MAX_AMOUNT, type Principal, type Withdrawal } from "../model.ts";
 import { withdrawalDigest } from "../protocol/typed-data.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
@@ -155,4 +155,18 @@ function acceptWithdrawal(
   putWithdrawal(ledger, group, record, "withdrawal.accepted");
   putActivity(ledger, group, record, reserve(activity, record, recorded.time));
   return record;
+}
+
+export interface WithdrawalRequest {
+  readonly vaultId: VaultId;
+  readonly quantity: bigint;
+  /** Default: the owner. */
+  readonly recipient?: Address;
+  /** Seconds since 1970, as signed. */
+  readonly deadline: bigint;
+  /**
+   * The owner's EIP-712 `Withdrawal` message; `withdrawnBefore` is the vault's `withdrawnBalance`, the domain's contract the one that
+   * `portal` names for the token's chain.
+   */
+  readonly signature: Hex;
 }

@@ -1,8 +1,9 @@
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MAX_BATCH_VAULTS } from "../model.ts";
-import type { Settlement, VaultContent } from "../ports.ts";
+import type { BatchHeader, Settlement, VaultContent } from "../ports.ts";
 import type { BatchTree } from "./batch-tree.ts";
 import { requireInteger } from "./bounds.ts";
+import type { StateRoots } from "./commitment.ts";
 import { stateCommitment, stateLeaf } from "./commitment.ts";
 import { foldPath } from "./hash.ts";
 import { bytesToHex, equalBytes, HASH_BYTES, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
@@ -123,4 +124,27 @@ function batchRootOf({ vault, vaultCount, siblings }: VaultProof): Uint8Array {
 
 function notInBatch(): MintmarkError {
   return new MintmarkError("validation_failed", "the batch does not hold this vault at its slot");
+}
+
+/** A vault's path to its batch's root; `header` is null until L1 has committed the batch. */
+export interface BatchVaultProof {
+  readonly vault: VaultContent;
+  readonly vaultCount: number;
+  readonly batchRoot: Hash;
+  readonly leaf: Hash;
+  /** From the leaf upwards, ceil(log2 vaultCount) of them. */
+  readonly siblings: readonly Hash[];
+  readonly header: BatchHeader | null;
+}
+
+/** The append-only state over the first batches of each mode. */
+export interface EngineState extends StateRoots {
+  readonly commitment: Hash;
+}
+
+/** A vault's path all the way to a state commitment: `verifyVaultInState` of `mintmark/protocol` checks it. */
+export interface VaultStateProof {
+  readonly proof: BatchVaultProof;
+  readonly path: StatePath;
+  readonly commitment: Hash;
 }

@@ -88,3 +88,11 @@ export function slotCountOf({ vaultCount, batchRoot }: Pick<BatchRecord, "vaultC
   if (vaultCount !== 1 || batchRoot === null) return vaultCount;
   return equalBytes(hexToBytes(batchRoot, HASH_BYTES), zeroRoot(1)) ? SLOTS_OF_ONE_VOID : vaultCount;
 }
+
+/** Consecutive slots of a batch, and why L1 refuses them. */
+export interface VoidSlots {
+  readonly firstSlot: number;
+  readonly count: number;
+  /** 1 to 2000 characters; the application reads it. */
+  readonly failure: string;
+}

@@ -1,5 +1,6 @@
 import { type BatchSource, deriveBatch, isBatch } from "../archive/index.ts";
-import type { Adopted, AdoptedBatches, Engine } from "../engine.ts";
+import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
+import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
 import type { L1Event, L1Reader, SealedBatch } from "../ports.ts";

@@ -1,5 +1,5 @@
-import type { Database } from "../engine-types.ts";
 import type { Hash } from "../model.ts";
+import type { Database } from "../store/ports.ts";
 
 /** A block whose events were applied, by the hash it had then. */
 export interface Checkpoint {

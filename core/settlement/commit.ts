@@ -1,9 +1,11 @@
-import type { VoidSlots } from "../batch-types.ts";
 import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MODES } from "../model.ts";
 import type { Committee, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
+
 import { countOf, nextHistory, stateLeaf } from "../protocol/commitment.ts";
+import type { VoidSlots } from "../sealing/void-runs.ts";
+
 import type { RefusedSlots } from "./refused-slots.ts";
 import type { Attempts } from "./rounds.ts";
 

@@ -1,5 +1,4 @@
 import { orAborted } from "../abort.ts";
-import type { VoidSlots } from "../batch-types.ts";
 import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
 import {
@@ -13,6 +12,7 @@ import {
 import type { L1Tokens, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
+import type { VoidSlots } from "../sealing/void-runs.ts";
 import type { BatchLook } from "./commit.ts";
 import { Exits, type FollowOptions } from "./exits.ts";
 import { Preflight } from "./preflight.ts";

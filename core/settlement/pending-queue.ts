@@ -1,7 +1,7 @@
 import type { Engine } from "../engine.ts";
 import type { Uuid } from "../model.ts";
+import type { PendingWithdrawal } from "../progress/pending-withdrawals.ts";
 import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
-import type { PendingWithdrawal } from "../settlement-types.ts";
 
 /** What a pass needs to know of the chain; read once for all withdrawals. */
 export interface Moment {

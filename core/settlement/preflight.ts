@@ -1,10 +1,10 @@
-import type { VoidSlots } from "../batch-types.ts";
 import type { Engine } from "../engine.ts";
 import type { Asset, Mode, Uuid } from "../model.ts";
 import type { Clock, L1Reader, L1Tokens, SealedBatch, TokenMint } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
+import type { VoidSlots } from "../sealing/void-runs.ts";
 import { Attempts } from "./rounds.ts";
 
 /** Begins every fault that is set here, so that no other is cleared. */

@@ -1,4 +1,3 @@
-import type { VoidSlots } from "../batch-types.ts";
 import type { Engine } from "../engine.ts";
 import type { Hash, Standard } from "../model.ts";
 import type { L1Committer, L1Reader, SealedBatch } from "../ports.ts";
@@ -7,6 +6,7 @@ import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { encodeBatchData } from "../protocol/batch-encoder.ts";
 import { contentGas, contentOf } from "../protocol/commit-gas.ts";
+import type { VoidSlots } from "../sealing/void-runs.ts";
 
 /** A transaction is sent with a twentieth more gas than it is estimated to take. */
 const GAS_MARGIN = 1.05;

@@ -2,7 +2,7 @@ import { type Backoff, backoffDelay } from "../backoff.ts";
 import type { Engine } from "../engine.ts";
 import type { Uuid } from "../model.ts";
 import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
-import type { PendingWithdrawal } from "../settlement-types.ts";
+import type { PendingWithdrawal } from "../progress/pending-withdrawals.ts";
 import type { Moment, PendingQueue } from "./pending-queue.ts";
 
 /** Withdrawals of one transaction. */

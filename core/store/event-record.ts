@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import type { EventType } from "../event-types.ts";
+import type { EventType } from "../model.ts";
 import { MODES } from "../model.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { type ContentOf, type KindFields, Kinds } from "./kinds.ts";

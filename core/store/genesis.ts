@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
-import type { EngineOptions } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
+import type { Environment } from "../model.ts";
+import type { Settlement } from "../ports.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
-import type { Store, StoreOperation, StoreReader } from "../store-ports.ts";
 import type { EntryOf } from "./entries.ts";
 import { encodeEntry, readEntry } from "./journal.ts";
 import { decodeRecord, encodeRecord, hash } from "./layout.ts";
+import type { Store, StoreOperation, StoreReader } from "./ports.ts";
 import { headRecord, portalRecord } from "./records.ts";
 import { HEAD_KEY, journalKey, portalKey, SECRET_KEY, SEED_KEY } from "./store-keys.ts";
 
@@ -13,7 +14,13 @@ import { HEAD_KEY, journalKey, portalKey, SECRET_KEY, SEED_KEY } from "./store-k
 const FORMAT_VERSION = 4;
 
 /** What the journal of these options begins with. */
-export function genesisOf({ environment, settlement }: EngineOptions): EntryOf<"genesis"> {
+export function genesisOf({
+  environment,
+  settlement,
+}: {
+  readonly settlement: Settlement;
+  readonly environment: Environment;
+}): EntryOf<"genesis"> {
   const { chainId, contract, engineVersion } = settlement;
   return { kind: "genesis", formatVersion: FORMAT_VERSION, environment, chainId, contract, engineVersion };
 }

@@ -1,4 +1,4 @@
-import type { Store, StoreOperation } from "../store-ports.ts";
+import type { Store, StoreOperation } from "./ports.ts";
 import { keyString } from "./store-keys.ts";
 
 /**

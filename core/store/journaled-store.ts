@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { requireInteger } from "../protocol/bounds.ts";
-import type { Journal, KeyRange, Store, StoreOperation, StoreReader } from "../store-ports.ts";
+import type { Journal, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
 /** Entries that are copied together. */

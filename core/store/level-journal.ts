@@ -1,7 +1,6 @@
-import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Journal } from "../store-ports.ts";
 import { LevelStore } from "./level-store.ts";
+import type { Database, Journal } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
 const JOURNAL = Buffer.from([PREFIX.journal]);

@@ -1,9 +1,8 @@
 import type { AbstractSnapshot } from "abstract-level";
 import { Level } from "level";
-import type { Database } from "../engine-types.ts";
 import { MintmarkError } from "../errors.ts";
-import type { KeyRange, Store, StoreOperation, StoreReader } from "../store-ports.ts";
 import { entriesMissing, LevelFolder } from "./level-folder.ts";
+import type { Database, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
 import { endOf, PREFIX } from "./store-keys.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
-import type { Store } from "../store-ports.ts";
 import { Group } from "./group.ts";
+import type { Store } from "./ports.ts";
 
 /** A transition that shares its write with others that arrived with it. */
 export interface Transition<T> {

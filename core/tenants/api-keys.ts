@@ -3,11 +3,11 @@ import { crc32 } from "node:zlib";
 import { contractTag } from "../contract-tag.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { Scope } from "../model.ts";
 import { type ApiKey, type Environment, type Principal, SCOPES, type Uuid } from "../model.ts";
 import { requireInteger } from "../protocol/bounds.ts";
 import { MAX_TIME } from "../store/layout.ts";
 import type { KeyRecord } from "../store/records.ts";
-import type { IssuedKey, NewKey } from "../tenant-types.ts";
 
 /**
  * A key's token, shown once:
@@ -132,4 +132,19 @@ function checksumOf(body: string): string {
 
 function hashOf(secret: string): Buffer {
   return hash("sha256", secret, "buffer");
+}
+
+export interface NewKey {
+  /** Default: all. */
+  readonly scopes?: readonly Scope[];
+  /** Milliseconds since 1970; default never. */
+  readonly expiresAt?: number | null;
+  /** Most mint entries the key may ever make; default no bound. */
+  readonly mintQuota?: bigint | null;
+}
+
+export interface IssuedKey {
+  readonly key: ApiKey;
+  /** The whole token, `mm_test_<keyId>_<secret and checksum>`. Not stored: shown once. */
+  readonly secret: string;
 }

@@ -3,7 +3,8 @@ import { type ErrorCode, MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
-import type { AssetFilter } from "../list-types.ts";
+import type { PageOptions } from "../ledger/list.ts";
+import type { Address, BlobScheme } from "../model.ts";
 import { type Asset, BLOB_SCHEMES, type Page, STANDARDS, type Standard, type Uuid } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { assetType } from "../protocol/asset.ts";
@@ -12,7 +13,6 @@ import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { enablementKey } from "../store/store-keys.ts";
-import type { NewAsset } from "../tenant-types.ts";
 import { readUuid, requireAddress, requireText } from "../validate.ts";
 
 /** First engine version of a settlement contract that takes a standard. */
@@ -249,4 +249,31 @@ export function listAssets(ledger: Ledger, cursors: Cursors, applicationId: Uuid
   const last = page.at(-1);
   const nextCursor = found.length > limit && last ? cursors.issue(last.at, scope) : null;
   return { data: page.map(({ asset }) => asset), nextCursor, hasMore: nextCursor !== null, limit };
+}
+
+export interface AssetFilter extends PageOptions {
+  /** Any of these. */
+  readonly standard?: readonly Standard[] | undefined;
+  readonly mintable?: boolean | undefined;
+  readonly enabled?: boolean | undefined;
+  readonly symbol?: string | undefined;
+}
+
+export interface NewAsset {
+  readonly assetId?: Uuid;
+  readonly standard: Standard;
+  /** The token's chain; default the settlement's. */
+  readonly chainId?: bigint;
+  readonly contractAddress: Address;
+  /** Base units of one unit here; 1 for ERC-721 and ERC-1155. Default 1. */
+  readonly quantum?: bigint;
+  readonly name: string;
+  readonly symbol: string;
+  /** Default 0. */
+  readonly decimals?: number;
+  /** Default `mintmark`. */
+  readonly blobScheme?: BlobScheme;
+  readonly supplyCap?: bigint | null;
+  /** Whose token it is: that application alone can enable it. Default: any application can, once it is whitelisted. */
+  readonly applicationId?: Uuid;
 }

@@ -1,9 +1,9 @@
 import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { PageOptions } from "../ledger/list.ts";
 import type { TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
 import { findUser } from "../ledger/users.ts";
-import type { Balance, PageOptions } from "../list-types.ts";
-import type { Page, Uuid, Vault } from "../model.ts";
+import type { Hex, Page, Uuid, Vault } from "../model.ts";
 import { fastTokenIdOf } from "../tokens/token-id.ts";
 import { addTransactions } from "./token-sums.ts";
 import { collect } from "./transaction-page.ts";
@@ -73,4 +73,15 @@ function balanceOfSum(ledger: Ledger, { assetIndex, blob, amount, heldBack, with
   const { assetId, standard, blobScheme } = ledger.assetAt(assetIndex);
   const tokenId = fastTokenIdOf(standard, blobScheme, blob);
   return { assetId, tokenId, mintingBlob: blob, amount, available: amount - heldBack, withdrawn };
+}
+
+/** What a user holds of one token over all vaults. */
+export interface Balance {
+  readonly assetId: Uuid;
+  /** null for ERC-20. */
+  readonly tokenId: bigint | null;
+  readonly mintingBlob: Hex;
+  readonly amount: bigint;
+  readonly available: bigint;
+  readonly withdrawn: bigint;
 }

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Cursors } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { VaultFilter } from "../list-types.ts";
+import type { PageOptions } from "../ledger/list.ts";
 import type { Page, Uuid, Vault, VaultId } from "../model.ts";
 import type { PlacedMint } from "../store/mint-entry.ts";
 import { findPage } from "./transaction-page.ts";
@@ -43,4 +43,9 @@ export async function listVaults(
 function vaultMadeBy(ledger: Ledger, { source }: Found): PlacedMint | null {
   if (source.type !== "mint" || source.mint.amountBefore !== 0n) return null;
   return lostAt(ledger, source.mint, source.journalSequence) === null ? source.mint : null;
+}
+
+export interface VaultFilter extends PageOptions {
+  readonly userId?: Uuid | undefined;
+  readonly assetId?: Uuid | undefined;
 }

@@ -1,8 +1,8 @@
 import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { PageOptions, TransactionFilter } from "../list-types.ts";
+import type { PageOptions } from "../ledger/list.ts";
 import type { Page, Uuid } from "../model.ts";
-import { narrow, type Part } from "./transaction-range.ts";
+import { narrow, type Part, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, type Scan, scanTransactions } from "./transaction-scan.ts";
 
 /** Most transactions that one page looks at. A withdrawal takes two reads of its own, so it counts as many. */

@@ -1,7 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { PageOptions } from "../ledger/list.ts";
 import { findUser } from "../ledger/users.ts";
-import type { TransactionFilter } from "../list-types.ts";
+import type { Mode, Status, Transaction, VaultId } from "../model.ts";
 import { batchIdOf, MODES, type Uuid } from "../model.ts";
 import type { Journaled } from "../store/journal.ts";
 import { readMint, readTime, sequenceIn } from "../store/journal.ts";
@@ -129,4 +130,21 @@ export async function findMint(ledger: Ledger, applicationId: Uuid, mintId: Uuid
   const found = reference === undefined ? null : await readMint(ledger.store, sequenceIn(reference));
   if (found === null || found.entry.applicationIndex !== applicationIndex) throw new MintmarkError("mint_not_found");
   return found;
+}
+
+export interface TransactionFilter extends PageOptions {
+  readonly status?: Status | undefined;
+  readonly type?: Transaction["type"] | undefined;
+  readonly userId?: Uuid | undefined;
+  readonly assetId?: Uuid | undefined;
+  readonly vaultId?: VaultId | undefined;
+  /** `validium-12`, `zk-rollup-3`. */
+  readonly batchId?: string | undefined;
+  readonly mintId?: Uuid | undefined;
+  readonly dataAvailabilityMode?: Mode | undefined;
+  /** Milliseconds since 1970, exclusive. */
+  readonly createdAfter?: number | undefined;
+  readonly createdBefore?: number | undefined;
+  /** By sequence; default `desc`, newest first. */
+  readonly order?: "asc" | "desc" | undefined;
 }

@@ -1,15 +1,15 @@
 import { MintmarkError } from "../errors.ts";
 import type { Cursors } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { PageOptions } from "../ledger/list.ts";
 import { readUsers } from "../ledger/users.ts";
-import type { TransactionFilter, WithdrawalFilter } from "../list-types.ts";
 import type { Page, Transaction, Uuid, Withdrawal } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
 import type { BatchRecord, VoidedRun } from "../store/records.ts";
 import { findPage } from "./transaction-page.ts";
-import { findMint } from "./transaction-range.ts";
+import { findMint, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
 import { batchOfRecord, failureOf, lostAt, statusOf, voidAt } from "./vaults.ts";
 import { withdrawalView } from "./withdrawals.ts";
@@ -183,4 +183,9 @@ function mintTimes(accepted: number, batch: BatchRecord | null, voided: VoidedRu
 /** Only the times that have come. */
 function present(times: Partial<Record<keyof Transaction["timestamps"], number | null>>): Transaction["timestamps"] {
   return Object.fromEntries(Object.entries(times).filter(([, time]) => time !== null));
+}
+
+export interface WithdrawalFilter extends PageOptions {
+  readonly userId?: Uuid | undefined;
+  readonly status?: Withdrawal["status"] | undefined;
 }

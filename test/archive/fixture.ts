@@ -2,7 +2,7 @@ import { MemoryLevel } from "memory-level";
 import { Archive } from "../../core/archive/archive.ts";
 import type { BatchSource } from "../../core/archive/batch-source.ts";
 import type { CommitteeMember } from "../../core/committee/member.ts";
-import type { Database } from "../../core/engine-types.ts";
+import type { Database } from "../../core/store/ports.ts";
 import type { World } from "../settlement/fixture.ts";
 
 /** An archive over an empty store, or over what an earlier one left. */

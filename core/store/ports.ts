@@ -1,3 +1,5 @@
+import type { AbstractLevel } from "abstract-level";
+
 /** One change of one key. */
 export type StoreOperation =
   | { readonly type: "put"; readonly key: Buffer; readonly value: Uint8Array }
@@ -46,3 +48,7 @@ export interface Journal {
   /** The entries from a number on, in order. */
   read(from: number): AsyncIterable<Uint8Array>;
 }
+
+/** An abstract-level database of any kind; the engine uses it with binary keys and values and closes it with itself. */
+// biome-ignore lint/suspicious/noExplicitAny: abstract-level's first parameter is the implementation's private format.
+export type Database = AbstractLevel<any, any, any>;
