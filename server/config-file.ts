@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { SECRET_SETTINGS, SETTINGS } from "./settings.ts";
+import { ALL_SETTINGS } from "./process-settings.ts";
+import { isSecret } from "./settings.ts";
 
 /** What a configuration file says, as the environment would say it. */
 export interface ConfigFile {
@@ -27,7 +28,7 @@ export function readConfigFile(path: string): ConfigFile {
   }
   if (typeof fields !== "object" || fields === null || Array.isArray(fields))
     return fail(`${path} must hold an object.`);
-  const variables = new Map(Object.keys(SETTINGS).map((name) => [fieldOf(name), name]));
+  const variables = new Map(Object.keys(ALL_SETTINGS).map((name) => [fieldOf(name), name]));
   const texts: Record<string, string> = {};
   const problems: string[] = [];
   for (const [field, value] of Object.entries(fields)) {
@@ -35,8 +36,7 @@ export function readConfigFile(path: string): ConfigFile {
     const text = textOf(value);
     if (variable === undefined)
       problems.push(`${field} in ${path}: no such setting${hint(field, [...variables.keys()])}`);
-    else if (SECRET_SETTINGS.has(variable))
-      problems.push(`${field} in ${path}: is secret; give ${variable} in the environment`);
+    else if (isSecret(variable)) problems.push(`${field} in ${path}: is secret; give ${variable} in the environment`);
     else if (text === undefined)
       problems.push(`${field} in ${path}: Give a text, a whole number, or an array of texts or objects.`);
     else texts[variable] = text;

@@ -5,6 +5,7 @@ import { type Config, SETTINGS, settings, storeSettings } from "./settings.ts";
 /** Every setting that is missing or wrong, by name. Values are not shown: some are secret. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
+  readonly code = "validation_failed";
 }
 
 type Texts = Readonly<Record<string, string | undefined>>;
@@ -14,15 +15,24 @@ type Texts = Readonly<Record<string, string | undefined>>;
  * `ConfigError` with all that is wrong at once, a name that nobody reads included: that is likely a typing error.
  */
 export function readConfig(environment: Texts): Config {
-  return read(settings, environment);
+  return readSettings(settings, environment, Object.keys(SETTINGS));
 }
 
 /** As `readConfig`, but only what it takes to open the store: for the operator's commands where no server runs. */
 export function readStoreConfig(environment: Texts): z.output<typeof storeSettings> {
-  return read(storeSettings, environment);
+  return readSettings(storeSettings, environment);
 }
 
-function read<S extends z.ZodType>(schema: S, environment: Texts): z.output<S> {
+/**
+ * The settings of one process, from what is given by name and from the file; see `readConfig`.
+ *
+ * @param known - names of which any other one is refused; absent for commands, whose environment serves other processes too
+ */
+export function readSettings<S extends z.ZodType>(
+  schema: S,
+  environment: Texts,
+  known?: readonly string[],
+): z.output<S> {
   const file = environment.MINTMARK_CONFIG === undefined ? NO_FILE : readConfigFile(environment.MINTMARK_CONFIG);
   const texts = { ...file.texts, ...given(environment) };
   const result = schema.safeParse(texts);
@@ -34,7 +44,7 @@ function read<S extends z.ZodType>(schema: S, environment: Texts): z.output<S> {
           environment[place] === undefined && file.texts[place] !== undefined ? ` (${fieldOf(place)} in the file)` : "";
         return `${place}${from}: ${texts[place] === undefined ? "missing. " : ""}${message}`;
       });
-  const problems = [...file.problems, ...wrong, ...unknownVariables(environment)];
+  const problems = [...file.problems, ...wrong, ...unknownVariables(environment, known)];
   if (!result.success || problems.length > 0) throw new ConfigError(problems.join("\n"));
   return result.data;
 }
@@ -43,8 +53,9 @@ function given(environment: Texts): Texts {
   return Object.fromEntries(Object.entries(environment).filter(([, text]) => text !== undefined));
 }
 
-function unknownVariables(environment: Texts): string[] {
+function unknownVariables(environment: Texts, known: readonly string[] | undefined): string[] {
+  if (known === undefined) return [];
   return Object.keys(environment)
-    .filter((name) => name.startsWith("MINTMARK_") && name !== "MINTMARK_CONFIG" && !(name in SETTINGS))
-    .map((name) => `${name}: no such setting${hint(name, Object.keys(SETTINGS))}`);
+    .filter((name) => name.startsWith("MINTMARK_") && name !== "MINTMARK_CONFIG" && !known.includes(name))
+    .map((name) => `${name}: no such setting${hint(name, known)}`);
 }

@@ -10,7 +10,7 @@ import { Metrics, serveMetrics } from "./metrics.ts";
 import { MirrorChain } from "./mirror-chain.ts";
 import { serveOperator } from "./operator/socket.ts";
 import { ProgressLog } from "./progress-log.ts";
-import { type Config, SETTINGS } from "./settings.ts";
+import type { Config } from "./settings.ts";
 import { unsettledChecks } from "./settlement-checks.ts";
 import { type Settling, startSettling } from "./settling.ts";
 import { shutDown } from "./shutdown.ts";
@@ -182,27 +182,26 @@ async function keySet(place: string) {
   }
 }
 
-const HELP = `Usage: npm run server
-
-One server on one store, until SIGINT or SIGTERM. Settings come from the environment, the others from the JSON file
-that MINTMARK_CONFIG names:
-
-${Object.entries(SETTINGS)
-  .map(([name, { description = "" }]) => `  ${name}\n      ${description}\n`)
-  .join("")}`;
-
-// Before anything else: nothing listens for a signal while the server starts otherwise.
-const stopped = stopSignal();
-let secrets: string[] = [];
-try {
-  if (process.argv.includes("--help")) {
-    process.stdout.write(HELP);
-    process.exit(0);
+/** One server on one store, until SIGINT or SIGTERM. What goes wrong is written to standard error, without secrets. */
+export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
+  try {
+    await serve(config, stopped);
+  } catch (error) {
+    report(error, secretsOf(config));
   }
-  const config = readConfig(process.env);
-  secrets = secretsOf(config);
-  await serve(config, stopped);
-} catch (error) {
+}
+
+function report(error: unknown, secrets: readonly string[]): void {
   console.error(swept(startupError(error), secrets));
   process.exitCode = 1;
+}
+
+if (import.meta.main) {
+  // Before anything else: nothing listens for a signal while the server starts otherwise.
+  const stopped = stopSignal();
+  try {
+    await run(readConfig(process.env), stopped);
+  } catch (error) {
+    report(error, []);
+  }
 }

@@ -256,11 +256,9 @@ export const SETTINGS = variables.shape;
 
 export type SettingName = keyof typeof SETTINGS;
 
-/** Only the environment holds these: files are copied, kept and shown. */
-export const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
-  "MINTMARK_OPERATOR_KEY",
-  "MINTMARK_RECEIPT_KEY",
-  "MINTMARK_TOKEN_SECRET",
-]);
+/** Only the environment, or standard input, holds these: files are copied, and arguments are shown to other users. */
+export function isSecret(name: string): boolean {
+  return /_(?:KEY|SECRET)$/.test(name);
+}
 
 export type Config = z.output<typeof settings>;

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { progressLine, runCommand } from "../command.ts";
+import { progressLine } from "../cli/output.ts";
+import { runCommand } from "../command.ts";
 import { installTools } from "../tools.ts";
 import { KINDS, QUICK } from "./http/load.ts";
 import { measureHttp, soakHttp } from "./http/measure.ts";
@@ -39,7 +40,7 @@ await runCommand(async () => {
   const where = machine();
   const sections = [await measureHttp(values.quick ? QUICK : KINDS, line.show)];
   if (values.soak) sections.push(await soakHttp(minutesOf(values.minutes), line.show));
-  line.end();
+  line.clear();
   if (values.json) process.stdout.write(`${JSON.stringify({ machine: where, sections }, null, 2)}\n`);
   else process.stdout.write(sectionsText(sections));
   if (values.write) await writeFile(new URL("../../docs/bench-http.md", import.meta.url), page(where, sections));

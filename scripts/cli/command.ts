@@ -1,5 +1,8 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
+import { safeParse, type z } from "zod";
+import { readSettings } from "../../server/config.ts";
 import type { OperationName } from "../../server/operator/operations.ts";
+import { isSecret } from "../../server/settings.ts";
 import { operateOn, storeOf } from "./engine.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 import { print, printError, progressLine } from "./output.ts";
@@ -7,7 +10,7 @@ import { print, printError, progressLine } from "./output.ts";
 /** Options as commander parsed them, by name; arguments in their order. */
 export type Options = Readonly<Record<string, string | string[] | boolean | undefined>>;
 type Work = (options: Options, args: readonly string[], running: Running) => Promise<unknown>;
-interface Running {
+export interface Running {
   readonly signal: AbortSignal;
   progress(where: string): void;
 }
@@ -52,6 +55,70 @@ export function operating(
         { ...(columns && { columns }) },
       ),
     );
+}
+
+/**
+ * A command, or a process, that reads settings: from its options, then the environment, then the file that MINTMARK_CONFIG or `--config`
+ * names. Secrets have no option, because other users of a machine see arguments.
+ */
+export function configured<S extends z.ZodObject>(
+  parent: Command,
+  usage: string,
+  description: string,
+  examples: readonly string[],
+  schema: S,
+  work: (settings: z.output<S>, given: Given) => Promise<unknown>,
+  { failed, known }: ConfiguredOptions = {},
+): Command {
+  const command = leaf(parent, usage, description, examples);
+  const secrets: string[] = [];
+  for (const [name, setting] of Object.entries(schema.shape)) {
+    if (isSecret(name)) secrets.push(`\n  ${name}  ${meaningOf(setting)}`);
+    else command.option(`${flagOf(name)} <value>`, `${meaningOf(setting)} (${name}${defaultOf(setting)})`);
+  }
+  command.addOption(
+    new Option("--config <file>", "JSON file of settings that are not given otherwise (MINTMARK_CONFIG)"),
+  );
+  if (secrets.length > 0) command.addHelpText("after", `\nFrom the environment only:${secrets.join("")}`);
+  return command.action(
+    acting((options, args, running) => {
+      const names = ["MINTMARK_CONFIG", ...Object.keys(schema.shape)];
+      const flags = names.flatMap((name) => {
+        const given = options[new Option(flagOf(name)).attributeName()];
+        return typeof given === "string" ? [[name, given] as const] : [];
+      });
+      const settings = readSettings(schema, { ...process.env, ...Object.fromEntries(flags) }, known);
+      return work(settings, { options, args, ...running });
+    }, failed && { failed }),
+  );
+}
+
+export interface ConfiguredOptions {
+  /** Says of an answer that is bad news what to do; null of others. */
+  readonly failed?: (answer: unknown) => string | null;
+  /** The only variables that the environment may hold: any other one is likely a typing error. */
+  readonly known?: readonly string[];
+}
+
+/** What a command was called with besides settings. */
+export interface Given extends Running {
+  readonly options: Options;
+  readonly args: readonly string[];
+}
+
+/** `MINTMARK_FROM_BLOCK` is `--from-block`, `MINTMARK_RPC_URL` is `--rpc`. */
+function flagOf(name: string): string {
+  return `--${name.replace("MINTMARK_", "").replace(/_URL$/, "").toLowerCase().replaceAll("_", "-")}`;
+}
+
+function meaningOf({ description = "" }: z.core.$ZodType & { readonly description?: string | undefined }): string {
+  return description.replace(/\.$/, "").replaceAll("`", "");
+}
+
+function defaultOf(setting: z.core.$ZodType): string {
+  const { success, data } = safeParse(setting, undefined);
+  if (!success) return "; required";
+  return data === undefined || (Array.isArray(data) && data.length === 0) ? "" : `; default ${String(data)}`;
 }
 
 /** The options of a list. */

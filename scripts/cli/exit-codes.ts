@@ -1,4 +1,5 @@
 import { MintmarkError } from "../../core/index.ts";
+import { ConfigError } from "../../server/config.ts";
 
 /** What the process ends with; `mintmark --help` lists them. */
 export const EXIT = { ok: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
@@ -19,7 +20,7 @@ export class UsageError extends Error {
 const UNREACHABLE = new Set(["store_locked", "store_failed", "engine_closed", "l1_failed"]);
 
 export function exitCodeOf(error: unknown): number {
-  if (error instanceof UsageError) return EXIT.usage;
+  if (error instanceof UsageError || error instanceof ConfigError) return EXIT.usage;
   if (!(error instanceof MintmarkError)) return EXIT.refused;
   if (error.code === "validation_failed") return EXIT.usage;
   return UNREACHABLE.has(error.code) ? EXIT.unreachable : EXIT.refused;

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../../core/index.ts";
-import { messageOf } from "../command.ts";
+import { messageOf } from "./message.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -9,7 +9,13 @@ type Row = Readonly<Record<string, unknown>>;
  * @param columns - what a table shows of each entry; everything when absent
  */
 export function print(value: unknown, asJson: boolean, columns?: readonly string[]): void {
-  process.stdout.write(asJson ? `${JSON.stringify(value, null, 2)}\n` : `${text(value, columns)}\n`);
+  process.stdout.write(asJson ? jsonText(value) : `${text(value, columns)}\n`);
+}
+
+/** JSON for machines: integers that a double cannot hold as decimal strings, one document, one line at its end. */
+export function jsonText(value: unknown): string {
+  const plain = (_: string, part: unknown) => (typeof part === "bigint" ? part.toString() : part);
+  return `${JSON.stringify(value, plain, 2)}\n`;
 }
 
 /** One error on standard error; with `--json` as `{error: {code, detail, errors}}`. Standard output stays empty. */

@@ -1,12 +1,19 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
-import { addAssets } from "./assets.ts";
-import { addBatches, addWithdrawals } from "./batches.ts";
+import { addAssets } from "../commands/assets.ts";
+import { addBatches, addWithdrawals } from "../commands/batches.ts";
+import { addDeploy } from "../commands/deploy.ts";
+import { addExit } from "../commands/exit.ts";
+import { addExitKit } from "../commands/exit-kit.ts";
+import { addLocal } from "../commands/local.ts";
+import { addMembers } from "../commands/members.ts";
+import { addRebuild } from "../commands/rebuild.ts";
+import { addServer } from "../commands/server.ts";
+import { addStore } from "../commands/store.ts";
+import { addApplications, addKeys, addUsers } from "../commands/tenants.ts";
+import { addCompletion } from "./completion.ts";
 import { EXIT, EXIT_HELP, UsageError } from "./exit-codes.ts";
-import { addIntegrity } from "./integrity.ts";
-import { addLocal } from "./local.ts";
 import { printError } from "./output.ts";
-import { addApplications, addKeys, addUsers } from "./tenants.ts";
 
 // Commander breaks the lines to the terminal's width.
 const DESCRIPTION = `Operate a Mintmark engine.
@@ -18,14 +25,21 @@ ${[
 ].join(" ")}`;
 
 const GROUPS = [
+  addLocal,
+  addServer,
+  addMembers,
+  addDeploy,
+  addStore,
   addApplications,
   addKeys,
   addUsers,
   addAssets,
   addBatches,
   addWithdrawals,
-  addIntegrity,
-  addLocal,
+  addRebuild,
+  addExitKit,
+  addExit,
+  addCompletion,
 ] as const;
 
 /** Every command, ready to parse. */

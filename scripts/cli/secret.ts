@@ -18,6 +18,18 @@ export async function requiredSecret(variable: string, fromStdin: boolean): Prom
   return value;
 }
 
+/** A private key from the variable, or from standard input when that is a pipe or a file. It is never shown. */
+export async function privateKey(variable: string): Promise<`0x${string}`> {
+  const given = process.env[variable] ?? (await secret(variable, !process.stdin.isTTY));
+  if (given === undefined || given === "") {
+    throw new UsageError(`set ${variable} to the private key, or give it on standard input`);
+  }
+  if (!/^0x[0-9a-fA-F]{64}$/.test(given)) {
+    throw new UsageError(`${variable}: not a private key (0x and 64 hex digits)`);
+  }
+  return given as `0x${string}`;
+}
+
 /** An option, else a variable of the environment. */
 export function setting(option: unknown, variable: string, what: string): string {
   const value = typeof option === "string" ? option : process.env[variable];

@@ -9,7 +9,7 @@ import { cleanEnvironment } from "./cli.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 /** What node runs for each npm script. */
-const OURS = Object.entries(packageJson.scripts).filter(([, command]) => command.startsWith("node "));
+const OURS = Object.entries(packageJson.scripts).filter(([, command]) => /^(?:exec )?node /.test(command));
 
 let folder: string;
 beforeAll(async () => {
@@ -30,7 +30,7 @@ test.each(OURS)(
       MINTMARK_CHAIN_PORT: "1e9",
       MINTMARK_SANDBOX: join(folder, "sandbox"),
     });
-    const [program = "", ...args] = command.split(" ");
+    const [program = "", ...args] = command.replace("exec ", "").split(" ");
     expect(program).toBe("node");
     const { stdout } = await promisify(execFile)(process.execPath, [...args, "--help"], {
       cwd: ROOT,

@@ -31,7 +31,7 @@ export class MemberProcess {
 
   static async start(options: MemberProcessOptions): Promise<MemberProcess> {
     const { key, store, rpcUrl, contract, fromBlock, port, peers } = options;
-    const child = spawn(process.execPath, ["scripts/member.ts"], {
+    const child = spawn(process.execPath, ["scripts/mintmark.ts", "member"], {
       cwd: ROOT,
       env: {
         PATH: process.env.PATH,

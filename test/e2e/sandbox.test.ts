@@ -12,7 +12,7 @@ const ROOT = new URL("../../", import.meta.url).pathname;
 
 /** `npm start` as a newcomer runs it: a process of its own, on any free port. */
 function startProcess(folder: string): ChildProcess {
-  return spawn(process.execPath, ["scripts/sandbox.ts"], {
+  return spawn(process.execPath, ["scripts/mintmark.ts", "sandbox"], {
     cwd: ROOT,
     env: { ...process.env, MINTMARK_SANDBOX: folder, MINTMARK_PORT: "0", MINTMARK_CHAIN_PORT: "0" },
     stdio: ["ignore", "pipe", "pipe"],

@@ -10,7 +10,7 @@ export interface Ran {
 
 /** Runs a script as its user does; `input` is its standard input. */
 export function run(script: string, args: readonly string[], env: Record<string, string>, input = ""): Promise<Ran> {
-  const child = spawn(process.execPath, [`scripts/${script}.ts`, ...args], {
+  const child = spawn(process.execPath, ["scripts/mintmark.ts", script, ...args], {
     cwd: ROOT,
     env: { PATH: process.env.PATH, ...env },
     stdio: ["pipe", "pipe", "pipe"],

@@ -1,6 +1,6 @@
 import { fieldOf } from "../../server/config-file.ts";
 import { Metrics } from "../../server/metrics.ts";
-import { SECRET_SETTINGS, SETTINGS } from "../../server/settings.ts";
+import { isSecret, SETTINGS } from "../../server/settings.ts";
 import { createWorld } from "./fixture.ts";
 
 /** docs/configuration.md, from the settings and metrics themselves. */
@@ -32,7 +32,7 @@ export async function configurationPage(): Promise<string> {
 
 function settingRows(): string[] {
   return Object.entries(SETTINGS).map(([name, schema]) => {
-    const field = SECRET_SETTINGS.has(name) ? "" : `\`${fieldOf(name)}\``;
+    const field = isSecret(name) ? "" : `\`${fieldOf(name)}\``;
     return `| \`${name}\` | ${field} | ${defaultOf(schema)} | ${schema.description ?? ""} |`;
   });
 }

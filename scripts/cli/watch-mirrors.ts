@@ -1,16 +1,9 @@
 import type { LocalAccount } from "viem";
-import type { Archive, VoidedDuplicate } from "../core/archive/index.ts";
-import { repeat } from "../core/backoff.ts";
-import { type SourceHistory, voidOnMirror } from "../core/mirror/index.ts";
-import { MirrorChain } from "../server/mirror-chain.ts";
-import { type MirrorSetting, mirrorSettings } from "../server/mirror-settings.ts";
-
-/** For a command's usage. */
-export const MIRRORS_USAGE = `
-  MINTMARK_MIRRORS         mirrors on other chains where duplicates are voided too, as JSON:
-                           [{"chainId":"10","contract":"0x…","rpcUrl":"https://…","maxFeePerGas":"2000000000"}]`;
-
-export const mirrorsVariable = mirrorSettings.default([]);
+import type { Archive, VoidedDuplicate } from "../../core/archive/index.ts";
+import { repeat } from "../../core/backoff.ts";
+import { type SourceHistory, voidOnMirror } from "../../core/mirror/index.ts";
+import { MirrorChain } from "../../server/mirror-chain.ts";
+import type { MirrorSetting } from "../../server/mirror-settings.ts";
 
 export interface MirrorWatchOptions {
   /** What somebody else keeps in step with the settlement chain. */

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { group, operating } from "./command.ts";
-import { secret, setting } from "./secret.ts";
+import { group, operating } from "../cli/command.ts";
+import { secret, setting } from "../cli/secret.ts";
 
 const EXAMPLE_ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 const EXAMPLE_APPLICATION = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";

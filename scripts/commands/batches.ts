@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { group, operating, paged } from "./command.ts";
-import { UsageError } from "./exit-codes.ts";
-import { requiredSecret, setting } from "./secret.ts";
+import { group, operating, paged } from "../cli/command.ts";
+import { UsageError } from "../cli/exit-codes.ts";
+import { requiredSecret, setting } from "../cli/secret.ts";
 
 export function addBatches(program: Command): void {
   const batches = group(program, "batches", "batches of mints: seal, commit to L1, look at");

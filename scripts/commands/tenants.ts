@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { SCOPES } from "../../core/index.ts";
-import { group, operating, paged } from "./command.ts";
+import { group, operating, paged } from "../cli/command.ts";
 
 const APPLICATION = ["--application <uuid>", "the application's id"] as const;
 const EXAMPLE_ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";

@@ -1,0 +1,70 @@
+import { existsSync } from "node:fs";
+import type { Command } from "commander";
+import { chainSettings, demoSettings, sandboxSettings } from "../../server/process-settings.ts";
+import { stopSignal } from "../../server/stop-signal.ts";
+import { configured } from "../cli/command.ts";
+import { EXIT, UsageError } from "../cli/exit-codes.ts";
+import { messageOf } from "../cli/message.ts";
+
+/** What needs a chain in this process: a clone has the compiler and the simulated chain, the package has neither. */
+export function addLocal(program: Command): void {
+  configured(
+    program,
+    "sandbox",
+    "a local chain, contracts, an engine, a demo application and the HTTP server, fresh at each start, until Ctrl-C",
+    ["sandbox", "sandbox --port 4000"],
+    sandboxSettings,
+    async ({ MINTMARK_SANDBOX: folder, MINTMARK_PORT: port, MINTMARK_CHAIN_PORT: chainPort }) => {
+      requireClone();
+      const [{ startSandbox }, { screen }] = await Promise.all([
+        import("../sandbox/sandbox.ts"),
+        import("../sandbox/screen.ts"),
+      ]);
+      const sandbox = await startSandbox({ folder, port, chainPort, ...told });
+      process.stdout.write(screen(sandbox.description));
+      await stopSignal();
+      note("stopping");
+      await sandbox.stop();
+      // Everything of ours is closed; the simulated chain keeps idle handles.
+      process.exit(EXIT.ok);
+    },
+  );
+  configured(
+    program,
+    "demo",
+    "the main job end to end, checked: mint over HTTP, commit, withdraw, own on L1; on the running sandbox, or one of its own",
+    ["demo", "demo --json"],
+    demoSettings,
+    async ({ MINTMARK_SANDBOX: folder }, { options }) => {
+      requireClone();
+      const { demo } = await import("../demo/demo.ts");
+      process.exit((await demo(folder, options.json === true, told)) ? EXIT.ok : EXIT.refused);
+    },
+  );
+  configured(
+    program,
+    "chain",
+    "a bare local chain in memory, chain id 31337, until Ctrl-C",
+    ["chain", "chain --chain-port 9545"],
+    chainSettings,
+    async ({ MINTMARK_CHAIN_PORT: port }) => {
+      requireClone();
+      const { startChain } = await import("../sandbox/chain.ts");
+      const chain = await startChain("local", port);
+      process.stdout.write(`local chain ${chain.rpcUrl} (chain id 31337, in memory); Ctrl-C stops it\n`);
+      await stopSignal();
+      await chain.stop();
+    },
+  );
+}
+
+const note = (line: string) => process.stderr.write(`${line}\n`);
+const told = {
+  onProgress: (step: string) => note(`… ${step}`),
+  onError: (error: unknown) => note(`settlement: ${messageOf(error)}; trying again`),
+};
+
+function requireClone(): void {
+  if (existsSync(new URL("../../hardhat.config.ts", import.meta.url))) return;
+  throw new UsageError("this needs the repository: clone it, run `npm ci`, and try there");
+}

@@ -1,0 +1,170 @@
+import type { Command } from "commander";
+import { privateKeyToAccount } from "viem/accounts";
+import { Archive, HttpBatchSource, type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import { repeat } from "../../core/backoff.ts";
+import { CommitteeMember } from "../../core/committee/index.ts";
+import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
+import {
+  advanceMirror,
+  importBatches,
+  MirrorAttester,
+  RemoteAttester,
+  SourceHistory,
+} from "../../core/mirror/index.ts";
+import { memberSettings, relaySettings, watchSettings } from "../../server/process-settings.ts";
+import { stopSignal } from "../../server/stop-signal.ts";
+import { configured } from "../cli/command.ts";
+import { finalityOf, openLevel } from "../cli/l1.ts";
+import { messageOf } from "../cli/message.ts";
+import { privateKey } from "../cli/secret.ts";
+import { watchMirrors } from "../cli/watch-mirrors.ts";
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+/** The processes that others than the operator run, each with a key of its own. */
+export function addMembers(program: Command): void {
+  configured(
+    program,
+    "member",
+    "a committee member, until SIGINT or SIGTERM; its key pays for voiding (MINTMARK_MEMBER_KEY, or standard input)",
+    ["member --member-store ./member --rpc https://rpc.example --contract 0x… < member.key"],
+    memberSettings,
+    async (settings) => {
+      const account = privateKeyToAccount(await privateKey("MINTMARK_MEMBER_KEY"));
+      const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: fromBlock } = settings;
+      const l1 = await connectL1({ rpc, contract, account, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
+      await using stack = new AsyncDisposableStack();
+      const store = await openLevel(settings.MINTMARK_MEMBER_STORE);
+      const member = await CommitteeMember.open({ account, store, l1 });
+      stack.defer(() => member.close());
+      const watcher = new Watcher({
+        archive: member.archive,
+        l1,
+        fromBlock,
+        sources: settings.MINTMARK_PEERS.map((url) => new HttpBatchSource(url)),
+        intervalMs: settings.MINTMARK_POLL_MS,
+        onFault: ({ name }, batchId, error) =>
+          app.log.warn({ peer: name, batchId, reason: messageOf(error) }, "no data"),
+        onVoided: (voided) => app.log.warn(fieldsOf(voided), "duplicate voided on L1"),
+        onError: (error) => app.log.error({ reason: messageOf(error) }, "watching L1 failed; trying again"),
+      });
+      const source = new SourceHistory(l1, fromBlock);
+      const { buildMemberServer } = await import("../../server/member/app.ts");
+      const attester = new MirrorAttester(account, source);
+      const app = buildMemberServer({ member, l1, watcher, attester, log: { level: settings.MINTMARK_LOG_LEVEL } });
+      const mirrors = {
+        archive: member.archive,
+        source,
+        account,
+        mirrors: settings.MINTMARK_MIRRORS,
+        intervalMs: settings.MINTMARK_POLL_MS,
+        onVoided: (chainId: bigint, voided: VoidedDuplicate) =>
+          app.log.warn({ chainId: `${chainId}`, ...fieldsOf(voided) }, "duplicate voided on a mirror"),
+        onError: (chainId: bigint, error: unknown) =>
+          app.log.error({ chainId: `${chainId}`, reason: messageOf(error) }, "watching a mirror failed; trying again"),
+      };
+      const url = await app.listen({ host: settings.MINTMARK_HOST, port: settings.MINTMARK_PORT });
+      stack.defer(() => app.close());
+      const stopping = new AbortController();
+      const watching = Promise.all([watcher.run(stopping.signal), watchMirrors(mirrors, stopping.signal)]);
+      stack.defer(async () => {
+        stopping.abort();
+        await watching;
+      });
+      say(`member ${member.address} listens on ${url}`);
+      await stopSignal();
+    },
+  );
+  configured(
+    program,
+    "watch",
+    "void ERC-721 vaults that were minted twice, on L1 and on mirrors, until SIGINT or SIGTERM; the key pays and needs no role (MINTMARK_WATCHER_KEY, or standard input)",
+    ["watch --store ./watcher --rpc https://rpc.example --contract 0x… --peers https://member.example < key.txt"],
+    watchSettings,
+    async (settings) => {
+      const account = privateKeyToAccount(await privateKey("MINTMARK_WATCHER_KEY"));
+      const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: fromBlock } = settings;
+      const l1 = await connectL1({ rpc, contract, account, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
+      const archive = await Archive.open({ store: await openLevel(settings.MINTMARK_STORE), l1 });
+      const intervalMs = settings.MINTMARK_POLL_MS;
+      const watcher = new Watcher({
+        archive,
+        l1,
+        fromBlock,
+        sources: settings.MINTMARK_PEERS.map((url) => new HttpBatchSource(url)),
+        intervalMs,
+        onVoided: (voided) => say(sentenceOf(voided)),
+        onFault: ({ name }, batchId, error) => say(`${name} did not give ${batchId}: ${messageOf(error)}`),
+        onError: (error) => say(`${messageOf(error)}; trying again`),
+      });
+      const mirrors = {
+        archive,
+        account,
+        source: new SourceHistory(l1, fromBlock),
+        mirrors: settings.MINTMARK_MIRRORS,
+        intervalMs,
+        onVoided: (chainId: bigint, voided: VoidedDuplicate) => say(`chain ${chainId}: ${sentenceOf(voided)}`),
+        onError: (chainId: bigint, error: unknown) => say(`chain ${chainId}: ${messageOf(error)}; trying again`),
+      };
+      const stopping = new AbortController();
+      const watching = Promise.all([watcher.run(stopping.signal), watchMirrors(mirrors, stopping.signal)]);
+      say(
+        `watching ${[contract, ...settings.MINTMARK_MIRRORS.map((mirror) => mirror.contract)].join(", ")}; Ctrl-C stops`,
+      );
+      await stopSignal();
+      stopping.abort();
+      await watching;
+      await archive.close();
+    },
+  );
+  configured(
+    program,
+    "relay",
+    "keep a mirror on another chain in step, until SIGINT or SIGTERM; the key pays there and needs no role (MINTMARK_RELAY_KEY, or standard input)",
+    [
+      "relay --mirror-rpc https://rpc.other.example --mirror 0x… --threshold 2 --members 0x…=https://a.example < key.txt",
+    ],
+    relaySettings,
+    async (settings) => {
+      const account = privateKeyToAccount(await privateKey("MINTMARK_RELAY_KEY"));
+      const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_MIRROR: at } = settings;
+      const l1 = await readL1({ rpc, contract, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
+      const source = new SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
+      const mirror = await connectMirror({ rpc: settings.MINTMARK_MIRROR_RPC_URL, contract: at, account });
+      const committee = {
+        members: settings.MINTMARK_MEMBERS.map((member) => new RemoteAttester(member)),
+        threshold: settings.MINTMARK_THRESHOLD,
+      };
+      const progress = { steps: 0 };
+      const stopping = new AbortController();
+      const round = async (signal: AbortSignal) => {
+        await advanceMirror({
+          source,
+          mirror,
+          committee,
+          signal,
+          onStep: ({ mode, first, count }) => say(`${mode} batches ${first} to ${count - 1} are on the mirror`),
+        });
+        const imported = await importBatches({ source, mirror }, progress, signal);
+        for (const batchId of imported) say(`owners can withdraw from ${batchId}`);
+      };
+      const onRound = (error: unknown) => {
+        if (error !== null) say(`${messageOf(error)}; trying again`);
+      };
+      const options = { intervalMs: settings.MINTMARK_POLL_MS, backoff: { firstMs: 1_000, maxMs: 60_000 }, onRound };
+      const relaying = repeat(round, options, stopping.signal);
+      say(`relaying ${contract} to ${at} on chain ${mirror.settlement.chainId}; Ctrl-C stops`);
+      await stopSignal();
+      stopping.abort();
+      await relaying;
+    },
+  );
+}
+
+function fieldsOf({ earlier, later, txHash }: VoidedDuplicate) {
+  return { earlier: `${earlier}`, later: `${later}`, txHash };
+}
+
+function sentenceOf({ earlier, later, txHash }: VoidedDuplicate): string {
+  return `voided vault ${later}, a duplicate of ${earlier}, by ${txHash}`;
+}
