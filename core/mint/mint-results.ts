@@ -212,7 +212,7 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
   const transactions = transactionsOf(entry, (placed) => (isLost(placed) ? "failed" : statusOf(ledger, placed)));
   const receipt: MintResult["receipt"] =
     ledger.receiptSigner === undefined
-      ? async () => null
+      ? NO_RECEIPT
       : async (options) => (await firstResultOf(ledger, mint)).receipt(options);
   return { mintId: entry.mintId, vaults, transactions, columns: null, replayed: false, receipt };
 }
