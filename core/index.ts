@@ -34,6 +34,7 @@ export { LevelJournal } from "./store/level-journal.ts";
 export type * from "./store/ports.ts";
 export type { IssuedKey, NewKey } from "./tenants/api-keys.ts";
 export type { AssetFilter, NewAsset } from "./tenants/assets.ts";
+export { CHECKSUM_WRONG, checksumHolds } from "./validate.ts";
 export type { Balance } from "./vaults/balances.ts";
 export type { VaultFilter } from "./vaults/holdings.ts";
 export type { TransactionFilter } from "./vaults/transaction-range.ts";

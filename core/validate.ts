@@ -1,3 +1,4 @@
+import { checksumAddress } from "viem";
 import { MintmarkError } from "./errors.ts";
 import type { Address, Hash, Uuid } from "./model.ts";
 
@@ -13,7 +14,19 @@ export function requireAddress(name: string, value: unknown): Address {
   if (typeof value !== "string" || !ADDRESS.test(value) || /^0x0{40}$/.test(value)) {
     throw new MintmarkError("validation_failed", `${name} must be 0x and 40 hex digits, and not zero`);
   }
+  if (!checksumHolds(value)) throw new MintmarkError("validation_failed", `${name}: ${CHECKSUM_WRONG}`);
   return value.toLowerCase() as Address;
+}
+
+/** What a wrong checksum is refused with. */
+export const CHECKSUM_WRONG =
+  "The address's mixed case is not its EIP-55 checksum, so a digit may be wrong. Copy it again.";
+
+/** Whether the case of 0x and 40 hex digits is all lower, all upper, or the EIP-55 checksum: other mixed case means a typing error. */
+export function checksumHolds(address: string): boolean {
+  const digits = address.slice(2);
+  if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return true;
+  return checksumAddress(address.toLowerCase() as Address) === address;
 }
 
 export function requireHash(name: string, value: unknown): Hash {

@@ -8,10 +8,11 @@ import { authenticate, authenticateOwner, countFailures } from "./authentication
 import { OutgoingBatches } from "./batch-data.ts";
 import { acceptForm, acceptJson } from "./body.ts";
 import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from "./client-error.ts";
-import { type Endpoint, FORM, isScope } from "./endpoint.ts";
+import { type Endpoint, FORM, isScope, takesIdempotencyKey } from "./endpoint.ts";
 import { type Code, handleError, notFoundHandler, ServerError } from "./errors.ts";
 import { StreamSlots } from "./event-stream.ts";
 import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./held-bytes.ts";
+import { idempotencyKeyOf, KeptAnswers } from "./idempotency.ts";
 import { type LogOptions, logging } from "./log.ts";
 import { forgetOldKeys } from "./old-keys.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -133,6 +134,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.sealedBatch(...batch)).data),
     rooms: new Rooms(),
     turns: new Turns(),
+    keptAnswers: new KeptAnswers(),
     memory: new HeldBytes({ ...DEFAULT_MEMORY_LIMITS, ...options.memoryLimits }),
     webhookReach: options.webhooks?.reach ?? "public",
     webhooks,
@@ -242,10 +244,11 @@ function metersOf(limits: RateLimits, now: () => number): Meters {
 /** Every answer names its request, and is nobody else's business. */
 function greet(request: FastifyRequest, reply: FastifyReply, service: Service): void {
   reply.headers({ "x-request-id": request.id, "x-content-type-options": "nosniff" });
-  if (request.url.startsWith("/api/")) reply.header("cache-control", "no-store");
+  // By the route that was found: the same path can be written in several ways.
+  const path = request.routeOptions.url;
+  if (path?.startsWith("/api/") ?? true) reply.header("cache-control", "no-store");
   requireClear(request.raw);
   // Liveness holds to the end; readiness tells of the shutdown by itself.
-  const path = request.routeOptions.url;
   if (service.draining() && path !== "/healthz" && path !== "/readyz") throw new ServerError("shutting_down");
 }
 
@@ -284,7 +287,14 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
         request.account?.expect(entries * ANSWER_BYTES);
       }
       reply.code(endpoint.success.status);
-      const attempt = endpoint.respond(service, request, reply);
+      const { principal } = request;
+      const respond = () => endpoint.respond(service, request, reply);
+      // The engine keeps the keys of mints by itself.
+      const key = cost === undefined && takesIdempotencyKey(endpoint) ? idempotencyKeyOf(request) : undefined;
+      const attempt =
+        key === undefined || principal === null
+          ? respond()
+          : service.keptAnswers.once(request, reply, principal, key, respond);
       return countFailures(attempt, meters.failedAuthentication, request, reply);
     },
   });

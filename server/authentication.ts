@@ -26,6 +26,10 @@ export async function authenticate(request: FastifyRequest, { engine, tokens }: 
   if (byKey !== null && byToken !== null && byKey.applicationId !== byToken.applicationId) {
     throw new MintmarkError("credentials_invalid", "X-Api-Key and Authorization name different applications.");
   }
+  if (byKey !== null && byToken !== null) {
+    // Whoever sends a narrower token beside a key wants the narrower.
+    return { ...byToken, scopes: byToken.scopes.filter((scope) => byKey.scopes.includes(scope)) };
+  }
   const principal = byKey ?? byToken;
   if (principal === null) throw new MintmarkError("credentials_missing");
   return principal;
@@ -46,6 +50,10 @@ export async function authenticateOwner(request: FastifyRequest, { owners }: Ser
 function bearer(authorization: string): string {
   const token = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];
   if (token === undefined) throw new MintmarkError("credentials_invalid", "Authorization must be: Bearer <token>.");
+  if (/^mm_(?:test|live)_/.test(token)) {
+    const detail = "This is an API key, not a token. Send it as X-Api-Key, or exchange it at POST /oauth/token.";
+    throw new MintmarkError("credentials_invalid", detail);
+  }
   return token;
 }
 

@@ -38,7 +38,7 @@ export function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
 }
 
 /** Header fields of which Node keeps the first and drops the others, where a proxy before it may have gone by the last. */
-const SINGLE = new Set(["host", "authorization", "content-type"]);
+const SINGLE = new Set(["host", "authorization", "content-type", "idempotency-key"]);
 
 /**
  * Throws `malformed_request` for a request that two parties could understand in two ways: a field twice that must come once, or no Host

@@ -176,6 +176,7 @@ export function errorsOf({ method, access, unmetered, errors = [] }: Endpoint): 
   if (isScope(access)) codes.add("scope_missing");
   // A body is read, and refused when it cannot be, before a route that takes none ignores it.
   if (method !== "GET") for (const code of BODY) codes.add(code);
+  if (takesIdempotencyKey({ method, access })) for (const code of IDEMPOTENCY) codes.add(code);
   if (!unmetered) for (const code of METERED) codes.add(code);
   return (Object.keys(STATUS_OF) as Code[]).filter((code) => codes.has(code));
 }
@@ -206,6 +207,13 @@ const SESSION = [
 ] as const satisfies readonly Code[];
 
 const CREDENTIALS = [...SESSION, "application_suspended", "issuer_unreachable"] as const satisfies readonly Code[];
+
+/** Every POST of an application does its work once for an Idempotency-Key. */
+export function takesIdempotencyKey({ method, access }: Pick<Endpoint, "method" | "access">): boolean {
+  return method === "POST" && access !== "public" && access !== "owner";
+}
+
+const IDEMPOTENCY = ["idempotency_in_progress", "idempotency_key_reused"] as const satisfies readonly Code[];
 
 const METERED = ["rate_limited", "overloaded"] as const satisfies readonly Code[];
 

@@ -1,3 +1,4 @@
+import { maxHeaderSize } from "node:http";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../core/index.ts";
 
@@ -16,9 +17,10 @@ export const SERVER_ERROR_CODES = {
   method_not_allowed: "The route exists but not with this method; see the Allow header.",
   request_timeout: "The request did not arrive in time.",
   body_too_large: "The body is larger than the limit; see GET /api/v1/limits.",
-  unsupported_media_type: "Send the body as application/json, unencoded.",
+  unsupported_media_type:
+    "Send the body unencoded: as application/json, or as application/x-www-form-urlencoded to /oauth/token.",
   expectation_failed: "The Expect header asks for something other than 100-continue.",
-  headers_too_large: "The headers are larger than 16 KB.",
+  headers_too_large: `The request line and headers are larger than ${maxHeaderSize / 1024} KiB.`,
   rate_limited: "Too many requests; repeat after Retry-After seconds.",
   too_many_streams: "The key has as many streams of events open as it may; close one.",
   internal: "The server failed. Nothing is known to have changed; quote the requestId.",

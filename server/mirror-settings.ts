@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { Hex } from "../core/index.ts";
-import { member } from "./member-setting.ts";
+import { address, member } from "./member-setting.ts";
 
 const integer = (meaning: string, digits: number) =>
   z.union([z.string().regex(new RegExp(`^\\d{1,${digits}}$`)), z.int().min(0)], `Give ${meaning}.`).transform(BigInt);
@@ -8,10 +7,7 @@ const integer = (meaning: string, digits: number) =>
 /** A mirror of the state on another chain, and how that chain is reached and followed. */
 const mirror = z.strictObject({
   chainId: integer("the chain's id", 19),
-  contract: z
-    .string()
-    .regex(/^0x[0-9a-fA-F]{40}$/, "Give the address of the StateMirror contract.")
-    .transform((text) => text.toLowerCase() as Hex),
+  contract: address("the address of the StateMirror contract"),
   rpcUrl: z.url({ protocol: /^https?$/, error: "Give the address of the chain's RPC." }),
   fromBlock: integer("the block of the mirror's deployment", 18).default(0n),
   confirmations: integer("a number of blocks", 6).optional(),

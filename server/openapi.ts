@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Endpoint, errorsOf, isScope, type Tag } from "./endpoint.ts";
+import { type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
 import { type Code, meaningOf, STATUS_OF } from "./errors.ts";
 import { requestComponents, responseComponents } from "./schemas/common.ts";
 import { problemDocument } from "./schemas/service.ts";
@@ -87,7 +87,9 @@ function operationId({ method, path }: Endpoint): string {
   return [method.toLowerCase(), ...words].join("_");
 }
 
-function parameters({ params, query, headers = {} }: Endpoint): Json[] {
+function parameters(endpoint: Endpoint): Json[] {
+  const { params, query } = endpoint;
+  const headers = { ...(takesIdempotencyKey(endpoint) && IDEMPOTENCY_KEY), ...endpoint.headers };
   return [
     ...fields(params).map(({ name, schema }) => ({ name, in: "path", required: true, schema })),
     ...fields(query).map(({ name, required, schema: { description, ...schema } }) => {
@@ -123,8 +125,10 @@ function requestBody({ body, coreBody, bodyType, example }: Endpoint): Json {
   return { requestBody: { required: true, content: { [bodyType ?? "application/json"]: media } } };
 }
 
-function success({ success }: Endpoint): Json {
-  const { description, schemas, mediaType = "application/json", stream, headers = {} } = success;
+function success(endpoint: Endpoint): Json {
+  const { success } = endpoint;
+  const { description, schemas, mediaType = "application/json", stream } = success;
+  const headers = { ...(takesIdempotencyKey(endpoint) && REPLAYED), ...success.headers };
   const [only, ...others] = (schemas ?? []).map(reference);
   const schema = others.length > 0 ? { anyOf: [only, ...others] } : (only ?? { type: "string", format: "binary" });
   return {
@@ -151,6 +155,12 @@ function failure(status: number, codes: readonly Code[]): Json {
     content: { "application/problem+json": { schema } },
   };
 }
+
+const IDEMPOTENCY_KEY = {
+  "Idempotency-Key":
+    "At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request.",
+};
+const REPLAYED = { "Idempotency-Replayed": "`true` when an earlier request of the same key gave this answer." };
 
 const COMMON_HEADERS = { "X-Request-Id": "The request's id: yours when it was safe, else a UUIDv7." };
 

@@ -1,15 +1,11 @@
 import { z } from "zod";
 import type { Hex } from "../core/index.ts";
+import { address } from "./member-setting.ts";
 import { SETTINGS } from "./settings.ts";
 
 /** Settings of the processes and commands beside the server. What they share with it is the server's own. */
 
 const url = (what: string) => z.url({ protocol: /^https?$/, error: `Give ${what}.` });
-const address = (what: string) =>
-  z
-    .string(`Give ${what}.`)
-    .regex(/^0x[0-9a-fA-F]{40}$/, `Give ${what}.`)
-    .transform((text) => text.toLowerCase() as Hex);
 const port = SETTINGS.MINTMARK_PORT.unwrap();
 
 const CHAIN = {

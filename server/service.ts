@@ -4,6 +4,7 @@ import type { AccessTokens } from "./access-token.ts";
 import type { OutgoingBatches } from "./batch-data.ts";
 import type { StreamSlots } from "./event-stream.ts";
 import type { HeldBytes } from "./held-bytes.ts";
+import type { KeptAnswers } from "./idempotency.ts";
 import type { RateLimits } from "./rate-limit.ts";
 import type { Readiness } from "./readiness.ts";
 import type { Rooms } from "./rooms.ts";
@@ -42,6 +43,8 @@ export interface Service {
   readonly outgoingBatches: OutgoingBatches;
   /** For large answers. */
   readonly rooms: Rooms;
+  /** Answers to POSTs with an Idempotency-Key. */
+  readonly keptAnswers: KeptAnswers;
   /** For long work. */
   readonly turns: Turns;
   /** Bodies and unread answers. */

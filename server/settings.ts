@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Hex } from "../core/index.ts";
 import { ISSUER } from "./access-token.ts";
 import { DEFAULT_MEMORY_LIMITS } from "./held-bytes.ts";
-import { member } from "./member-setting.ts";
+import { address, member } from "./member-setting.ts";
 import { mirrorSettings } from "./mirror-settings.ts";
 import { DEFAULT_RATE_LIMITS } from "./rate-limit.ts";
 
@@ -34,11 +34,9 @@ const variables = z.object({
     .regex(/^[1-9]\d{0,18}$/, "Give the settlement chain's id.")
     .transform(BigInt)
     .describe("Id of the settlement chain."),
-  MINTMARK_CONTRACT: z
-    .string("Give the address of the StateCommitment contract.")
-    .regex(/^0x[0-9a-fA-F]{40}$/, "Give the address of the StateCommitment contract.")
-    .transform((text) => text.toLowerCase() as Hex)
-    .describe("Address of the settlement contract, `StateCommitment`."),
+  MINTMARK_CONTRACT: address("the address of the StateCommitment contract").describe(
+    "Address of the settlement contract, `StateCommitment`.",
+  ),
   MINTMARK_RPC_URL: z
     .url({ protocol: /^https?$/, error: "Give the address of the chain's RPC." })
     .optional()

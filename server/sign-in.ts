@@ -15,6 +15,11 @@ const TYPE = "owner+jwt";
 const ISSUER = "mintmark";
 const STATEMENT = "Sign in to download the exit kits of your vaults. This sends no transaction and costs nothing.";
 
+/** The origin's host as EIP-4361 names it. viem takes no IPv6 address there, so loopback goes by its name. */
+function domainOf({ host }: URL): string {
+  return host.replace(/^\[::1\]/, "localhost");
+}
+
 export interface Challenge {
   /** EIP-4361 text, to be signed as it is (`personal_sign`). */
   readonly message: string;
@@ -55,7 +60,7 @@ export class OwnerSignIn {
     const message = createSiweMessage({
       address,
       chainId: Number(this.#engine.settlement.chainId),
-      domain: origin.host,
+      domain: domainOf(origin),
       expirationTime,
       issuedAt,
       nonce,
@@ -84,7 +89,7 @@ export class OwnerSignIn {
     this.#challenges.delete(nonce);
     if (expirationTime !== undefined && expirationTime <= new Date()) throw new MintmarkError("credentials_expired");
     const ours = chainId === Number(this.#engine.settlement.chainId) && uri === origin.origin;
-    if (!ours || !validateSiweMessage({ message: fields, domain: origin.host, nonce })) {
+    if (!ours || !validateSiweMessage({ message: fields, domain: domainOf(origin), nonce })) {
       throw new MintmarkError("credentials_invalid", "The message was made for another site or chain.");
     }
     const owner = address.toLowerCase() as Address;

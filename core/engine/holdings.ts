@@ -49,7 +49,10 @@ export interface Holdings {
    * of the user's or a void vault has changed the sums. Shorter pages as with `transactions`.
    */
   balances(applicationId: Uuid, userId: Uuid, page?: PageOptions): List<Balance>;
-  /** Checks the owner's signature and reserves the quantity. One withdrawal of a vault at a time. */
+  /**
+   * Checks the owner's signature and reserves the quantity. One withdrawal of a vault at a time. The same signed request
+   * again resolves with the same withdrawal in its current state, also after it was paid or has failed.
+   */
   requestWithdrawal(principal: Principal, request: WithdrawalRequest, wait?: WaitOptions): Promise<Withdrawal>;
   withdrawal(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
   /** Newest first; shorter pages as with `transactions`. */

@@ -63,7 +63,7 @@ export function tenants(context: EngineContext): Tenants {
     async asset(applicationId, assetId) {
       const { ledger } = context;
       const { applicationIndex } = ledger.application(applicationId);
-      return assetView(ledger, durableAsset(ledger, assetId), applicationIndex);
+      return assetView(ledger, durableAsset(ledger, applicationIndex, assetId), applicationIndex);
     },
     assets: (applicationId, filter = {}) =>
       listOf(filter, async (at) => listAssets(context.ledger, context.cursors, applicationId, at)),

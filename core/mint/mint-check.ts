@@ -10,7 +10,7 @@ import { type AssetRecord, userIdRecord } from "../store/records.ts";
 import { bindingKey, keyString, userIdKey } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
-import { availability } from "../tenants/assets.ts";
+import { availability, isVisible } from "../tenants/assets.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
 import type { MintOutcome } from "./mint.ts";
 import { TokenLookup } from "./uniqueness.ts";
@@ -107,7 +107,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
     if (mint === undefined || mint.assetId === null) return null;
     const index = this.#ledger.assetIndices.get(mint.assetId);
     const asset = index === undefined ? undefined : this.#ledger.assets.latest(index);
-    if (asset === undefined) {
+    if (asset === undefined || !isVisible(asset, applicationIndex)) {
       this.#issues.ofMint(user, at, "/assetId", "asset_not_found", "no such asset");
       return null;
     }

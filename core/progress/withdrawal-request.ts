@@ -9,15 +9,24 @@ import { type Address, type Hash, type Hex, MAX_AMOUNT, type Principal, type Wit
 import { withdrawalDigest } from "../protocol/typed-data.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
-import { encodeRecord } from "../store/layout.ts";
-import { type ActivityRecord, type WithdrawalRecord, withdrawalIdRecord } from "../store/records.ts";
+import { decodeRecord, encodeRecord } from "../store/layout.ts";
+import {
+  type ActivityRecord,
+  bigRecord,
+  type WithdrawalRecord,
+  withdrawalIdRecord,
+  withdrawalRecord,
+} from "../store/records.ts";
 import {
   activityKey,
   applicationWithdrawalKey,
   authorizationKey,
+  endOf,
   journalKey,
   transactionKey,
   userTransactionKey,
+  vaultEventsOf,
+  withdrawalKey,
 } from "../store/store-keys.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { requireAddress } from "../validate.ts";
@@ -36,25 +45,37 @@ const ECDSA_SIGNATURE = /^0x[0-9a-f]{130}$/;
 const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
 const SECP256K1_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
-/** Takes an owner's signed withdrawal and reserves its quantity. */
+/** Totals of a vault that a repeated request is looked for under; older withdrawals of one vault are no longer recognised. */
+const MAX_TOTALS = 1_000;
+
+/**
+ * Takes an owner's signed withdrawal and reserves its quantity. The same signed request again answers the same withdrawal as it is now,
+ * also when it was paid or has failed, or its deadline has passed.
+ */
 export async function requestWithdrawal(
   ledger: Ledger,
   principal: Principal,
   request: WithdrawalRequest,
   signal?: AbortSignal,
 ): Promise<Withdrawal> {
-  const { vault, portal, ...asked } = await requireRequest(ledger, principal, request);
+  const { vault, portal, ...asked } = await readRequest(ledger, principal, request);
+  const earlier = await earlierWithdrawal(ledger, portal, asked);
+  if (earlier !== undefined) return withdrawalView(ledger, earlier);
+  requireAcceptable(ledger, asked);
   const key = activityKey(asked.vaultId);
   const [stored] = await ledger.store.getMany([key]);
   const withdrawnBefore = decodeActivity(stored).withdrawn;
   const digest = withdrawalDigest(portal, { ...asked, withdrawnBefore });
   await requireSignature(ledger, portal.chainId, vault.owner, digest, asked.signature, signal);
-  const record = await ledger.writer.run<WithdrawalRecord>(
+  const authorization = authorizationKey(digest);
+  const record = await ledger.writer.run<WithdrawalRecord | null>(
     {
       weight: 1,
-      keys: () => [key],
-      apply(group, [onDisk]) {
+      keys: () => [key, authorization],
+      apply(group, [onDisk, taken]) {
         requireKey(ledger, principal);
+        // The same request arrived twice at once.
+        if (group.resolve(authorization, taken) !== undefined) return null;
         ledger.requirePromising();
         const activity = decodeActivity(group.resolve(key, onDisk));
         requireBalance(vault, activity, withdrawnBefore, asked.quantity);
@@ -65,32 +86,69 @@ export async function requestWithdrawal(
     },
     signal,
   );
-  return withdrawalView(ledger, record);
+  const accepted = record ?? (await earlierWithdrawal(ledger, portal, asked));
+  if (accepted === undefined) throw new MintmarkError("store_corrupt", "An authorization names no withdrawal.");
+  return withdrawalView(ledger, accepted);
 }
 
-async function requireRequest(ledger: Ledger, principal: Principal, request: WithdrawalRequest) {
+type Asked = Pick<WithdrawalRecord, "vaultId" | "quantity" | "recipient" | "deadline" | "signature">;
+
+/**
+ * The withdrawal that was accepted for the same signed request. The owner signed one of the totals that the vault had withdrawn at some
+ * time, and each of them is known.
+ */
+async function earlierWithdrawal(
+  ledger: Ledger,
+  portal: Parameters<typeof withdrawalDigest>[0],
+  asked: Asked,
+): Promise<WithdrawalRecord | undefined> {
+  const totals = new Set([0n, decodeActivity(await ledger.store.get(activityKey(asked.vaultId))).withdrawn]);
+  const events = vaultEventsOf(asked.vaultId);
+  const newest = { gte: events, lt: endOf(events), reverse: true, limit: MAX_TOTALS };
+  for await (const [, total] of ledger.store.entries(newest))
+    totals.add(decodeRecord(bigRecord, total, "A vault's total"));
+  const digests = [...totals].map((withdrawnBefore) => withdrawalDigest(portal, { ...asked, withdrawnBefore }));
+  const ids = await ledger.store.getMany(digests.map(authorizationKey));
+  for (const id of ids) {
+    if (id === undefined) continue;
+    const withdrawalId = decodeRecord(withdrawalIdRecord, id, "An authorization");
+    const stored = await ledger.store.get(withdrawalKey(withdrawalId));
+    if (stored === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
+    const record = decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
+    if (record.signature === asked.signature) return record;
+  }
+  return undefined;
+}
+
+/** Reads what a request says of itself. Whether it can be accepted now is {@link requireAcceptable}'s question. */
+async function readRequest(ledger: Ledger, principal: Principal, request: WithdrawalRequest) {
   const { vaultId, quantity, deadline } = request;
   for (const [name, value] of Object.entries({ vaultId, quantity, deadline })) {
     if (typeof value !== "bigint") throw new MintmarkError("validation_failed", `${name} must be a bigint`);
   }
   if (quantity < 1n || quantity > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
   if (deadline > MAX_UINT64) throw new MintmarkError("validation_failed", "deadline must be below 2^64");
-  const now = BigInt(Math.floor(ledger.clock() / 1000));
-  if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY) throw new MintmarkError("deadline_invalid");
   const signature = String(request.signature).toLowerCase() as Hex;
   if (!SIGNATURE.test(signature)) throw new MintmarkError("validation_failed", "signature must be 0x hex");
   const place = placeOf(vaultId);
   const { applicationIndex } = ledger.application(principal.applicationId);
-  const batch = batchAt(ledger, place);
   const vault = await readVault(ledger, place);
   if (vault.applicationIndex !== applicationIndex) throw new MintmarkError("vault_not_found");
   const { chainId } = ledger.assetAt(vault.assetIndex);
   // What pays it there is what its owner signs for: the same message counts nowhere else.
   const portal = portalOf(ledger, chainId);
-  if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
-  requireNotVoid(ledger.voids, place);
   const recipient = request.recipient === undefined ? vault.owner : requireAddress("recipient", request.recipient);
   return { chainId, vaultId, quantity, deadline, signature, recipient, vault, portal };
+}
+
+function requireAcceptable(ledger: Ledger, { vaultId, deadline }: Asked): void {
+  const now = BigInt(Math.floor(ledger.clock() / 1000));
+  if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY) throw new MintmarkError("deadline_invalid");
+  const place = placeOf(vaultId);
+  if (batchAt(ledger, place).status === "open") {
+    throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
+  }
+  requireNotVoid(ledger.voids, place);
 }
 
 /** ECDSA here; anything else a wallet contract must answer for on the token's chain, if the engine can ask there. */

@@ -68,11 +68,16 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
   };
 }
 
-/** The asset as readers see it. Throws `asset_not_found`. */
-export function durableAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
+/** Whether an application may know of an asset: the operator can keep one for another application. */
+export function isVisible({ applicationIndex: ofOne }: AssetRecord, applicationIndex: number): boolean {
+  return ofOne === null || ofOne === applicationIndex;
+}
+
+/** The asset as an application's readers see it. Throws `asset_not_found`. */
+export function durableAsset(ledger: Ledger, applicationIndex: number, assetId: Uuid): AssetRecord {
   const index = ledger.assetIndices.get(String(assetId).toLowerCase());
   const asset = index === undefined ? undefined : ledger.assets.get(index);
-  if (asset === undefined) throw new MintmarkError("asset_not_found");
+  if (asset === undefined || !isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
   return asset;
 }
 
@@ -207,13 +212,12 @@ export async function setEnabled(
 ): Promise<Asset> {
   await ledger.writer.alone(async (group) => {
     const { applicationIndex } = ledger.latestApplication(applicationId);
-    const { assetIndex, whitelisted, assetId: known, applicationIndex: ofOne } = latestAsset(ledger, assetId);
+    const asset = latestAsset(ledger, assetId);
+    if (!isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
+    const { assetIndex, whitelisted, assetId: known } = asset;
     const id = enablementId(applicationIndex, assetIndex);
     if ((ledger.enablements.latest(id) ?? false) === enabled) return;
     if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
-    if (enabled && ofOne !== null && ofOne !== applicationIndex) {
-      throw new MintmarkError("asset_not_whitelisted", "The operator keeps the asset for another application.");
-    }
     const { time } = ledger.record(group, { kind: "assetEnabled", applicationIndex, assetIndex, enabled });
     const type = enabled ? "asset.enabled" : "asset.disabled";
     tell(ledger, group, applicationIndex, time, { type, assetId: known });
@@ -222,7 +226,8 @@ export async function setEnabled(
     if (enabled) group.put(key, Buffer.from([1]));
     else group.remove(key);
   }, signal);
-  return assetView(ledger, durableAsset(ledger, assetId), ledger.application(applicationId).applicationIndex);
+  const { applicationIndex } = ledger.application(applicationId);
+  return assetView(ledger, durableAsset(ledger, applicationIndex, assetId), applicationIndex);
 }
 
 /** Whether an asset belongs on a page of this filter. */
@@ -242,7 +247,7 @@ export function listAssets(ledger: Ledger, cursors: Cursors, applicationId: Uuid
   const scope = scopeOf("assets", applicationId, filter);
   const after = cursors.read(filter.cursor, scope) ?? -1;
   const found = [...ledger.assets.values()]
-    .filter(({ assetIndex }) => assetIndex > after)
+    .filter((asset) => asset.assetIndex > after && isVisible(asset, applicationIndex))
     .map((record) => ({ at: record.assetIndex, asset: assetView(ledger, record, applicationIndex) }))
     .filter(({ asset }) => assetMatches(asset, filter));
   const page = found.slice(0, limit);

@@ -58,11 +58,12 @@ export async function narrow(
   if (vault === undefined) return [{ userIndex, type, within: { from, to } }];
   // A vault is minted into from its first mint to its last one, and withdrawn from only after that.
   const lastMint = Math.max(from, Math.min(to, await find(vault.updatedAt + 1)));
+  // A withdrawal of the same millisecond as the last mint is among the mints: the user's index has both.
   const mints: Part = { userIndex, type: "mint", within: { from, to: lastMint } };
   const withdrawals: Part = { userIndex: undefined, type: "withdrawal", within: { from: lastMint, to } };
   const [activity] = filter.vaultId === undefined ? [] : await ledger.store.getMany([activityKey(filter.vaultId)]);
-  const parts = activity === undefined ? [mints] : [mints, withdrawals];
-  return parts.filter((part) => type === undefined || type === part.type);
+  if (type === "mint" || activity === undefined) return type === "withdrawal" ? [] : [mints];
+  return type === "withdrawal" ? [{ ...withdrawals, within: { from, to } }] : [mints, withdrawals];
 }
 
 /** The first transaction that was accepted at `time` or later; `end` when none of those before it was. */

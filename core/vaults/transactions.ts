@@ -3,7 +3,7 @@ import type { Cursors } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PageOptions } from "../ledger/list.ts";
 import { readUsers } from "../ledger/users.ts";
-import type { Page, Transaction, Uuid, Withdrawal } from "../model.ts";
+import type { Page, Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
@@ -70,7 +70,7 @@ export async function listWithdrawals(
     list: "withdrawals",
     type: "withdrawal",
     order: "desc",
-    wanted: (one) => matches(ledger, one, { type: "withdrawal", status: filter.status }),
+    wanted: (one) => matches(ledger, one, { type: "withdrawal", vaultId: filter.vaultId, status: filter.status }),
   });
   const records = found.flatMap(({ source }) => (source.type === "withdrawal" ? [source.record] : []));
   return { data: await Promise.all(records.map((record) => withdrawalView(ledger, record))), ...rest };
@@ -187,5 +187,6 @@ function present(times: Partial<Record<keyof Transaction["timestamps"], number |
 
 export interface WithdrawalFilter extends PageOptions {
   readonly userId?: Uuid | undefined;
+  readonly vaultId?: VaultId | undefined;
   readonly status?: Withdrawal["status"] | undefined;
 }

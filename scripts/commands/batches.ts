@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { CHECKSUM_WRONG, checksumHolds } from "../../core/index.ts";
 import { group, operating, paged } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { requiredSecret, setting } from "../cli/secret.ts";
@@ -112,5 +113,6 @@ function membersOf(list: unknown): { address: string; url: string }[] {
 function memberOf(text: string): { address: string; url: string } {
   const [, address, url] = /^(0x[0-9a-fA-F]{40})=(.+)$/.exec(text.trim()) ?? [];
   if (address === undefined || url === undefined) throw new UsageError(`--members: give address=url, not "${text}"`);
+  if (!checksumHolds(address)) throw new UsageError(`--members: ${CHECKSUM_WRONG}`);
   return { address, url };
 }

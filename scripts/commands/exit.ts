@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { privateKeyToAccount } from "viem/accounts";
+import { CHECKSUM_WRONG, checksumHolds } from "../../core/index.ts";
 import { exitSettings } from "../../server/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
@@ -61,5 +62,6 @@ function unitsOf(text: unknown): bigint {
 function addressOf(text: unknown): `0x${string}` {
   if (typeof text !== "string" || !/^0x[0-9a-fA-F]{40}$/.test(text))
     throw new UsageError("--recipient: give an address");
+  if (!checksumHolds(text)) throw new UsageError(`--recipient: ${CHECKSUM_WRONG}`);
   return text.toLowerCase() as `0x${string}`;
 }

@@ -807,6 +807,15 @@ export interface Withdrawal {
   updatedAt: string;
 }
 
+export interface WithdrawalPage {
+  data: Withdrawal[];
+  pagination: {
+    nextCursor: string | null;
+    hasMore: boolean;
+    limit: number;
+  };
+}
+
 interface Answer {
   headers: { readonly [name: string]: unknown };
 }
@@ -826,7 +835,7 @@ export interface Paths {
           dryRun?: boolean;
         };
         header?: {
-          /** At most 255 printable ASCII characters. The first answer is kept with the mint and given again to the same request. */
+          /** At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request. */
           "Idempotency-Key"?: string;
         };
         path?: never;
@@ -869,7 +878,7 @@ export interface Paths {
           dryRun?: boolean;
         };
         header?: {
-          /** At most 255 printable ASCII characters. The first answer is kept with the mint and given again to the same request. */
+          /** At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request. */
           "Idempotency-Key"?: string;
         };
         path?: never;
@@ -1151,7 +1160,10 @@ export interface Paths {
     post: {
       parameters: {
         query?: never;
-        header?: never;
+        header?: {
+          /** At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request. */
+          "Idempotency-Key"?: string;
+        };
         path?: never;
         cookie?: never;
       };
@@ -1170,10 +1182,11 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
-        409: Refusal<"user_exists">;
+        409: Refusal<"user_exists" | "idempotency_in_progress">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
         417: Refusal<"expectation_failed">;
+        422: Refusal<"idempotency_key_reused">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1418,7 +1431,10 @@ export interface Paths {
     post: {
       parameters: {
         query?: never;
-        header?: never;
+        header?: {
+          /** At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request. */
+          "Idempotency-Key"?: string;
+        };
         path?: never;
         cookie?: never;
       };
@@ -1438,15 +1454,49 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"vault_not_found">;
         408: Refusal<"request_timeout">;
-        409: Refusal<"proof_not_ready" | "vault_void" | "withdrawal_pending">;
+        409: Refusal<"idempotency_in_progress" | "proof_not_ready" | "vault_void" | "withdrawal_pending">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
         417: Refusal<"expectation_failed">;
-        422: Refusal<"amount_out_of_range" | "chain_not_supported" | "insufficient_balance" | "signature_invalid" | "deadline_invalid">;
+        422: Refusal<"amount_out_of_range" | "chain_not_supported" | "insufficient_balance" | "signature_invalid" | "deadline_invalid" | "idempotency_key_reused">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
         503: Refusal<"store_failed" | "history_diverged" | "l1_not_compared" | "engine_closed" | "l1_failed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
+      };
+    };
+    /** Withdrawals of the application, newest first */
+    get: {
+      parameters: {
+        query?: {
+          status?: "accepted" | "submitted" | "settled" | "finalized" | "failed";
+          userId?: string;
+          vaultId?: string;
+          /** Most entries of the page, 1 to 100; 50 when absent. */
+          limit?: number;
+          /** `pagination.nextCursor` of the page before, with the same filters. */
+          cursor?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: Answer & {
+          content: {
+            "application/json": WithdrawalPage;
+          };
+        };
+        400: Refusal<"validation_failed" | "malformed_request" | "cursor_invalid">;
+        401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
+        403: Refusal<"scope_missing" | "application_suspended">;
+        408: Refusal<"request_timeout">;
+        417: Refusal<"expectation_failed">;
+        429: Refusal<"rate_limited">;
+        431: Refusal<"headers_too_large">;
+        500: Refusal<"internal" | "store_corrupt">;
+        503: Refusal<"store_failed" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -1523,7 +1573,10 @@ export interface Paths {
     post: {
       parameters: {
         query?: never;
-        header?: never;
+        header?: {
+          /** At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request. */
+          "Idempotency-Key"?: string;
+        };
         path?: never;
         cookie?: never;
       };
@@ -1542,10 +1595,11 @@ export interface Paths {
         401: Refusal<"credentials_missing" | "credentials_invalid" | "credentials_expired">;
         403: Refusal<"scope_missing" | "application_suspended">;
         408: Refusal<"request_timeout">;
-        409: Refusal<"too_many_webhooks">;
+        409: Refusal<"idempotency_in_progress" | "too_many_webhooks">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
         417: Refusal<"expectation_failed">;
+        422: Refusal<"idempotency_key_reused">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1646,7 +1700,10 @@ export interface Paths {
     post: {
       parameters: {
         query?: never;
-        header?: never;
+        header?: {
+          /** At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request. */
+          "Idempotency-Key"?: string;
+        };
         path: {
           webhookId: string;
         };
@@ -1664,9 +1721,11 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"webhook_not_found">;
         408: Refusal<"request_timeout">;
+        409: Refusal<"idempotency_in_progress">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
         417: Refusal<"expectation_failed">;
+        422: Refusal<"idempotency_key_reused">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1712,7 +1771,10 @@ export interface Paths {
     post: {
       parameters: {
         query?: never;
-        header?: never;
+        header?: {
+          /** At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request. */
+          "Idempotency-Key"?: string;
+        };
         path: {
           webhookId: string;
         };
@@ -1730,9 +1792,11 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"webhook_not_found">;
         408: Refusal<"request_timeout">;
+        409: Refusal<"idempotency_in_progress">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
         417: Refusal<"expectation_failed">;
+        422: Refusal<"idempotency_key_reused">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -1776,7 +1840,10 @@ export interface Paths {
     post: {
       parameters: {
         query?: never;
-        header?: never;
+        header?: {
+          /** At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request. */
+          "Idempotency-Key"?: string;
+        };
         path: {
           webhookId: string;
           sequence: string;
@@ -1795,9 +1862,11 @@ export interface Paths {
         403: Refusal<"scope_missing" | "application_suspended">;
         404: Refusal<"webhook_not_found">;
         408: Refusal<"request_timeout">;
+        409: Refusal<"idempotency_in_progress">;
         413: Refusal<"body_too_large">;
         415: Refusal<"unsupported_media_type">;
         417: Refusal<"expectation_failed">;
+        422: Refusal<"idempotency_key_reused">;
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
@@ -2318,4 +2387,4 @@ export interface Paths {
 }
 
 /** Routes that take an Idempotency-Key. */
-export const IDEMPOTENT_ROUTES: readonly string[] = ["POST /api/v1/mint","POST /api/mint"];
+export const IDEMPOTENT_ROUTES: readonly string[] = ["POST /api/v1/mint","POST /api/mint","POST /api/v1/users","POST /api/v1/withdrawals","POST /api/v1/webhooks","POST /api/v1/webhooks/{webhookId}/secret","POST /api/v1/webhooks/{webhookId}/test","POST /api/v1/webhooks/{webhookId}/deliveries/{sequence}/redeliver"];

@@ -4,6 +4,8 @@ import { address, instant, page, uuid } from "../schemas/common.ts";
 import { balanceToWire, decimal, pageToWire, userToWire } from "../wire.ts";
 import { operation } from "./operation.ts";
 
+const future = instant.refine((time) => time > Date.now(), "Give a time in the future.");
+
 const name = z.string().min(1, "Give a name.").max(200, "Give at most 200 characters.");
 const keyId = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "Give a key's id, the part after mm_test_ or mm_live_.");
 const quota = z
@@ -18,7 +20,7 @@ const newKey = z.strictObject({
     .array(z.enum(SCOPES, `Give scopes out of ${SCOPES.join(", ")}.`))
     .min(1)
     .optional(),
-  expiresAt: instant.optional(),
+  expiresAt: future.optional(),
   mintQuota: quota.optional(),
 });
 
@@ -41,7 +43,7 @@ export const TENANT_OPERATIONS = {
   "keys.list": operation(ofApplication, (engine, { applicationId }) =>
     Array.fromAsync(engine.keys(applicationId), keyToJson),
   ),
-  "keys.rotate": operation(z.strictObject({ keyId, expiresAt: instant.optional() }), async (engine, input) => {
+  "keys.rotate": operation(z.strictObject({ keyId, expiresAt: future.optional() }), async (engine, input) => {
     const { applicationId, scopes, mintQuota, mintsUsed, revokedAt } = await findKey(engine, input.keyId);
     if (revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
     // What the old key may still mint, and no more: rotating must not refill a quota.

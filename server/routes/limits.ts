@@ -1,7 +1,7 @@
 import { type Endpoint, endpoint } from "../endpoint.ts";
+import { MAX_IDEMPOTENCY_KEY } from "../idempotency.ts";
 import { limits } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
-import { MAX_IDEMPOTENCY_KEY } from "./mint.ts";
 
 /** The limits of a server, as they are shown in `GET /api/v1/limits` and in the OpenAPI document. */
 export function limitsOf({

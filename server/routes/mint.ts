@@ -1,14 +1,12 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
-import { MintmarkError, type MintResult } from "../../core/index.ts";
+import type { MintResult } from "../../core/index.ts";
 import { type Endpoint, endpoint, type PrivateCall } from "../endpoint.ts";
+import { idempotencyKeyOf } from "../idempotency.ts";
 import { MANY, mintAnswer } from "../mint-answer.ts";
 import { uuid } from "../schemas/common.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
 import { mintToWire } from "../wire.ts";
-
-/** Longest Idempotency-Key, in characters. */
-export const MAX_IDEMPOTENCY_KEY = 255;
 
 /** RFC 9745: the alias was deprecated from the start, 2026-01-01. */
 const ALIAS_DEPRECATED_SINCE = "@1767225600";
@@ -20,10 +18,6 @@ const definition = {
   query: mintQuery,
   coreBody: mintBody,
   cost: countMints,
-  headers: {
-    "Idempotency-Key":
-      "At most 255 printable ASCII characters. The first answer is kept with the mint and given again to the same request.",
-  },
   example: {
     users: [
       {
@@ -49,7 +43,6 @@ const definition = {
     status: 200,
     description: "Minted, durably; or, with `dryRun`, found mintable.",
     schemas: [mintReply, dryRunReply],
-    headers: { "Idempotency-Replayed": "`true` when an earlier request of the same key gave this answer." },
   },
   errors: [
     "history_diverged",
@@ -61,7 +54,6 @@ const definition = {
     "asset_not_enabled",
     "asset_not_whitelisted",
     "asset_not_registered",
-    "idempotency_in_progress",
     "amount_out_of_range",
     "erc721_amount_not_one",
     "blob_invalid",
@@ -72,7 +64,6 @@ const definition = {
     "supply_cap_exceeded",
     "quota_exceeded",
     "mint_unwithdrawable",
-    "idempotency_key_reused",
   ],
 } as const satisfies Partial<Endpoint>;
 
@@ -80,7 +71,8 @@ type MintCall = PrivateCall<undefined, z.output<typeof mintQuery>, unknown>;
 
 async function mint({ service: { engine, rooms, turns }, principal, query, body, request, reply }: MintCall) {
   if (query.dryRun) return { dryRun: true, ...(await engine.checkMint(principal, body)) };
-  const result = await engine.mint(principal, body, idempotency(request.headers["idempotency-key"]));
+  const idempotencyKey = idempotencyKeyOf(request);
+  const result = await engine.mint(principal, body, idempotencyKey === undefined ? {} : { idempotencyKey });
   if (result.replayed) reply.header("idempotency-replayed", "true");
   reply.type("application/json; charset=utf-8");
   if (countMints(body) >= MANY) await turns.turn(principal.keyId);
@@ -121,16 +113,6 @@ function countMints(body: unknown): number {
   return users.reduce((sum: number, user: { mints?: unknown } | null) => {
     return Array.isArray(user?.mints) ? sum + user.mints.length : sum;
   }, 0);
-}
-
-function idempotency(key: string | string[] | undefined): { idempotencyKey?: string } {
-  if (key === undefined) return {};
-  if (typeof key === "string" && key.length <= MAX_IDEMPOTENCY_KEY && /^[\x20-\x7e]+$/.test(key)) {
-    return { idempotencyKey: key };
-  }
-  const detail = `Give 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters.`;
-  const issue = { pointer: "/headers/idempotency-key", code: "validation_failed", detail } as const;
-  throw new MintmarkError("validation_failed", undefined, { issues: [issue] });
 }
 
 function deprecate(reply: FastifyReply): void {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Endpoint, endpoint } from "../endpoint.ts";
+import { idempotencyKeyOf, idOfKey } from "../idempotency.ts";
 import { page } from "../schemas/common.ts";
 import { balancePage, user, userBody, userPage, userParams, userQuery } from "../schemas/users.ts";
 import { vaultPage } from "../schemas/vaults.ts";
@@ -25,8 +26,10 @@ export const userEndpoints: readonly Endpoint[] = [
       headers: { Location: "Path of the user." },
     },
     errors: ["user_exists"],
-    async handle({ service: { engine }, principal, body, reply }) {
-      const created = await engine.createUser(principal.applicationId, body);
+    async handle({ service: { engine }, principal, body, request, reply }) {
+      const key = idempotencyKeyOf(request);
+      const userId = body.userId ?? (key === undefined ? undefined : idOfKey(principal, key));
+      const created = await engine.createUser(principal.applicationId, { ...body, ...(userId && { userId }) });
       reply.header("location", `/api/v1/users/${created.userId}`);
       return userToWire(created);
     },

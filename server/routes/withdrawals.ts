@@ -1,6 +1,12 @@
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { withdrawal, withdrawalBody, withdrawalParams } from "../schemas/withdrawals.ts";
-import { withdrawalToWire } from "../wire.ts";
+import {
+  withdrawal,
+  withdrawalBody,
+  withdrawalPage,
+  withdrawalParams,
+  withdrawalQuery,
+} from "../schemas/withdrawals.ts";
+import { pageToWire, withdrawalToWire } from "../wire.ts";
 
 export const withdrawalEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -10,7 +16,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     access: "withdraw",
     summary: "Withdraw from a vault to its token's chain with its owner's signature",
     description:
-      "The quantity is reserved at once; the withdrawal is sent to the token's chain when the vault's batch is known there and has matured.",
+      "The quantity is reserved at once; the withdrawal is sent to the token's chain when the vault's batch is known there and has matured. The same signed request again answers the same withdrawal, at any time.",
     body: withdrawalBody,
     example: {
       vaultId: "9223372036854775808",
@@ -42,6 +48,21 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       const accepted = await engine.requestWithdrawal(principal, body);
       reply.header("location", `/api/v1/withdrawals/${accepted.withdrawalId}`);
       return withdrawalToWire(accepted);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/withdrawals",
+    tag: "Withdrawals",
+    access: "read",
+    summary: "Withdrawals of the application, newest first",
+    description: "A page can be shorter than `limit` and yet have a next one.",
+    query: withdrawalQuery,
+    success: { status: 200, description: "One page.", schemas: [withdrawalPage] },
+    errors: ["cursor_invalid"],
+    async handle({ service: { engine, turns }, principal, query }) {
+      await turns.turn(principal.keyId);
+      return pageToWire(await engine.withdrawals(principal.applicationId, query), withdrawalToWire);
     },
   }),
   endpoint({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Hex, MAX_AMOUNT, MODES, STANDARDS } from "../../core/index.ts";
+import { CHECKSUM_WRONG, checksumHolds, type Hex, MAX_AMOUNT, MODES, STANDARDS } from "../../core/index.ts";
 
 /** Schemas that the OpenAPI document names: what callers send, and what they get. */
 export const requestComponents = z.registry<{ id: string }>();
@@ -25,10 +25,11 @@ const MAX_VAULT_ID = (1n << 64n) - 1n;
 /** UUID of any version, in any case; lower case inside. */
 export const uuid = z.guid("Give a UUID.").transform((text) => text.toLowerCase());
 
-/** `0x` and 20 bytes of hex in any case, not the zero address; lower case inside. No checksum is asked of it. */
+/** `0x` and 20 bytes of hex in any case, not the zero address; lower case inside. Mixed case must be the EIP-55 checksum. */
 export const address = z
   .string()
   .regex(/^0x(?!0{40}$)[0-9a-fA-F]{40}$/, "Give an address: 0x and 40 hex digits, not all zero.")
+  .refine(checksumHolds, CHECKSUM_WRONG)
   .transform((text) => text.toLowerCase() as Hex);
 
 /** `0x` and whole bytes of hex, 1 to `maxBytes`. */

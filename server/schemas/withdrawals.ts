@@ -8,6 +8,8 @@ import {
   outHash,
   outTime,
   outUuid,
+  page,
+  pageOf,
   requestComponent,
   responseComponent,
   seconds,
@@ -32,6 +34,8 @@ export const withdrawalBody = requestComponent(
   }),
 );
 
+const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
+
 export const withdrawal = responseComponent(
   "Withdrawal",
   z.strictObject({
@@ -45,7 +49,7 @@ export const withdrawal = responseComponent(
     recipient: outAddress,
     withdrawnBefore: outDecimal,
     deadline: outDecimal,
-    status: z.enum(["accepted", "submitted", "settled", "finalized", "failed"]),
+    status: z.enum(WITHDRAWAL_STATUSES),
     l1TxHash: outHash.nullable(),
     l1BlockNumber: outDecimal.nullable(),
     failure: z.string().nullable(),
@@ -53,5 +57,14 @@ export const withdrawal = responseComponent(
     updatedAt: outTime,
   }),
 );
+
+export const withdrawalPage = responseComponent("WithdrawalPage", pageOf(withdrawal));
+
+export const withdrawalQuery = z.strictObject({
+  status: z.enum(WITHDRAWAL_STATUSES).optional(),
+  userId: uuid.optional(),
+  vaultId: vaultId.optional(),
+  ...page,
+});
 
 export const withdrawalParams = z.strictObject({ withdrawalId: uuid });

@@ -156,10 +156,10 @@ describe("a withdrawal", () => {
     expect((await refusal(engine.requestWithdrawal(tenant.principal, open))).code).toBe("proof_not_ready");
     const request = await signed(fix, 30n);
     const outcomes = await Promise.allSettled([1, 2].map(() => engine.requestWithdrawal(tenant.principal, request)));
-    expect(outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason.code : "accepted"))).toEqual([
-      "accepted",
-      "withdrawal_pending",
-    ]);
+    const ids = outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value.withdrawalId : "refused"));
+    expect(new Set(ids).size, "the same signed request is the same withdrawal").toBe(1);
+    const next = await signed(fix, 29n);
+    expect((await refusal(engine.requestWithdrawal(tenant.principal, next))).code).toBe("withdrawal_pending");
     const { applicationId } = await engine.createApplication({ name: "other" });
     const { principal } = { principal: await engine.authenticate((await engine.issueKey(applicationId)).secret) };
     expect((await refusal(engine.requestWithdrawal(principal, request))).code).toBe("vault_not_found");

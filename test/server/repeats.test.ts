@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { createWorld, refusal } from "./fixture.ts";
+
+const OWNER = "0x52908400098527886E0F7030069857D2E4169EE7";
+const MIXED = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+
+describe("an Idempotency-Key", () => {
+  it("has every POST done once: the same status and body again", async () => {
+    await using world = await createWorld();
+    const headers = { "idempotency-key": "order-1" };
+    const body = { ownerAddress: OWNER };
+    const first = await world.send("POST", "/api/v1/users", { body, headers });
+    const again = await world.send("POST", "/api/v1/users", { body, headers });
+    expect([again.status, again.body, again.headers.location]).toEqual([201, first.body, first.headers.location]);
+    expect(again.headers["idempotency-replayed"]).toBe("true");
+    const other = await world.send("POST", "/api/v1/users", { body: { ownerAddress: MIXED }, headers });
+    expect(refusal(other)).toMatchObject({ status: 422, code: "idempotency_key_reused" });
+    const hook = { body: { url: "https://example.com/hook" }, headers: { "idempotency-key": "hook" } };
+    const made = await world.send("POST", "/api/v1/webhooks", hook);
+    expect((await world.send("POST", "/api/v1/webhooks", hook)).body).toEqual(made.body);
+    expect((await world.send("GET", "/api/v1/webhooks")).body.data).toHaveLength(1);
+    // Another application's key is another key.
+    const theirs = await world.send("POST", "/api/v1/users", { body, headers, key: world.otherKey });
+    expect(theirs.body.userId).not.toBe(first.body.userId);
+  });
+
+  it("does not keep a refusal, and comes once", async () => {
+    await using world = await createWorld();
+    const headers = { "idempotency-key": "k" };
+    expect((await world.send("POST", "/api/v1/users", { body: {}, headers })).status).toBe(400);
+    expect((await world.send("POST", "/api/v1/users", { body: { ownerAddress: OWNER }, headers })).status).toBe(201);
+  });
+});
+
+describe("an asset that the operator keeps for one application", () => {
+  it("does not exist for another", async () => {
+    await using world = await createWorld();
+    const { engine, applicationId, otherKey } = world;
+    const { assetId } = await engine.addAsset({
+      standard: "erc20",
+      contractAddress: `0x${"ab".repeat(20)}`,
+      name: "Reserved",
+      symbol: "RSV",
+      applicationId,
+    });
+    await engine.whitelistAsset(assetId, true);
+    await engine.markAssetRegistered(assetId, { minterLocked: true });
+    const path = `/api/v1/assets/${assetId}`;
+    expect((await world.send("GET", path)).status).toBe(200);
+    const listed = await world.send("GET", "/api/v1/assets?symbol=RSV", { key: otherKey });
+    expect(listed.body.data).toEqual([]);
+    const mint = { mintingBlob: "", assetId, amount: 1, dataAvailabilityMode: "validium" };
+    const users = [{ userId: world.otherUser, mints: [mint] }];
+    for (const refused of [
+      await world.send("GET", path, { key: otherKey }),
+      await world.send("PUT", `${path}/enablement`, { key: otherKey }),
+      await world.send("DELETE", `${path}/enablement`, { key: otherKey }),
+      await world.send("POST", "/api/v1/mint", { key: otherKey, body: { users } }),
+    ]) {
+      expect(refusal(refused)).toMatchObject({ status: 404, code: "asset_not_found" });
+    }
+  });
+});
+
+describe("an address", () => {
+  it("is refused when its mixed case is not its checksum", async () => {
+    await using world = await createWorld();
+    const register = (ownerAddress: string) => world.send("POST", "/api/v1/users", { body: { ownerAddress } });
+    const wrong = MIXED.replace("5aA", "5Aa");
+    expect(refusal(await register(wrong))).toMatchObject({
+      status: 400,
+      errors: ["/ownerAddress validation_failed"],
+    });
+    await expect(
+      world.engine.createUser(world.applicationId, { ownerAddress: wrong as `0x${string}` }),
+    ).rejects.toMatchObject({ code: "validation_failed" });
+    for (const right of [MIXED, MIXED.toLowerCase(), `0x${MIXED.slice(2).toUpperCase()}`, OWNER]) {
+      expect((await register(right)).body.ownerAddress).toBe(right.toLowerCase());
+    }
+  });
+});
