@@ -219,6 +219,11 @@ export interface Limits {
   readonly rollupBytes: number;
   /** Most gas that committing a rollup batch may take, by an upper bound that also holds once slots of it are void. */
   readonly rollupGas: number;
+  /**
+   * Most vaults that L1 has not committed; a mint that could make more is refused with `backpressure`. null, the default, for no bound:
+   * an engine whose batches nobody commits would stop for good.
+   */
+  readonly uncommittedVaults: number | null;
 }
 
 /** A batch that holds vaults of the application, as it stood then. */

@@ -101,6 +101,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   store_mismatch: 503,
   history_diverged: 503,
   l1_not_compared: 503,
+  backpressure: 503,
   engine_closed: 503,
   l1_failed: 503,
   issuer_unreachable: 503,
@@ -213,8 +214,14 @@ interface Classified {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** When the cause may be gone: the settler looks at L1 every few seconds, and a block takes about twelve. */
+const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = { l1_not_compared: 5, backpressure: 10 };
+
 function classify(error: unknown): Classified {
-  if (error instanceof MintmarkError) return { ...pick(error, error.moreIssues), headers: {} };
+  if (error instanceof MintmarkError) {
+    const seconds = RETRY_SECONDS[error.code];
+    return { ...pick(error, error.moreIssues), headers: seconds === undefined ? {} : { "retry-after": `${seconds}` } };
+  }
   if (error instanceof ServerError) return { ...pick(error), headers: error.headers };
   const code = fastifyCode(error);
   return { code, detail: meaningOf(code), issues: [], moreIssues: false, headers: {} };

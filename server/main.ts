@@ -36,6 +36,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
     limits: {
       batchVaults: { validium: config.MINTMARK_SEAL_VAULTS, "zk-rollup": config.MINTMARK_SEAL_VAULTS_ROLLUP },
       rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
+      uncommittedVaults: operator === undefined ? null : config.MINTMARK_MOST_UNCOMMITTED,
     },
     clockAheadMs: config.MINTMARK_CLOCK_AHEAD_HOURS * 3_600_000,
     ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),

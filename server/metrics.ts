@@ -103,6 +103,14 @@ function openBatches(engine: Engine, registers: Registry[]): void {
 }
 
 function committedBatches(engine: Engine, registers: Registry[]): void {
+  new Gauge({
+    name: "mintmark_uncommitted_vaults",
+    help: "Vaults of batches that L1 has not committed, the open ones included.",
+    registers,
+    collect() {
+      this.set(engine.uncommittedVaults());
+    },
+  });
   const sealed = { name: "mintmark_batches_sealed", help: "Batches sealed so far." };
   const committed = { name: "mintmark_batches_committed", help: "Of them, those that L1 has committed." };
   new Gauge({

@@ -151,7 +151,7 @@ function failure(status: number, codes: readonly Code[]): Json {
   const schema = { allOf: [reference(problemDocument), { properties: { code: { enum: codes } } }] };
   return {
     description: codes.map((code) => `\`${code}\`: ${meaningOf(code)}`).join("\n\n"),
-    headers: headerFields(status === 429 ? { ...COMMON_HEADERS, "Retry-After": "Seconds." } : COMMON_HEADERS),
+    headers: headerFields({ ...COMMON_HEADERS, ...RETRY_HEADERS[status] }),
     content: { "application/problem+json": { schema } },
   };
 }
@@ -163,6 +163,11 @@ const IDEMPOTENCY_KEY = {
 const REPLAYED = { "Idempotency-Replayed": "`true` when an earlier request of the same key gave this answer." };
 
 const COMMON_HEADERS = { "X-Request-Id": "The request's id: yours when it was safe, else a UUIDv7." };
+
+const RETRY_HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  429: { "Retry-After": "Seconds." },
+  503: { "Retry-After": "Seconds; absent where nobody knows when the cause ends." },
+};
 
 function headerFields(names: Readonly<Record<string, string>>): Json {
   return Object.fromEntries(

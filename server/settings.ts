@@ -99,6 +99,11 @@ const variables = z.object({
     .default(60)
     .describe("After which a transaction that is not mined is sent again at a higher fee."),
   MINTMARK_SETTLE_SECONDS: count(1, 3_600).default(2).describe("Between looks at L1."),
+  MINTMARK_MOST_UNCOMMITTED: count(LARGEST_REQUEST, 999_999_999)
+    .default(4_000_000)
+    .describe(
+      "Vaults that wait for L1 past which mints are 503 `backpressure`. Without an operator key there is no bound.",
+    ),
   MINTMARK_LEAST_BALANCE: z
     .string()
     .regex(/^\d{1,30}$/, "Give an amount of wei.")

@@ -102,17 +102,35 @@ export function stateOver(ledger: Ledger, countValidium: number, countRollup: nu
   return { ...roots, commitment: stateCommitment(ledger.settlement, roots) };
 }
 
-/** The number of a mode's batches that L1 has committed. They are the first ones, so it is found by halving. */
-export function committedCount(ledger: Ledger, mode: Mode): number {
+/**
+ * The number of a mode's batches that L1 has committed, as readers see it or as the writer has it. They are the first ones, so it is found
+ * by halving.
+ */
+export function committedCount(ledger: Ledger, mode: Mode, view: "get" | "latest" = "get"): number {
   const batches = ledger.batches[mode];
-  let [low, high] = [0, batches.count];
+  let [low, high] = [0, batches.latestCount];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const status = batches.get(middle)?.status;
+    const status = batches[view](middle)?.status;
     if (status === "settled" || status === "finalized") low = middle + 1;
     else high = middle;
   }
   return low;
+}
+
+/** Vaults of the batches that L1 has not committed, void slots and the open batches' vaults included, as the writer has them. */
+export function uncommittedVaults(ledger: Ledger): number {
+  return MODES.reduce((sum, mode) => {
+    const { firstOrdinal, vaultCount } = ledger.unsealed.open(mode);
+    const committed = ledger.refs.firstOrdinalOf(mode, committedCount(ledger, mode, "latest"));
+    return sum + firstOrdinal + vaultCount - committed;
+  }, 0);
+}
+
+/** Throws `backpressure` when so many more vaults would be more than the limit. */
+export function requireRoom(ledger: Ledger, vaults: number): void {
+  const most = ledger.limits.uncommittedVaults;
+  if (most !== null && uncommittedVaults(ledger) + vaults > most) throw new MintmarkError("backpressure");
 }
 
 /** Something of a sealed batch is not there, or not what its roots say. */

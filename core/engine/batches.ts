@@ -9,6 +9,7 @@ import {
   sealedBatch,
   sealedCount,
   stateOver,
+  uncommittedVaults,
   vaultContent,
 } from "../batches/batches.ts";
 import type { BatchMultiproof, BatchTransition, StateExtension } from "../batches/proofs.ts";
@@ -56,6 +57,7 @@ export function batches(context: EngineContext): Batches & Proofs {
       const { ledger } = context;
       return stateOver(ledger, committedCount(ledger, "validium"), committedCount(ledger, "zk-rollup"));
     },
+    uncommittedVaults: () => uncommittedVaults(context.ledger),
   };
 }
 
@@ -111,6 +113,8 @@ export interface Batches {
   state(): EngineState;
   /** Over the batches that L1 has committed. */
   committedState(): Promise<EngineState>;
+  /** Vaults of the batches that L1 has not committed, the open ones included; what `limits.uncommittedVaults` bounds. */
+  uncommittedVaults(): number;
   /**
    * One hash over the batches that L1 has committed, in L1's order: what the contract's `history` must be, derived from this store alone.
    * The next commit names it (docs/protocol.md 3).

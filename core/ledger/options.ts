@@ -55,6 +55,7 @@ export const DEFAULT_LIMITS: Limits = {
   validiumBytes: 64 * 1024 * 1024,
   rollupBytes: 126_976,
   rollupGas: 16_000_000,
+  uncommittedVaults: null,
 };
 
 /** The limits with the defaults for those not given. Throws `validation_failed` for one that L1 could not carry. */
@@ -67,5 +68,9 @@ export function readLimits(limits: Partial<Limits> = {}): Limits {
   requireInteger("validiumBytes", read.validiumBytes, 1_024, 512 * 1024 * 1024);
   requireInteger("rollupBytes", read.rollupBytes, 1_024, MAX_TRANSACTION_BYTES - TRANSACTION_OVERHEAD);
   requireInteger("rollupGas", read.rollupGas, 500_000, MAX_TRANSACTION_GAS);
+  if (read.uncommittedVaults !== null) {
+    // Below the largest request, that request would never be taken.
+    requireInteger("uncommittedVaults", read.uncommittedVaults, read.mintsPerRequest, Number.MAX_SAFE_INTEGER);
+  }
   return read;
 }

@@ -1,3 +1,4 @@
+import { requireRoom } from "../batches/batches.ts";
 import { sealClosed } from "../batches/seal.ts";
 import { AmountSum } from "../columns/amount-words.ts";
 import type { MintColumns } from "../columns/mint-columns.ts";
@@ -98,6 +99,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       const earlier = earlierMint(group.resolve(place, stored[at++]), this.#idempotency);
       if (earlier !== null) return { sequence: earlier, minted: null };
     }
+    requireRoom(this.#ledger, this.weight);
     const behindUsers = at + this.#askedUsers.length;
     const behindBindings = behindUsers + this.#bindingCount;
     const users = this.#resolveUsers(group, application.applicationIndex, stored.slice(at, behindUsers));

@@ -865,7 +865,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "history_diverged" | "l1_not_compared" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
+        503: Refusal<"store_failed" | "history_diverged" | "l1_not_compared" | "backpressure" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };
@@ -908,7 +908,7 @@ export interface Paths {
         429: Refusal<"rate_limited">;
         431: Refusal<"headers_too_large">;
         500: Refusal<"internal" | "store_corrupt">;
-        503: Refusal<"store_failed" | "history_diverged" | "l1_not_compared" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
+        503: Refusal<"store_failed" | "history_diverged" | "l1_not_compared" | "backpressure" | "engine_closed" | "issuer_unreachable" | "overloaded" | "shutting_down">;
       };
     };
   };

@@ -47,6 +47,7 @@ const definition = {
   errors: [
     "history_diverged",
     "l1_not_compared",
+    "backpressure",
     "user_not_found",
     "asset_not_found",
     "token_already_minted",

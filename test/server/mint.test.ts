@@ -372,6 +372,16 @@ describe("a bad mint gets its documented error and changes nothing", () => {
   });
 });
 
+test("no mint is taken while too many vaults wait for L1, and the caller is told when to ask again", async () => {
+  await using full = await createWorld({ limits: { mintsPerRequest: 3, uncommittedVaults: 6 } });
+  const body = () => ({ users: [{ userId: full.users[0], mints: entries(full, ++token) }] });
+  for (let i = 0; i < 2; i++) expect((await full.send("POST", "/api/v1/mint", { body: body() })).status).toBe(200);
+  // Two of the second request's entries have added to vaults; of the third's that is known too late.
+  expect(full.engine.uncommittedVaults()).toBe(4);
+  const refused = await full.send("POST", "/api/v1/mint", { body: body() });
+  expect([refused.status, refused.body.code, refused.headers["retry-after"]]).toEqual([503, "backpressure", "10"]);
+});
+
 test("below engine version 5 only ERC-721 is minted, and the listing says why", async () => {
   await using old = await createWorld({ engineVersion: 4 });
   const mint = (mints: unknown[]) =>

@@ -114,6 +114,12 @@ describe("two operators on copies of one store", () => {
   });
 });
 
+/** The vaults that wait for L1, by the batches as anyone can read them. */
+async function uncommitted(engine: Engine): Promise<number> {
+  const { data } = await engine.batches({ limit: 100 });
+  return data.reduce((sum, { vaultCount, l1BlockNumber }) => (l1BlockNumber === null ? sum + vaultCount : sum), 0);
+}
+
 /** Adopts what is on L1, once it is final; members give the data of validium. */
 async function adopt({ engine }: Operator) {
   await mine(chain, 30);
@@ -149,6 +155,7 @@ describe("adopting L1's history", () => {
       expect(held).toBe(1n);
 
       expect(await adopt(loser)).toEqual({ batches: 2, lostVaults: 3 });
+      expect(loser.engine.uncommittedVaults()).toBe(await uncommitted(loser.engine));
       expect(loser.engine.divergence()).toBeNull();
       expect((await loser.engine.verify()).problems).toEqual([]);
       await loser.settler.round();

@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import type { Engine, Mode } from "../../../core/index.ts";
+import { type Fixture, fixture, memory, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
+import { committed, HOME } from "./l1-fixture.ts";
+
+const LIMITS = { mintsPerRequest: 4, uncommittedVaults: 6 };
+
+let next = 0;
+const swords = ({ assets, tenant }: Fixture, count: number, mode: Mode) =>
+  requestOf(tenant.users[0], ...Array.from({ length: count }, () => mintOf(assets.erc721, `${next++}`, 1, mode)));
+
+/** The count by the batches as anyone can read them. */
+async function counted(engine: Engine): Promise<number> {
+  const { data } = await engine.batches({ limit: 100 });
+  const waiting = data.filter(({ status }) => !["settled", "finalized"].includes(status));
+  return waiting.reduce((sum, { vaultCount }) => sum + vaultCount, 0);
+}
+
+describe("the bound on vaults that L1 has not committed", () => {
+  it("refuses a mint that would pass it, in both modes together, and takes what fits", async () => {
+    const fix = await fixture({ limits: LIMITS });
+    await using engine = fix.engine;
+    const { principal } = fix.tenant;
+    await engine.mint(principal, swords(fix, 3, "validium"));
+    await engine.seal("validium");
+    await engine.mint(principal, swords(fix, 2, "zk-rollup"));
+    expect(engine.uncommittedVaults()).toBe(5);
+    expect((await refusal(engine.mint(principal, swords(fix, 2, "validium")))).code).toBe("backpressure");
+    expect(engine.uncommittedVaults()).toBe(5);
+    await engine.mint(principal, swords(fix, 1, "validium"));
+    expect(engine.uncommittedVaults()).toBe(6);
+    expect((await refusal(engine.mint(principal, swords(fix, 1, "zk-rollup")))).code).toBe("backpressure");
+  });
+
+  it("answers a repetition though there is no room", async () => {
+    const fix = await fixture({ limits: LIMITS });
+    await using engine = fix.engine;
+    const { principal } = fix.tenant;
+    const request = swords(fix, 4, "validium");
+    const { mintId } = await engine.mint(principal, request, { idempotencyKey: "once" });
+    expect((await refusal(engine.mint(principal, swords(fix, 3, "validium")))).code).toBe("backpressure");
+    expect(await engine.mint(principal, request, { idempotencyKey: "once" })).toMatchObject({ mintId, replayed: true });
+  });
+
+  it("gives room when L1 has committed, and takes it back in a reorganisation", async () => {
+    const fix = await fixture({ limits: LIMITS });
+    await using engine = fix.engine;
+    const { principal } = fix.tenant;
+    for (const mode of ["validium", "zk-rollup"] as const) {
+      await engine.mint(principal, swords(fix, 3, mode));
+      await engine.seal(mode);
+    }
+    expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe("backpressure");
+    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
+    expect(engine.uncommittedVaults()).toBe(3);
+    await engine.mint(principal, swords(fix, 3, "validium"));
+    await engine.recordReorg(HOME, 7n);
+    expect(engine.uncommittedVaults()).toBe(9);
+    expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe("backpressure");
+    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
+    expect(engine.uncommittedVaults()).toBe(6);
+  });
+
+  it("counts alike after a restart, with batches open, sealed, void in part, committed and final", async () => {
+    const limits = { ...LIMITS, uncommittedVaults: 1_000, batchVaults: { validium: 3, "zk-rollup": 2 } };
+    const fix = await fixture({ limits });
+    const { database, clock } = fix;
+    const { principal } = fix.tenant;
+    for (let round = 0; round < 4; round++) {
+      await fix.engine.mint(principal, swords(fix, 4, "validium"));
+      await fix.engine.mint(principal, swords(fix, 3, "zk-rollup"));
+    }
+    await fix.engine.recordEvents(HOME, [await committed(fix.engine, "validium", 0, 7n)], 7n);
+    await fix.engine.recordFinalized(HOME, 7n);
+    await fix.engine.recordEvents(HOME, [await committed(fix.engine, "zk-rollup", 0, 8n)], 9n);
+    await fix.engine.voidSlots("validium", 1, [{ firstSlot: 1, count: 1, failure: "refused" }]);
+    const before = fix.engine.uncommittedVaults();
+    expect(before).toBe(16 - 3 + 12 - 2);
+    expect(before).toBe(await counted(fix.engine));
+    await fix.engine.close();
+    await using engine = await openTest(database, {
+      clock: clock.read,
+      limits: { ...limits, uncommittedVaults: before },
+    });
+    expect(engine.uncommittedVaults()).toBe(before);
+    expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe("backpressure");
+    await engine.recordEvents(HOME, [await committed(engine, "zk-rollup", 1, 10n)], 10n);
+    await engine.mint(principal, swords(fix, 2, "validium"));
+    expect(engine.uncommittedVaults()).toBe(before);
+  });
+
+  it("is off without the limit, and never below the largest request", async () => {
+    const fix = await fixture({ limits: { mintsPerRequest: 4 } });
+    await using engine = fix.engine;
+    for (let i = 0; i < 4; i++) await engine.mint(fix.tenant.principal, swords(fix, 4, "validium"));
+    expect(engine.limits.uncommittedVaults).toBeNull();
+    const tight = openTest(memory(), { limits: { mintsPerRequest: 4, uncommittedVaults: 3 } });
+    expect(await refusal(tight)).toMatchObject({ code: "validation_failed" });
+  });
+});
