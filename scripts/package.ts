@@ -1,11 +1,12 @@
 /** Builds the package that other projects install: `npm run package` compiles to dist/ and packs dist/ as a tarball. Prints its path. */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
 import { bundleOptions, SCRIPTS } from "../server/pages/bundle.ts";
 
 import { answerHelp } from "./command.ts";
+import { DEPLOYED } from "./deploy/artifact.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const DIST = `${ROOT}dist`;
@@ -47,18 +48,34 @@ for (const page of SCRIPTS) {
   }
 }
 for (const file of PAGE_FILES) cpSync(`${ROOT}server/pages/${file}`, `${DIST}/server/pages/${file}`);
-const { name, version, description, license, type, dependencies } = JSON.parse(
+// Solidity for projects that import it, and what `mintmark deploy` sends. Contracts of the tests stay here.
+cpSync(`${ROOT}contracts`, `${DIST}/contracts`, {
+  recursive: true,
+  filter: (path) => !path.startsWith(`${ROOT}contracts/test`),
+});
+execFileSync(process.execPath, [`${ROOT}node_modules/hardhat/dist/src/cli.js`, "build", "--quiet", "--no-tests"], {
+  cwd: ROOT,
+  stdio: ["ignore", 2, 2],
+});
+for (const path of Object.values(DEPLOYED)) cpSync(`${ROOT}artifacts/${path}.json`, `${DIST}/artifacts/${path}.json`);
+cpSync(`${ROOT}docs`, `${DIST}/docs`, { recursive: true });
+const { name, version, description, license, type, dependencies, devDependencies } = JSON.parse(
   readFileSync(`${ROOT}package.json`, "utf8"),
-) as Record<string, unknown>;
-const exports = Object.fromEntries(
+) as Record<"name" | "version" | "description" | "license" | "type", string> &
+  Record<"dependencies" | "devDependencies", Record<string, string>>;
+const modules = Object.fromEntries(
   Object.entries(EXPORTS).map(([path, file]) => [path, { types: `./${file}.d.ts`, default: `./${file}.js` }]),
 );
+const exports = { ...modules, "./contracts/*": "./contracts/*", "./artifacts/*": "./artifacts/*" };
+// What the shipped contracts import.
+const solidity = "@openzeppelin/contracts";
 // Without what only the repository needs, such as the Node binary that lets Node 20 run its scripts.
 const engines = { node: ">=22.13" };
 const bin = { mintmark: "scripts/mintmark.js" };
-const manifest = { name, version, description, license, type, engines, bin, exports, dependencies };
+const needed = { ...dependencies, [solidity]: devDependencies[solidity] };
+const manifest = { name, version, description, license, type, engines, bin, exports, dependencies: needed };
 writeFileSync(`${DIST}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
-copyFileSync(`${ROOT}README.md`, `${DIST}/README.md`);
+for (const file of ["README.md", "LICENSE"]) cpSync(`${ROOT}${file}`, `${DIST}/${file}`);
 const packed = execFileSync("npm", ["pack", "./dist", "--json", "--pack-destination", DIST], {
   cwd: ROOT,
   encoding: "utf8",

@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -113,7 +114,8 @@ describe("the package, installed in a foreign project", () => {
     const { exports } = JSON.parse(readFileSync(join(project, "node_modules/mintmark/package.json"), "utf8")) as {
       exports: Record<string, unknown>;
     };
-    const paths = Object.keys(exports).map((path) => path.replace(".", "mintmark"));
+    const modules = Object.keys(exports).filter((path) => !path.includes("*"));
+    const paths = modules.map((path) => path.replace(".", "mintmark"));
     expect(paths.length).toBeGreaterThan(4);
     const load = paths.map(
       (path) => `if (Object.keys(await import("${path}")).length === 0) throw new Error("${path}");`,
@@ -142,6 +144,38 @@ describe("the package, installed in a foreign project", () => {
     writeFileSync(join(project, "serve.mjs"), serve);
     const output = execFileSync(process.execPath, ["serve.mjs"], { cwd: project, encoding: "utf8" });
     expect(output.match(/^200 /gm), output).toHaveLength(4);
+  });
+
+  test("holds its licence, and every page that its README links to", () => {
+    const root = join(project, "node_modules/mintmark");
+    expect(readFileSync(join(root, "LICENSE"), "utf8")).toContain("MIT License");
+    const links = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/\]\((docs\/[^)#]+)/g)];
+    expect(links.length).toBeGreaterThan(10);
+    expect(links.map(([, path = ""]) => path).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  test("its contracts compile in a project that imports them", () => {
+    const source = `pragma solidity 0.8.37;
+      import {BlobScheme} from "mintmark/contracts/interfaces/Model.sol";
+      import {MintableERC721} from "mintmark/contracts/tokens/MintableERC721.sol";
+      contract Shields is MintableERC721 {
+        constructor(address admin, address minter)
+          MintableERC721("Shields", "SHLD", "", BlobScheme.Mintmark, Royalty(address(0), 0), admin, minter) {}
+      }`;
+    const solc = createRequire(import.meta.url)("solc") as {
+      compile(input: string, callbacks: { import(path: string): { contents: string } }): string;
+    };
+    const settings = { evmVersion: "osaka", outputSelection: { "*": { "*": ["evm.bytecode.object"] } } };
+    const input = JSON.stringify({ language: "Solidity", sources: { "Shields.sol": { content: source } }, settings });
+    const imports = {
+      import: (path: string) => ({ contents: readFileSync(join(project, "node_modules", path), "utf8") }),
+    };
+    const { errors = [], contracts } = JSON.parse(solc.compile(input, imports)) as {
+      errors?: readonly { severity: string; formattedMessage: string }[];
+      contracts: Record<string, Record<string, { evm: { bytecode: { object: string } } }>>;
+    };
+    expect(errors.filter(({ severity }) => severity === "error")).toEqual([]);
+    expect(contracts["Shields.sol"]?.Shields?.evm.bytecode.object.length).toBeGreaterThan(1_000);
   });
 
   test("its types hold in strict mode", () => {

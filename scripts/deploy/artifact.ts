@@ -12,7 +12,8 @@ export interface Artifact {
   >;
 }
 
-const PATHS = {
+/** Where each contract that is deployed has its artifact, below `artifacts`. */
+export const DEPLOYED = {
   StateCommitment: "contracts/StateCommitment.sol/StateCommitment",
   StateMirror: "contracts/StateMirror.sol/StateMirror",
   AdminTimeLock: "contracts/AdminTimeLock.sol/AdminTimeLock",
@@ -21,11 +22,11 @@ const PATHS = {
   MintableERC1155: "contracts/tokens/MintableERC1155.sol/MintableERC1155",
 } as const;
 
-export type ContractName = keyof typeof PATHS;
+export type ContractName = keyof typeof DEPLOYED;
 
 /** Reads a contract's artifact; rejects with what to do when the contracts have not been compiled. */
 export async function readArtifact(name: ContractName): Promise<Artifact> {
-  const path = new URL(`../../artifacts/${PATHS[name]}.json`, import.meta.url);
+  const path = new URL(`../../artifacts/${DEPLOYED[name]}.json`, import.meta.url);
   const text = await readFile(path, "utf8").catch(() => {
     throw new Error(`no artifact of ${name}: compile the contracts first with \`npm run build:contracts\``);
   });
