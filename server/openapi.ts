@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
 import { type Code, meaningOf, STATUS_OF } from "./errors.ts";
+import { operationIdOf } from "./operation-ids.ts";
 import { requestComponents, responseComponents } from "./schemas/common.ts";
+import { event, eventType } from "./schemas/events.ts";
 import { problemDocument } from "./schemas/service.ts";
 
 /** What the groups of operations are about. */
@@ -20,6 +22,8 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Service: "The server itself.",
   Tokens: "Short-lived credentials for a key.",
 };
+
+const EVENT_TYPES = eventType.options;
 
 type Json = Record<string, unknown>;
 
@@ -43,6 +47,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
     servers: [{ url: "/" }],
     tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name, description: TAGS[name] })),
     paths,
+    webhooks: webhooks(),
     components: {
       schemas: components(),
       securitySchemes: {
@@ -60,10 +65,45 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
   };
 }
 
+/** What is posted to an application's webhooks: one operation for each type of event. */
+function webhooks(): Json {
+  return Object.fromEntries(
+    EVENT_TYPES.map((type) => {
+      const post = {
+        operationId: `receive${type
+          .split(/[._]/)
+          .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+          .join("")}`,
+        tags: ["Webhooks"],
+        summary: `An event of the type \`${type}\``,
+        description:
+          "Signed as Standard Webhooks describe, over `webhook-id`, `webhook-timestamp` and the body. New types and fields can be added at any time: ignore those that you do not know.",
+        security: [],
+        parameters: ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
+          return { name, in: "header", required: true, schema: { type: "string" } };
+        }),
+        requestBody: {
+          required: true,
+          content: {
+            "application/json": {
+              schema: { allOf: [reference(event), { properties: { type: { const: type } } }] },
+            },
+          },
+        },
+        responses: {
+          "2XX": { description: "Taken." },
+          default: { description: "Anything else: the event is delivered again later." },
+        },
+      };
+      return [type, { post }];
+    }),
+  );
+}
+
 function operation(endpoint: Endpoint): Json {
   const { tag, summary, description, deprecated, access } = endpoint;
   return {
-    operationId: operationId(endpoint),
+    operationId: operationIdOf(endpoint),
     tags: [tag],
     summary,
     ...(description && { description }),
@@ -79,12 +119,6 @@ function operation(endpoint: Endpoint): Json {
 function security(access: Endpoint["access"]): Json[] {
   if (access === "public") return [];
   return access === "owner" ? [{ ownerSession: [] }] : [{ apiKey: [] }, { bearer: [] }];
-}
-
-/** `GET /api/v1/users/{userId}/vaults` is `get_users_userId_vaults`; what lies outside /api/v1 keeps its prefix. */
-function operationId({ method, path }: Endpoint): string {
-  const words = path.replace("/api/v1", "").match(/[A-Za-z0-9]+/g) ?? [];
-  return [method.toLowerCase(), ...words].join("_");
 }
 
 function parameters(endpoint: Endpoint): Json[] {
@@ -135,7 +169,7 @@ function success(endpoint: Endpoint): Json {
     description,
     headers: headerFields({ ...COMMON_HEADERS, ...headers }),
     content: {
-      [mediaType]: { schema },
+      [mediaType]: { schema, ...(success.example !== undefined && { example: success.example }) },
       ...(stream && { "text/event-stream": { schema: { type: "string", description: stream } } }),
     },
   };
@@ -185,8 +219,18 @@ function components(): Json {
   const uri = (id: string) => SCHEMAS + id;
   const requests = z.toJSONSchema(requestComponents, { io: "input", uri, override }).schemas;
   const responses = z.toJSONSchema(responseComponents, { io: "output", uri, override }).schemas;
-  const all = Object.entries({ ...requests, ...responses }).sort(([a], [b]) => (a < b ? -1 : 1));
+  const all = Object.entries({ ...requests, ...(open(responses) as typeof responses) }).sort(([a], [b]) =>
+    a < b ? -1 : 1,
+  );
   return Object.fromEntries(all.map(([id, schema]) => [id, strip(schema)]));
+}
+
+/** Answers can get more fields one day, so nothing in them is closed. Requests stay strict. */
+function open(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(open);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const entries = Object.entries(schema).filter(([name, value]) => name !== "additionalProperties" || value !== false);
+  return Object.fromEntries(entries.map(([name, value]) => [name, open(value)]));
 }
 
 /** Formats say what zod's long patterns for them say; numbers and booleans in a query are documented as what they mean, not as their text. */

@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
 import { ERROR_CODES } from "../../core/index.ts";
 import { errorsOf } from "../../server/endpoint.ts";
 import { type Code, meaningOf, SERVER_ERROR_CODES, STATUS_OF } from "../../server/errors.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
+import { eventType } from "../../server/schemas/events.ts";
 import { createWorld, OWNER, type World } from "./fixture.ts";
 
 interface Operation {
@@ -119,6 +121,29 @@ describe("the OpenAPI document", () => {
         .map((parameter) => parameter.name);
       expect(inPath, name).toEqual([...name.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter));
     }
+  });
+
+  test("leaves answers open, keeps requests closed, and describes each event that webhooks get", () => {
+    const { schemas } = document.components as unknown as { schemas: Record<string, unknown> };
+    const closed = (name: string) => JSON.stringify(schemas[name]).includes('"additionalProperties":false');
+    for (const name of ["User", "MintReply", "Event", "Problem", "Webhook"]) expect(closed(name), name).toBe(false);
+    for (const name of ["NewUser", "MintRequest", "NewWithdrawal"]) expect(closed(name), name).toBe(true);
+    const { webhooks } = document as unknown as { webhooks: Record<string, unknown> };
+    expect(Object.keys(webhooks).toSorted()).toEqual([...eventType.options].toSorted());
+  });
+
+  test("names operations in words, and its example answers fit their schemas", () => {
+    const ids = operations().map(({ operation }) => operation.operationId);
+    expect(ids).toEqual(expect.arrayContaining(["mint", "listUsers", "createUser", "getUser", "listUserVaults"]));
+    expect(ids).toEqual(
+      expect.arrayContaining(["listBatches", "getBatchData", "listPublicBatches", "listWithdrawals"]),
+    );
+    for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z]+$/);
+    const examples = ENDPOINTS.flatMap(({ success }) =>
+      success.example === undefined ? [] : [{ schemas: success.schemas, example: success.example }],
+    );
+    expect(examples.length).toBeGreaterThanOrEqual(3);
+    for (const { schemas = [], example } of examples) expect(() => z.union(schemas).parse(example)).not.toThrow();
   });
 
   test("tells what needs credentials, what is deprecated, and the limits", async () => {

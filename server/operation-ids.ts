@@ -1,0 +1,51 @@
+import type { Endpoint } from "./endpoint.ts";
+
+/** Words for what a method does to the last thing that its path names. */
+const VERBS: Readonly<Record<string, string>> = { GET: "get", POST: "create", PUT: "enable", DELETE: "delete" };
+
+/** Operations whose path and method do not say what they do. */
+const NAMES: Readonly<Record<string, string>> = {
+  "POST /api/v1/mint": "mint",
+  "POST /api/mint": "mintByAlias",
+  "PUT /api/v1/assets/{assetId}/enablement": "enableAsset",
+  "DELETE /api/v1/assets/{assetId}/enablement": "disableAsset",
+  "PUT /api/v1/webhooks/{webhookId}/enablement": "enableWebhook",
+  "POST /api/v1/webhooks/{webhookId}/secret": "rotateWebhookSecret",
+  "POST /owner/v1/challenge": "createSignInChallenge",
+  "POST /owner/v1/session": "createOwnerSession",
+  "GET /owner/v1/vaults/{vaultId}/exit-kit": "getExitKit",
+  "POST /oauth/token": "createAccessToken",
+  "GET /healthz": "getHealth",
+  "GET /readyz": "getReadiness",
+  "GET /openapi.json": "getOpenApiDocument",
+};
+
+/** Ends a path's noun that is one thing although it has a plural's letter. */
+const SINGULAR = new Set(["limits", "state", "data", "proof"]);
+
+/** Names an operation for people and for generated clients, such as `listUsers` and `getUserBalances`. */
+export function operationIdOf({ method, path }: Pick<Endpoint, "method" | "path">): string {
+  const named = NAMES[`${method} ${path}`];
+  if (named !== undefined) return named;
+  const parts = path.split("/").filter((part) => part !== "" && part !== "api" && part !== "v1");
+  const words = parts.flatMap((part, i) => {
+    if (part.startsWith("{")) return [];
+    // A thing that its id follows is one of them.
+    return [parts[i + 1]?.startsWith("{") ? one(part) : part];
+  });
+  const last = parts.at(-1) ?? "";
+  const lists = method === "GET" && last.endsWith("s") && !SINGULAR.has(last);
+  if (method === "POST") words.push(one(words.pop() ?? ""));
+  return [lists ? "list" : VERBS[method], ...words.map(capitalised)].join("");
+}
+
+function one(noun: string): string {
+  return noun.endsWith("ches") ? noun.slice(0, -2) : noun.replace(/s$/, "");
+}
+
+function capitalised(word: string): string {
+  return word
+    .split("-")
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
+    .join("");
+}
