@@ -14,6 +14,7 @@ interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
   readonly const?: unknown;
+  readonly not?: Schema;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
@@ -149,7 +150,7 @@ function typeOf(schema: Schema): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(" | ");
   const either = anyOf ?? oneOf;
-  if (either !== undefined) return [...new Set(either.map(typeOf))].join(" | ");
+  if (either !== undefined) return [...new Set(either.filter(isNameable).map(typeOf))].join(" | ");
   if (allOf !== undefined) return allOf.map((part) => parenthesised(typeOf(part))).join(" & ");
   if (typeof type === "object") return type.map((one) => typeOf({ ...schema, type: one })).join(" | ");
   if (type === "array") return `${parenthesised(items ? typeOf(items) : "unknown")}[]`;
@@ -167,6 +168,11 @@ function typeOf(schema: Schema): string {
   if (type === "boolean" || type === "null") return type;
   if (Object.keys(schema).every((keyword) => keyword === "description")) return "unknown";
   throw new TypeError(`no type is known for the schema ${JSON.stringify(schema)}`);
+}
+
+/** TypeScript cannot write "any other string". A union without that form narrows by its known types. */
+function isNameable({ properties = {} }: Schema): boolean {
+  return Object.values(properties).every(({ not }) => not === undefined);
 }
 
 function member(name: string, required: boolean, type: string, description?: string): string {

@@ -39,8 +39,6 @@ export interface Success {
   /** Schemas of the JSON body, any one of them; absent for binary answers. */
   readonly schemas?: readonly z.ZodType[];
   readonly mediaType?: string;
-  /** An example of the JSON body. */
-  readonly example?: unknown;
   /** What the answer is when the client takes it as Server-Sent Events. */
   readonly stream?: string;
   /** Header fields of note, name to description. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
 import { type Code, meaningOf, STATUS_OF } from "./errors.ts";
+import { exampleOf } from "./openapi-examples.ts";
 import { operationIdOf } from "./operation-ids.ts";
 import { requestComponents, responseComponents } from "./schemas/common.ts";
 import { event, eventType } from "./schemas/events.ts";
@@ -31,9 +32,10 @@ const SCHEMAS = "#/components/schemas/";
 
 /** The OpenAPI 3.1 document of these endpoints. `limits` is what `GET /api/v1/limits` answers. */
 export function openApiDocument(endpoints: readonly Endpoint[], version: string, limits: unknown): Json {
+  const schemas = components();
   const paths: Record<string, Json> = {};
   for (const endpoint of endpoints) {
-    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation(endpoint) };
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation(endpoint, schemas) };
   }
   return {
     openapi: "3.1.1",
@@ -49,7 +51,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
     paths,
     webhooks: webhooks(),
     components: {
-      schemas: components(),
+      schemas,
       securitySchemes: {
         apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" },
         bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
@@ -65,7 +67,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
   };
 }
 
-/** What is posted to an application's webhooks: one operation for each type of event. */
+/** The requests that an application's webhooks get: one operation for each type of event. */
 function webhooks(): Json {
   return Object.fromEntries(
     EVENT_TYPES.map((type) => {
@@ -77,7 +79,7 @@ function webhooks(): Json {
         tags: ["Webhooks"],
         summary: `An event of the type \`${type}\``,
         description:
-          "Signed as Standard Webhooks describe, over `webhook-id`, `webhook-timestamp` and the body. New types and fields can be added at any time: ignore those that you do not know.",
+          "The signature follows Standard Webhooks: it covers `webhook-id`, `webhook-timestamp` and the body. New types and fields can come at any time: ignore those that you do not know.",
         security: [],
         parameters: ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
           return { name, in: "header", required: true, schema: { type: "string" } };
@@ -92,7 +94,7 @@ function webhooks(): Json {
         },
         responses: {
           "2XX": { description: "Taken." },
-          default: { description: "Anything else: the event is delivered again later." },
+          default: { description: "Anything else: the server delivers the event again later." },
         },
       };
       return [type, { post }];
@@ -100,7 +102,7 @@ function webhooks(): Json {
   );
 }
 
-function operation(endpoint: Endpoint): Json {
+function operation(endpoint: Endpoint, schemas: Json): Json {
   const { tag, summary, description, deprecated, access } = endpoint;
   return {
     operationId: operationIdOf(endpoint),
@@ -112,7 +114,7 @@ function operation(endpoint: Endpoint): Json {
     ...(isScope(access) && { "x-scope": access }),
     parameters: parameters(endpoint),
     ...requestBody(endpoint),
-    responses: { [endpoint.success.status]: success(endpoint), ...failures(endpoint) },
+    responses: { [endpoint.success.status]: success(endpoint, schemas), ...failures(endpoint) },
   };
 }
 
@@ -159,7 +161,7 @@ function requestBody({ body, coreBody, bodyType, example }: Endpoint): Json {
   return { requestBody: { required: true, content: { [bodyType ?? "application/json"]: media } } };
 }
 
-function success(endpoint: Endpoint): Json {
+function success(endpoint: Endpoint, components: Json): Json {
   const { success } = endpoint;
   const { description, schemas, mediaType = "application/json", stream } = success;
   const headers = { ...(takesIdempotencyKey(endpoint) && REPLAYED), ...success.headers };
@@ -169,7 +171,7 @@ function success(endpoint: Endpoint): Json {
     description,
     headers: headerFields({ ...COMMON_HEADERS, ...headers }),
     content: {
-      [mediaType]: { schema, ...(success.example !== undefined && { example: success.example }) },
+      [mediaType]: { schema, ...(only && { example: exampleOf(only, components) }) },
       ...(stream && { "text/event-stream": { schema: { type: "string", description: stream } } }),
     },
   };
@@ -215,17 +217,31 @@ function reference(schema: z.ZodType): Json {
   return { $ref: SCHEMAS + id };
 }
 
+/** An event of a type that this version does not know. */
+const OTHER_EVENT: Json = {
+  type: "object",
+  properties: {
+    sequence: { type: "integer" },
+    type: { type: "string", not: { enum: EVENT_TYPES } },
+    createdAt: { type: "string", format: "date-time" },
+    data: { type: "object", additionalProperties: true },
+  },
+  required: ["sequence", "type", "createdAt", "data"],
+};
+
 function components(): Json {
   const uri = (id: string) => SCHEMAS + id;
   const requests = z.toJSONSchema(requestComponents, { io: "input", uri, override }).schemas;
   const responses = z.toJSONSchema(responseComponents, { io: "output", uri, override }).schemas;
-  const all = Object.entries({ ...requests, ...(open(responses) as typeof responses) }).sort(([a], [b]) =>
+  const all = { ...requests, ...(open(responses) as Record<string, Json>) };
+  const known = all.Event?.oneOf as Json[];
+  const sorted = Object.entries({ ...all, Event: { oneOf: [...known, OTHER_EVENT] } }).sort(([a], [b]) =>
     a < b ? -1 : 1,
   );
-  return Object.fromEntries(all.map(([id, schema]) => [id, strip(schema)]));
+  return Object.fromEntries(sorted.map(([id, schema]) => [id, strip(schema)]));
 }
 
-/** Answers can get more fields one day, so nothing in them is closed. Requests stay strict. */
+/** Opens an answer: new fields and new types of event can come at any time. Requests stay strict. */
 function open(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(open);
   if (typeof schema !== "object" || schema === null) return schema;

@@ -1,9 +1,9 @@
 import type { Endpoint } from "./endpoint.ts";
 
-/** Words for what a method does to the last thing that its path names. */
+/** What a method does to the last noun of its path. */
 const VERBS: Readonly<Record<string, string>> = { GET: "get", POST: "create", PUT: "enable", DELETE: "delete" };
 
-/** Operations whose path and method do not say what they do. */
+/** Names for operations whose path and method do not make a good one. */
 const NAMES: Readonly<Record<string, string>> = {
   "POST /api/v1/mint": "mint",
   "POST /api/mint": "mintByAlias",
@@ -11,6 +11,8 @@ const NAMES: Readonly<Record<string, string>> = {
   "DELETE /api/v1/assets/{assetId}/enablement": "disableAsset",
   "PUT /api/v1/webhooks/{webhookId}/enablement": "enableWebhook",
   "POST /api/v1/webhooks/{webhookId}/secret": "rotateWebhookSecret",
+  "POST /api/v1/webhooks/{webhookId}/test": "testWebhook",
+  "POST /api/v1/webhooks/{webhookId}/deliveries/{sequence}/redeliver": "redeliverEvent",
   "POST /owner/v1/challenge": "createSignInChallenge",
   "POST /owner/v1/session": "createOwnerSession",
   "GET /owner/v1/vaults/{vaultId}/exit-kit": "getExitKit",
@@ -20,8 +22,8 @@ const NAMES: Readonly<Record<string, string>> = {
   "GET /openapi.json": "getOpenApiDocument",
 };
 
-/** Ends a path's noun that is one thing although it has a plural's letter. */
-const SINGULAR = new Set(["limits", "state", "data", "proof"]);
+/** Nouns that end in `s` and name one thing. */
+const SINGULAR = new Set(["limits"]);
 
 /** Names an operation for people and for generated clients, such as `listUsers` and `getUserBalances`. */
 export function operationIdOf({ method, path }: Pick<Endpoint, "method" | "path">): string {
@@ -30,7 +32,7 @@ export function operationIdOf({ method, path }: Pick<Endpoint, "method" | "path"
   const parts = path.split("/").filter((part) => part !== "" && part !== "api" && part !== "v1");
   const words = parts.flatMap((part, i) => {
     if (part.startsWith("{")) return [];
-    // A thing that its id follows is one of them.
+    // An id after a plural noun picks one of its things.
     return [parts[i + 1]?.startsWith("{") ? one(part) : part];
   });
   const last = parts.at(-1) ?? "";

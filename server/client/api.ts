@@ -418,8 +418,8 @@ export interface Health {
 export interface IssuedWebhook {
   webhookId: string;
   url: string;
-  /** All when empty. */
-  types: ("mint.accepted" | "mint.failed" | "asset.enabled" | "asset.disabled" | "batch.sealed" | "batch.submitted" | "batch.settled" | "batch.finalized" | "batch.reverted" | "withdrawal.accepted" | "withdrawal.submitted" | "withdrawal.attempt_refused" | "withdrawal.settled" | "withdrawal.finalized" | "withdrawal.failed" | "withdrawal.reverted" | "webhook.disabled")[];
+  /** Types of event; all when empty. */
+  types: string[];
   status: "active" | "disabled";
   /** Sequence of the last event that was delivered, or passed over for its type. */
   delivered: number;
@@ -753,8 +753,8 @@ export interface VaultProof {
 export interface Webhook {
   webhookId: string;
   url: string;
-  /** All when empty. */
-  types: ("mint.accepted" | "mint.failed" | "asset.enabled" | "asset.disabled" | "batch.sealed" | "batch.submitted" | "batch.settled" | "batch.finalized" | "batch.reverted" | "withdrawal.accepted" | "withdrawal.submitted" | "withdrawal.attempt_refused" | "withdrawal.settled" | "withdrawal.finalized" | "withdrawal.failed" | "withdrawal.reverted" | "webhook.disabled")[];
+  /** Types of event; all when empty. */
+  types: string[];
   status: "active" | "disabled";
   /** Sequence of the last event that was delivered, or passed over for its type. */
   delivered: number;

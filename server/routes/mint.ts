@@ -43,38 +43,6 @@ const definition = {
     status: 200,
     description: "Minted, durably; or, with `dryRun`, found mintable.",
     schemas: [mintReply, dryRunReply],
-    example: {
-      mintId: "01a1fd1b-bfbe-7246-add7-f4566c613096",
-      vaults: [
-        {
-          vaultId: "1048578",
-          userId: "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10",
-          ownerAddress: "0x7070707070707070707070707070707070707070",
-          assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20",
-          assetType: "0x0382b2f349bfe535458e52ea07c9eeb95ed6c06a5a6ec1e7813fb3ff89480c11",
-          mintingBlob: "0x",
-          tokenId: null,
-          dataAvailabilityMode: "validium",
-          amount: "9007199254740993",
-          availableBalance: "9007199254740993",
-          withdrawnBalance: "0",
-          batchId: "validium-1",
-          status: "accepted",
-          createdAt: "2026-11-21T07:56:56.638Z",
-          updatedAt: "2026-11-21T07:56:56.638Z",
-        },
-      ],
-      transactions: [
-        {
-          transactionId: "01a1fd1b-bfbe-7246-add7-f4566c613096.0",
-          userIndex: 0,
-          mintIndex: 0,
-          vaultId: "1048578",
-          status: "accepted",
-        },
-      ],
-      receipt: null,
-    },
   },
   errors: [
     "history_diverged",

@@ -23,11 +23,6 @@ export const userEndpoints: readonly Endpoint[] = [
       status: 201,
       description: "The user.",
       schemas: [user],
-      example: {
-        userId: "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a11",
-        ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
-        createdAt: "2026-11-21T07:56:56.638Z",
-      },
       headers: { Location: "Path of the user." },
     },
     errors: ["user_exists"],

@@ -17,7 +17,7 @@ export const webhookBody = requestComponent(
 const fields = {
   webhookId: outUuid,
   url: z.string(),
-  types: z.array(eventType).meta({ description: "All when empty." }),
+  types: z.array(z.string()).meta({ description: "Types of event; all when empty." }),
   status: z.enum(["active", "disabled"]),
   delivered: z
     .int()

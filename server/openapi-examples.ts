@@ -1,0 +1,81 @@
+type Json = Record<string, unknown>;
+
+const ID = "01a1fd1b-bfbe-7246-add7-f4566c613096";
+const TOKEN = "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9…";
+
+/** Values by field: a mint that the server has just accepted, of an asset that can be minted. */
+const BY_NAME: Readonly<Record<string, unknown>> = {
+  transactionId: `${ID}.0`,
+  mintId: ID,
+  userIndex: 0,
+  mintIndex: 0,
+  vaultId: "1048578",
+  batchId: "validium-1",
+  slot: 2,
+  siblings: [`0x${"cd".repeat(32)}`],
+  vaultCount: 3,
+  deadline: "1893456000",
+  withdrawnBalance: "0",
+  withdrawn: "0",
+  withdrawnBefore: "0",
+  mintingBlob: "0x",
+  name: "Gold",
+  symbol: "GOLD",
+  decimals: 18,
+  whitelisted: true,
+  enabled: true,
+  registered: true,
+  mintable: true,
+  mintingAvailable: true,
+  contract: `0x${"70".repeat(20)}`,
+  limit: 50,
+  url: "https://example.com/hook",
+  types: ["mint.accepted"],
+  secret: "whsec_…",
+  durationMs: 48,
+  openapi: "3.1.1",
+  usersPerRequest: 100,
+  mintsPerRequest: 10_000,
+  bodyBytes: 10_265_600,
+  pageEntries: 100,
+  requestTimeoutSeconds: 30,
+  streamsPerKey: 10,
+  idempotencyKeyCharacters: 255,
+  heldBytesPerKey: 134_217_728,
+  units: 1000,
+  access_token: TOKEN,
+  token: TOKEN,
+  expires_in: 3600,
+  scope: "read mint",
+  version: "0.1.0",
+  message: "example.com wants you to sign in with your Ethereum account: …",
+};
+
+const BY_FORMAT: Readonly<Record<string, string>> = { uuid: ID, "date-time": "2026-11-21T07:56:56.638Z" };
+
+/** Values by pattern. The first that fits is taken. */
+const BY_PATTERN = ["1", "0x", `0x${"70".repeat(20)}`, `0x${"ab".repeat(32)}`];
+
+/** An answer that fits a schema of the document. `components` are the named schemas that it refers to. */
+export function exampleOf(schema: Json, components: Json, name = ""): unknown {
+  const inner = (part: unknown, field = name) => exampleOf(part as Json, components, field);
+  const { $ref, const: only, enum: values, type, format, pattern, properties, items } = schema;
+  if ($ref !== undefined) return inner(components[String($ref).slice(String($ref).lastIndexOf("/") + 1)]);
+  if (only !== undefined) return only;
+  if (Array.isArray(values)) return values[0];
+  if (type === "object") {
+    const fields = Object.entries((properties ?? {}) as Json);
+    return Object.fromEntries(fields.map(([field, value]) => [field, inner(value, field)]));
+  }
+  if (name in BY_NAME) return BY_NAME[name];
+  // Nothing has happened on L1 yet, and nothing has failed.
+  const forms = schema.anyOf ?? schema.oneOf;
+  if (Array.isArray(forms)) return forms.some((form: Json) => form.type === "null") ? null : inner(forms[0]);
+  if (Array.isArray(type) && type.includes("null")) return null;
+  if (type === "array") return [inner(items)];
+  if (type === "boolean") return false;
+  if (type === "integer" || type === "number") return 1;
+  if (typeof format === "string") return BY_FORMAT[format];
+  if (typeof pattern === "string") return BY_PATTERN.find((text) => new RegExp(pattern).test(text));
+  return "…";
+}
