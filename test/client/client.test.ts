@@ -85,9 +85,17 @@ describe("the client", () => {
     expect(await mintsMade()).toBe(2 * transactions.length);
   });
 
-  test("does not repeat what could happen twice", async () => {
+  test("repeats every POST that takes an idempotency key, and it happens once", async () => {
     faults.push(lostAnswer);
-    const call = client.POST("/api/v1/users", { body: { ownerAddress: `0x${"72".repeat(20)}` } });
+    const user = await answer(client.POST("/api/v1/users", { body: { ownerAddress: `0x${"72".repeat(20)}` } }));
+    expect(attempts).toHaveLength(2);
+    const { data } = await answer(client.GET("/api/v1/users"));
+    expect(data.filter(({ ownerAddress }) => ownerAddress === user.ownerAddress)).toEqual([user]);
+  });
+
+  test("does not repeat a POST that takes none", async () => {
+    faults.push(lostAnswer);
+    const call = client.POST("/owner/v1/challenge", { body: { address: `0x${"72".repeat(20)}` } });
     await expect(call).rejects.toThrow("fetch failed");
     expect(attempts).toHaveLength(1);
   });
