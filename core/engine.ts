@@ -22,9 +22,9 @@ import type { EngineOptions } from "./ledger/options.ts";
 import { readLimits } from "./ledger/options.ts";
 import type { ApplicationEvent, Environment, Limits, Uuid } from "./model.ts";
 import { canonicalSettlement, openLedger } from "./opening/opening.ts";
-import type { VerifyOptions, VerifyReport } from "./opening/verify.ts";
-import { verifyStore } from "./opening/verify.ts";
 import type { Settlement } from "./ports.ts";
+import type { VerifyOptions, VerifyReport } from "./verify/verify.ts";
+import { verifyStore } from "./verify/verify.ts";
 
 /**
  * Opens the engine over a store. With `createIfMissing` it creates the store where there is none.
@@ -55,7 +55,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     webhooks: new LedgerWebhooks(ledger, secret),
     applicationEvents: (applicationId, told = {}) => applicationEvents(context.ledger, applicationId, told),
     on: (type, listener) => events.on(type, listener),
-    verify: async (how = {}) => verifyStore(context.ledger, how),
+    verify: async (how = {}) => verifyStore(context.ledger.store, settlement, how),
     ended: ledger.writer.ended,
     clockFault: () => context.ledger.journalClock.fault(context.ledger.head.time),
     reachedTime: () => context.ledger.journalClock.reached(),
@@ -113,6 +113,6 @@ export interface Engine extends AsyncDisposable, Tenants, Minting, Holdings, Bat
    * not reach the engine: it is an unhandled rejection, which Node ends the process for unless it is listened to.
    */
   on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
-  /** Re-derives everything from the journal by a second implementation and compares every record; finds any flipped byte. */
+  /** Derives every record from the journal by a second implementation and compares it; finds any flipped byte. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
 }

@@ -116,6 +116,13 @@ describe("import edges", () => {
     expect(found.filter(({ target }) => forbidden.test(target))).toEqual([]);
   });
 
+  it("of verify lead to byte formats and the protocol only: it shares no computation with the ledger", () => {
+    const found = importsOf("core/verify").filter(({ target }) => /^(?!core\/verify\/)/.test(target));
+    expect(found.some(({ target }) => target === "core/store/layout.ts")).toBe(true);
+    const allowed = /^core\/(?:store|protocol)\/|^core\/(?:errors|model|ports)\.ts$|^node:/;
+    expect(found.filter(({ target }) => !allowed.test(target))).toEqual([]);
+  });
+
   it("of the protocol lead to no engine: verifiers use it alone", () => {
     const found = importsOf("core/protocol").filter(({ target }) => target.startsWith("core/"));
     expect(found.length).toBeGreaterThan(0);

@@ -45,9 +45,9 @@ import {
   webhookKey,
 } from "../store/store-keys.ts";
 import { RecordTable, Table } from "../store/table.ts";
+import { TokenHasher } from "../store/token-hash.ts";
 import { Writer } from "../store/writer.ts";
 import { Bindings } from "../tokens/bindings.ts";
-import { TokenHasher } from "../tokens/token-hash.ts";
 import { TokenIndex } from "../tokens/token-index.ts";
 import { CommitHistory } from "./commit-history.ts";
 import type { EventHub } from "./event-hub.ts";

@@ -1,12 +1,10 @@
 import { createHash } from "node:crypto";
 import { MintmarkError } from "../errors.ts";
 import type { Hex } from "../model.ts";
-import { decodeRecord, hash, layout, varint } from "../store/layout.ts";
+import { decodeRecord } from "../store/layout.ts";
 import type { MintHeader } from "../store/mint-entry.ts";
+import { idempotencyRecord } from "../store/records.ts";
 import { idempotencyKeyKey } from "../store/store-keys.ts";
-
-/** Under an application's idempotency key: SHA-256 of the request, and the journal sequence of the mint that answers it. */
-export const idempotencyRecord = layout({ digest: hash, sequence: varint });
 
 /** The key of a request that must not be done twice: SHA-256 of the caller's key, and what its request is told apart by. */
 export interface Idempotency {

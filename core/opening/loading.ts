@@ -1,6 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
+import { type BatchTokens, decodeBatchTokens, SHARDS } from "../store/batch-tokens.ts";
 import { readEntry } from "../store/journal.ts";
 import { decodeRecord, type Field } from "../store/layout.ts";
 import type { Store } from "../store/ports.ts";
@@ -18,8 +19,7 @@ import {
   webhookRecord,
 } from "../store/records.ts";
 import { batchTokensKey, DIVERGENCE_KEY, endOf, HEAD_KEY, journalKey, PREFIX } from "../store/store-keys.ts";
-import { type BatchTokens, decodeBatchTokens } from "../tokens/batch-tokens.ts";
-import { SHARDS, TokenIndex } from "../tokens/token-index.ts";
+import { TokenIndex } from "../tokens/token-index.ts";
 import { loadBatches } from "./load-batches.ts";
 
 /** Reads the state into memory. Throws `store_corrupt` for what does not fit together. */

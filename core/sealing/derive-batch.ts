@@ -4,13 +4,13 @@ import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.t
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex, HASH_BYTES } from "../protocol/hex.ts";
+import { type BatchTokens, encodeBatchTokens } from "../store/batch-tokens.ts";
 import type { VoidRun } from "../store/records.ts";
-import { type BatchTokens, encodeBatchTokens } from "../tokens/batch-tokens.ts";
 import { ColumnRecords, columnLeaves, encoderColumns, type SealedAsset } from "./seal-columns.ts";
 import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask } from "./void-runs.ts";
 
 /** What a batch's data is encoded for. */
-export const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
+const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
 
 /** What sealing writes of a batch that follows from its vaults alone, whatever lies before it in the state. */
 export interface DerivedBatch {

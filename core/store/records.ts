@@ -222,6 +222,9 @@ export type WithdrawalRecord = ValueOf<typeof withdrawalRecord>;
 /** What had been withdrawn of a vault at an L1 event. */
 export const bigRecord = bigVarint;
 
+/** Under an idempotency key: SHA-256 of the request, and the journal sequence of the mint that answers it. */
+export const idempotencyRecord = layout({ digest: hash, sequence: varint });
+
 /** An index record that names a withdrawal. */
 export const withdrawalIdRecord = uuid;
 

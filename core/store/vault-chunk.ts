@@ -4,6 +4,8 @@ import { MintmarkError } from "../errors.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
 
+export type { StoredVault };
+
 /** Vaults of one stored record. */
 export const CHUNK_VAULTS = 64;
 

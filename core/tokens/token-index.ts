@@ -1,3 +1,5 @@
+import { SHARDS } from "../store/batch-tokens.ts";
+
 /**
  * Where every ERC-721 token is, in memory: a table from a token's 32-bit hash to its vault, 8 bytes a place, 10.7 to 16 bytes a token.
  * Two tokens can share a hash, so what is found is a candidate: whoever asks reads the vault to be sure. What is not found does not
@@ -142,8 +144,6 @@ export class TokenIndex {
   }
 }
 
-/** A power of two. */
-export const SHARDS = 256;
 const MIN_CAPACITY = 4;
 const MAX_LOAD = 0.75;
 /** Of a table that is made for an expected number: room to grow by a quarter. */

@@ -5,7 +5,7 @@ import type { Address, Hash, Hex } from "../../../core/index.ts";
 import { MODES } from "../../../core/index.ts";
 import { encodeBatchColumns, encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
-import { contentsOf } from "../../../core/sealing/contents.ts";
+import { contentOf } from "../../../core/sealing/contents.ts";
 import { ColumnRecords, columnLeaves, encoderColumns } from "../../../core/sealing/seal-columns.ts";
 import { encodeChunk, encodeColumns } from "../../../core/store/vault-chunk.ts";
 
@@ -61,7 +61,9 @@ describe("a batch in columns", () => {
           const first = plain.length > 64 ? 64 : 0;
           const end = Math.min(first + 64, plain.length);
           expect(encodeColumns(columns, first, end)).toEqual(encodeChunk(plain.slice(first, end)));
-          const contents = contentsOf(mode, batchNumber, plain, assetAt);
+          const contents = plain.map((vault, slot) =>
+            contentOf({ mode, batchNumber, slot }, vault, assetAt(vault.assetIndex)),
+          );
           expect(columnLeaves(mode, batchNumber, columns, assetAt)).toEqual(vaultLeaves(contents));
           for (const least of ["bytes", "gas"] as const) {
             const data = encodeBatchColumns(encoderColumns(columns, assetAt), new ColumnRecords(columns), least);
@@ -81,7 +83,9 @@ describe("a batch in columns", () => {
       return { ...facts, blob: hex(String(i)), createdAt: 1, updatedAt: 1 };
     });
     for (const one of plain) columns.pushStored(one, 0);
-    const contents = contentsOf("zk-rollup", 7, plain, assetAt);
+    const contents = plain.map((vault, slot) =>
+      contentOf({ mode: "zk-rollup", batchNumber: 7, slot }, vault, assetAt(vault.assetIndex)),
+    );
     expect(Buffer.from(columnLeaves("zk-rollup", 7, columns, assetAt)).equals(vaultLeaves(contents))).toBe(true);
     const page = new VaultColumns();
     for (const one of plain.slice(66_560, 66_816)) page.pushStored(one, 0);

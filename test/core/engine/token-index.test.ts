@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { TokenHasher } from "../../../core/tokens/token-hash.ts";
+import { TokenHasher } from "../../../core/store/token-hash.ts";
 import { TokenIndex } from "../../../core/tokens/token-index.ts";
 
 /** Few shards and few places, so that tokens collide and wrap around. */

@@ -2,7 +2,7 @@ import type { EntryOf } from "../store/entries.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { type PortalRecord, portalRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
-import { type Expected, expectedRecord } from "./reference-records.ts";
+import { type Expected, expectedRecord } from "./records.ts";
 
 /** The part of the reference that follows how far each chain was read, the settlement contract's first. */
 export class ReferencePortals {

@@ -1,9 +1,8 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
 import type { Mode } from "../model.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { type BatchRecord, batchRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
-import { CHUNK_VAULTS, encodeChunk } from "../store/vault-chunk.ts";
+import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../store/vault-chunk.ts";
 
 /** A record that must be in the store exactly so. */
 export interface Expected {

@@ -1,7 +1,9 @@
 import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
-import { RECORD_VERSION } from "../store/layout.ts";
-import { SHARDS } from "./token-index.ts";
+import { RECORD_VERSION } from "./layout.ts";
+
+/** Shards of the index of tokens, by which the record is sorted; a power of two. */
+export const SHARDS = 256;
 
 /** The ERC-721 tokens of a batch: their hashes, and the slots that they are in. */
 export interface BatchTokens {

@@ -4,8 +4,8 @@ import { readJournal } from "../store/journal.ts";
 import { LevelStore } from "../store/level-store.ts";
 import type { Database, Journal, Store, StoreOperation } from "../store/ports.ts";
 import { HEAD_KEY, journalKey } from "../store/store-keys.ts";
+import type { Expected } from "./records.ts";
 import { Reference } from "./reference.ts";
-import type { Expected } from "./reference-records.ts";
 import { foreseen, requireDifferent } from "./verify.ts";
 
 export interface RestoreOptions {

@@ -1,15 +1,14 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
 import { MODES } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { encodeBatchTokens } from "../store/batch-tokens.ts";
 import type { PlacedMint } from "../store/mint-entry.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { bindingKey } from "../store/store-keys.ts";
-import { encodeBatchTokens } from "../tokens/batch-tokens.ts";
-import { TokenHasher } from "../tokens/token-hash.ts";
-import { TokenIndex } from "../tokens/token-index.ts";
-import { type Expected, expectedRecord } from "./reference-records.ts";
+import { TokenHasher } from "../store/token-hash.ts";
+import type { StoredVault } from "../store/vault-chunk.ts";
+import { type Expected, expectedRecord } from "./records.ts";
 
 /** A token whose hash an earlier one had already. */
 export interface Suspect {
@@ -23,13 +22,10 @@ export function tokenName(assetIndex: number, tokenId: bigint): string {
   return `${tokenId} of asset ${assetIndex}`;
 }
 
-/** The ERC-721 tokens that the journal has told of: 19 to 24 bytes each while `verify` runs, so not their ids but their hashes. */
+/** The ERC-721 tokens that the journal has told of, by their hashes: their ids would take far more memory. */
 export class ReferenceTokens {
   readonly #hasher: TokenHasher;
-  readonly #index = new TokenIndex();
-  /** Vault ids without their top bit, which is in {@link MODES}' order the last one here; by ref. */
-  #places = new Float64Array(1024);
-  #count = 0;
+  readonly #table = new TokenTable();
   /** Tokens that there are. */
   size = 0;
   readonly #assetAt: (assetIndex: number) => AssetRecord | undefined;
@@ -72,18 +68,15 @@ export class ReferenceTokens {
   add(place: VaultPlace & Pick<PlacedMint, "assetIndex">, tokenId: bigint): void {
     const hash = this.#hash(place.assetIndex, tokenId);
     const token = tokenName(place.assetIndex, tokenId);
-    for (const ref of this.#index.candidates(hash) ?? []) this.#suspects.push({ earlier: this.#placeOf(ref), token });
-    this.#index.insert(hash, this.#refOf(place));
+    for (const earlier of this.#table.add(hash, numberOf(place)))
+      this.#suspects.push({ earlier: placeOf(earlier), token });
     this.size++;
   }
 
   /** A vault became void, and its token free. */
   remove(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
     this.size--;
-    const hash = this.#hash(assetIndex, tokenId);
-    const id = packVaultId(place);
-    const ref = this.#index.candidates(hash)?.find((known) => packVaultId(this.#placeOf(known)) === id);
-    if (ref !== undefined) this.#index.remove(hash, ref);
+    this.#table.remove(this.#hash(assetIndex, tokenId), numberOf(place));
   }
 
   /** Those found since the last time. */
@@ -94,22 +87,65 @@ export class ReferenceTokens {
   #hash(assetIndex: number, tokenId: bigint): number {
     return this.#hasher.ofId(assetIndex, tokenId);
   }
+}
 
-  #refOf({ mode, batchNumber, slot }: VaultPlace): number {
-    this.#count++;
-    if (this.#count >= this.#places.length) {
-      const larger = new Float64Array(2 * this.#places.length);
-      larger.set(this.#places);
-      this.#places = larger;
+/** A place as a number from 1 to 2^53: its vault id, of which the mode is the last bit instead of the first, and one. */
+function numberOf({ mode, batchNumber, slot }: VaultPlace): number {
+  return 2 * Number(packVaultId({ mode: "validium", batchNumber, slot })) + MODES.indexOf(mode) + 1;
+}
+
+function placeOf(number: number): VaultPlace {
+  const { batchNumber, slot } = unpackVaultId(BigInt(Math.floor((number - 1) / 2)));
+  return { mode: MODES[(number - 1) % 2] ?? "validium", batchNumber, slot };
+}
+
+const FREE = 0;
+const REMOVED = -1;
+const MAX_LOAD = 0.8;
+const GROWTH = 1.5;
+
+/** A hash table from 32-bit hashes to places, 15 to 23 bytes a token. An entry stands at its hash's share of the table or behind it. */
+class TokenTable {
+  #hashes = new Uint32Array(1024);
+  #places = new Float64Array(1024);
+  #used = 0;
+
+  /** Adds a place; returns those that were there under the same hash. */
+  add(hash: number, place: number): number[] {
+    if (this.#used + 1 > this.#places.length * MAX_LOAD) this.#grow();
+    const known: number[] = [];
+    let at = this.#home(hash);
+    for (; this.#places[at] !== FREE; at = this.#next(at)) {
+      if (this.#hashes[at] === hash && this.#places[at] !== REMOVED) known.push(this.#places[at] as number);
     }
-    const within = Number(packVaultId({ mode: "validium", batchNumber, slot }));
-    this.#places[this.#count] = 2 * within + MODES.indexOf(mode);
-    return this.#count;
+    this.#hashes[at] = hash;
+    this.#places[at] = place;
+    this.#used++;
+    return known;
   }
 
-  #placeOf(ref: number): VaultPlace {
-    const packed = this.#places[ref] as number;
-    const { batchNumber, slot } = unpackVaultId(BigInt(Math.floor(packed / 2)));
-    return { mode: MODES[packed % 2] ?? "validium", batchNumber, slot };
+  remove(hash: number, place: number): void {
+    for (let at = this.#home(hash); this.#places[at] !== FREE; at = this.#next(at)) {
+      if (this.#places[at] === place) this.#places[at] = REMOVED;
+    }
+  }
+
+  #home(hash: number): number {
+    return Math.floor((hash / 2 ** 32) * this.#places.length);
+  }
+
+  #next(at: number): number {
+    return at + 1 === this.#places.length ? 0 : at + 1;
+  }
+
+  #grow(): void {
+    const [hashes, places] = [this.#hashes, this.#places];
+    const capacity = Math.ceil(places.length * GROWTH);
+    this.#hashes = new Uint32Array(capacity);
+    this.#places = new Float64Array(capacity);
+    this.#used = 0;
+    for (let i = 0; i < places.length; i++) {
+      if ((places[i] as number) > 0) this.add(hashes[i] as number, places[i] as number);
+    }
   }
 }

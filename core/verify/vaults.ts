@@ -1,12 +1,12 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
 import { MODES, type Mode } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import * as keys from "../store/store-keys.ts";
-import { batchExpected, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
-import type { ReferenceTenants } from "./reference-tenants.ts";
-import type { ReferenceTokens } from "./reference-tokens.ts";
+import type { StoredVault } from "../store/vault-chunk.ts";
+import { batchExpected, chunksExpected, type Expected, expectedRecord } from "./records.ts";
+import type { ReferenceTenants } from "./tenants.ts";
+import type { ReferenceTokens } from "./tokens.ts";
 
 /** A batch while its vaults are known one by one: open, or closed and about to be sealed by the next entries. */
 interface Growing {

@@ -1,5 +1,4 @@
 import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
-import { runAt } from "../sealing/void-runs.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { WithdrawalEventType } from "../store/event-record.ts";
 import { encodeRecord } from "../store/layout.ts";
@@ -15,8 +14,8 @@ import {
   withdrawalRecord,
 } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
-import type { ReferenceEvents } from "./reference-events.ts";
-import type { Expected } from "./reference-records.ts";
+import type { ReferenceEvents } from "./events.ts";
+import type { Expected } from "./records.ts";
 
 interface SeenEvent {
   readonly chainId: bigint;
@@ -112,8 +111,9 @@ export class ReferenceWithdrawals {
     const told: Expected[] = [];
     for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const place = unpackVaultId(vaultId);
-      const run = place.mode === mode && place.batchNumber === batchNumber ? runAt(voids, place.slot) : null;
-      if (run === null) continue;
+      if (place.mode !== mode || place.batchNumber !== batchNumber) continue;
+      const run = voids.find(({ firstSlot, count }) => place.slot >= firstSlot && place.slot < firstSlot + count);
+      if (run === undefined) continue;
       const failure = `The vault of ${mode}-${batchNumber} is void: ${run.failure}`;
       for (const withdrawalId of pending) told.push(...this.#fail(withdrawalId, failure, time));
     }

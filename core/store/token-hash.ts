@@ -1,5 +1,5 @@
 /**
- * Keyed 32-bit hashes of tokens for the index in memory (core/token-index.ts): HalfSipHash-1-3 over 32-bit words, after Aumasson and
+ * Keyed 32-bit hashes of tokens for the index in memory (`core/tokens/token-index.ts`): HalfSipHash-1-3 over 32-bit words, after Aumasson and
  * Bernstein. Keyed by the store's own seed, so that nobody who chooses token ids can choose where they fall.
  */
 export class TokenHasher {

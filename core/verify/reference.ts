@@ -1,9 +1,6 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
-import { idempotencyRecord } from "../mint/idempotency.ts";
-import type { Mode } from "../model.ts";
+import type { Hash, Mode } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import { runAt } from "../sealing/void-runs.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { Journaled } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
@@ -14,19 +11,20 @@ import {
   divergenceRecord,
   type HeadRecord,
   headRecord,
+  idempotencyRecord,
   lostRecord,
 } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
-import { decodeChunk } from "../store/vault-chunk.ts";
-import { batchName, ReferenceBatches, type Roots } from "./reference-batches.ts";
-import { ReferenceEvents } from "./reference-events.ts";
-import { ReferencePortals } from "./reference-portals.ts";
-import { COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
-import { ReferenceTenants } from "./reference-tenants.ts";
-import { ReferenceTokens, type Suspect, tokenName } from "./reference-tokens.ts";
-import { ReferenceVaults } from "./reference-vaults.ts";
-import { ReferenceWebhooks } from "./reference-webhooks.ts";
-import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
+import { decodeChunk, type StoredVault } from "../store/vault-chunk.ts";
+import { batchName, ReferenceBatches, type Roots, withoutVoids } from "./batches.ts";
+import { ReferenceEvents } from "./events.ts";
+import { ReferencePortals } from "./portals.ts";
+import { COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./records.ts";
+import { ReferenceTenants } from "./tenants.ts";
+import { ReferenceTokens, type Suspect, tokenName } from "./tokens.ts";
+import { ReferenceVaults } from "./vaults.ts";
+import { ReferenceWebhooks } from "./webhooks.ts";
+import { ReferenceWithdrawals } from "./withdrawals.ts";
 
 /** What must be known of the whole journal before its first entry: records that a later entry changes or takes away. */
 export interface Foreseen {
@@ -90,6 +88,11 @@ export class Reference {
 
   get vaults(): number {
     return this.#vaults.vaults;
+  }
+
+  /** The root of a mode's state tree over its sealed batches. */
+  root(mode: Mode): Hash {
+    return this.#batches.root(mode);
   }
 
   get mints(): number {
@@ -280,7 +283,7 @@ export class Reference {
     const counts = { vaultCount: vaults.length, mintCount: vaults.length };
     const { roots, expected } = this.#batches.adopt({ ...batch, ...counts }, vaults, voids, time);
     if (!sameRoots(batch, roots)) this.#report(`${batchName(batch)} was adopted with another root than follows`);
-    const held = vaults.map((vault, slot) => (runAt(voids, slot) === null ? vault : null));
+    const held = withoutVoids(vaults, voids);
     this.#countAll({ mode, batchNumber }, held, 1n);
     const bound = held.flatMap((vault) => (vault === null ? [] : this.#tokens.bindingOf(vault)));
     const written = this.#isReplaced(batch) ? [] : chunksExpected(mode, batchNumber, vaults);

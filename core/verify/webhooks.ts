@@ -2,8 +2,8 @@ import type { Entry, EntryOf } from "../store/entries.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { type WebhookRecord, webhookRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
-import type { ReferenceEvents } from "./reference-events.ts";
-import { type Expected, expectedRecord } from "./reference-records.ts";
+import type { ReferenceEvents } from "./events.ts";
+import { type Expected, expectedRecord } from "./records.ts";
 
 /** The part of the reference that follows webhooks. */
 export class ReferenceWebhooks {

@@ -1,16 +1,16 @@
-import { stateOver } from "../batches/batches.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Settlement } from "../ports.ts";
+import { stateCommitment } from "../protocol/commitment.ts";
 import type { EngineState } from "../protocol/proof.ts";
 import { readSeed } from "../store/genesis.ts";
 import { readJournal, readJournalKinds } from "../store/journal.ts";
-import type { StoreReader } from "../store/ports.ts";
+import type { Store, StoreReader } from "../store/ports.ts";
 import { chunkKey, endOf, keyString, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
+import { batchName } from "./batches.ts";
+import type { Expected } from "./records.ts";
 import { type Foreseen, Reference } from "./reference.ts";
-import { batchName } from "./reference-batches.ts";
-import type { Expected } from "./reference-records.ts";
-import type { Suspect } from "./reference-tokens.ts";
+import type { Suspect } from "./tokens.ts";
 
 const MAX_PROBLEMS = 100;
 const PROGRESS_EVERY = 1024;
@@ -19,8 +19,12 @@ const PROGRESS_EVERY = 1024;
  * Reads the journal from its beginning, derives every record by {@link Reference} and compares it with the store's, byte for byte; then
  * looks for records that nothing in the journal explains. Works on a snapshot, so the engine goes on meanwhile.
  */
-export async function verifyStore(ledger: Ledger, { signal, onProgress }: VerifyOptions): Promise<VerifyReport> {
-  return ledger.store.frozen(async (store) => {
+export async function verifyStore(
+  opened: Store,
+  settlement: Settlement,
+  { signal, onProgress }: VerifyOptions,
+): Promise<VerifyReport> {
+  return opened.frozen(async (store) => {
     const problems: string[] = [];
     const report = (problem: string): void => {
       if (problems.length < MAX_PROBLEMS) problems.push(problem);
@@ -40,14 +44,16 @@ export async function verifyStore(ledger: Ledger, { signal, onProgress }: Verify
     }
     if (problems.length === 0) await compareRest(store, reference, report);
     onProgress?.(reference.entries);
-    const { validium, "zk-rollup": rollup } = reference.sealed;
+    const { validium: countValidium, "zk-rollup": countRollup } = reference.sealed;
+    const [rootValidium, rootRollup] = [reference.root("validium"), reference.root("zk-rollup")];
+    const roots = { countValidium, countRollup, rootValidium, rootRollup };
     return {
       journalEntries: reference.entries,
       vaults: reference.vaults,
-      batches: validium + rollup,
+      batches: countValidium + countRollup,
       mints: reference.mints,
       tokens: reference.tokens,
-      state: stateOver(ledger, validium, rollup),
+      state: { ...roots, commitment: stateCommitment(settlement, roots) },
       problems,
     };
   });

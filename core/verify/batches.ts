@@ -1,16 +1,19 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
-import { MODES, type Mode } from "../model.ts";
-import { bytesToHex } from "../protocol/hex.ts";
+import { type Hash, MODES, type Mode } from "../model.ts";
+import { encodeBatchData } from "../protocol/batch-encoder.ts";
+import { BatchTree } from "../protocol/batch-tree.ts";
+import { stateLeaf } from "../protocol/commitment.ts";
+import { keccak256 } from "../protocol/hash.ts";
+import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { StateTree } from "../protocol/state-tree.ts";
-import { contentsOf, sealContents, stateLeafOf } from "../sealing/contents.ts";
-import { mergedRuns, runAt } from "../sealing/void-runs.ts";
+import { packVaultId, vaultLeaves } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { BatchEventType } from "../store/event-record.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { type AssetRecord, type BatchRecord, type VoidedRun, type VoidRun, voidsRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
-import type { ReferenceEvents } from "./reference-events.ts";
-import { batchExpected, type Expected, expectedRecord } from "./reference-records.ts";
+import type { StoredVault } from "../store/vault-chunk.ts";
+import type { ReferenceEvents } from "./events.ts";
+import { batchExpected, type Expected, expectedRecord } from "./records.ts";
 
 /** What the journal must have been told of a batch. */
 export type Roots = Pick<BatchRecord, "batchRoot" | "dataHash" | "stateRoot">;
@@ -27,11 +30,20 @@ export function batchName({ mode, batchNumber }: Place): string {
   return `batch ${batchNumber} of ${mode}`;
 }
 
+/** The vaults of a batch by slot; null for a void slot. */
+export function withoutVoids(vaults: readonly StoredVault[], runs: readonly VoidRun[]): (StoredVault | null)[] {
+  const held: (StoredVault | null)[] = [...vaults];
+  for (const { firstSlot, count } of runs) held.fill(null, firstSlot, firstSlot + count);
+  return held;
+}
+
 /** The part of the reference that follows batches from their sealing on: roots, void slots, and what L1 made of them. */
 export class ReferenceBatches {
   readonly #report: (problem: string) => void;
   readonly #records: Record<Mode, BatchRecord[]> = { validium: [], "zk-rollup": [] };
   readonly #trees: Record<Mode, StateTree> = { validium: new StateTree(), "zk-rollup": new StateTree() };
+  /** Leaves of the state trees by batch number, 32 bytes each. */
+  readonly #leaves: Record<Mode, Uint8Array[]> = { validium: [], "zk-rollup": [] };
   readonly #voids = new Map<string, VoidedRun[]>();
   /** By batch: how many more times the journal makes slots of it void. */
   readonly #coming: Map<string, number>;
@@ -78,16 +90,16 @@ export class ReferenceBatches {
     const notYet = { submittedAt: null, settledAt: null, finalizedAt: null };
     const openedAt = vaults[0]?.createdAt ?? time;
     const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount };
-    const { data, tree, ...derived } = this.#derive(entry, vaults);
-    const sealed = { ...facts, ...none, openedAt, sealedAt: time, ...notYet, ...derived, stateRoot: null };
-    this.#trees[mode].append(stateLeafOf(sealed));
+    const { data, pageRoots, leaf, ...derived } = this.#derive(entry, vaults);
+    this.#leaves[mode].push(leaf);
+    this.#trees[mode].append(leaf);
     const roots: Roots = { ...derived, stateRoot: bytesToHex(this.#trees[mode].root) };
-    const record: BatchRecord = { ...sealed, ...roots };
+    const record: BatchRecord = { ...facts, ...none, openedAt, sealedAt: time, ...notYet, ...roots };
     this.#records[mode].push(record);
     const applications = this.#events.seal(record, vaults);
     const told = this.#events.batch("batch.sealed", record, time);
     if (!this.#isReplaced(entry)) told.push(applications);
-    return { roots, expected: [...told, ...this.#settledRecords(entry, vaults, data, tree.pageRoots())] };
+    return { roots, expected: [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)] };
   }
 
   /** L1's batch takes the place of one that was dropped. */
@@ -111,8 +123,9 @@ export class ReferenceBatches {
       const [all, runs] = [this.#kept.get(name) ?? [], this.#voids.get(name) ?? []];
       this.#kept.delete(name);
       this.#voids.delete(name);
-      return { mode, batchNumber, all, vaults: all.map((vault, slot) => (runAt(runs, slot) === null ? vault : null)) };
+      return { mode, batchNumber, all, vaults: withoutVoids(all, runs) };
     });
+    this.#leaves[mode].splice(first);
     this.#rebuildTree(mode, first);
     return dropped;
   }
@@ -124,26 +137,24 @@ export class ReferenceBatches {
     const vaults = this.#kept.get(name) ?? [];
     const batch = this.at(entry);
     const known = this.#voids.get(name) ?? [];
-    const fresh = voids.every(({ firstSlot, count }) =>
-      Array.from({ length: count }, (_, i) => firstSlot + i).every(
-        (slot) => slot < vaults.length && !runAt(known, slot),
-      ),
-    );
+    const held = withoutVoids(vaults, known);
+    const isHeld = (slot: number) => slot < held.length && held[slot] !== null;
+    const slots = voids.flatMap(({ firstSlot, count }) => Array.from({ length: count }, (_, i) => firstSlot + i));
+    const fresh = slots.every(isHeld);
     if (batch === undefined || !fresh || batch.status === "settled" || batch.status === "finalized") return null;
+    const runs = [...known, ...voids.map((run) => ({ ...run, voidedAt: time }))];
     this.#voids.set(
       name,
-      mergedRuns(
-        known,
-        voids.map((run) => ({ ...run, voidedAt: time })),
-      ),
+      runs.sort((a, b) => a.firstSlot - b.firstSlot),
     );
     this.#coming.set(name, (this.#coming.get(name) ?? 1) - 1);
-    const { data, tree, ...derived } = this.#derive(entry, vaults);
+    const { data, pageRoots, leaf, ...derived } = this.#derive(entry, vaults);
+    this.#leaves[mode][batchNumber] = leaf;
     this.#records[mode][batchNumber] = { ...batch, ...derived, status: "sealed", l1TxHash: null, submittedAt: null };
     this.#rebuildTree(mode, batchNumber);
-    const voided = vaults.flatMap((vault, slot) => (runAt(voids, slot) ? [{ vault, slot }] : []));
+    const voided = slots.map((slot) => ({ slot, vault: vaults[slot] as StoredVault }));
     const told = this.#events.failMints(entry, vaults, time);
-    const expected = [...told, ...this.#settledRecords(entry, vaults, data, tree.pageRoots())];
+    const expected = [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)];
     return { roots: this.at(entry) as Roots, voided, expected };
   }
 
@@ -189,6 +200,11 @@ export class ReferenceBatches {
     });
   }
 
+  /** The state tree's root over the batches that are sealed. */
+  root(mode: Mode): Hash {
+    return bytesToHex(this.#trees[mode].root);
+  }
+
   finish(): Expected[] {
     const records = MODES.flatMap((mode) => this.#records[mode]);
     const voids = records.flatMap((record) => {
@@ -203,11 +219,19 @@ export class ReferenceBatches {
 
   #derive({ mode, batchNumber }: Place, vaults: readonly StoredVault[]) {
     const runs = this.#voids.get(batchName({ mode, batchNumber })) ?? [];
-    const contents = contentsOf(mode, batchNumber, vaults, (index) => this.#assetAt(index) ?? NO_ASSET);
-    return sealContents(
-      mode,
-      contents.map((content, slot) => (runAt(runs, slot) === null ? content : null)),
-    );
+    const contents = withoutVoids(vaults, runs).map((vault, slot) => {
+      if (vault === null) return null;
+      const { chainId, assetType } = this.#assetAt(vault.assetIndex) ?? NO_ASSET;
+      const { owner, amount, blob } = vault;
+      return { vaultId: packVaultId({ mode, batchNumber, slot }), chainId, owner, assetType, amount, blob };
+    });
+    // The root of one void slot is zero, which the contract refuses: such a batch has two (docs/protocol.md 4).
+    const slots = contents.length === 1 && contents[0] === null ? [null, null] : contents;
+    const data = encodeBatchData(slots, mode === "validium" ? "bytes" : "gas");
+    const tree = new BatchTree(vaultLeaves(slots));
+    const [batchRoot, dataHash] = [bytesToHex(tree.root), bytesToHex(keccak256(data))];
+    const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount: slots.length, dataHash, batchRoot }));
+    return { data, pageRoots: tree.pageRoots(), leaf, batchRoot, dataHash };
   }
 
   /** The records that follow from a batch's slots, once no more of them become void; nothing before. */
@@ -220,7 +244,7 @@ export class ReferenceBatches {
     }
     this.#kept.delete(name);
     const runs = this.#voids.get(name) ?? [];
-    const tokens = this.#tokensOf(vaults.map((vault, slot) => (runAt(runs, slot) === null ? vault : null)));
+    const tokens = this.#tokensOf(withoutVoids(vaults, runs));
     return [
       expectedRecord(keys.batchDataKey(mode, batchNumber), Buffer.from(data), `the data of ${name}`),
       expectedRecord(keys.pageRootsKey(mode, batchNumber), Buffer.from(pageRoots), `the page roots of ${name}`),
@@ -232,7 +256,7 @@ export class ReferenceBatches {
   #rebuildTree(mode: Mode, from: number): void {
     const tree = new StateTree();
     for (const [number, record] of this.#records[mode].entries()) {
-      tree.append(stateLeafOf(record));
+      tree.append(this.#leaves[mode][number] as Uint8Array);
       if (number >= from) this.#records[mode][number] = { ...record, stateRoot: bytesToHex(tree.root) };
     }
     this.#trees[mode] = tree;

@@ -1,5 +1,3 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
-import { enablementId } from "../ledger/ledger.ts";
 import { assetType } from "../protocol/asset.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import { encodeRecord } from "../store/layout.ts";
@@ -14,9 +12,10 @@ import {
   userRecord,
 } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
-import { NO_ASSET } from "./reference-batches.ts";
-import type { ReferenceEvents } from "./reference-events.ts";
-import { type Expected, expectedRecord } from "./reference-records.ts";
+import type { StoredVault } from "../store/vault-chunk.ts";
+import { NO_ASSET } from "./batches.ts";
+import type { ReferenceEvents } from "./events.ts";
+import { type Expected, expectedRecord } from "./records.ts";
 
 /** Whose a user is, and the address that owns what is minted for it. */
 interface Owner {
@@ -31,6 +30,7 @@ export class ReferenceTenants {
   readonly #applications: ApplicationRecord[] = [];
   readonly #keys: KeyRecord[] = [];
   readonly #assets: AssetRecord[] = [];
+  /** `applicationIndex:assetIndex`. */
   readonly #enabled = new Set<string>();
   readonly #owners: Owner[] = [];
 
@@ -79,7 +79,7 @@ export class ReferenceTenants {
       case "assetFault":
         return this.#change(this.#assets, entry.assetIndex, { fault: entry.fault });
       case "assetEnabled": {
-        const id = enablementId(entry.applicationIndex, entry.assetIndex);
+        const id = `${entry.applicationIndex}:${entry.assetIndex}`;
         if (entry.enabled) this.#enabled.add(id);
         else this.#enabled.delete(id);
         const type = entry.enabled ? "asset.enabled" : "asset.disabled";

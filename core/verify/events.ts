@@ -1,4 +1,3 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
 import type { Mode } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
@@ -6,7 +5,8 @@ import { type BatchEventType, encodeEvent, type StoredEvent } from "../store/eve
 import { encodeRecord } from "../store/layout.ts";
 import { type BatchRecord, batchApplicationsRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
-import { type Expected, expectedRecord } from "./reference-records.ts";
+import type { StoredVault } from "../store/vault-chunk.ts";
+import { type Expected, expectedRecord } from "./records.ts";
 
 /** The part of the reference that follows what applications are told. */
 export class ReferenceEvents {
