@@ -45,7 +45,7 @@ const { secret } = await engine.issueKey(applicationId);
 const { userId } = await engine.createUser(applicationId, { ownerAddress: contract });
 const ready = async (standard, contractAddress) => {
   const { assetId } = await engine.addAsset({ standard, contractAddress, name: "Token", symbol: "TKN" });
-  await engine.whitelistAsset(assetId, true);
+  await engine.whitelistAsset(assetId);
   await engine.markAssetRegistered(assetId);
   await engine.enableAsset(applicationId, assetId);
   return assetId;

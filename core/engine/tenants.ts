@@ -4,7 +4,7 @@ import { listOf } from "../ledger/list.ts";
 import type { Address, ApiKey, Application, Asset, Principal, User, Uuid } from "../model.ts";
 import type { IssuedKey, NewKey } from "../tenants/api-keys.ts";
 import { authenticate, issueKey, keyView, revokeKey } from "../tenants/api-keys.ts";
-import { applicationView, createApplication, suspendApplication } from "../tenants/applications.ts";
+import { applicationView, createApplication, setSuspended } from "../tenants/applications.ts";
 import type { AssetFilter, NewAsset } from "../tenants/assets.ts";
 import {
   addAsset,
@@ -14,7 +14,7 @@ import {
   markAssetRegistered,
   setEnabled,
   setMintingFault,
-  whitelistAsset,
+  setWhitelisted,
 } from "../tenants/assets.ts";
 import { createUser, listUsers, readUser } from "../tenants/users.ts";
 import type { EngineContext } from "./context.ts";
@@ -26,8 +26,8 @@ export function tenants(context: EngineContext): Tenants {
     async *applications() {
       for (const record of context.ledger.applications.values()) yield applicationView(record);
     },
-    suspendApplication: async (applicationId, suspended, wait) =>
-      suspendApplication(context.ledger, applicationId, suspended, wait?.signal),
+    suspendApplication: async (applicationId, wait) => setSuspended(context.ledger, applicationId, true, wait?.signal),
+    resumeApplication: async (applicationId, wait) => setSuspended(context.ledger, applicationId, false, wait?.signal),
 
     issueKey: async (applicationId, key = {}, wait) => issueKey(context.ledger, applicationId, key, wait?.signal),
     async *keys(applicationId) {
@@ -45,8 +45,8 @@ export function tenants(context: EngineContext): Tenants {
       const { ledger } = context;
       for (const asset of ledger.assets.values()) yield assetView(ledger, asset, null);
     },
-    whitelistAsset: async (assetId, whitelisted, wait) =>
-      whitelistAsset(context.ledger, assetId, whitelisted, wait?.signal),
+    whitelistAsset: async (assetId, wait) => setWhitelisted(context.ledger, assetId, true, wait?.signal),
+    unlistAsset: async (assetId, wait) => setWhitelisted(context.ledger, assetId, false, wait?.signal),
     markAssetRegistered: async (assetId, facts = {}, wait) =>
       markAssetRegistered(context.ledger, assetId, facts.minterLocked ?? null, wait?.signal),
     setMintingFault: async (assetId, fault, wait) => setMintingFault(context.ledger, assetId, fault, wait?.signal),
@@ -78,15 +78,20 @@ export interface Tenants {
   ): Promise<Application>;
   application(applicationId: Uuid): Promise<Application>;
   applications(): AsyncIterable<Application>;
-  suspendApplication(applicationId: Uuid, suspended: boolean, wait?: WaitOptions): Promise<Application>;
+  /** Refuses the application's keys until it is let in again by {@link Tenants.resumeApplication}. */
+  suspendApplication(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
+  resumeApplication(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
   issueKey(applicationId: Uuid, key?: NewKey, wait?: WaitOptions): Promise<IssuedKey>;
   keys(applicationId: Uuid): AsyncIterable<ApiKey>;
   revokeKey(keyId: string, wait?: WaitOptions): Promise<ApiKey>;
-  /** Makes a token known. It is minted only once whitelisted, registered and enabled. */
+  /** Makes a token known. It is minted once whitelisted, registered and enabled; one of an application is enabled at once. */
   addAsset(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
   /** Every known asset, `enabled` false. */
   allAssets(): AsyncIterable<Asset>;
-  whitelistAsset(assetId: Uuid, whitelisted: boolean, wait?: WaitOptions): Promise<Asset>;
+  /** Lets applications enable the asset. */
+  whitelistAsset(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
+  /** Takes it off the whitelist: nothing of it is minted any more. */
+  unlistAsset(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
   /**
    * What the settlement layer found: why L1 would refuse to mint of the asset, or null when it would not. With a fault nothing of it is
    * minted (`mint_unwithdrawable`), and `unavailableReason` tells it.

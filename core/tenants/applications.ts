@@ -31,7 +31,8 @@ export async function createApplication(
   }, signal);
 }
 
-export async function suspendApplication(
+/** Suspends an application, or lets it in again. */
+export async function setSuspended(
   ledger: Ledger,
   applicationId: Uuid,
   suspended: boolean,

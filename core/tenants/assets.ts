@@ -88,7 +88,10 @@ function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
   return asset;
 }
 
-/** Makes a token known. Throws `validation_failed`, `asset_exists`, `application_not_found`. */
+/**
+ * Makes a token known; one of an application is whitelisted and enabled for it in the same step.
+ * Throws `validation_failed`, `asset_exists`, `application_not_found`.
+ */
 export async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
   const given = newAsset(ledger, asset);
   const type = assetType(given.standard, given.contractAddress, given.quantum);
@@ -104,7 +107,14 @@ export async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSi
     const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null };
     const record: AssetRecord = { ...facts, ...fresh, assetType: type, createdAt: time };
     ledger.putAsset(group, record);
-    return assetView(ledger, record, null);
+    if (applicationIndex === null) return assetView(ledger, record, null);
+    const { assetId } = record;
+    ledger.record(group, { kind: "assetWhitelisted", assetIndex, whitelisted: true });
+    const listed = { ...record, whitelisted: true };
+    ledger.putAsset(group, listed);
+    putEnabled(ledger, group, { applicationIndex, assetIndex, assetId }, true);
+    // Nothing is enabled for readers before the write is done.
+    return { ...assetView(ledger, listed, null), enabled: true };
   }, signal);
 }
 
@@ -153,7 +163,7 @@ function requireUnknown(ledger: Ledger, entry: GivenAsset): void {
   }
 }
 
-export async function whitelistAsset(
+export async function setWhitelisted(
   ledger: Ledger,
   assetId: Uuid,
   whitelisted: boolean,
@@ -218,16 +228,24 @@ export async function setEnabled(
     const id = enablementId(applicationIndex, assetIndex);
     if ((ledger.enablements.latest(id) ?? false) === enabled) return;
     if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
-    const { time } = ledger.record(group, { kind: "assetEnabled", applicationIndex, assetIndex, enabled });
-    const type = enabled ? "asset.enabled" : "asset.disabled";
-    tell(ledger, group, applicationIndex, time, { type, assetId: known });
-    ledger.enablements.put(group, id, enabled);
-    const key = enablementKey(applicationIndex, assetIndex);
-    if (enabled) group.put(key, Buffer.from([1]));
-    else group.remove(key);
+    putEnabled(ledger, group, { applicationIndex, assetIndex, assetId: known }, enabled);
   }, signal);
   const { applicationIndex } = ledger.application(applicationId);
   return assetView(ledger, durableAsset(ledger, applicationIndex, assetId), applicationIndex);
+}
+
+function putEnabled(
+  ledger: Ledger,
+  group: Group,
+  { applicationIndex, assetIndex, assetId }: { applicationIndex: number; assetIndex: number; assetId: Uuid },
+  enabled: boolean,
+): void {
+  const { time } = ledger.record(group, { kind: "assetEnabled", applicationIndex, assetIndex, enabled });
+  tell(ledger, group, applicationIndex, time, { type: enabled ? "asset.enabled" : "asset.disabled", assetId });
+  ledger.enablements.put(group, enablementId(applicationIndex, assetIndex), enabled);
+  const key = enablementKey(applicationIndex, assetIndex);
+  if (enabled) group.put(key, Buffer.from([1]));
+  else group.remove(key);
 }
 
 /** Whether an asset belongs on a page of this filter. */
@@ -279,6 +297,9 @@ export interface NewAsset {
   /** Default `mintmark`. */
   readonly blobScheme?: BlobScheme;
   readonly supplyCap?: bigint | null;
-  /** Whose token it is: that application alone can enable it. Default: any application can, once it is whitelisted. */
+  /**
+   * Whose token it is: the asset is whitelisted and enabled for this application, and no other can enable it. Default: any
+   * application can, once the operator has whitelisted it.
+   */
   readonly applicationId?: Uuid;
 }

@@ -51,7 +51,7 @@ export async function settle(engine: Engine): Promise<World> {
   const add = async (number: number, standard: "erc20" | "erc721" | "erc1155") => {
     const contractAddress = `0x${number.toString(16).padStart(40, "0")}` as const;
     const { assetId } = await engine.addAsset({ standard, contractAddress, name: standard, symbol: standard });
-    await engine.whitelistAsset(assetId, true);
+    await engine.whitelistAsset(assetId);
     await engine.markAssetRegistered(assetId);
     return assetId;
   };

@@ -222,7 +222,7 @@ async function seed(engine: Engine, { tokens, chainId }: Deployment) {
       blobScheme,
       applicationId,
     });
-    await engine.whitelistAsset(assetId, true);
+    await engine.whitelistAsset(assetId);
     await engine.markAssetRegistered(assetId, { minterLocked });
     const { contractAddress, decimals } = await engine.enableAsset(applicationId, assetId);
     assets.push({ assetId, standard, contractAddress, symbol, decimals });

@@ -41,7 +41,9 @@ export const LEDGER_OPERATIONS = {
       : Array.fromAsync(engine.assets(applicationId), assetToWire),
   ),
   "assets.whitelist": operation(asset.extend({ whitelisted: z.boolean() }), async (engine, input) =>
-    assetToOperator(await engine.whitelistAsset(input.assetId, input.whitelisted)),
+    assetToOperator(
+      await (input.whitelisted ? engine.whitelistAsset(input.assetId) : engine.unlistAsset(input.assetId)),
+    ),
   ),
   "assets.enable": operation(enablement, async (engine, { applicationId, assetId }) =>
     assetToWire(await engine.enableAsset(applicationId, assetId)),

@@ -35,7 +35,9 @@ export const TENANT_OPERATIONS = {
   "applications.suspend": operation(
     ofApplication.extend({ suspended: z.boolean() }),
     async (engine, { applicationId, suspended }) =>
-      applicationToJson(await engine.suspendApplication(applicationId, suspended)),
+      applicationToJson(
+        await (suspended ? engine.suspendApplication(applicationId) : engine.resumeApplication(applicationId)),
+      ),
   ),
   "keys.issue": operation(newKey, async (engine, { applicationId, ...options }) =>
     issuedToJson(await engine.issueKey(applicationId, options)),

@@ -81,7 +81,7 @@ describe("a server whose application has tokens on two chains", () => {
       const { standard, quantum, name, symbol } = token;
       const place = { chainId: mirror.chainId, contractAddress: token.address };
       const { assetId } = await engine.addAsset({ ...place, standard, quantum, name, symbol });
-      await engine.whitelistAsset(assetId, true);
+      await engine.whitelistAsset(assetId);
       await engine.markAssetRegistered(assetId);
       await engine.enableAsset(principal.applicationId, assetId);
       Object.assign(assets, { near: near.get("erc20") ?? "", far: assetId });

@@ -74,7 +74,7 @@ describe("tokens of another chain, by commands alone", () => {
     for (const { standard, address, quantum, name, symbol } of mirror.tokens) {
       const token = { standard, chainId: 31_338n, contractAddress: address, quantum, name, symbol };
       const { assetId } = await engine.addAsset(token);
-      await engine.whitelistAsset(assetId, true);
+      await engine.whitelistAsset(assetId);
       await engine.markAssetRegistered(assetId);
       await engine.enableAsset(principal.applicationId, assetId);
       assets.set(standard, assetId);

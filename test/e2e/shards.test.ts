@@ -48,7 +48,7 @@ async function startShard(chain: Chain): Promise<Shard> {
   const { userId } = await engine.createUser(applicationId, { ownerAddress: OWNER });
   const { address, name, symbol } = chain.tokens[0] as Chain["tokens"][number];
   const { assetId } = await engine.addAsset({ standard: "erc721", contractAddress: address, name, symbol });
-  await engine.whitelistAsset(assetId, true);
+  await engine.whitelistAsset(assetId);
   await engine.markAssetRegistered(assetId);
   await engine.enableAsset(applicationId, assetId);
   const app = await buildServer({ engine, trustedProxies: ["127.0.0.1"] });

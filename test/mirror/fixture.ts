@@ -61,7 +61,7 @@ export async function createMirrorWorld({
     await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
     const far = { standard, chainId: BigInt(by.chainId), contractAddress: address, quantum, name, symbol };
     const { assetId } = await engine.addAsset(far);
-    await engine.whitelistAsset(assetId, true);
+    await engine.whitelistAsset(assetId);
     await engine.markAssetRegistered(assetId);
     await engine.enableAsset(principal.applicationId, assetId);
     assets.set(standard, assetId);

@@ -301,7 +301,7 @@ describe("tokens of another chain that could never be withdrawn", () => {
       symbol: "NEW",
     };
     const { assetId } = await near.engine.addAsset({ ...stranger, contractAddress: `0x${"33".repeat(20)}` });
-    await near.engine.whitelistAsset(assetId, true);
+    await near.engine.whitelistAsset(assetId);
     await near.engine.markAssetRegistered(assetId);
     await send(far.by, "MintableERC20", tokenOf("erc20"), "revokeRole", [role, world.mirror.settlement.contract]);
     const asked = await newMirrorSettler(world);

@@ -96,7 +96,7 @@ describe("the stream of events", () => {
 
   test.each([
     ["its key is revoked", () => world.engine.revokeKey(world.keyId)],
-    ["the application is suspended", () => world.engine.suspendApplication(world.applicationId, true)],
+    ["the application is suspended", () => world.engine.suspendApplication(world.applicationId)],
     ["the server shuts down", () => shutDown(world.app, { deadlineMs: 600_000 })],
   ])("ends in order when %s", async (_, happens) => {
     await start();

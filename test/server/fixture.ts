@@ -99,7 +99,7 @@ export async function createWorld({
   const ready = async (standard: Asset["standard"], applications: readonly string[]) => {
     const names = { name: `Token ${standard}`, symbol: standard.toUpperCase() };
     const { assetId } = await engine.addAsset({ standard, contractAddress: contractAddress(), ...names });
-    await engine.whitelistAsset(assetId, true);
+    await engine.whitelistAsset(assetId);
     await engine.markAssetRegistered(assetId, { minterLocked: true });
     for (const id of applications) await engine.enableAsset(id, assetId);
     return engine.asset(applicationId, assetId);

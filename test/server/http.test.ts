@@ -144,7 +144,7 @@ describe("credentials", () => {
     await own.engine.revokeKey(own.keyId);
     expect(refusal(await own.send("GET", path))).toMatchObject({ status: 401, code: "credentials_invalid" });
     const fresh = await own.newKey();
-    await own.engine.suspendApplication(own.applicationId, true);
+    await own.engine.suspendApplication(own.applicationId);
     expect(refusal(await own.send("GET", path, { key: fresh }))).toMatchObject({
       status: 403,
       code: "application_suspended",

@@ -43,7 +43,7 @@ test.each([
     name: "Framed",
     symbol: "FRM",
   });
-  await engine.whitelistAsset(framed.assetId, true);
+  await engine.whitelistAsset(framed.assetId);
   await engine.markAssetRegistered(framed.assetId, { minterLocked: true });
   await engine.enableAsset(applicationId, framed.assetId);
   const assetIds = { erc20: erc20.assetId, erc721: erc721.assetId, erc1155: erc1155.assetId, framed: framed.assetId };

@@ -309,14 +309,14 @@ describe("a bad mint gets its documented error and changes nothing", () => {
     const { engine, applicationId } = world;
     const ready = async (more: object) => {
       const id = await asset(more)();
-      await engine.whitelistAsset(id, true);
+      await engine.whitelistAsset(id);
       await engine.markAssetRegistered(id);
       return id;
     };
     notEnabled = await ready({});
     notWhitelisted = await asset({})();
     notRegistered = await asset({})();
-    await engine.whitelistAsset(notRegistered, true);
+    await engine.whitelistAsset(notRegistered);
     imx = await ready({ standard: "erc1155", blobScheme: "imx" });
     capped = await ready({ standard: "erc20", supplyCap: 10n });
     for (const id of [notRegistered, imx, capped]) await engine.enableAsset(applicationId, id);

@@ -181,7 +181,7 @@ describe("the OpenAPI document", () => {
         const contractAddress = `0x${"e".repeat(39)}${i}` as const;
         const standard = mintingBlob === "" ? "erc20" : "erc721";
         await engine.addAsset({ assetId, standard, contractAddress, name: "Example", symbol: "EX" });
-        await engine.whitelistAsset(assetId, true);
+        await engine.whitelistAsset(assetId);
         await engine.markAssetRegistered(assetId);
         await engine.enableAsset(applicationId, assetId);
       }

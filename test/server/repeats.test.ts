@@ -43,7 +43,7 @@ describe("an asset that the operator keeps for one application", () => {
       symbol: "RSV",
       applicationId,
     });
-    await engine.whitelistAsset(assetId, true);
+    await engine.whitelistAsset(assetId);
     await engine.markAssetRegistered(assetId, { minterLocked: true });
     const path = `/api/v1/assets/${assetId}`;
     expect((await world.send("GET", path)).status).toBe(200);

@@ -124,9 +124,9 @@ test("a token ends with its time, its key and its application", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 15 * 60_000 + 1000 });
   expect(refusal(await use(access))).toMatchObject({ status: 401, code: "credentials_expired" });
   vi.useRealTimers();
-  await own.engine.suspendApplication(own.applicationId, true);
+  await own.engine.suspendApplication(own.applicationId);
   expect(refusal(await use(access))).toMatchObject({ status: 403, code: "application_suspended" });
-  await own.engine.suspendApplication(own.applicationId, false);
+  await own.engine.resumeApplication(own.applicationId);
   expect((await use(access)).status).toBe(200);
   await own.engine.revokeKey(own.keyId);
   expect(refusal(await use(access))).toMatchObject({ status: 401, code: "credentials_invalid" });

@@ -145,7 +145,7 @@ export async function seed(engine: Engine, chain: Pick<Chain, "tokens">) {
   const assets = new Map<Standard, Uuid>();
   for (const { standard, address, name, symbol, quantum } of chain.tokens) {
     const { assetId } = await engine.addAsset({ standard, contractAddress: address, quantum, name, symbol });
-    await engine.whitelistAsset(assetId, true);
+    await engine.whitelistAsset(assetId);
     await engine.markAssetRegistered(assetId);
     await engine.enableAsset(applicationId, assetId);
     assets.set(standard, assetId);

@@ -25,7 +25,7 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">) {
     name: "Open",
     symbol: "OPN",
   });
-  await engine.whitelistAsset(assetId, true);
+  await engine.whitelistAsset(assetId);
   await engine.markAssetRegistered(assetId);
   await engine.enableAsset(principal.applicationId, assetId);
   let later = 0;

@@ -13,7 +13,7 @@ async function unregisteredAsset({ engine, principal }: World): Promise<string> 
   const contractAddress = `0x${"99".repeat(20)}` as const;
   const asset = { standard: "erc1155", contractAddress, name: "Gone", symbol: "GONE" } as const;
   const { assetId } = await engine.addAsset(asset);
-  await engine.whitelistAsset(assetId, true);
+  await engine.whitelistAsset(assetId);
   await engine.markAssetRegistered(assetId);
   await engine.enableAsset(principal.applicationId, assetId);
   return assetId;

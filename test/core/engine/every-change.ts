@@ -34,7 +34,8 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   revokeKey: ({ engine, keyId }, wait) => engine.revokeKey(keyId, wait),
   addAsset: ({ engine }, wait) =>
     engine.addAsset({ standard: "erc20", contractAddress: stranger, name: "New", symbol: "NEW" }, wait),
-  whitelistAsset: ({ engine, other }, wait) => engine.whitelistAsset(other, true, wait),
+  whitelistAsset: ({ engine, other }, wait) => engine.whitelistAsset(other, wait),
+  unlistAsset: ({ engine, other }, wait) => engine.unlistAsset(other, wait),
   markAssetRegistered: ({ engine, other }, wait) => engine.markAssetRegistered(other, {}, wait),
   setMintingFault: ({ engine, other }, wait) => engine.setMintingFault(other, "paused", wait),
   enableAsset: ({ engine, tenant, other }, wait) => engine.enableAsset(tenant.applicationId, other, wait),
@@ -78,5 +79,6 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.webhooks.enable(tenant.applicationId, webhookId, wait),
   "webhooks.delete": ({ engine, tenant, webhookId }, wait) =>
     engine.webhooks.delete(tenant.applicationId, webhookId, wait),
-  suspendApplication: ({ engine, tenant }, wait) => engine.suspendApplication(tenant.applicationId, true, wait),
+  suspendApplication: ({ engine, tenant }, wait) => engine.suspendApplication(tenant.applicationId, wait),
+  resumeApplication: ({ engine, tenant }, wait) => engine.resumeApplication(tenant.applicationId, wait),
 };

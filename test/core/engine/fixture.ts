@@ -91,7 +91,7 @@ export async function knownAsset(
   const contractAddress: Hex = `0x${(contracts++).toString(16).padStart(40, "0")}`;
   const { assetId } = await engine.addAsset({ standard, contractAddress, name: standard, symbol: standard, ...rest });
   if (ready) {
-    await engine.whitelistAsset(assetId, true);
+    await engine.whitelistAsset(assetId);
     await engine.markAssetRegistered(assetId, { minterLocked: true });
   }
   return assetId;

@@ -105,7 +105,7 @@ it.each([
   ["revoked", (engine: Engine, { principal }: TestTenant) => engine.revokeKey(principal.keyId)],
   [
     "its application suspended",
-    (engine: Engine, { applicationId }: TestTenant) => engine.suspendApplication(applicationId, true),
+    (engine: Engine, { applicationId }: TestTenant) => engine.suspendApplication(applicationId),
   ],
 ])("a key that was %s after it had been looked at withdraws nothing", async (_, end) => {
   const made = await holding();

@@ -80,7 +80,7 @@ describe("a mint", () => {
     expect((await refusal(engine.addAsset(card))).code).toBe("validation_failed");
     const asset = await engine.addAsset({ ...token, quantum, supplyCap: 5n });
     expect(asset.assetType).toBe(assetType("erc20", token.contractAddress, quantum));
-    await engine.whitelistAsset(asset.assetId, true);
+    await engine.whitelistAsset(asset.assetId);
     await engine.markAssetRegistered(asset.assetId);
     await engine.enableAsset(tenant.applicationId, asset.assetId);
     const mint = (amount: number) =>

@@ -232,10 +232,10 @@ describe("keys", () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const request = requestOf(tenant.users[0], mintOf(assets.erc20, "", 1));
-    await engine.suspendApplication(tenant.applicationId, true);
+    await engine.suspendApplication(tenant.applicationId);
     expect((await refusal(engine.authenticate(tenant.token))).code).toBe("application_suspended");
     expect((await refusal(engine.mint(tenant.principal, request))).code).toBe("application_suspended");
-    await engine.suspendApplication(tenant.applicationId, false);
+    await engine.resumeApplication(tenant.applicationId);
     await engine.mint(tenant.principal, request);
     await engine.revokeKey(tenant.principal.keyId);
     expect((await refusal(engine.mint(tenant.principal, request))).code).toBe("credentials_invalid");
@@ -252,7 +252,7 @@ describe("an asset", () => {
       (await refusal(engine.mint(principal, requestOf(users[0], mintOf(assetId, "", 1))))).code;
     expect(await attempt(engine)).toBe("asset_not_whitelisted");
     expect((await refusal(engine.enableAsset(applicationId, assetId))).code).toBe("asset_not_whitelisted");
-    await engine.whitelistAsset(assetId, true);
+    await engine.whitelistAsset(assetId);
     expect(await attempt(engine)).toBe("asset_not_registered");
     await engine.markAssetRegistered(assetId, { minterLocked: false });
     expect(await attempt(engine)).toBe("asset_not_enabled");
@@ -276,12 +276,28 @@ describe("an asset", () => {
     const facts = { standard: "erc20", contractAddress: `0x${"5a".repeat(20)}`, name: "n", symbol: "s" } as const;
     const unknown = "00000000-0000-4000-8000-000000000000";
     expect((await refusal(engine.addAsset({ ...facts, applicationId: unknown }))).code).toBe("application_not_found");
-    expect((await refusal(engine.enableAsset(stranger, assetId))).code).toBe("asset_not_whitelisted");
+    expect((await refusal(engine.enableAsset(stranger, assetId))).code).toBe("asset_not_found");
     await engine.close();
     await using again = await openTest(database);
-    expect((await refusal(again.enableAsset(stranger, assetId))).code).toBe("asset_not_whitelisted");
+    expect((await refusal(again.enableAsset(stranger, assetId))).code).toBe("asset_not_found");
     expect(await again.enableAsset(tenant.applicationId, assetId)).toMatchObject({ enabled: true });
     expect((await again.verify()).problems).toEqual([]);
+  });
+
+  it("that is one application's is whitelisted and enabled in the step that adds it", async () => {
+    const { engine, tenant } = await fixture();
+    await using _ = engine;
+    const { applicationId } = tenant;
+    const facts = { standard: "erc20", contractAddress: `0x${"5a".repeat(20)}`, name: "n", symbol: "s" } as const;
+    const { sequence } = (await all(engine.applicationEvents(applicationId))).at(-1) ?? { sequence: 0 };
+    const added = await engine.addAsset({ ...facts, applicationId });
+    expect(added).toMatchObject({ whitelisted: true, enabled: true, registered: false, mintingAvailable: false });
+    const { assetId } = added;
+    expect(await engine.markAssetRegistered(assetId)).toMatchObject({ whitelisted: true });
+    expect(await engine.asset(applicationId, assetId)).toMatchObject({ enabled: true, mintingAvailable: true });
+    const told = await all(engine.applicationEvents(applicationId, { after: sequence }));
+    expect(told).toMatchObject([{ type: "asset.enabled", data: { assetId } }]);
+    expect((await engine.verify()).problems).toEqual([]);
   });
 
   it("of a standard that the contract's version does not know is refused, and the listing says why", async () => {
@@ -317,7 +333,7 @@ describe("a user", () => {
     await using _ = engine;
     const { applicationId } = tenant;
     const userId = "7D444840-9DC0-11D1-B245-5FFDCE74FAD2";
-    const ownerAddress = `0x${"Ab".repeat(20)}` as const;
+    const ownerAddress = `0x${"AB".repeat(20)}` as const;
     const user = await engine.createUser(applicationId, { userId, ownerAddress });
     expect(user).toMatchObject({ userId: userId.toLowerCase(), ownerAddress: ownerAddress.toLowerCase() });
     expect(await engine.createUser(applicationId, { userId, ownerAddress })).toEqual(user);

@@ -18,7 +18,7 @@ async function holdingOnTwo(): Promise<FarFixture> {
   const { assetId: far } = await engine.addAsset({
     ...{ standard: "erc20", chainId: FAR, contractAddress, name: "far", symbol: "FAR" },
   });
-  await engine.whitelistAsset(far, true);
+  await engine.whitelistAsset(far);
   await engine.markAssetRegistered(far);
   await engine.enableAsset(tenant.applicationId, far);
   await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), mintOf(far, "", 100)));

@@ -30,7 +30,7 @@ describe("a store", () => {
       name: "a",
       symbol: "A",
     });
-    await engine.whitelistAsset(asset.assetId, true);
+    await engine.whitelistAsset(asset.assetId);
     await engine.markAssetRegistered(asset.assetId);
     const tenant = await newTenant(engine, [asset.assetId]);
     const mint = (id: number) => mintOf(asset.assetId, id);

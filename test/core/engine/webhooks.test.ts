@@ -70,7 +70,7 @@ describe("webhooks", () => {
     expect((await refusal(engine.webhooks.get(tenant.applicationId, webhookId))).code).toBe("webhook_not_found");
     await engine.webhooks.create(tenant.applicationId, { url: URL });
     expect(engine.webhooks.deliverable()).toHaveLength(10);
-    await engine.suspendApplication(tenant.applicationId, true);
+    await engine.suspendApplication(tenant.applicationId);
     expect(engine.webhooks.deliverable()).toEqual([]);
     expect((await engine.verify()).problems).toEqual([]);
   });
