@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PackageLife } from "./package-life.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
@@ -177,6 +178,11 @@ describe("the package, installed in a foreign project", () => {
     expect(errors.filter(({ severity }) => severity === "error")).toEqual([]);
     expect(contracts["Shields.sol"]?.Shields?.evm.bytecode.object.length).toBeGreaterThan(1_000);
   });
+
+  test("alone, it deploys, serves, mints, rebuilds, and leaves with an exit kit", async () => {
+    await using life = new PackageLife(project);
+    await life.run();
+  }, 150_000);
 
   test("its types hold in strict mode", () => {
     const options = {
