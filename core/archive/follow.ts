@@ -1,16 +1,8 @@
+import { blockRanges, eventsUpTo, overlapping, requireBlock } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
-import type { L1Block, L1Event, L1Reader } from "../ports.ts";
+import type { L1Event, L1Reader } from "../ports.ts";
 import type { Archive } from "./archive.ts";
 import type { BatchSource } from "./batch-source.ts";
-
-/** Most blocks of one question for logs; nodes refuse longer ranges. */
-const RANGE = 2_000n;
-
-/**
- * Blocks that are read once more the next time. Behind one RPC there are often several nodes, and one that lags answers a question for logs
- * of blocks that it does not have yet with fewer, or none, and without an error.
- */
-const OVERLAP = 128n;
 
 /** The part of L1 that an archive is made from. */
 export type FollowedChain = Pick<L1Reader, "block" | "events" | "finalizedBlockNumber" | "rollupData">;
@@ -49,24 +41,17 @@ export async function follow(options: FollowOptions): Promise<void> {
   const toBlock = options.toBlock ?? (await l1.finalizedBlockNumber());
   await requireSameChain(archive, l1);
   const next = nextBlock(archive, fromBlock);
-  const again = next - OVERLAP > fromBlock ? next - OVERLAP : fromBlock;
-  for (let from = next <= toBlock ? again : next; from <= toBlock; ) {
+  for (const [from, to] of blockRanges(next <= toBlock ? overlapping(next, fromBlock) : next, toBlock)) {
     signal?.throwIfAborted();
-    const last = from + RANGE - 1n < toBlock ? from + RANGE - 1n : toBlock;
-    const before = await blockAt(l1, last);
-    const events = await l1.events(from, last);
-    if ((await blockAt(l1, last)).hash !== before.hash) {
-      throw new MintmarkError("l1_failed", `block ${last} was replaced while it was read; try again`);
-    }
+    const { events, block } = await eventsUpTo(l1, from, to);
     for (const event of events) {
       signal?.throwIfAborted();
       if (archive.hasApplied(event)) continue;
       await archive.apply(event, await dataOf(event, options));
       if (event.type === "batchCommitted") onProgress?.(progressOf(archive, event.blockNumber, toBlock));
     }
-    await archive.advance(before);
-    onProgress?.(progressOf(archive, last, toBlock));
-    from = last + 1n;
+    await archive.advance(block);
+    onProgress?.(progressOf(archive, to, toBlock));
   }
   await supplyMissing(options);
 }
@@ -121,18 +106,12 @@ function chainOf({ archive, l1 }: FollowOptions): BatchSource {
 /** What was followed is still there: an archive takes only what it was told is final. */
 async function requireSameChain({ position }: Archive, l1: FollowedChain): Promise<void> {
   if (position === null || position.hash === null) return;
-  const { hash } = await blockAt(l1, position.block);
+  const { hash } = await requireBlock(l1, position.block);
   if (hash === position.hash) return;
   throw new MintmarkError(
     "store_mismatch",
     `Block ${position.block} of this chain is not the one that the store was made from. Rebuild into an empty store.`,
   );
-}
-
-async function blockAt(l1: FollowedChain, number: bigint): Promise<L1Block> {
-  const block = await l1.block(number);
-  if (block === null) throw new MintmarkError("l1_failed", `the chain has no block ${number} any more, or not yet`);
-  return block;
 }
 
 function nextBlock({ position }: Archive, fromBlock: bigint): bigint {

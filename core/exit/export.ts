@@ -1,4 +1,5 @@
 import { type BatchSource, committedProof, deriveBatch, isBatch } from "../archive/index.ts";
+import { blockRanges } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import type { VaultId } from "../model.ts";
 import type { L1Event, L1Reader } from "../ports.ts";
@@ -34,9 +35,6 @@ export async function exportExitKit({ vault, header, siblings }: BatchVaultProof
   await l1.verifyVault(kit);
   return kit;
 }
-
-/** Most blocks of one question for logs; nodes refuse longer ranges. */
-const RANGE = 2_000n;
 
 export interface ProveFromL1Options {
   readonly l1: Pick<L1Reader, "blockNumber" | "events" | "rollupData">;
@@ -85,9 +83,8 @@ function readersOf(commit: CommitEvent, { l1, sources = [], signal }: ProveFromL
 async function findCommit(vaultId: VaultId, { l1, fromBlock, signal }: ProveFromL1Options): Promise<CommitEvent> {
   const { mode, batchNumber } = unpackVaultId(vaultId);
   const newest = await l1.blockNumber();
-  for (let from = fromBlock; from <= newest; from += RANGE) {
+  for (const [from, to] of blockRanges(fromBlock, newest)) {
     signal?.throwIfAborted();
-    const to = from + RANGE - 1n < newest ? from + RANGE - 1n : newest;
     for (const event of await l1.events(from, to)) {
       if (event.type === "batchCommitted" && event.mode === mode && event.batchNumber === batchNumber) return event;
     }

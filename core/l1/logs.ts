@@ -1,8 +1,6 @@
 import { BaseError, HttpRequestError, type Log, type PublicClient } from "viem";
+import { least, MOST_BLOCKS } from "../blocks.ts";
 import type { Address } from "../model.ts";
-
-/** Most blocks of one question, where the node takes that many. */
-const MOST_BLOCKS = 2_000n;
 
 /**
  * Reads a contract's logs in ranges that the node takes. Nodes bound a question's blocks, or its answer's logs, each in its own way and
@@ -44,8 +42,4 @@ function isRefusal(error: unknown): boolean {
   const answer = error.walk((inner) => inner instanceof HttpRequestError);
   if (answer instanceof HttpRequestError) return answer.status === 400 || answer.status === 413;
   return error.walk((inner) => typeof (inner as { code?: unknown }).code === "number") !== null;
-}
-
-function least(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }

@@ -1,3 +1,4 @@
+import { blockRanges, overlapping } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Mode } from "../model.ts";
 import type { L1Event, L1Reader } from "../ports.ts";
@@ -11,12 +12,6 @@ import {
 } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes, unpackHashes } from "../protocol/hex.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
-
-/** Most blocks of one question for logs; nodes refuse longer ranges. */
-const RANGE = 2_000n;
-
-/** Blocks that are read once more: of several nodes behind one RPC, one that lags leaves out what it does not have yet, without an error. */
-const OVERLAP = 128n;
 
 /** The part of the source chain that a history is made from. */
 export type SourceChain = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "events">;
@@ -92,13 +87,11 @@ export class SourceHistory {
   async #follow(): Promise<void> {
     const final = await this.#chain.finalizedBlockNumber();
     if (this.#nextBlock > final) return;
-    const again = this.#nextBlock - OVERLAP;
-    for (let from = again > this.#fromBlock ? again : this.#fromBlock; from <= final; from = this.#nextBlock) {
-      const last = from + RANGE - 1n < final ? from + RANGE - 1n : final;
-      for (const event of await this.#chain.events(from, last)) {
+    for (const [from, to] of blockRanges(overlapping(this.#nextBlock, this.#fromBlock), final)) {
+      for (const event of await this.#chain.events(from, to)) {
         if (event.type === "batchCommitted") this.#take(event);
       }
-      this.#nextBlock = last + 1n;
+      this.#nextBlock = to + 1n;
     }
   }
 

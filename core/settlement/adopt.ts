@@ -1,13 +1,11 @@
 import { type BatchSource, deriveBatch, isBatch } from "../archive/index.ts";
 import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
+import { blockRanges } from "../blocks.ts";
 import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
 import type { L1Event, L1Reader, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
-
-/** Most blocks of one question for logs; nodes refuse longer ranges. */
-const RANGE = 2_000n;
 
 export interface AdoptOptions {
   readonly engine: Engine;
@@ -59,9 +57,8 @@ export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
 
 async function commitsUpTo(finalized: bigint, { l1, fromBlock, signal }: AdoptOptions): Promise<Commit[]> {
   const commits: Commit[] = [];
-  for (let from = fromBlock; from <= finalized; from += RANGE) {
+  for (const [from, to] of blockRanges(fromBlock, finalized)) {
     signal?.throwIfAborted();
-    const to = from + RANGE - 1n < finalized ? from + RANGE - 1n : finalized;
     for (const event of await l1.events(from, to)) if (event.type === "batchCommitted") commits.push(event);
   }
   return commits;

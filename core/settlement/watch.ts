@@ -1,12 +1,10 @@
 import { pause } from "../backoff.ts";
+import { blockRanges, eventsUpTo, least } from "../blocks.ts";
 import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
-import type { L1Block, Portal } from "../ports.ts";
+import type { Portal } from "../ports.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import type { SecondLook } from "./second-look.ts";
-
-/** Most blocks of one question for logs; nodes refuse longer ranges. */
-const RANGE = 2_000n;
 
 /** What is asked of a chain to follow it. */
 export type Watched = Pick<Portal, "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events">;
@@ -43,9 +41,7 @@ export async function applyL1Events(options: WatchOptions): Promise<void> {
   await caughtUp(options);
   await takeBackReorganised(options);
   const newest = await portal.blockNumber();
-  for (let from = nextBlock(options); from <= newest; from = nextBlock(options)) {
-    await applyRange(options, from, least(from + RANGE - 1n, newest));
-  }
+  for (const [from, to] of blockRanges(nextBlock(options), newest)) await applyRange(options, from, to);
   await lookAgain(options, finalized);
   await engine.recordFinalized(chainId, finalized);
   await checkpoints.prune(finalized);
@@ -68,18 +64,14 @@ async function lookAgain(options: WatchOptions, finalized: bigint): Promise<void
   throw new MintmarkError("l1_failed", `the RPC's nodes disagree on the events of block ${differs}; reading it again`);
 }
 
-/** One range, all of one chain: its last block is the same before and after its events are read. */
 async function applyRange(
   { engine, portal, checkpoints, secondLook }: WatchOptions,
   from: bigint,
   to: bigint,
 ): Promise<void> {
-  const before = await blockOf(portal, to);
-  const events = await portal.events(from, to);
-  const after = await blockOf(portal, to);
-  if (before.hash !== after.hash) throw new MintmarkError("l1_failed", `block ${to} was replaced while it was read`);
+  const { events, block } = await eventsUpTo(portal, from, to);
   // The checkpoint goes first: a cursor without one could not be checked after a restart.
-  await checkpoints.put(after);
+  await checkpoints.put(block);
   await engine.recordEvents(portal.settlement.chainId, events, to);
   secondLook.saw(from, events);
 }
@@ -131,12 +123,6 @@ async function takeBack(
   onReorg?.();
 }
 
-async function blockOf(portal: Watched, number: bigint): Promise<L1Block> {
-  const block = await portal.block(number);
-  if (block === null) throw new MintmarkError("l1_failed", `the chain has no block ${number} any more, or not yet`);
-  return block;
-}
-
 function observedOf(engine: Engine, { settlement }: Watched): bigint | null {
   return engine.portal(settlement.chainId).observed;
 }
@@ -144,8 +130,4 @@ function observedOf(engine: Engine, { settlement }: Watched): bigint | null {
 function nextBlock({ engine, portal, fromBlock }: WatchOptions): bigint {
   const observed = observedOf(engine, portal);
   return observed === null ? fromBlock : observed + 1n;
-}
-
-function least(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }

@@ -1,0 +1,45 @@
+import { MintmarkError } from "./errors.ts";
+import type { L1Block, L1Event, L1Reader } from "./ports.ts";
+
+/** Most blocks of one question for logs; many nodes refuse more. */
+export const MOST_BLOCKS = 2_000n;
+
+/**
+ * Blocks that are read once more the next time. Several nodes often stand behind one RPC. A node that lags answers a
+ * question for logs of blocks that it lacks with fewer logs, or none, and without an error.
+ */
+const OVERLAP = 128n;
+
+export function least(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}
+
+/** Where to read on so that the newest blocks before `next` are read once more, but none before `first`. */
+export function overlapping(next: bigint, first: bigint): bigint {
+  return next - OVERLAP > first ? next - OVERLAP : first;
+}
+
+/** The blocks from `first` to `last` in ranges that nodes take. */
+export function* blockRanges(first: bigint, last: bigint): Generator<readonly [from: bigint, to: bigint]> {
+  for (let from = first; from <= last; from += MOST_BLOCKS) yield [from, least(from + MOST_BLOCKS - 1n, last)];
+}
+
+/** The events of a range and its last block, all of one chain. Throws `l1_failed` when the block changes meanwhile. */
+export async function eventsUpTo(
+  l1: Pick<L1Reader, "block" | "events">,
+  from: bigint,
+  to: bigint,
+): Promise<{ readonly events: readonly L1Event[]; readonly block: L1Block }> {
+  const before = await requireBlock(l1, to);
+  const events = await l1.events(from, to);
+  const block = await requireBlock(l1, to);
+  if (block.hash === before.hash) return { events, block };
+  throw new MintmarkError("l1_failed", `block ${to} was replaced while it was read; try again`);
+}
+
+/** Throws `l1_failed` when the chain does not have the block. */
+export async function requireBlock(l1: Pick<L1Reader, "block">, number: bigint): Promise<L1Block> {
+  const block = await l1.block(number);
+  if (block === null) throw new MintmarkError("l1_failed", `the chain has no block ${number} any more, or not yet`);
+  return block;
+}
