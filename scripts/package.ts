@@ -11,21 +11,6 @@ import { DEPLOYED } from "./deploy/artifact.ts";
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const DIST = `${ROOT}dist`;
 
-/** Subpaths of the package; each names one index of the sources. */
-const EXPORTS = {
-  ".": "core/index",
-  "./protocol": "core/protocol/index",
-  "./verifier": "core/protocol/verifier",
-  "./exit": "core/exit/index",
-  "./l1": "core/l1/index",
-  "./archive": "core/archive/index",
-  "./committee": "core/committee/index",
-  "./mirror": "core/mirror/index",
-  "./settlement": "core/settlement/index",
-  "./server": "server/index",
-  "./client": "server/client/index",
-} as const;
-
 /** What pages have besides scripts. */
 const PAGE_FILES = [
   "explorer/index.html",
@@ -58,13 +43,19 @@ execFileSync(process.execPath, [`${ROOT}node_modules/hardhat/dist/src/cli.js`, "
   stdio: ["ignore", 2, 2],
 });
 for (const path of Object.values(DEPLOYED)) cpSync(`${ROOT}artifacts/${path}.json`, `${DIST}/artifacts/${path}.json`);
-cpSync(`${ROOT}docs`, `${DIST}/docs`, { recursive: true });
-const { name, version, description, license, type, dependencies, devDependencies } = JSON.parse(
-  readFileSync(`${ROOT}package.json`, "utf8"),
-) as Record<"name" | "version" | "description" | "license" | "type", string> &
-  Record<"dependencies" | "devDependencies", Record<string, string>>;
+for (const folder of ["docs", "examples"]) cpSync(`${ROOT}${folder}`, `${DIST}/${folder}`, { recursive: true });
+const source = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as Record<
+  "name" | "version" | "description" | "license" | "type",
+  string
+> &
+  Record<"exports" | "dependencies" | "devDependencies", Record<string, string>>;
+const { name, version, description, license, type, dependencies, devDependencies } = source;
+// The same subpaths as in the repository, compiled.
 const modules = Object.fromEntries(
-  Object.entries(EXPORTS).map(([path, file]) => [path, { types: `./${file}.d.ts`, default: `./${file}.js` }]),
+  Object.entries(source.exports).map(([path, file]) => [
+    path,
+    { types: file.replace(/ts$/, "d.ts"), default: file.replace(/ts$/, "js") },
+  ]),
 );
 const exports = { ...modules, "./contracts/*": "./contracts/*", "./artifacts/*": "./artifacts/*" };
 // What the shipped contracts import.

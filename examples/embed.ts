@@ -1,0 +1,36 @@
+/**
+ * The engine inside of your own process: an application, a user, a token, one mint and its proof.
+ * No chain runs here. The engine only binds its store to the contract that it will commit to.
+ *
+ *   node examples/embed.ts
+ */
+import { openEngine } from "mintmark";
+
+await using engine = await openEngine({
+  store: "./data", // a LevelDB folder, or any abstract-level database
+  createIfMissing: true, // leave this out once L1 has batches of the store
+  environment: "sandbox",
+  settlement: { chainId: 31337n, contract: "0x8464135c8f25da09e49bc8782676a84730c318bc", engineVersion: 5 },
+});
+const { applicationId } = await engine.createApplication({ name: "My game" });
+const { secret } = await engine.issueKey(applicationId);
+const owner = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+const { userId } = await engine.createUser(applicationId, { ownerAddress: owner });
+const token = "0xbcf26943c0197d2ee0e5d05c716be60cc2761508";
+const { assetId } = await engine.addAsset({
+  standard: "erc721",
+  contractAddress: token,
+  name: "Swords",
+  symbol: "SWRD",
+});
+await engine.whitelistAsset(assetId, true);
+await engine.markAssetRegistered(assetId);
+await engine.enableAsset(applicationId, assetId);
+
+const mint = { mintingBlob: "0x31", assetId, amount: 1, dataAvailabilityMode: "zk-rollup" };
+const { vaults } = await engine.mint(await engine.authenticate(secret), { users: [{ userId, mints: [mint] }] });
+await engine.seal("zk-rollup");
+for (const { vaultId, batchId } of vaults) {
+  const { batchRoot } = await engine.vaultProof(vaultId);
+  console.log(`vault ${vaultId} of ${batchId} has root ${batchRoot}`);
+}
