@@ -20,10 +20,12 @@ function importsOf(folder: string): { readonly file: string; readonly target: st
     });
 }
 
-/** The files that are subpaths of the package, as scripts/package.ts declares them. */
+/** The files that are subpaths of the package, as package.json declares them. */
 function declaredSubpaths(): readonly string[] {
-  const source = readFileSync(join(ROOT, "scripts/package.ts"), "utf8");
-  return [...source.matchAll(/: "(core\/[^"]+)"/g)].map(([, path]) => `${path}.ts`);
+  const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    readonly exports: Readonly<Record<string, string>>;
+  };
+  return Object.values(exports).map((path) => path.slice("./".length));
 }
 
 /** The rooms of `core` with those that each may import, as the table of docs/architecture.md has them. */
