@@ -22,10 +22,9 @@ const { assetId } = await engine.addAsset({
   contractAddress: token,
   name: "Swords",
   symbol: "SWRD",
+  applicationId, // its own token: mintable as soon as L1 has it registered
 });
-await engine.whitelistAsset(assetId, true);
 await engine.markAssetRegistered(assetId);
-await engine.enableAsset(applicationId, assetId);
 
 const mint = { mintingBlob: "0x31", assetId, amount: 1, dataAvailabilityMode: "zk-rollup" };
 const { vaults } = await engine.mint(await engine.authenticate(secret), { users: [{ userId, mints: [mint] }] });

@@ -27,9 +27,7 @@ export async function openShop(store: string, options: { readonly receiptSigner?
   /** Makes a token of this application known and mintable, and resolves with its asset id. */
   async function addToken(token: Omit<NewAsset, "applicationId">): Promise<Uuid> {
     const { assetId } = await engine.addAsset({ ...token, applicationId });
-    await engine.whitelistAsset(assetId, true);
     await engine.markAssetRegistered(assetId); // a server learns this from L1
-    await engine.enableAsset(applicationId, assetId);
     return assetId;
   }
 
