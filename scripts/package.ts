@@ -66,7 +66,9 @@ const bin = { mintmark: "scripts/mintmark.js" };
 const needed = { ...dependencies, [solidity]: devDependencies[solidity] };
 const manifest = { name, version, description, license, type, engines, bin, exports, dependencies: needed };
 writeFileSync(`${DIST}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
-for (const file of ["README.md", "LICENSE"]) cpSync(`${ROOT}${file}`, `${DIST}/${file}`);
+for (const file of ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]) {
+  cpSync(`${ROOT}${file}`, `${DIST}/${file}`);
+}
 const packed = execFileSync("npm", ["pack", "./dist", "--json", "--pack-destination", DIST], {
   cwd: ROOT,
   encoding: "utf8",
