@@ -1,18 +1,16 @@
 import { createRequire } from "node:module";
-import hardhatNetworkHelpers from "@nomicfoundation/hardhat-network-helpers";
-import hardhatViem from "@nomicfoundation/hardhat-viem";
-import hardhatViemAssertions from "@nomicfoundation/hardhat-viem-assertions";
+import hardhatToolbox from "@nomicfoundation/hardhat-toolbox";
 import { defineConfig } from "hardhat/config";
 
 // The compiler comes from npm (solc's own JavaScript build), so compiling needs no download.
 const soljson = createRequire(import.meta.url).resolve("solc/soljson.js");
 
 export default defineConfig({
-  plugins: [hardhatViem, hardhatViemAssertions, hardhatNetworkHelpers],
+  plugins: [hardhatToolbox],
   paths: {
     sources: "./contracts",
     // Solidity tests only: TypeScript tests belong to vitest, the one runner of this repository.
-    tests: { solidity: "./test/solidity" },
+    tests: { solidity: "./test/solidity", nodejs: "./test/none" },
   },
   solidity: {
     compilers: [
