@@ -142,7 +142,14 @@ export class Archive extends ArchiveReads {
     return { puts: entries, repeats };
   }
 
-  async #unindex(mode: Mode, batchNumber: number, dataHash: Hash): Promise<void> {
+  /** Takes a validium batch that L1 did not take out of the index, and deletes the member's record of it in the same write. */
+  async unindex(batchNumber: number, record: string): Promise<void> {
+    const indexed = await this.store.get<string, string>(batchKey("indexed", "validium", batchNumber), TEXT);
+    if (indexed === undefined) return this.store.del(record, TEXT);
+    await this.#unindex("validium", batchNumber, indexed as Hash, record);
+  }
+
+  async #unindex(mode: Mode, batchNumber: number, dataHash: Hash, record?: string): Promise<void> {
     const data = await this.dataOf(dataHash);
     if (data === null) throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
     const changes = await this.#index.removals(vaultsOf(deriveBatch(mode, batchNumber, data)));
@@ -152,6 +159,7 @@ export class Archive extends ArchiveReads {
       else write.put(key, value, TEXT);
     }
     write.del(batchKey("indexed", mode, batchNumber), TEXT);
+    if (record !== undefined) write.del(record, TEXT);
     await write.write();
   }
 

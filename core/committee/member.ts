@@ -38,7 +38,10 @@ const MOST_AHEAD = 16;
 
 /**
  * One member of the data availability committee. It signs a validium batch only after it has stored the whole data and re-derived from it
- * what it signs, and never signs two roots for one batch number: what it has stored decides, also after a restart.
+ * what it signs. It never signs two roots for one batch number while L1's history is the same, also after a restart.
+ *
+ * When L1's history goes on without a signed batch, another batch may take its number. Otherwise the lost batch of one of two operators on
+ * copies of one store would block the number for ever. The member keeps the data of both.
  *
  * Its store is an {@link Archive}, so whoever keeps that in step with L1 (a `Watcher`) makes the member check tokens and caps against
  * rollup batches too, and brings it the batches that it missed.
@@ -72,7 +75,6 @@ export class CommitteeMember {
     if (batch.mode !== "validium") throw new CommitteeRefusal("mode", "the committee signs validium batches only");
     // What is out of bounds is refused here, before anything is stored.
     const message = validiumBatchTypedData(this.archive.settlement, { ...batch, epoch });
-    await this.#requireNear(batch.batchNumber);
     await this.archive.inTurn(() => this.#take(batch));
     return this.#account.signTypedData(message);
   }
@@ -100,24 +102,28 @@ export class CommitteeMember {
     return this.archive.close();
   }
 
-  async #requireNear(batchNumber: number): Promise<void> {
-    if ((await this.#signed(batchNumber)) !== null) return;
-    const { countValidium } = await this.#l1.state();
-    if (batchNumber < countValidium + MOST_AHEAD) return;
-    throw new CommitteeRefusal(
-      "ahead",
-      `L1 has only ${countValidium} validium batches: commit those before ${batchNumber} first`,
-    );
-  }
-
   /** Checks everything, then writes data, record and index at once; on disk when it resolves. */
   async #take(batch: SealedBatch): Promise<void> {
     const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
-    const earlier = (await this.#signed(batchNumber)) ?? (await this.archive.commit("validium", batchNumber));
-    if (earlier !== null && !isSame(earlier, batch)) {
+    const { countValidium, history } = await this.#l1.state();
+    const signed = await this.#signed(batchNumber);
+    const committed = await this.archive.commit("validium", batchNumber);
+    const record = JSON.stringify({ batchRoot, vaultCount, dataHash, history });
+    if (signed !== null && isSame(signed, batch)) {
+      if (signed.history === history) return;
+      return this.archive.store.put<string, string>(signedKey(batchNumber), record, { ...TEXT, ...DURABLE });
+    }
+    const isLost = signed !== null && signed.history !== history && committed === null && batchNumber >= countValidium;
+    if (isLost) await this.#forget(batchNumber);
+    else if (signed !== null || (committed !== null && !isSame(committed, batch))) {
       throw new CommitteeRefusal("equivocation", `another root stands for validium batch ${batchNumber}`);
     }
-    if ((await this.#signed(batchNumber)) !== null) return;
+    if (batchNumber >= countValidium + MOST_AHEAD) {
+      throw new CommitteeRefusal(
+        "ahead",
+        `L1 has only ${countValidium} validium batches: commit those before ${batchNumber} first`,
+      );
+    }
     if (batchNumber > (await this.nextBatch())) {
       throw new CommitteeRefusal("gap", `validium batch ${this.#next} has not been seen`);
     }
@@ -127,8 +133,18 @@ export class CommitteeMember {
     const write = this.archive.store.batch();
     for (const [key, value] of entries) write.put(key, value, TEXT);
     write.put(dataKey(dataHash), data, BYTES);
-    write.put(signedKey(batchNumber), JSON.stringify({ batchRoot, vaultCount, dataHash }), TEXT);
+    write.put(signedKey(batchNumber), record, TEXT);
     await write.write(DURABLE);
+  }
+
+  /** Takes the batches from a number on, which L1 did not take, out of the index and the record of signatures; their data stays. */
+  async #forget(from: number): Promise<void> {
+    const signed = { ...within("signed/"), gte: signedKey(from), reverse: true };
+    for await (const key of this.archive.store.keys<string>(signed)) {
+      const batchNumber = batchNumberOf(key);
+      if ((await this.archive.commit("validium", batchNumber)) === null) await this.archive.unindex(batchNumber, key);
+    }
+    this.#next = Math.min(this.#next, from);
   }
 
   /** The index entries that the batch adds. What the decoder or a blob scheme does not take is refused as `malformed`. */
@@ -185,7 +201,7 @@ export class CommitteeMember {
     }
   }
 
-  async #signed(batchNumber: number): Promise<BatchClaim | null> {
+  async #signed(batchNumber: number): Promise<(BatchClaim & { readonly history?: Hash }) | null> {
     const stored = await this.archive.store.get<string, string>(signedKey(batchNumber), TEXT);
     return stored === undefined ? null : JSON.parse(stored);
   }

@@ -6,7 +6,7 @@ import { TYPED_DATA_TYPES, type ValidiumBatchMessage, validiumBatchTypedData } f
 
 /**
  * What an operator signs so that a member looks at a batch. Without it anyone could give a member a batch of their own and so use up the
- * number, under which the member never signs another. The same fields as the attestation, under another name, so that neither can
+ * number, under which the member signs no other batch until L1's history goes on. The same fields as the attestation, under another name, so that neither can
  * stand for the other. Repeating a request does nothing new.
  */
 export type AttestationRequest = ValidiumBatchMessage;

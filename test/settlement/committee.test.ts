@@ -46,6 +46,8 @@ const NOTHING = {
 };
 /** Validium batches that L1 has. */
 let onL1 = 0;
+/** Changes with each commit of either mode. */
+let history = ZERO;
 
 /** L1 as far as a committee needs it. */
 const l1: MemberOptions["l1"] & Pick<L1Reader, "committee"> = {
@@ -56,7 +58,7 @@ const l1: MemberOptions["l1"] & Pick<L1Reader, "committee"> = {
   },
   registrations: (assets) => Promise.all(assets.map(({ chainId, assetType }) => l1.registration(chainId, assetType))),
   supplyCap: async () => 1_000n,
-  state: async () => ({ ...NOTHING, countValidium: onL1 }),
+  state: async () => ({ ...NOTHING, countValidium: onL1, history }),
   committee: async () => ({ committeeHash: committeeHash(0n, IN_FORCE), epoch: 0n }),
 };
 
@@ -153,6 +155,33 @@ describe("a committee member", () => {
     const rivals = [sealed(4, [entry("erc721", "a")]), sealed(4, [entry("erc721", "b")])];
     const outcomes = await Promise.allSettled(rivals.map((batch) => member.sign(batch, 0n)));
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  });
+
+  test("lets another batch take the number of one that L1's history went on without, and frees its tokens", async () => {
+    const member = await newMember();
+    await member.sign(first, 0n);
+    await member.sign(sealed(1, [entry("erc721", "2")]), 0n);
+    const rival = sealed(0, [entry("erc721", "2"), entry("erc20", "", 1_000n)]);
+    await expect(member.sign(rival, 0n)).rejects.toMatchObject({ reason: "equivocation" });
+    history = `0x${"01".repeat(32)}`;
+    try {
+      await member.sign(rival, 0n);
+      expect(await hexOf(member, 0)).toBe(bytesToHex(rival.data));
+      await expect(member.sign(first, 0n)).rejects.toMatchObject({ reason: "equivocation" });
+      expect(await member.nextBatch()).toBe(1);
+      await member.sign(sealed(1, [entry("erc721", "1")]), 0n);
+      // L1 may still take the first one: its data is there.
+      expect(bytesToHex((await member.archive.dataOf(first.dataHash)) ?? new Uint8Array())).toBe(
+        bytesToHex(first.data),
+      );
+      // What L1 has taken stays.
+      history = `0x${"02".repeat(32)}`;
+      onL1 = 1;
+      await expect(member.sign(first, 0n)).rejects.toMatchObject({ reason: "equivocation" });
+    } finally {
+      history = ZERO;
+      onL1 = 0;
+    }
   });
 
   describe("with a store on disk", () => {
