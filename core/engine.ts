@@ -1,30 +1,19 @@
-import type { Batches, Proofs } from "./engine/batches.ts";
-import { batches } from "./engine/batches.ts";
-import { EngineContext } from "./engine/context.ts";
-import type { Holdings } from "./engine/holdings.ts";
-import { holdings } from "./engine/holdings.ts";
-import type { Minting } from "./engine/minting.ts";
-import { minting } from "./engine/minting.ts";
-import { requireEnvironment } from "./engine/requirements.ts";
-import type { SettlementRecord } from "./engine/settlement.ts";
-import { settlementRecord } from "./engine/settlement.ts";
-import type { Tenants } from "./engine/tenants.ts";
-import { tenants } from "./engine/tenants.ts";
-import type { EventOptions } from "./events/event-log.ts";
-import { applicationEvents } from "./events/event-log.ts";
-import type { Webhooks } from "./events/webhooks.ts";
-import { LedgerWebhooks } from "./events/webhooks.ts";
+import { type Batches, batches, type Proofs } from "./engine/batches.ts";
+import { EngineContext, requireEnvironment } from "./engine/context.ts";
+import { type Holdings, holdings } from "./engine/holdings.ts";
+import { type Minting, minting } from "./engine/minting.ts";
+import { type SettlementRecord, settlementRecord } from "./engine/settlement.ts";
+import { type Tenants, tenants } from "./engine/tenants.ts";
+import { applicationEvents, type EventOptions } from "./events/event-log.ts";
+import { LedgerWebhooks, type Webhooks } from "./events/webhooks.ts";
 import { Cursors } from "./ledger/cursor.ts";
-import type { EngineEvents } from "./ledger/event-hub.ts";
-import { EventHub } from "./ledger/event-hub.ts";
+import { type EngineEvents, EventHub } from "./ledger/event-hub.ts";
 import type { Ledger } from "./ledger/ledger.ts";
-import type { EngineOptions } from "./ledger/options.ts";
-import { readLimits } from "./ledger/options.ts";
+import { type EngineOptions, readLimits } from "./ledger/options.ts";
 import type { ApplicationEvent, Environment, Limits, Uuid } from "./model.ts";
 import { canonicalSettlement, openLedger } from "./opening/opening.ts";
 import type { Settlement } from "./ports.ts";
-import type { VerifyOptions, VerifyReport } from "./verify/verify.ts";
-import { verifyStore } from "./verify/verify.ts";
+import { type VerifyOptions, type VerifyReport, verifyStore } from "./verify/verify.ts";
 
 /**
  * Opens the engine over a store. With `createIfMissing` it creates the store where there is none.

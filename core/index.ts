@@ -5,7 +5,6 @@ export { type Backoff, backoffDelay, pause, type RepeatOptions, repeat, retryAft
 export type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
 export type { BatchFilter } from "./batches/batches.ts";
 export type { BatchMultiproof, BatchTransition, StateExtension } from "./batches/proofs.ts";
-export * from "./contract-tag.ts";
 export type { Batches, Proofs } from "./engine/batches.ts";
 export type { Holdings } from "./engine/holdings.ts";
 export type { Minting, MintOptions } from "./engine/minting.ts";
@@ -30,7 +29,7 @@ export type { MintReceipt, ReceiptSigner, VaultReceipt } from "./protocol/receip
 export type { VoidSlots } from "./sealing/void-runs.ts";
 export { LevelJournal } from "./store/level-journal.ts";
 export type * from "./store/ports.ts";
-export type { IssuedKey, NewKey } from "./tenants/api-keys.ts";
+export { contractTag, type IssuedKey, type NewKey } from "./tenants/api-keys.ts";
 export type { AssetFilter, NewAsset } from "./tenants/assets.ts";
 export { CHECKSUM_WRONG, checksumHolds } from "./validate.ts";
 export type { Balance } from "./vaults/balances.ts";

@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../abort.ts";
-import type { BatchFilter } from "../batches/batches.ts";
 import {
+  type BatchFilter,
   batchView,
   committedCount,
   findBatch,
@@ -12,20 +12,26 @@ import {
   uncommittedVaults,
   vaultContent,
 } from "../batches/batches.ts";
-import type { BatchMultiproof, BatchTransition, StateExtension } from "../batches/proofs.ts";
-import { batchProof, consistencyProof, vaultMultiproof, vaultProof, vaultStateProof } from "../batches/proofs.ts";
+import {
+  type BatchMultiproof,
+  type BatchTransition,
+  batchProof,
+  consistencyProof,
+  type StateExtension,
+  vaultMultiproof,
+  vaultProof,
+  vaultStateProof,
+} from "../batches/proofs.ts";
 import { sealOpenBatch } from "../batches/seal.ts";
 import { voidSlots } from "../batches/void-slots.ts";
-import type { List } from "../ledger/list.ts";
-import { listOf } from "../ledger/list.ts";
+import { type List, listOf } from "../ledger/list.ts";
 import type { Batch, Hash, Mode, VaultId } from "../model.ts";
 import type { SealedBatch, VaultContent } from "../ports.ts";
 import { exitProof } from "../progress/exit-proof.ts";
 import type { StateCounts } from "../protocol/commitment.ts";
 import type { BatchVaultProof, EngineState, VaultStateProof } from "../protocol/proof.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
-import type { EngineContext } from "./context.ts";
-import { requireMode } from "./requirements.ts";
+import { type EngineContext, requireMode } from "./context.ts";
 
 export function batches(context: EngineContext): Batches & Proofs {
   return {

@@ -1,19 +1,13 @@
 import type { WaitOptions } from "../abort.ts";
-import type { List, PageOptions } from "../ledger/list.ts";
-import { listOf } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import type { Principal, Transaction, Uuid, Vault, VaultId, Withdrawal } from "../model.ts";
-import type { WithdrawalRequest } from "../progress/withdrawal-request.ts";
-import { requestWithdrawal } from "../progress/withdrawal-request.ts";
-import type { Balance } from "../vaults/balances.ts";
-import { listBalances } from "../vaults/balances.ts";
-import type { VaultFilter } from "../vaults/holdings.ts";
-import { findVault, listVaults } from "../vaults/holdings.ts";
+import { requestWithdrawal, type WithdrawalRequest } from "../progress/withdrawal-request.ts";
+import { type Balance, listBalances } from "../vaults/balances.ts";
+import { findVault, listVaults, type VaultFilter } from "../vaults/holdings.ts";
 import type { TransactionFilter } from "../vaults/transaction-range.ts";
-import type { WithdrawalFilter } from "../vaults/transactions.ts";
-import { listTransactions, listWithdrawals, readTransaction } from "../vaults/transactions.ts";
+import { listTransactions, listWithdrawals, readTransaction, type WithdrawalFilter } from "../vaults/transactions.ts";
 import { readWithdrawal } from "../vaults/withdrawals.ts";
-import type { EngineContext } from "./context.ts";
-import { requireScope } from "./requirements.ts";
+import { type EngineContext, requireScope } from "./context.ts";
 
 export function holdings(context: EngineContext): Holdings {
   return {

@@ -7,11 +7,9 @@ import { forgetIdempotencyKeys } from "../mint/forget-keys.ts";
 import { idempotencyKeyHash } from "../mint/idempotency.ts";
 import { type MintOutcome, MintTransition } from "../mint/mint.ts";
 import { MintCheck } from "../mint/mint-check.ts";
-import type { MintResult } from "../mint/mint-results.ts";
-import { AcceptedResult, presentResult, replayedResult } from "../mint/mint-results.ts";
+import { AcceptedResult, type MintResult, presentResult, replayedResult } from "../mint/mint-results.ts";
 import type { Hex, Principal, Uuid } from "../model.ts";
-import type { EngineContext } from "./context.ts";
-import { requireScope } from "./requirements.ts";
+import { type EngineContext, requireScope } from "./context.ts";
 
 export function minting(context: EngineContext): Minting {
   const inFlight = new Set<string>();

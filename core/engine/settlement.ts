@@ -7,13 +7,10 @@ import { recordSubmitted } from "../progress/batch-progress.ts";
 import { compareState } from "../progress/divergence.ts";
 import { recordFinalized, recordReorg } from "../progress/finality.ts";
 import { recordCommitted, recordEvents, recordWithdrawn } from "../progress/l1-events.ts";
-import type { PendingOptions, PendingWithdrawal } from "../progress/pending-withdrawals.ts";
-import { pendingWithdrawals } from "../progress/pending-withdrawals.ts";
-import type { FollowedPortal } from "../progress/portals.ts";
-import { addMirror, portalOf, portals } from "../progress/portals.ts";
+import { type PendingOptions, type PendingWithdrawal, pendingWithdrawals } from "../progress/pending-withdrawals.ts";
+import { addMirror, type FollowedPortal, portalOf, portals } from "../progress/portals.ts";
 import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "../progress/withdrawals.ts";
-import type { EngineContext } from "./context.ts";
-import { requireMode } from "./requirements.ts";
+import { type EngineContext, requireMode } from "./context.ts";
 
 export function settlementRecord(context: EngineContext): SettlementRecord {
   return {

@@ -3,12 +3,12 @@ import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger, Recorded } from "../ledger/ledger.ts";
-import type { EventType, Uuid } from "../model.ts";
+import type { Environment, EventType, Uuid } from "../model.ts";
+import { EVENT_TYPES } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import type { WebhookRecord } from "../store/records.ts";
 import { requireText } from "../validate.ts";
 import { tell } from "./event-log.ts";
-import { requireTypes, requireUrl } from "./new-webhook.ts";
 
 /** Webhooks that an application may have. */
 const PER_APPLICATION = 10;
@@ -291,4 +291,28 @@ export interface Webhooks {
   recordFailing(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void>;
   /** Gives up, and tells the application by the event `webhook.disabled`. */
   recordDisabled(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void>;
+}
+
+const MAX_URL = 2_000;
+
+/** The address in its canonical form. Where it leads is looked at when it is connected to. */
+function requireUrl(environment: Environment, url: string): string {
+  const parsed = typeof url === "string" && url.length <= MAX_URL && URL.canParse(url) ? new URL(url) : null;
+  const allowed = environment === "live" ? ["https:"] : ["https:", "http:"];
+  if (!parsed || !allowed.includes(parsed.protocol) || parsed.username || parsed.password || parsed.hash) {
+    const schemes = allowed.map((scheme) => `${scheme}//`).join(" or ");
+    throw invalid("/url", `Give an address with ${schemes}, without credentials or fragment.`);
+  }
+  return parsed.href;
+}
+
+/** The types, each once. */
+function requireTypes(types: readonly string[]): string[] {
+  const unknown = types.findIndex((type) => !EVENT_TYPES.has(type));
+  if (unknown >= 0) throw invalid(`/types/${unknown}`, "No such type of event; docs/api.md lists them.");
+  return [...new Set(types)];
+}
+
+function invalid(pointer: string, detail: string): MintmarkError {
+  return new MintmarkError("validation_failed", detail, { issues: [{ pointer, code: "validation_failed", detail }] });
 }

@@ -1,5 +1,4 @@
-import { KECCAK_NAMES, type KeccakKernel, type KeccakName } from "./kernel.ts";
-import { nobleKernel } from "./noble.ts";
+import { KECCAK_NAMES, type KeccakKernel, type KeccakName, nobleKernel } from "./kernel.ts";
 import { wasmKernel, wasmSupports } from "./wasm.ts";
 
 /**

@@ -1,3 +1,5 @@
+import { keccak_256 } from "@noble/hashes/sha3.js";
+
 /** Names of the implementations, the fastest first. */
 export const KECCAK_NAMES = ["simd", "scalar", "noble"] as const;
 export type KeccakName = (typeof KECCAK_NAMES)[number];
@@ -15,4 +17,45 @@ export interface KeccakKernel {
   hashMessages(input: Uint8Array, ends: Uint32Array, output: Uint8Array): void;
   /** There is at least one sibling. */
   foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array, prefix: number): Uint8Array<ArrayBuffer>;
+}
+
+/** The plain implementation, for runtimes without WebAssembly; the one that the others are tested against. */
+export function nobleKernel(): KeccakKernel {
+  return {
+    name: "noble",
+    keccak256: (message) => Uint8Array.from(keccak_256(message)),
+
+    hashPairs(input, output, count, prefix) {
+      for (let i = 0; i < count; i++) {
+        output.set(hashPair(input.subarray(64 * i, 64 * i + 64), prefix), 32 * i);
+      }
+    },
+
+    hashMessages(input, ends, output) {
+      let start = 0;
+      for (const [i, end] of ends.entries()) {
+        output.set(keccak_256(input.subarray(start, end)), 32 * i);
+        start = end;
+      }
+    },
+
+    foldPath(leaf, position, siblings, prefix) {
+      const pair = new Uint8Array(64);
+      let root = Uint8Array.from(leaf);
+      for (let level = 0; level < siblings.length / 32; level++) {
+        const place = ((position >>> level) & 1) * 32;
+        pair.set(root, place);
+        pair.set(siblings.subarray(32 * level, 32 * level + 32), 32 - place);
+        root = hashPair(pair, prefix);
+      }
+      return root;
+    },
+  };
+}
+
+function hashPair(pair: Uint8Array, prefix: number): Uint8Array<ArrayBuffer> {
+  const preimage = new Uint8Array(65);
+  preimage[0] = prefix;
+  preimage.set(pair, 1);
+  return Uint8Array.from(keccak_256(preimage));
 }

@@ -1,9 +1,8 @@
 import { encodeModule, type WasmFunction } from "./binary.ts";
-import { foldFunction } from "./fold.ts";
 import { scalarLanes, vectorLanes } from "./lanes.ts";
 import { CONSTANTS, MEMORY_PAGES } from "./layout.ts";
 import { messagesFunction, twinMessagesFunction } from "./messages.ts";
-import { pairsFunction } from "./pairs.ts";
+import { foldFunction, pairsFunction } from "./pairs.ts";
 import { roundConstants } from "./permutation.ts";
 import { absorbFunction, absorbTwinFunction, finishFunction, padFunction } from "./sponge.ts";
 

@@ -1,8 +1,7 @@
 import type { FunctionFrame } from "./binary.ts";
 import { branchIf, type Code, i32, local, loop, sequence } from "./instructions.ts";
-import type { LaneKind } from "./lanes.ts";
+import type { LaneKind, Place, Workspace } from "./lanes.ts";
 import { LANES } from "./layout.ts";
-import type { Place, Workspace } from "./workspace.ts";
 
 /**
  * Writes the permutation keccak-f[1600] (FIPS 202, section 3) as code over places that hold a lane each. Lane (x, y) has index x + 5y.

@@ -1,12 +1,11 @@
 import { hexOf, type NewVault, VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Mode } from "../model.ts";
-import { batchIdOf } from "../model.ts";
+import { batchIdOf, type Mode } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunksOf, endOf } from "../store/store-keys.ts";
 import { decodeIntoColumns } from "../store/vault-chunk.ts";
-import { shortDecimalIn } from "../tokens/short-decimal.ts";
+import { shortDecimalIn } from "../tokens/token-id.ts";
 import type { Ledger } from "./ledger.ts";
 
 type Counted = Pick<BatchRecord, "mode" | "batchNumber" | "vaultCount">;

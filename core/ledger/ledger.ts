@@ -1,9 +1,9 @@
 import type { MintColumns } from "../columns/mint-columns.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Limits } from "../model.ts";
-import { type Environment, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
+import { type Environment, type Limits, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
 import type { Clock, Settlement } from "../ports.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
+import { Recent } from "../recent.ts";
 import { SealingThread } from "../sealing/sealing-thread.ts";
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
@@ -47,17 +47,15 @@ import {
 import { RecordTable, Table } from "../store/table.ts";
 import { TokenHasher } from "../store/token-hash.ts";
 import { Writer } from "../store/writer.ts";
-import { Bindings } from "../tokens/bindings.ts";
 import { TokenIndex } from "../tokens/token-index.ts";
 import { CommitHistory } from "./commit-history.ts";
 import type { EventHub } from "./event-hub.ts";
 import { Followers } from "./followers.ts";
 import { JournalClock, type JournalClockOptions } from "./journal-clock.ts";
-import { type OpenBatch, openBatchRecord } from "./open-batch.ts";
+import { type OpenBatch, openBatchRecord, UnsealedBatches } from "./open-batch.ts";
 import type { EngineOptions } from "./options.ts";
 import { StateHistories } from "./state-histories.ts";
 import { TokenSumsCache } from "./token-sums-cache.ts";
-import { UnsealedBatches } from "./unsealed-batches.ts";
 import { UserCache } from "./user-cache.ts";
 import { VaultRefs } from "./vault-refs.ts";
 
@@ -120,7 +118,11 @@ export class Ledger {
   };
   readonly users = new UserCache();
   readonly tokenSums = new TokenSumsCache();
-  readonly bindings = new Bindings();
+  /**
+   * ERC-1155 ids of up to 15 digits, by asset, that are bound to their own decimal: minting more of them reads nothing.
+   * About 40 bytes each. Only the adoption of another history unbinds an id.
+   */
+  readonly bindings = new Recent<number, number, true>(200_000);
   readonly followers = new Followers();
   /** Of every asset, by its index: they never change. */
   readonly standards: Standard[] = [];

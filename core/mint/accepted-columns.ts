@@ -1,12 +1,10 @@
 import { amountOf } from "../columns/amount-words.ts";
 import type { MintColumns } from "../columns/mint-columns.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Address, Asset, Uuid } from "../model.ts";
-import { MAX_BATCH_VAULTS } from "../model.ts";
+import { type Address, type Asset, MAX_BATCH_VAULTS, type Uuid } from "../model.ts";
 import type { PlacedColumns } from "../store/mint-entry.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { shortDecimalIn } from "../tokens/short-decimal.ts";
-import { fastTokenIdOf } from "../tokens/token-id.ts";
+import { fastTokenIdOf, shortDecimalIn } from "../tokens/token-id.ts";
 import type { Minted } from "./mint.ts";
 
 /** What a mint left in memory, as its answer needs it: nothing is copied but what is asked for. */

@@ -15,11 +15,10 @@ import { journalKey, mintKey, transactionKey, userIdKey, userTransactionKey } fr
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { availability } from "../tenants/assets.ts";
-import { shortDecimalIn } from "../tokens/short-decimal.ts";
+import { shortDecimalIn } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf, idempotencyOf } from "./idempotency.ts";
 import { Placing } from "./placing.ts";
-import { RequestedBindings } from "./requested-bindings.ts";
-import { RequestedTokens } from "./requested-tokens.ts";
+import { RequestedBindings, RequestedTokens } from "./requested-tokens.ts";
 import { timeUuid } from "./time-uuid.ts";
 
 /** A request that was accepted, as it went into the journal. */

@@ -1,4 +1,5 @@
 import type { LocalAccount } from "viem";
+import { MemberService } from "../committee/member-service.ts";
 import type { Address, Hex } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import type { StateCounts } from "../protocol/commitment.ts";
@@ -39,5 +40,27 @@ export class MirrorAttester implements AttesterClient {
     const { chainId: sourceChainId, contract: sourceContract } = this.#source.settlement;
     const message = { sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch };
     return this.#account.signTypedData(mirroredStateTypedData(mirror, message));
+  }
+}
+
+/** A member's word for mirrors, asked of its service. */
+export class RemoteAttester implements AttesterClient {
+  readonly address: Address;
+  readonly #service: MemberService;
+
+  constructor({ address, url }: { readonly address: Address; readonly url: string }) {
+    this.address = address.toLowerCase() as Address;
+    this.#service = new MemberService(url);
+  }
+
+  attest(
+    { chainId, contract }: MirrorIdentity,
+    { countValidium, countRollup }: StateCounts,
+    epoch: bigint,
+    signal?: AbortSignal,
+  ): Promise<Hex> {
+    const asked = { countValidium: `${countValidium}`, countRollup: `${countRollup}`, epoch: `${epoch}` };
+    const path = `/v1/mirrors/${chainId}/${contract}/attestation?${new URLSearchParams(asked)}`;
+    return this.#service.askForSignature(path, signal ? { signal } : {});
   }
 }

@@ -1,6 +1,6 @@
 /** The state on another chain: what vouches for it there, what brings it there, and the proofs that withdrawals there begin with. */
 
-export { type AttesterClient, MirrorAttester, type MirrorIdentity } from "./attester.ts";
+export { type AttesterClient, MirrorAttester, type MirrorIdentity, RemoteAttester } from "./attester.ts";
 export type { AttesterCommittee } from "./collector.ts";
 export { type MirrorContract, type MirrorReader, type MirrorStep, stepOf } from "./contract.ts";
 export { type MirrorVoidOptions, voidOnMirror } from "./duplicates.ts";
@@ -13,4 +13,3 @@ export {
   proofOnMirror,
   type RelayOptions,
 } from "./relay.ts";
-export { RemoteAttester } from "./remote-attester.ts";

@@ -1,9 +1,9 @@
 import { batchView } from "../batches/batches.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Address, Batch, Uuid } from "../model.ts";
+import { type Address, type Batch, MAX_AMOUNT, type Uuid } from "../model.ts";
 import type { L1Event } from "../ports.ts";
-import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
@@ -28,7 +28,6 @@ import {
 } from "../vaults/withdrawals.ts";
 import { applyCommitted, type Committed, foreign, type Imported, requireOurs } from "./batch-progress.ts";
 import { observing } from "./divergence.ts";
-import { requireForm } from "./l1-event-form.ts";
 import { latestPortal } from "./portals.ts";
 
 type Withdrawn = L1Event & { readonly type: "withdrawn" };
@@ -229,4 +228,22 @@ async function applyCancelled(
   putActivity(ledger, group, known, release(await readActivity(ledger, group, known.vaultId), known, time));
   const decided = { vaultId: known.vaultId, withdrawalId: known.withdrawalId, imported: null };
   group.stage(eventKey, encodeRecord(l1EventRecord, decided));
+}
+
+const MAX_LOG_INDEX = 2 ** 32 - 1;
+
+/** Holds what an L1 event says to what a chain can tell, whichever reader it comes from. Throws `validation_failed`. */
+function requireForm(event: L1Event): void {
+  requireHash("txHash", event.txHash);
+  requireBigint("blockNumber", event.blockNumber, 0n, MAX_UINT64);
+  requireInteger("logIndex", event.logIndex, 0, MAX_LOG_INDEX);
+  if (event.type === "withdrawn") {
+    requireBigint("quantity", event.quantity, 0n, MAX_AMOUNT);
+    requireBigint("withdrawnTotal", event.withdrawnTotal, 0n, MAX_AMOUNT);
+  }
+  if (event.type === "authorizationCancelled") requireHash("digest", event.digest);
+  if (event.type === "batchCommitted" || event.type === "batchImported") {
+    requireBigint("committedAt", event.committedAt, 0n, MAX_UINT64);
+    requireBigint("sequence", event.sequence, 0n, MAX_UINT64);
+  }
 }

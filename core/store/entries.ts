@@ -1,4 +1,4 @@
-import { BLOB_SCHEMES, ENVIRONMENTS, MODES, SCOPES, STANDARDS } from "../model.ts";
+import { BLOB_SCHEMES, ENVIRONMENTS, SCOPES, STANDARDS } from "../model.ts";
 import { type ContentOf, type KindFields, Kinds } from "./kinds.ts";
 import {
   address,
@@ -16,7 +16,7 @@ import {
   uuid,
   varint,
 } from "./layout.ts";
-import { lostRun, voidRun } from "./records.ts";
+import { accepted, batchPlace, lostRun, roots, voidRun } from "./records.ts";
 
 /**
  * The kinds of journal entry but `mint`, which has its own module, by their number. The fields lie in this order, as core/store/layout.ts
@@ -75,30 +75,9 @@ const KINDS = {
   assetEnabled: [8, { applicationIndex: varint, assetIndex: varint, enabled: flag }],
   userCreated: [9, { applicationIndex: varint, userIndex: varint, userId: uuid, ownerAddress: address }],
   // 10 is `mint`, core/store/mint-entry.ts.
-  batchSealed: [
-    11,
-    {
-      mode: oneOf(MODES),
-      batchNumber: varint,
-      vaultCount: varint,
-      mintCount: varint,
-      batchRoot: hash,
-      dataHash: hash,
-      stateRoot: hash,
-    },
-  ],
-  batchSubmitted: [12, { mode: oneOf(MODES), batchNumber: varint, txHash: hash }],
-  batchCommitted: [
-    13,
-    {
-      mode: oneOf(MODES),
-      batchNumber: varint,
-      txHash: hash,
-      blockNumber: bigVarint,
-      committedAt: bigVarint,
-      l1Sequence: bigVarint,
-    },
-  ],
+  batchSealed: [11, { ...batchPlace, vaultCount: varint, mintCount: varint, ...roots }],
+  batchSubmitted: [12, { ...batchPlace, txHash: hash }],
+  batchCommitted: [13, { ...batchPlace, txHash: hash, blockNumber: bigVarint, ...accepted }],
   /** Something happened to a vault on its token's chain. `total` is what has been withdrawn of it, exhausted by a void included. */
   vaultWithdrawn: [
     14,
@@ -147,58 +126,33 @@ const KINDS = {
   /** Why L1 would refuse to mint of the asset; null when it would not, or no longer. */
   assetFault: [24, { assetIndex: varint, fault: nullable(text) }],
   /** Slots of a sealed batch that L1 refuses are void from here on; the roots are those that the batch then has. */
-  slotsVoided: [
-    23,
-    {
-      mode: oneOf(MODES),
-      batchNumber: varint,
-      voids: listOf(voidRun),
-      batchRoot: hash,
-      dataHash: hash,
-      stateRoot: hash,
-    },
-  ],
+  slotsVoided: [23, { ...batchPlace, voids: listOf(voidRun), ...roots }],
   /** The idempotency keys of mints before this journal sequence are forgotten. */
   idempotencyForgotten: [25, { upTo: varint }],
   /** The contract that pays withdrawals on another chain than the settlement contract's. */
   mirrorAdded: [26, { chainId: bigVarint, contract: address }],
   /** A mirror knows a batch of the state from here on. */
-  batchImported: [
-    27,
-    {
-      chainId: bigVarint,
-      mode: oneOf(MODES),
-      batchNumber: varint,
-      blockNumber: bigVarint,
-      logIndex: varint,
-      committedAt: bigVarint,
-      l1Sequence: bigVarint,
-    },
-  ],
+  batchImported: [27, { chainId: bigVarint, ...batchPlace, blockNumber: bigVarint, logIndex: varint, ...accepted }],
   /** L1 holds another history than this store. */
   historyDiverged: [28, { detail: text }],
   /** L1's batches took the place of this store's, of each mode from one on. */
   historyAdopted: [
     29,
     {
-      firsts: listOf(layout({ mode: oneOf(MODES), batchNumber: varint })),
+      firsts: listOf(layout(batchPlace)),
       failure: text,
       batches: listOf(
         layout({
-          mode: oneOf(MODES),
-          batchNumber: varint,
+          ...batchPlace,
           /** The vaults as core/store/vault-chunk.ts writes them; those of void slots stand for nothing. */
           chunks: listOf(hexBytes),
           voids: listOf(voidRun),
-          batchRoot: hash,
-          dataHash: hash,
-          stateRoot: hash,
+          ...roots,
         }),
       ),
       lost: listOf(
         layout({
-          mode: oneOf(MODES),
-          batchNumber: varint,
+          ...batchPlace,
           runs: listOf(lostRun),
           withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
         }),

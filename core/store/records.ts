@@ -22,6 +22,12 @@ import {
  * core/store/store-keys.ts. Everything here can be made again from the journal.
  */
 
+/** Fields that several records and journal entries have in this order. */
+export const batchPlace = { mode: oneOf(MODES), batchNumber: varint } as const;
+export const roots = { batchRoot: hash, dataHash: hash, stateRoot: hash } as const;
+/** When the contract accepted a batch, and in which place. */
+export const accepted = { committedAt: bigVarint, l1Sequence: bigVarint } as const;
+
 export const applicationRecord = layout({
   applicationIndex: varint,
   applicationId: uuid,
@@ -100,8 +106,7 @@ export const webhookRecord = layout({
 export type WebhookRecord = ValueOf<typeof webhookRecord>;
 
 export const batchRecord = layout({
-  mode: oneOf(MODES),
-  batchNumber: varint,
+  ...batchPlace,
   status: oneOf(["open", "sealed", "submitted", "settled", "finalized"]),
   vaultCount: varint,
   mintCount: varint,
@@ -132,7 +137,7 @@ const voidedRun = layout({ firstSlot: varint, count: varint, failure: text, void
 export type VoidedRun = ValueOf<typeof voidedRun>;
 
 /** All void slots of a sealed batch, ascending. */
-export const voidsRecord = layout({ mode: oneOf(MODES), batchNumber: varint, runs: listOf(voidedRun) });
+export const voidsRecord = layout({ ...batchPlace, runs: listOf(voidedRun) });
 
 /** How L1's history differs from the store's, and since when. */
 export const divergenceRecord = layout({ detail: text, since: time });
@@ -144,8 +149,7 @@ export type LostRun = ValueOf<typeof lostRun>;
 
 /** The mints of a batch that L1's history lacks: those that were journaled before `upTo`, the entry that adopted L1's. */
 export const lostRecord = layout({
-  mode: oneOf(MODES),
-  batchNumber: varint,
+  ...batchPlace,
   upTo: varint,
   failure: text,
   since: time,
@@ -178,8 +182,7 @@ export const portalRecord = layout({
 export type PortalRecord = ValueOf<typeof portalRecord>;
 
 /** What a mirror's header of a batch has of its own. */
-export const importRecord = layout({ committedAt: bigVarint, l1Sequence: bigVarint });
-export type ImportRecord = ValueOf<typeof importRecord>;
+export const importRecord = layout(accepted);
 
 /** What happened to one sealed vault since: the vault's own record never changes. */
 export const activityRecord = layout({
@@ -232,6 +235,5 @@ export const withdrawalIdRecord = uuid;
 export const l1EventRecord = layout({
   vaultId: nullable(u64),
   withdrawalId: nullable(uuid),
-  imported: nullable(layout({ mode: oneOf(MODES), batchNumber: varint })),
+  imported: nullable(layout(batchPlace)),
 });
-export type L1EventRecord = ValueOf<typeof l1EventRecord>;

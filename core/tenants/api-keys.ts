@@ -1,10 +1,16 @@
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
-import { contractTag } from "../contract-tag.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Scope } from "../model.ts";
-import { type ApiKey, type Environment, type Principal, SCOPES, type Uuid } from "../model.ts";
+import {
+  type Address,
+  type ApiKey,
+  type Environment,
+  type Principal,
+  SCOPES,
+  type Scope,
+  type Uuid,
+} from "../model.ts";
 import { requireInteger } from "../protocol/bounds.ts";
 import { MAX_TIME } from "../store/layout.ts";
 import type { KeyRecord } from "../store/records.ts";
@@ -147,4 +153,12 @@ export interface IssuedKey {
   readonly key: ApiKey;
   /** The whole token, `mm_test_<keyId>_<secret and checksum>`. Not stored: shown once. */
   readonly secret: string;
+}
+
+/**
+ * The first four hex digits of a settlement contract's address. Every API key's id starts with its contract's tag, so that whoever
+ * stands before several engines, one a contract, can tell from the key alone whose it is.
+ */
+export function contractTag(contract: Address): string {
+  return contract.slice(2, 6).toLowerCase();
 }

@@ -1,7 +1,12 @@
-import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Watcher } from "../../core/archive/index.ts";
-import { type CommitteeMember, CommitteeRefusal, requestSigner } from "../../core/committee/index.ts";
+import {
+  type CommitteeMember,
+  CommitteeRefusal,
+  type RefusalReason,
+  requestSigner,
+} from "../../core/committee/index.ts";
 import { type Hex, type L1Reader, MintmarkError, MODES, type SealedBatch } from "../../core/index.ts";
 import type { AttesterClient } from "../../core/mirror/index.ts";
 import { countFailures } from "../authentication.ts";
@@ -12,7 +17,6 @@ import { type LogOptions, logging } from "../log.ts";
 import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../rate-limit.ts";
 import { requestId } from "../request-id.ts";
 import { addMirrorRoute } from "./mirrors.ts";
-import { sendRefusal } from "./refusal.ts";
 
 export interface MemberServerOptions {
   /** The server does not close it. */
@@ -160,4 +164,25 @@ function batchOf(batchId: string) {
   const known = MODES.find((name) => name === mode);
   if (known === undefined || Number(number) >= 2 ** 32) throw new MintmarkError("batch_not_found");
   return { mode: known, batchNumber: Number(number) };
+}
+
+/** The member has, or lacks, other batches; everything else is the batch's own fault. */
+const CONFLICTS: ReadonlySet<RefusalReason> = new Set(["equivocation", "gap", "ahead"]);
+
+/** Answers a refusal as problem details (RFC 9457) whose code is the reason. */
+function sendRefusal({ reason, message }: CommitteeRefusal, request: FastifyRequest, reply: FastifyReply) {
+  const status = CONFLICTS.has(reason) ? 409 : 422;
+  request.log.warn({ reason, detail: message }, "batch refused");
+  const problem = {
+    type: `urn:mintmark:refusal:${reason}`,
+    title: "The committee member does not sign this batch.",
+    status,
+    code: reason,
+    detail: message,
+    requestId: request.id,
+  };
+  return reply
+    .code(status)
+    .type("application/problem+json")
+    .send(Buffer.from(JSON.stringify(problem)));
 }

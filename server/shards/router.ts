@@ -1,6 +1,8 @@
+import type { IncomingHttpHeaders } from "node:http";
 import replyFrom from "@fastify/reply-from";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import type { MintmarkError } from "../../core/index.ts";
+import { decodeJwt } from "jose";
+import { MintmarkError } from "../../core/index.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { acceptForm } from "../body.ts";
 import { handleClientError } from "../client-error.ts";
@@ -8,7 +10,6 @@ import { FORM } from "../endpoint.ts";
 import { handleError, notFoundHandler, ServerError } from "../errors.ts";
 import { type LogOptions, logging } from "../log.ts";
 import { requestId } from "../request-id.ts";
-import { shardOf, shardOfKeyId } from "./route.ts";
 import type { Shard, Shards } from "./shard.ts";
 
 export interface RouterOptions {
@@ -130,4 +131,42 @@ function forward(request: FastifyRequest, reply: FastifyReply, shard: Shard, pat
 
 function unanswered(): MintmarkError | ServerError {
   return new ServerError("not_ready", "The application's shard does not answer. Repeat with the same idempotency key.");
+}
+
+const KEY = /^mm_(?:test|live)_([0-9a-f]{16})_/;
+const TAG_DIGITS = 4;
+
+/**
+ * The shard that must decide about these credentials. Nothing is checked here: a forged key or token leads to a shard that refuses it.
+ * Throws `credentials_missing` without any, `credentials_invalid` when they lead nowhere or to two shards.
+ */
+export function shardOf(headers: IncomingHttpHeaders, shards: Shards): Shard {
+  const key = headers["x-api-key"];
+  const { authorization } = headers;
+  if (key === undefined && authorization === undefined) throw new MintmarkError("credentials_missing");
+  const byKey = key === undefined ? null : shardOfKeyId(KEY.exec(String(key))?.[1], shards);
+  const byToken = authorization === undefined ? null : shardOfKeyId(clientOf(authorization), shards);
+  if (byKey !== null && byToken !== null && byKey !== byToken) {
+    throw new MintmarkError("credentials_invalid", "X-Api-Key and Authorization name different applications.");
+  }
+  return (byKey ?? byToken) as Shard;
+}
+
+/** Throws `credentials_invalid` when no shard issued such a key. */
+export function shardOfKeyId(keyId: string | undefined, shards: Shards): Shard {
+  const shard = shards.get(keyId?.slice(0, TAG_DIGITS) ?? "");
+  if (shard === undefined) throw new MintmarkError("credentials_invalid");
+  return shard;
+}
+
+/** The key id that a bearer token or HTTP Basic credentials claim. */
+function clientOf(authorization: string): string | undefined {
+  const [, scheme = "", credentials = ""] = /^(Bearer|Basic) +(\S+)$/i.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === "basic") return Buffer.from(credentials, "base64").toString("latin1").split(":", 1)[0];
+  try {
+    const { client_id: clientId } = decodeJwt(credentials);
+    return typeof clientId === "string" ? clientId : undefined;
+  } catch {
+    return undefined;
+  }
 }
