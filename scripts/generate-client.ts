@@ -73,8 +73,8 @@ interface Answer {
   headers: { readonly [name: string]: unknown };
 }
 
-interface Refusal<Code extends string> extends Answer {
-  content: { "application/problem+json": Problem & { code: Code } };
+interface Refusal<Media extends string, Document, Code extends string> extends Answer {
+  content: { [media in Media]: Document & { code: Code } };
 }
 
 /** Every route: what it takes, and what it answers by status. */
@@ -107,8 +107,11 @@ function operationOf(method: string, { summary, deprecated, parameters, requestB
     );
   });
   const statuses = Object.entries(responses).map(([status, { content }]) => {
-    const codes = content["application/problem+json"]?.schema.allOf?.[1]?.properties?.code;
-    return `${status}: ${codes ? `Refusal<${typeOf(codes)}>` : `Answer & ${block([contentOf(content)])}`};`;
+    const [media = "", { schema } = {}] = Object.entries(content)[0] ?? [];
+    const [problem, { properties } = {}] = schema?.allOf ?? [];
+    return problem && properties?.code
+      ? `${status}: Refusal<${JSON.stringify(media)}, ${typeOf(problem)}, ${typeOf(properties.code)}>;`
+      : `${status}: Answer & ${block([contentOf(content)])};`;
   });
   return member(
     method,

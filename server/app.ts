@@ -12,6 +12,7 @@ import { type Endpoint, FORM, isScope, takesIdempotencyKey } from "./endpoint.ts
 import { type Code, handleError, notFoundHandler, ServerError } from "./errors.ts";
 import { StreamSlots } from "./event-stream.ts";
 import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./held-bytes.ts";
+import { HostNames } from "./host-names.ts";
 import { idempotencyKeyOf, KeptAnswers } from "./idempotency.ts";
 import { type LogOptions, logging } from "./log.ts";
 import { forgetOldKeys } from "./old-keys.ts";
@@ -68,6 +69,11 @@ export interface ServerOptions {
   readonly trustedIssuer?: TrustedIssuer;
   /** Where browsers reach this server, such as `https://mint.example`. Without it owners sign in over the loopback interface only. */
   readonly origin?: URL;
+  /**
+   * Names that requests may call this server by, without ports, besides the origin's, `localhost`, addresses and names without a dot.
+   * `*` takes every name.
+   */
+  readonly hosts?: readonly string[];
   /** Address of an Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string;
   /** A mint request that works here, for the documents: the sandbox gives its own users and assets. */
@@ -172,9 +178,10 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorateRequest("problemCode", null);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFoundHandler((path) => methodsOf(path)));
+  const names = new HostNames([...(options.hosts ?? []), ...(options.origin ? [options.origin.hostname] : [])]);
   // Hooks of every request call back: a promise each would cost more than what most of them do.
   app.addHook("onRequest", (request, reply, done) => {
-    greet(request, reply, service);
+    greet(request, reply, service, names);
     done();
   });
   // A connection whose request outlived the start of the shutdown would otherwise be kept alive and hold the process.
@@ -242,12 +249,13 @@ function metersOf(limits: RateLimits, now: () => number): Meters {
 }
 
 /** Every answer names its request, and is nobody else's business. */
-function greet(request: FastifyRequest, reply: FastifyReply, service: Service): void {
+function greet(request: FastifyRequest, reply: FastifyReply, service: Service, names: HostNames): void {
   reply.headers({ "x-request-id": request.id, "x-content-type-options": "nosniff" });
   // By the route that was found: the same path can be written in several ways.
   const path = request.routeOptions.url;
   if (path?.startsWith("/api/") ?? true) reply.header("cache-control", "no-store");
   requireClear(request.raw);
+  names.require(request.headers.host);
   // Liveness holds to the end; readiness tells of the shutdown by itself.
   if (service.draining() && path !== "/healthz" && path !== "/readyz") throw new ServerError("shutting_down");
 }

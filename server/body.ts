@@ -122,7 +122,8 @@ export function acceptForm(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(FORM, { parseAs: "string" }, async (request: FastifyRequest, body: string) => {
     refuseEncodings(request);
-    const fields = [...new URLSearchParams(body)];
+    // RFC 6749, 3.2: a field without a value counts as absent.
+    const fields = [...new URLSearchParams(body)].filter(([, value]) => value !== "");
     const form = Object.fromEntries(fields);
     if (Object.keys(form).length !== fields.length) throw new ServerError("malformed_request", "A field occurs twice.");
     return form;

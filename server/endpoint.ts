@@ -188,6 +188,7 @@ const ANY_ROUTE = [
   "request_timeout",
   "expectation_failed",
   "headers_too_large",
+  "host_unknown",
   "internal",
   "store_corrupt",
   "store_failed",

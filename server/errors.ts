@@ -1,6 +1,7 @@
 import { maxHeaderSize } from "node:http";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../core/index.ts";
+import { oauthErrorOf, TOKEN_PATH } from "./oauth-error.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -14,6 +15,8 @@ export const SERVER_ERROR_CODES = {
   malformed_request: "The request line, the URL or a header could not be understood.",
   malformed_json: "The body is not the JSON that this API takes; see `errors`.",
   route_not_found: "No such route. See /openapi.json for those that exist.",
+  host_unknown:
+    "The Host header is not a name of this server. The operator lists its names in MINTMARK_ORIGIN or MINTMARK_HOSTS.",
   method_not_allowed: "The route exists but not with this method; see the Allow header.",
   request_timeout: "The request did not arrive in time.",
   body_too_large: "The body is larger than the limit; see GET /api/v1/limits.",
@@ -75,6 +78,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   body_too_large: 413,
   unsupported_media_type: 415,
   expectation_failed: 417,
+  host_unknown: 421,
   amount_out_of_range: 422,
   erc721_amount_not_one: 422,
   blob_invalid: 422,
@@ -109,6 +113,11 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   not_ready: 503,
   shutting_down: 503,
 };
+
+/** The status of a code on a route. RFC 6749 has the token route answer 400 to what is 403 elsewhere. */
+export function statusOf(code: Code, path?: string): number {
+  return path === TOKEN_PATH && STATUS_OF[code] === 403 ? 400 : STATUS_OF[code];
+}
 
 /** What a code means, in a sentence that is safe to show to anyone. */
 export function meaningOf(code: Code): string {
@@ -176,21 +185,23 @@ export function problem(
 /** The one error handler: whatever was thrown becomes a problem document, and only what is our fault is logged as an error. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = classify(error);
-  const status = STATUS_OF[known.code];
+  const path = request.routeOptions.url;
+  const status = statusOf(known.code, path);
+  const isOAuth = path === TOKEN_PATH;
   request.problemCode = known.code;
   if (status >= 500) request.log.error({ err: error, code: known.code }, "request failed");
   else request.log.info({ code: known.code }, "request refused");
-  if (status === 401) reply.header("www-authenticate", WWW_AUTHENTICATE);
+  if (status === 401) reply.header("www-authenticate", isOAuth ? 'Basic realm="mintmark"' : WWW_AUTHENTICATE);
   // Details of our own faults (paths, addresses of nodes) are for the log; the caller gets the code's own sentence.
   const detail = status >= 500 ? meaningOf(known.code) : known.detail;
-  const body = problem(known.code, request.id, detail, known.issues, known.moreIssues);
+  const body = { ...problem(known.code, request.id, detail, known.issues, known.moreIssues), status };
   return (
     reply
       .code(status)
       .headers({ ...known.headers, "x-request-id": request.id })
-      .type("application/problem+json")
+      .type(isOAuth ? "application/json" : "application/problem+json")
       // As bytes: to text Fastify would add a charset that the media type does not have.
-      .send(Buffer.from(JSON.stringify(body)))
+      .send(Buffer.from(JSON.stringify(isOAuth ? { ...oauthErrorOf(body, request.body), ...body } : body)))
   );
 }
 

@@ -86,6 +86,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
     ...(l1 && { l1 }),
     mirrors: new Map(mirrors.map(({ settlement, connect }) => [settlement.chainId, connect])),
     ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),
+    hosts: [...config.MINTMARK_HOSTS, config.MINTMARK_HOST],
     ...(config.MINTMARK_EXPLORER_RPC && { explorerRpc: config.MINTMARK_EXPLORER_RPC }),
     ...(trustedIssuer && { trustedIssuer }),
     rateLimits: {

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
-import { type Code, meaningOf, STATUS_OF } from "./errors.ts";
+import { type Code, meaningOf, statusOf } from "./errors.ts";
+import { TOKEN_PATH } from "./oauth-error.ts";
 import { exampleOf } from "./openapi-examples.ts";
 import { operationIdOf } from "./operation-ids.ts";
 import { requestComponents, responseComponents } from "./schemas/common.ts";
 import { event, eventType } from "./schemas/events.ts";
-import { problemDocument } from "./schemas/service.ts";
+import { oauthError, problemDocument } from "./schemas/service.ts";
 
 /** What the groups of operations are about. */
 const TAGS: Readonly<Record<Tag, string>> = {
@@ -179,16 +180,20 @@ function success(endpoint: Endpoint, components: Json): Json {
 
 /** One response a status, naming each code it can carry. */
 function failures(endpoint: Endpoint): Json {
-  const byStatus = Map.groupBy(errorsOf(endpoint), (code) => STATUS_OF[code]);
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, failure(status, codes)]));
+  const { path } = endpoint;
+  const byStatus = Map.groupBy(errorsOf(endpoint), (code) => statusOf(code, path));
+  const isOAuth = path === TOKEN_PATH;
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, failure(status, codes, isOAuth)]));
 }
 
-function failure(status: number, codes: readonly Code[]): Json {
-  const schema = { allOf: [reference(problemDocument), { properties: { code: { enum: codes } } }] };
+function failure(status: number, codes: readonly Code[], isOAuth: boolean): Json {
+  const schema = {
+    allOf: [reference(isOAuth ? oauthError : problemDocument), { properties: { code: { enum: codes } } }],
+  };
   return {
     description: codes.map((code) => `\`${code}\`: ${meaningOf(code)}`).join("\n\n"),
     headers: headerFields({ ...COMMON_HEADERS, ...RETRY_HEADERS[status] }),
-    content: { "application/problem+json": { schema } },
+    content: { [isOAuth ? "application/json" : "application/problem+json"]: { schema } },
   };
 }
 

@@ -126,6 +126,14 @@ const variables = z.object({
     .describe(
       "Where browsers reach the server, such as `https://mint.example`. Without it owners sign in over localhost only.",
     ),
+  MINTMARK_HOSTS: z
+    .string()
+    .transform((text) => text.split(",").map((part) => part.trim()))
+    .pipe(z.array(z.string().regex(/^(?:\*|[A-Za-z0-9.-]+)$/, "Give names without ports, with commas between, or *.")))
+    .default([])
+    .describe(
+      "Further names that requests may call the server by, or `*` for any. Taken anyway: the origin's, `localhost`, addresses, names without a dot.",
+    ),
   MINTMARK_EXPLORER_RPC: z
     .url({ protocol: /^https?$/, error: "Give the address of an RPC." })
     .optional()

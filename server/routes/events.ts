@@ -8,6 +8,7 @@ import { eventPage, eventQuery, eventSequence } from "../schemas/events.ts";
 import type { Service } from "../service.ts";
 
 const LAST_EVENT_ID = "Last-Event-ID";
+const LAST_EVENT_POINTER = "/headers/last-event-id";
 const DEFAULT_LIMIT = 50;
 
 export const eventEndpoints: readonly Endpoint[] = [
@@ -30,9 +31,16 @@ export const eventEndpoints: readonly Endpoint[] = [
     errors: ["too_many_streams"],
     async handle({ service, principal, query: { after = 0, limit = DEFAULT_LIMIT }, request, reply }) {
       const { applicationId } = principal;
-      const from = lastEventId(request) ?? after;
+      const seen = lastEventId(request);
+      const from = seen ?? after;
+      const events = eventsAfter(
+        service.engine,
+        applicationId,
+        from,
+        seen === null ? "/query/after" : LAST_EVENT_POINTER,
+      );
       if (wantsStream(request)) return stream(service, principal, from, request, reply);
-      return page(service.engine, applicationId, from, limit);
+      return page(events, limit);
     },
   }),
 ];
@@ -44,7 +52,7 @@ function lastEventId(request: FastifyRequest): number | null {
   const read = eventSequence.safeParse(header);
   if (read.success) return read.data;
   const detail = read.error.issues[0]?.message ?? "";
-  const issues = [{ pointer: "/headers/last-event-id", code: "validation_failed", detail }] as const;
+  const issues = [{ pointer: LAST_EVENT_POINTER, code: "validation_failed", detail }] as const;
   throw new MintmarkError("validation_failed", undefined, { issues });
 }
 
@@ -52,9 +60,20 @@ function wantsStream({ method, headers: { accept = "" } }: FastifyRequest): bool
   return method === "GET" && accept.includes("text/event-stream");
 }
 
-async function page(engine: Engine, applicationId: string, after: number, limit: number) {
+/** The events after one. Throws `validation_failed` with the parameter's pointer for an event that is not there yet. */
+function eventsAfter(engine: Engine, applicationId: string, after: number, pointer: string) {
+  try {
+    return engine.applicationEvents(applicationId, { after });
+  } catch (error) {
+    if (!(error instanceof MintmarkError) || error.code !== "validation_failed") throw error;
+    const { code, message: detail } = error;
+    throw new MintmarkError(code, detail, { issues: [{ pointer, code, detail }] });
+  }
+}
+
+async function page(events: ReturnType<Engine["applicationEvents"]>, limit: number) {
   const data = [];
-  for await (const event of engine.applicationEvents(applicationId, { after })) {
+  for await (const event of events) {
     if (data.length === limit) return { data, hasMore: true };
     data.push(eventToWire(event));
   }

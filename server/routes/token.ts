@@ -2,12 +2,15 @@ import { z } from "zod";
 import { MintmarkError, SCOPES, type Scope } from "../../core/index.ts";
 import { TOKEN_SECONDS } from "../access-token.ts";
 import { type Endpoint, FORM, publicEndpoint } from "../endpoint.ts";
+import { ServerError } from "../errors.ts";
+import { TOKEN_PATH } from "../oauth-error.ts";
 import { requestComponent } from "../schemas/common.ts";
 import { accessToken } from "../schemas/service.ts";
 
 const tokenBody = requestComponent(
   "TokenRequest",
-  z.strictObject({
+  // RFC 6749, 3.2: what the server does not know is ignored.
+  z.object({
     grant_type: z.literal("client_credentials"),
     client_id: z.string().min(1).max(128).optional().meta({ description: "The API key's id." }),
     client_secret: z.string().min(1).max(256).optional().meta({ description: "The API key." }),
@@ -18,10 +21,11 @@ const tokenBody = requestComponent(
 export const tokenEndpoints: readonly Endpoint[] = [
   publicEndpoint({
     method: "POST",
-    path: "/oauth/token",
+    path: TOKEN_PATH,
     tag: "Tokens",
     summary: "Exchange an API key for a bearer token of 15 minutes (OAuth 2 client credentials)",
-    description: "The client's id and secret go into the form, or into `Authorization: Basic`.",
+    description:
+      "The client's id and secret go into the form, or into `Authorization: Basic`. Refusals are those of RFC 6749, 5.2, with the members of a problem document besides.",
     bodyType: FORM,
     body: tokenBody,
     success: { status: 200, description: "The token.", schemas: [accessToken] },
@@ -49,7 +53,10 @@ export const tokenEndpoints: readonly Endpoint[] = [
 ];
 
 function clientOf(body: z.output<typeof tokenBody>, authorization: string | undefined) {
-  if (authorization !== undefined) return basic(authorization);
+  if (authorization !== undefined) {
+    if (body.client_secret === undefined) return basic(authorization);
+    throw new ServerError("malformed_request", "Send the secret in the form or in Authorization, not in both.");
+  }
   if (body.client_id === undefined || body.client_secret === undefined) throw new MintmarkError("credentials_missing");
   return { id: body.client_id, secret: body.client_secret };
 }

@@ -65,3 +65,12 @@ export const problemDocument = responseComponent(
     moreErrors: z.boolean().meta({ description: "Whether `errors` leaves some out." }),
   }),
 );
+
+/** The problem document of the token route, which RFC 6749 gives two more members and another media type. */
+export const oauthError = responseComponent(
+  "OAuthError",
+  problemDocument.extend({
+    error: z.string().meta({ description: "As RFC 6749 names it, such as `invalid_client`." }),
+    error_description: z.string(),
+  }),
+);

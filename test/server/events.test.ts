@@ -147,8 +147,8 @@ describe("pages of events", () => {
   });
 
   test.each([
-    ["?after=4", {}, []],
-    ["?after=4", STREAM, []],
+    ["?after=4", {}, ["/query/after validation_failed"]],
+    ["?after=4", STREAM, ["/query/after validation_failed"]],
     ["?after=-1", STREAM, ["/query/after validation_failed"]],
     ["?limit=0&from=2", {}, ["/query/limit validation_failed", "/query/from validation_failed"]],
     ["", { ...STREAM, "last-event-id": "x" }, ["/headers/last-event-id validation_failed"]],

@@ -13,9 +13,10 @@ import {
 } from "../../core/index.ts";
 import { buildServer, type ServerOptions } from "../../server/app.ts";
 import { type Endpoint, errorsOf } from "../../server/endpoint.ts";
-import { type Code, STATUS_OF } from "../../server/errors.ts";
+import { type Code, statusOf } from "../../server/errors.ts";
+import { TOKEN_PATH } from "../../server/oauth-error.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
-import { problemDocument } from "../../server/schemas/service.ts";
+import { oauthError, problemDocument } from "../../server/schemas/service.ts";
 
 export const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;
 export const OWNER = `0x${"70".repeat(20)}` as const;
@@ -154,7 +155,13 @@ async function send(
 }
 
 /** Codes that any path can get before a route is found. */
-const ROUTELESS: readonly Code[] = ["route_not_found", "method_not_allowed", "malformed_request", "shutting_down"];
+const ROUTELESS: readonly Code[] = [
+  "route_not_found",
+  "method_not_allowed",
+  "malformed_request",
+  "host_unknown",
+  "shutting_down",
+];
 
 /** An answer as it came, in memory or over a socket. */
 export type Answered = Pick<LightMyRequestResponse, "statusCode" | "headers" | "body" | "rawPayload">;
@@ -166,11 +173,12 @@ export function conform(method: string, url: string, response: Answered): Answer
   const type = String(headers["content-type"] ?? "");
   expect(headers["x-request-id"], "every answer names its request").toBeTypeOf("string");
   if (status >= 400) {
-    expect(type).toBe("application/problem+json");
-    const body = problemDocument.parse(JSON.parse(text));
+    const isOAuth = endpoint?.path === TOKEN_PATH;
+    expect(type).toBe(isOAuth ? "application/json" : "application/problem+json");
+    const body = (isOAuth ? oauthError : problemDocument).parse(JSON.parse(text));
     const code = body.code as Code;
     expect(body.status).toBe(status);
-    expect(STATUS_OF[code], `the status of ${code}`).toBe(status);
+    expect(statusOf(code, endpoint?.path), `the status of ${code}`).toBe(status);
     expect(body.requestId).toBe(headers["x-request-id"]);
     expect(endpoint ? errorsOf(endpoint) : ROUTELESS, `${method} ${url} documents ${code}`).toContain(code);
     return { status, headers, body, text };

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { privateKeyToAccount } from "viem/accounts";
-import { expect, it } from "vitest";
-import { createWorld, refusal } from "./fixture.ts";
+import { describe, expect, it } from "vitest";
+import { createWorld, refusal, type World } from "./fixture.ts";
 
 it("an owner signs in over the IPv6 loopback address", async () => {
   await using world = await createWorld();
@@ -18,7 +18,7 @@ it("an owner signs in over the IPv6 loopback address", async () => {
 
 it("no spelling of a path makes an answer of the API cacheable", async () => {
   await using world = await createWorld();
-  for (const url of ["/api/v1/limits", "/%61pi/v1/limits", "http://example.com/api/v1/limits"]) {
+  for (const url of ["/api/v1/limits", "/%61pi/v1/limits", "http://localhost/api/v1/limits"]) {
     const { headers } = await world.app.inject({ url, headers: { "x-api-key": world.key } });
     expect(headers["cache-control"], url).toBe("no-store");
   }
@@ -61,4 +61,51 @@ it("two Idempotency-Keys are refused", async () => {
   for await (const chunk of socket) text += chunk;
   expect(text).toMatch(/^HTTP\/1.1 400/);
   expect(text).toContain("idempotency-key occurs more than once");
+});
+
+describe("the Host of a request", () => {
+  const statusAt = async (world: World, host: string, url = "/public/v1/state") => {
+    return (await world.send("GET", url, { key: null, headers: { host } })).status;
+  };
+
+  it("is refused when it is a name that another site can own, as DNS rebinding needs", async () => {
+    await using world = await createWorld();
+    for (const host of [
+      "attacker.example",
+      "attacker.example:3000",
+      "localhost.attacker.example",
+      "127.0.0.1.nip.io",
+    ]) {
+      const refused = await world.send("GET", "/public/v1/state", { key: null, headers: { host } });
+      expect(refusal(refused), host).toMatchObject({ status: 421, code: "host_unknown" });
+      expect(refused.body.detail).toContain("MINTMARK_HOSTS");
+    }
+    for (const page of ["/", "/explorer", "/docs"]) {
+      const { statusCode } = await world.app.inject({ url: page, headers: { host: "attacker.example" } });
+      expect(statusCode, page).toBe(421);
+    }
+  });
+
+  it("is taken when it is an address, a loopback name, a name without a dot, or a name of the settings", async () => {
+    const origin = new URL("https://mint.example");
+    await using world = await createWorld({ origin, hosts: ["api.internal.example"] });
+    const taken = ["127.0.0.1:3000", "10.1.2.3", "[::1]:3000", "localhost:3000", "app.localhost", "mintmark:3000"];
+    for (const host of [...taken, "mint.example", "MINT.example.:443", "api.internal.example:8080"]) {
+      expect(await statusAt(world, host), host).toBe(200);
+    }
+    expect(await statusAt(world, "other.example")).toBe(421);
+    await using open = await createWorld({ hosts: ["*"] });
+    expect(await statusAt(open, "other.example")).toBe(200);
+  });
+});
+
+it("a page of events after one that is not there yet names the newest", async () => {
+  await using world = await createWorld();
+  const refused = await world.send("GET", "/api/v1/events?after=999");
+  expect(refusal(refused)).toMatchObject({ status: 400, errors: ["/query/after validation_failed"] });
+  expect(refused.body.detail).toContain("the newest is 3");
+  const headers = { "last-event-id": "999" };
+  expect(refusal(await world.send("GET", "/api/v1/events", { headers })).errors).toEqual([
+    "/headers/last-event-id validation_failed",
+  ]);
 });

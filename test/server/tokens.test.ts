@@ -55,14 +55,40 @@ test("the client may come in Authorization: Basic, and ask for fewer scopes", as
 });
 
 test.each([
-  ["grant_type=client_credentials", 401, "credentials_missing"],
-  ["grant_type=client_credentials&client_id=x&client_secret=y", 401, "credentials_invalid"],
-  ["grant_type=password&client_id=x&client_secret=y", 400, "validation_failed"],
-  ["grant_type=client_credentials&client_id=x&client_id=x&client_secret=y", 400, "malformed_request"],
-  ["", 400, "validation_failed"],
-  ["grant_type=client_credentials&more=1", 400, "validation_failed"],
-] as const)("%s: %i %s", async (form, status, code) => {
-  expect(refusal(await exchange(form))).toMatchObject({ status, code });
+  ["grant_type=client_credentials", 401, "credentials_missing", "invalid_client"],
+  ["grant_type=client_credentials&client_id=x&client_secret=y", 401, "credentials_invalid", "invalid_client"],
+  ["grant_type=password&client_id=x&client_secret=y", 400, "validation_failed", "unsupported_grant_type"],
+  ["client_id=x&client_secret=y", 400, "validation_failed", "invalid_request"],
+  ["grant_type=&client_id=x&client_secret=y", 400, "validation_failed", "invalid_request"],
+  [
+    "grant_type=client_credentials&client_id=x&client_id=x&client_secret=y",
+    400,
+    "malformed_request",
+    "invalid_request",
+  ],
+  ["", 400, "validation_failed", "invalid_request"],
+  ["grant_type=client_credentials&more=1", 401, "credentials_missing", "invalid_client"],
+] as const)("%s: %i %s, %s", async (form, status, code, error) => {
+  const refused = await exchange(form);
+  expect(refusal(refused)).toMatchObject({ status, code });
+  expect(refused.body.error).toBe(error);
+  expect(refused.body.error_description).toMatch(/^[ !#-[\]-~]+$/);
+  expect(refused.headers["www-authenticate"]).toBe(status === 401 ? 'Basic realm="mintmark"' : undefined);
+});
+
+test("a scope that the key lacks is invalid_scope, and a suspended application an unauthorized client", async () => {
+  const refused = await exchange(client(world, { scope: "read root" }));
+  expect([refused.status, refused.body.code, refused.body.error]).toEqual([400, "scope_missing", "invalid_scope"]);
+  await using own = await createWorld();
+  await own.engine.suspendApplication(own.applicationId, true);
+  const suspended = await own.send("POST", "/oauth/token", { key: null, raw: client(own), headers: FORM });
+  expect([suspended.status, suspended.body.error]).toEqual([400, "unauthorized_client"]);
+});
+
+test("a secret in the form and in Authorization is refused, and what the server does not know is ignored", async () => {
+  const authorization = `Basic ${Buffer.from(`${world.keyId}:${world.key}`).toString("base64")}`;
+  expect((await exchange(client(world), { authorization })).body.error).toBe("invalid_request");
+  expect((await exchange(client(world, { audience: "x", resource: "" }))).status).toBe(200);
 });
 
 test("the client's id and secret must belong together, and JSON is no form", async () => {

@@ -1,0 +1,33 @@
+import type { Code, Problem } from "./errors.ts";
+
+/** The route whose errors are those of RFC 6749, 5.2. */
+export const TOKEN_PATH = "/oauth/token";
+
+/** What RFC 6749 has a refusal of the token route carry. */
+export interface OAuthError {
+  readonly error: string;
+  readonly error_description: string;
+}
+
+const ERRORS: Partial<Record<Code, string>> = {
+  credentials_missing: "invalid_client",
+  credentials_invalid: "invalid_client",
+  credentials_expired: "invalid_client",
+  application_suspended: "unauthorized_client",
+  scope_missing: "invalid_scope",
+  rate_limited: "temporarily_unavailable",
+  internal: "server_error",
+};
+
+/** Names a problem in the words of RFC 6749. `form` is the body, if one was read. */
+export function oauthErrorOf({ code, status, detail, errors }: Problem, form: unknown): OAuthError {
+  const field = errors[0];
+  const sentence = field === undefined ? detail : `${field.pointer.slice(1)}: ${field.detail}`;
+  // RFC 6749 takes printable ASCII without quotes and backslashes.
+  const error_description = sentence.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, "?");
+  const asksForGrant = Boolean((form as { grant_type?: unknown } | undefined)?.grant_type);
+  if (code === "validation_failed" && field?.pointer === "/grant_type" && asksForGrant) {
+    return { error: "unsupported_grant_type", error_description };
+  }
+  return { error: ERRORS[code] ?? (status >= 500 ? "temporarily_unavailable" : "invalid_request"), error_description };
+}
