@@ -80,7 +80,7 @@ test("a scope that the key lacks is invalid_scope, and a suspended application a
   const refused = await exchange(client(world, { scope: "read root" }));
   expect([refused.status, refused.body.code, refused.body.error]).toEqual([400, "scope_missing", "invalid_scope"]);
   await using own = await createWorld();
-  await own.engine.suspendApplication(own.applicationId, true);
+  await own.engine.suspendApplication(own.applicationId);
   const suspended = await own.send("POST", "/oauth/token", { key: null, raw: client(own), headers: FORM });
   expect([suspended.status, suspended.body.error]).toEqual([400, "unauthorized_client"]);
 });
