@@ -1,5 +1,3 @@
-import type { Code, Problem } from "./errors.ts";
-
 /** The route whose errors are those of RFC 6749, 5.2. */
 export const TOKEN_PATH = "/oauth/token";
 
@@ -9,7 +7,7 @@ export interface OAuthError {
   readonly error_description: string;
 }
 
-const ERRORS: Partial<Record<Code, string>> = {
+const ERRORS: Readonly<Record<string, string>> = {
   credentials_missing: "invalid_client",
   credentials_invalid: "invalid_client",
   credentials_expired: "invalid_client",
@@ -19,8 +17,16 @@ const ERRORS: Partial<Record<Code, string>> = {
   internal: "server_error",
 };
 
+/** What it needs of a problem document. */
+interface Refusal {
+  readonly code: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
+}
+
 /** Names a problem in the words of RFC 6749. `form` is the body, if one was read. */
-export function oauthErrorOf({ code, status, detail, errors }: Problem, form: unknown): OAuthError {
+export function oauthErrorOf({ code, status, detail, errors }: Refusal, form: unknown): OAuthError {
   const field = errors[0];
   const sentence = field === undefined ? detail : `${field.pointer.slice(1)}: ${field.detail}`;
   // RFC 6749 takes printable ASCII without quotes and backslashes.
