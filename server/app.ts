@@ -27,7 +27,7 @@ import { requestId } from "./request-id.ts";
 import { Rooms } from "./rooms.ts";
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
-import type { ServerL1, Service } from "./service.ts";
+import type { Service } from "./service.ts";
 import { OwnerSignIn } from "./sign-in.ts";
 import { Turns } from "./turns.ts";
 import { type DispatcherOptions, WebhookDispatcher } from "./webhooks/dispatcher.ts";
@@ -78,14 +78,15 @@ export interface ServerOptions {
   readonly explorerRpc?: string;
   /** A mint request that works here, for the documents: the sandbox gives its own users and assets. */
   readonly mintExample?: unknown;
-  /** Lets wallet contracts (ERC-1271) sign in as owners, and checks owners' exit kits. Without it there are none. */
-  readonly l1?: ServerL1;
-  /** Reach the mirrors of other chains, by chain id, for exit kits of vaults there. */
-  readonly mirrors?: Service["mirrors"];
+  /**
+   * Reach the settlement chain and the mirrors' chains, by chain id. Exit kits are checked there, and wallet contracts (ERC-1271) sign in by
+   * the settlement chain's word. Without a chain there is neither.
+   */
+  readonly chains?: Service["chains"];
   /** Told of each answer; for metrics. */
   readonly onAnswer?: (answer: Answer) => void;
-  /** What `/readyz` asks besides the engine, such as the lag behind L1, by name. */
-  readonly checks?: Readonly<Record<string, ReadinessCheck>>;
+  /** What `/readyz` asks now besides the engine, such as the lag behind L1, by name. */
+  readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
   /** Longest time for a whole request to arrive, in seconds. Default 30. */
   readonly requestTimeoutSeconds?: number;
   /** Streams of events that one key may have open. Default 10. */
@@ -123,19 +124,24 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const tokenSecret = options.tokenSecret ?? randomBytes(32);
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
   const webhooks = new WebhookDispatcher(engine, { onError: failed("webhooks failed"), ...options.webhooks });
+  const { chains = new Map() as Service["chains"], checks = () => ({}) } = options;
+  const home = chains.get(engine.settlement.chainId);
   const parts = {
     engine,
     version: packageJson.version,
     tokens: new AccessTokens(engine, tokenSecret, options.trustedIssuer),
-    owners: new OwnerSignIn(engine, tokenSecret, options.l1?.verifySignature.bind(options.l1)),
+    owners: new OwnerSignIn(
+      engine,
+      tokenSecret,
+      home && (async (...signed) => (await home()).verifySignature(...signed)),
+    ),
     origin: options.origin,
-    l1: options.l1,
-    mirrors: options.mirrors ?? new Map(),
+    chains,
     explorerRpc: options.explorerRpc,
     rateLimits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits },
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
     requestTimeoutSeconds,
-    readiness: new Readiness({ ...engineChecks(engine), ...options.checks }, now),
+    readiness: new Readiness(() => ({ ...engineChecks(engine), ...checks() }), now),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
     outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.sealedBatch(...batch)).data),
     rooms: new Rooms(),

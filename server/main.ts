@@ -1,17 +1,31 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
+import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { type Engine, openEngine } from "../core/index.ts";
-import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
+import {
+  type Backoff,
+  backoffDelay,
+  type Engine,
+  type L1Reader,
+  MintmarkError,
+  openEngine,
+  pause,
+  type Settlement,
+} from "../core/index.ts";
+import { connectL1, isUnreachable, readL1, signatureChecks } from "../core/l1/index.ts";
 import { readJwks } from "./access-token.ts";
 import { buildServer } from "./app.ts";
+import { Chain } from "./chain.ts";
 import { ConfigError, readConfig } from "./config.ts";
 import { swept } from "./log.ts";
 import { Metrics, serveMetrics } from "./metrics.ts";
 import { MirrorChain } from "./mirror-chain.ts";
 import { serveOperator } from "./operator/socket.ts";
 import { ProgressLog } from "./progress-log.ts";
+import { NotReady, type ReadinessCheck } from "./readiness.ts";
 import type { Config } from "./settings.ts";
 import { unsettledChecks } from "./settlement-checks.ts";
+import { claimSettling, SETTLES_BY_ITSELF } from "./settler-claim.ts";
 import { type Settling, startSettling } from "./settling.ts";
 import { shutDown } from "./shutdown.ts";
 import { startupError } from "./startup-error.ts";
@@ -21,10 +35,19 @@ import { stopSignal } from "./stop-signal.ts";
 // on SIGINT or SIGTERM.
 
 async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
-  const { l1, operator, committer } = await connect(config);
+  let listening = false;
+  // Nothing is promised before, so nothing is left to finish.
+  void stopped.then(() => listening || process.exit(0));
+  const { reader, committer, operator } = settlementChain(config);
+  const home = committer ?? reader;
   const mirrors = operator
     ? config.MINTMARK_MIRRORS.map((mirror) => new MirrorChain(mirror, operator, feesOf(config)))
     : [];
+  const chains: readonly Chain[] = home ? [home, ...mirrors] : mirrors;
+  const l1 = home && (await soon(home.connect()));
+  let started = home === undefined;
+  // Ends last. A question that a node does not answer would keep the process for minutes.
+  await using _end = { [Symbol.asyncDispose]: async () => void (started || setImmediate(() => process.exit())) };
   await using engine = await openEngine({
     store: config.MINTMARK_STORE,
     environment: config.MINTMARK_ENVIRONMENT,
@@ -40,42 +63,60 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
     },
     clockAheadMs: config.MINTMARK_CLOCK_AHEAD_HOURS * 3_600_000,
     ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
-    ...(l1 && { verifySignature: signatureChecks([l1, ...mirrors]) }),
+    ...(home && { verifySignature: signatureChecks(chains) }),
   });
+  if (home) engine.awaitComparison();
+  using _claim = operator && claimSettling(engine, SETTLES_BY_ITSELF);
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
   const trustedIssuer = jwks && issuer && audience ? { keys: await keySet(jwks), issuer, audience } : undefined;
   let app: FastifyInstance | undefined;
-  const chains = [committer ?? l1, ...mirrors].filter((chain) => chain !== undefined);
   await using progress = new ProgressLog(engine, async (chainId, txHash) => {
     const chain = chains.find(({ settlement }) => settlement.chainId === chainId);
     if (chain === undefined) throw new Error("no node of this chain is configured");
     return chain.gasUsed(txHash);
   });
-  await using settling: Settling | null =
-    operator && committer
-      ? await startSettling({
-          engine,
-          l1: committer,
-          operator,
-          members: config.MINTMARK_MEMBERS,
-          threshold: config.MINTMARK_THRESHOLD,
-          fromBlock: config.MINTMARK_FROM_BLOCK,
-          checkpoints: `${config.MINTMARK_STORE}-checkpoints`,
-          sealAfterMs: {
-            validium: config.MINTMARK_SEAL_SECONDS * 1000,
-            "zk-rollup": (config.MINTMARK_SEAL_SECONDS_ROLLUP ?? config.MINTMARK_SEAL_SECONDS) * 1000,
-          },
-          intervalMs: config.MINTMARK_SETTLE_SECONDS * 1000,
-          mostLag: BigInt(config.MINTMARK_MOST_LAG),
-          leastBalance: config.MINTMARK_LEAST_BALANCE,
-          onError: (error) => app?.log.error({ err: error }, "settling failed; trying again"),
-          mirrors,
-          onMirrorError: (chainId, error) =>
-            app?.log.error({ err: error, chainId: `${chainId}` }, "a mirror failed; trying again"),
-          onMemberFailure: (member, error) => app?.log.warn({ err: error, member }, "a committee member did not sign"),
-        })
-      : null;
+  await using settlings = new AsyncDisposableStack();
+  let settling: Settling | null = null;
+  const settle = async (operator: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>, signal: AbortSignal) => {
+    const begun = await startSettling({
+      engine,
+      l1,
+      operator,
+      members: config.MINTMARK_MEMBERS,
+      threshold: config.MINTMARK_THRESHOLD,
+      fromBlock: config.MINTMARK_FROM_BLOCK,
+      checkpoints: `${config.MINTMARK_STORE}-checkpoints`,
+      sealAfterMs: {
+        validium: config.MINTMARK_SEAL_SECONDS * 1000,
+        "zk-rollup": (config.MINTMARK_SEAL_SECONDS_ROLLUP ?? config.MINTMARK_SEAL_SECONDS) * 1000,
+      },
+      intervalMs: config.MINTMARK_SETTLE_SECONDS * 1000,
+      mostLag: BigInt(config.MINTMARK_MOST_LAG),
+      leastBalance: config.MINTMARK_LEAST_BALANCE,
+      onError: (error) => app?.log.error({ err: error }, "settling failed; trying again"),
+      mirrors,
+      onMirrorError: (chainId, error) =>
+        app?.log.error({ err: error, chainId: `${chainId}` }, "a mirror failed; trying again"),
+      onMemberFailure: (member, error) => app?.log.warn({ err: error, member }, "a committee member did not sign"),
+    });
+    // The server may have ended meanwhile.
+    if (signal.aborted) await begun[Symbol.asyncDispose]();
+    else settling = settlings.use(begun);
+  };
+  const starting = new AbortController();
+  await using _starting = { [Symbol.asyncDispose]: async () => starting.abort() };
+  const start = async () => {
+    if (home === undefined) return;
+    const l1 = await home.connect();
+    requireEngineVersion(engine, l1.settlement);
+    // At once, so that the first mints are not refused for want of a comparison.
+    await compare(engine, l1);
+    if (operator && committer) await settle(operator, await committer.connect(), starting.signal);
+    started = true;
+  };
+  const begun = reach(start, starting.signal, (error) => app?.log.warn({ err: error }, UNREACHED));
+  await soon(begun);
   const metrics = config.MINTMARK_METRICS_PORT === undefined ? undefined : new Metrics({ engine, chains });
   await using _metrics =
     metrics && (await serveMetrics(metrics, config.MINTMARK_METRICS_HOST, config.MINTMARK_METRICS_PORT ?? 0));
@@ -83,8 +124,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
     engine,
     log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
     ...(metrics && { onAnswer: metrics.observe }),
-    ...(l1 && { l1 }),
-    mirrors: new Map(mirrors.map(({ settlement, connect }) => [settlement.chainId, connect])),
+    chains: new Map(chains.map(({ settlement, connect }) => [settlement.chainId, connect])),
     ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),
     hosts: [...config.MINTMARK_HOSTS, config.MINTMARK_HOST],
     ...(config.MINTMARK_EXPLORER_RPC && { explorerRpc: config.MINTMARK_EXPLORER_RPC }),
@@ -100,24 +140,32 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
     keepIdempotencyHours: config.MINTMARK_IDEMPOTENCY_HOURS,
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
     trustedProxies: config.MINTMARK_TRUSTED_PROXIES,
-    checks: settling?.checks ?? unsettledChecks(engine),
+    checks: () => (started ? (settling?.checks ?? unsettledChecks(engine)) : WAITING),
     ...(config.MINTMARK_TOKEN_SECRET && { tokenSecret: config.MINTMARK_TOKEN_SECRET }),
   });
   progress.writeTo(app.log);
   await app.listen({ host: config.MINTMARK_HOST, port: config.MINTMARK_PORT });
+  listening = true;
+  if (!started) app.log.warn(UNREACHED);
   const fault = engine.clockFault();
   if (fault !== null) app.log.error({ fault }, "the clock does not fit the journal");
-  const signal = await Promise.race([stopped, ended(engine)]);
-  if (signal === null) {
-    process.exitCode = 1;
-    app.log.fatal({ err: engine.ended.reason }, "the engine has stopped; the server ends");
-  } else {
-    app.log.info({ signal }, "shutting down");
-  }
   const deadlineMs = config.MINTMARK_SHUTDOWN_SECONDS * 1000;
-  // What hangs on a broken disk keeps no supervisor waiting.
-  if (signal === null) setTimeout(() => process.exit(1), 2 * deadlineMs).unref();
-  await shutDown(app, { drainMs: signal === null ? 0 : config.MINTMARK_DRAIN_SECONDS * 1000, deadlineMs });
+  try {
+    const signal = await Promise.race([stopped, ended(engine), begun.then(() => stopped)]);
+    if (signal === null) {
+      process.exitCode = 1;
+      app.log.fatal({ err: engine.ended.reason }, "the engine has stopped; the server ends");
+      // What hangs on a broken disk keeps no supervisor waiting.
+      setTimeout(() => process.exit(1), 2 * deadlineMs).unref();
+    } else {
+      app.log.info({ signal }, "shutting down");
+    }
+    await shutDown(app, { drainMs: signal === null ? 0 : config.MINTMARK_DRAIN_SECONDS * 1000, deadlineMs });
+  } catch (error) {
+    // L1 answers at last, and it is not the one that the settings mean.
+    await shutDown(app, { deadlineMs });
+    throw error;
+  }
 }
 
 /** Resolves when the engine takes nothing any more, which before its end is a failed store. */
@@ -155,25 +203,79 @@ function feesOf(config: Config) {
   return { replaceAfterMs: config.MINTMARK_REPLACE_SECONDS * 1000 };
 }
 
-/** The chain, if one is configured; checked to be the one that the store is for. With a key it can also be committed to. */
-async function connect(config: Config) {
+/**
+ * The settlement chain, if one is configured, and checked to be the one that the store is for when it is reached. With a key it can also be
+ * committed to.
+ */
+function settlementChain(config: Config) {
   if (config.MINTMARK_RPC_URL === undefined) return {};
+  const settlement = { chainId: config.MINTMARK_CHAIN_ID, contract: config.MINTMARK_CONTRACT };
   const options = {
     rpc: config.MINTMARK_RPC_URL,
-    contract: config.MINTMARK_CONTRACT,
-    chainId: config.MINTMARK_CHAIN_ID,
+    ...settlement,
     ...(config.MINTMARK_CONFIRMATIONS !== undefined && {
       finality: { confirmations: BigInt(config.MINTMARK_CONFIRMATIONS) },
     }),
   };
-  if (config.MINTMARK_OPERATOR_KEY === undefined) return { l1: await readL1(options) };
+  if (config.MINTMARK_OPERATOR_KEY === undefined) return { reader: new Chain(settlement, () => readL1(options)) };
   const operator = privateKeyToAccount(config.MINTMARK_OPERATOR_KEY);
   const fees = {
     ...feesOf(config),
     ...(config.MINTMARK_MAX_FEE_PER_GAS !== undefined && { maxFeePerGas: config.MINTMARK_MAX_FEE_PER_GAS }),
   };
-  const committer = await connectL1({ ...options, ...fees, account: operator });
-  return { l1: committer, operator, committer };
+  const committer = new Chain(settlement, () => connectL1({ ...options, ...fees, account: operator }));
+  return { operator, committer };
+}
+
+const UNREACHED = "L1 does not answer (MINTMARK_RPC_URL); the server takes no mints, and asks it again";
+const WAITING: Readonly<Record<string, ReadinessCheck>> = {
+  settlement: async () => {
+    throw new NotReady("L1 has not answered since the start, so no mints are taken; the server asks it again");
+  },
+};
+
+/** The server listens this many milliseconds after it has asked L1, whether that has answered or not. */
+const PATIENCE_MS = 3_000;
+const REACH: Backoff = { firstMs: 1_000, maxMs: 30_000 };
+
+/** What L1 answers soon; undefined when it takes longer or nobody answers. Rejects for what no waiting mends. */
+async function soon<T>(answer: Promise<T>): Promise<T | undefined> {
+  const reached = answer.catch((error: unknown) => {
+    if (!isUnreachable(error)) throw error;
+    return undefined;
+  });
+  // Late failures are told by who asks next.
+  reached.catch(() => {});
+  return Promise.race([reached, sleep(PATIENCE_MS, undefined, { ref: false })]);
+}
+
+/** Tries until L1 answers. A node that is down comes back; a wrong setting does not, so that is thrown. */
+async function reach(start: () => Promise<void>, signal: AbortSignal, onUnreached: (error: unknown) => void) {
+  for (let attempt = 1; !signal.aborted; attempt++) {
+    try {
+      return await start();
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isUnreachable(error)) throw error;
+      onUnreached(error);
+      await pause(backoffDelay(REACH, attempt), signal).catch(() => {});
+    }
+  }
+}
+
+/** The store was opened with the version of the settings while L1 did not answer. */
+function requireEngineVersion({ settlement }: Engine, { engineVersion }: Settlement): void {
+  if (engineVersion === settlement.engineVersion) return;
+  throw new ConfigError(`MINTMARK_ENGINE_VERSION: the contract has version ${engineVersion}.`);
+}
+
+/** What is found, the engine tells everyone who mints. */
+async function compare(engine: Engine, l1: Pick<L1Reader, "state">): Promise<void> {
+  try {
+    await engine.compareState(await l1.state());
+  } catch (error) {
+    if (!(error instanceof MintmarkError) || error.code !== "history_diverged") throw error;
+  }
 }
 
 async function keySet(place: string) {

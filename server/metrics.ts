@@ -9,7 +9,7 @@ import { within } from "./deadline.ts";
 export interface MetricsChain {
   readonly settlement: PortalIdentity;
   blockNumber(): Promise<bigint>;
-  operatorBalance?(): Promise<bigint>;
+  operatorBalance?(): Promise<bigint | undefined>;
 }
 
 export interface MetricsOptions {

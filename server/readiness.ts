@@ -26,13 +26,13 @@ const HOLDS_MS = 1_000;
 
 /** Runs the checks, all at once, and no more often than they are worth. */
 export class Readiness {
-  readonly #checks: Readonly<Record<string, ReadinessCheck>>;
+  readonly #checks: () => Readonly<Record<string, ReadinessCheck>>;
   readonly #now: () => number;
   readonly #checkMs: number;
   #last: { readonly at: number; readonly found: Promise<readonly Finding[]> } | null = null;
 
   /** `now` gives milliseconds. */
-  constructor(checks: Readonly<Record<string, ReadinessCheck>>, now: () => number, checkMs: number = CHECK_MS) {
+  constructor(checks: () => Readonly<Record<string, ReadinessCheck>>, now: () => number, checkMs: number = CHECK_MS) {
     this.#checks = checks;
     this.#now = now;
     this.#checkMs = checkMs;
@@ -47,7 +47,7 @@ export class Readiness {
 
   #lookAnew(): Promise<readonly Finding[]> {
     return Promise.all(
-      Object.entries(this.#checks).map(async ([name, check]) => {
+      Object.entries(this.#checks()).map(async ([name, check]) => {
         try {
           const tooLate = () => new NotReady(`no answer within ${this.#checkMs / 1000} s`);
           return { name, detail: await within(this.#checkMs, check(), tooLate) };

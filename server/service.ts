@@ -13,8 +13,8 @@ import type { Turns } from "./turns.ts";
 import type { Reach } from "./webhooks/address-policy.ts";
 import type { WebhookDispatcher } from "./webhooks/dispatcher.ts";
 
-/** What the server asks of L1 by itself. */
-export type ServerL1 = KitChain & Pick<L1Reader, "verifySignature">;
+/** What the routes ask of a chain. */
+export type ServerChain = KitChain & Pick<L1Reader, "verifySignature">;
 
 /** What every route may use. */
 export interface Service {
@@ -24,10 +24,8 @@ export interface Service {
   readonly owners: OwnerSignIn;
   /** Where browsers reach this server, such as `https://mint.example`; without it owners sign in over the loopback interface only. */
   readonly origin?: URL | undefined;
-  /** Reads L1; what owners' exit kits are checked against. */
-  readonly l1?: ServerL1 | undefined;
-  /** Reach the mirrors of other chains, by chain id; what the kits of their vaults are checked against. */
-  readonly mirrors: ReadonlyMap<bigint, () => Promise<KitChain>>;
+  /** Reach the settlement chain and the mirrors' chains, by chain id; what the kits of their vaults are checked against. */
+  readonly chains: ReadonlyMap<bigint, () => Promise<ServerChain>>;
   /** The Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string | undefined;
   readonly rateLimits: RateLimits;

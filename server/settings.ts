@@ -115,7 +115,7 @@ const variables = z.object({
     .describe("Blocks behind the settlement chain past which `/readyz` is 503."),
   MINTMARK_ENGINE_VERSION: count(1, 1000)
     .default(5)
-    .describe("Of the settlement contract, when no RPC is given to read it from."),
+    .describe("Of the settlement contract, when no RPC is given to read it from, or none answers at start."),
   MINTMARK_HOST: z.string().min(1).default("127.0.0.1").describe("Address to listen on."),
   MINTMARK_PORT: count(0, 65_535).default(3000).describe("Port to listen on; 0 for any."),
   MINTMARK_ORIGIN: z

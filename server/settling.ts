@@ -10,7 +10,6 @@ import { within } from "./deadline.ts";
 import { attestersOf, type MirrorChain } from "./mirror-chain.ts";
 import { NotReady, type ReadinessCheck, shown } from "./readiness.ts";
 import { missingRole, settlementChecks } from "./settlement-checks.ts";
-import { claimSettling, SETTLES_BY_ITSELF } from "./settler-claim.ts";
 
 export interface SettlingOptions {
   readonly engine: Engine;
@@ -46,13 +45,12 @@ export interface Settling extends AsyncDisposable {
 }
 
 /**
- * Rejects with `validation_failed` when the contract has another committee in force, and with a `ConfigError` when the key does not hold the
+ * The caller has claimed the settling of the engine, and lets it await its comparison with L1. Rejects with `validation_failed` when the contract has another committee in force, and with a `ConfigError` when the key does not hold the
  * operator role.
  */
 export async function startSettling(options: SettlingOptions): Promise<Settling> {
   const { engine, l1, operator, threshold, fromBlock, sealAfterMs, intervalMs, onError, mirrors = [] } = options;
   await using stack = new AsyncDisposableStack();
-  stack.use(claimSettling(engine, SETTLES_BY_ITSELF));
   const missing = await missingRole(l1, operator.address);
   if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
   const members = options.members.map(
@@ -83,7 +81,6 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   const checkpoints = await checkpointsOf(engine.settlement.chainId);
   const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError };
   const settler = new Settler({ engine, l1, committee, fromBlock, checkpoints, mirrors: far, ...paced });
-  engine.awaitComparison();
   const stopping = new AbortController();
   const settling = [settler, ...far].map((each) => each.run(stopping.signal));
   stack.defer(async () => {

@@ -1,4 +1,12 @@
-import { type Abi, BaseError, ContractFunctionRevertedError, decodeErrorResult, type Hex } from "viem";
+import {
+  type Abi,
+  BaseError,
+  ContractFunctionRevertedError,
+  decodeErrorResult,
+  type Hex,
+  HttpRequestError,
+  TimeoutError,
+} from "viem";
 import { MintmarkError } from "../errors.ts";
 
 /** Turns whatever viem threw into `l1_failed`, with the shortest sentence that names the reason. Passes our own errors and aborts on. */
@@ -15,6 +23,15 @@ export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promi
   } catch (error) {
     throw l1Failure(doing, error);
   }
+}
+
+/** Whether nobody answered for the chain, so that asking later may help: no connection, no answer in time, or a busy node. */
+export function isUnreachable(error: unknown): boolean {
+  const cause = error instanceof MintmarkError ? error.cause : error;
+  if (!(cause instanceof BaseError)) return false;
+  const failed = cause.walk((inner) => inner instanceof HttpRequestError || inner instanceof TimeoutError);
+  if (!(failed instanceof HttpRequestError)) return failed instanceof TimeoutError;
+  return failed.status === undefined || failed.status === 429 || failed.status >= 500;
 }
 
 /** Characters of a contract's reason. */

@@ -3,5 +3,6 @@
 export { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 export { connectL1, connectPortal, type L1Options, type L1WriteOptions, type OwnerPortal, readL1 } from "./connect.ts";
 export type { FeeOptions, Finality } from "./connection.ts";
+export { isUnreachable } from "./failure.ts";
 export { connectMirror, readMirror, type ViemMirror } from "./mirror.ts";
 export { signatureChecks } from "./signatures.ts";

@@ -136,16 +136,16 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     engine,
     explorerRpc: chain.rpcUrl,
     mintExample: mintExample(facts),
-    l1,
+    chains: new Map([[l1.settlement.chainId, async () => l1]]),
     log: { level: "info", stream: logFile },
     webhooks: { reach: "public-and-loopback" },
-    checks: {
+    checks: () => ({
       settlement: async () => describeSettling(settler),
       ...settlementChecks({
         ...{ engine, l1, operator: lower(OPERATOR.address), members, committee, threshold: THRESHOLD },
         ...{ fromBlock: deployment.settlement.deployedAtBlock, mostLag: 100n, leastBalance: 0n },
       }),
-    },
+    }),
   });
   progress.writeTo(app.log);
   const port = await freePort(options.port);

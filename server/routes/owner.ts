@@ -27,8 +27,8 @@ function neverStore(reply: FastifyReply): void {
 }
 
 /** The chain whose contract pays a vault. */
-async function payingChain({ engine, l1, mirrors }: Service, chainId: bigint): Promise<KitChain> {
-  const chain = chainId === engine.settlement.chainId ? l1 : await mirrors.get(chainId)?.();
+async function payingChain({ chains }: Service, chainId: bigint): Promise<KitChain> {
+  const chain = await chains.get(chainId)?.();
   if (chain !== undefined) return chain;
   throw new MintmarkError("l1_failed", `This server has no chain ${chainId} to check an exit kit against.`);
 }

@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { createPublicClient, type Hex, http } from "viem";
+import { createPublicClient, type Hex, http, toHex } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
@@ -15,7 +16,7 @@ import { cleanEnvironment } from "../cli/cli.ts";
 const ROOT = new URL("../../", import.meta.url).pathname;
 /** Of the chain that runs, which no list of local test chains holds. */
 const CHAIN_ID = 31_338n;
-const NOBODY = `0x${"5e".repeat(20)}`;
+const NOBODY = `0x${"5e".repeat(20)}` as const;
 
 let folder: string;
 let rpcUrl: string;
@@ -82,4 +83,120 @@ test("a server does not start with a store of the other environment, or another 
   expect(await refusal("sandbox", chain)).toMatch(/chainId is 31338, not 31339.\n.*MINTMARK_CHAIN_ID/);
   const sandbox = { MINTMARK_STORE: join(folder, "sandbox"), MINTMARK_RPC_URL: rpcUrl };
   expect(await refusal("live", sandbox)).toMatch(/environment is sandbox, not live.\n.*MINTMARK_ENVIRONMENT/);
+});
+
+/** A port that is free now, and leads to the chain from when it is asked to. */
+async function laterNode() {
+  const node = createServer((socket) => {
+    const chain = connect(Number(new URL(rpcUrl).port), "127.0.0.1");
+    socket.on("error", () => chain.destroy()).pipe(chain);
+    chain.on("error", () => socket.destroy()).pipe(socket);
+  });
+  const listen = (port: number) => new Promise<void>((done) => node.listen(port, "127.0.0.1", done));
+  await listen(0);
+  const { port } = node.address() as AddressInfo;
+  await new Promise((done) => node.close(done));
+  return { url: `http://127.0.0.1:${port}`, comesUp: () => listen(port), stop: () => node.close() };
+}
+
+/** Starts a server and resolves when it listens. */
+async function listening(settings: Record<string, string>) {
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", "server/main.ts"], {
+    cwd: ROOT,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: cleanEnvironment({
+      MINTMARK_ENVIRONMENT: "sandbox",
+      MINTMARK_CHAIN_ID: `${CHAIN_ID}`,
+      MINTMARK_CONTRACT: contract,
+      MINTMARK_PORT: "0",
+      ...settings,
+    }),
+  });
+  const said = text(child.stderr);
+  let log = "";
+  const url = await new Promise<string>((done, failed) => {
+    child.once("exit", () => void said.then((reason) => failed(new Error(reason))));
+    child.stdout.on("data", (lines: Buffer) => {
+      log += lines;
+      const [, at] = /Server listening at (http:[^"]+)/.exec(log) ?? [];
+      if (at !== undefined) done(at);
+    });
+  });
+  return { child, url, said };
+}
+
+/** A store of the contract with all that a mint needs. */
+async function mintable(name: string) {
+  const store = join(folder, name);
+  const settlement = { chainId: CHAIN_ID, contract, engineVersion: 5 };
+  const engine = await openEngine({ store, settlement, environment: "sandbox", createIfMissing: true });
+  const { applicationId } = await engine.createApplication({ name });
+  const { secret } = await engine.issueKey(applicationId);
+  const { userId } = await engine.createUser(applicationId, { ownerAddress: NOBODY });
+  const asset = { standard: "erc20", contractAddress: NOBODY, name, symbol: name } as const;
+  const { assetId } = await engine.addAsset(asset);
+  await engine.whitelistAsset(assetId);
+  await engine.markAssetRegistered(assetId);
+  await engine.enableAsset(applicationId, assetId);
+  await engine.close();
+  const mints = [{ assetId, mintingBlob: "", amount: 1, dataAvailabilityMode: "validium" }];
+  return { store, secret, request: { users: [{ userId, mints }] } };
+}
+
+test.each([
+  ["without a key", {}],
+  [
+    "that settles",
+    {
+      MINTMARK_OPERATOR_KEY: toHex(OPERATOR.getHdKey().privateKey ?? 0),
+      MINTMARK_MEMBERS: `${ADMIN.address}=http://127.0.0.1:1`,
+      MINTMARK_THRESHOLD: "1",
+    },
+  ],
+])("a server %s serves reads and takes no mints until L1 answers", async (name, settings) => {
+  const { store, secret, request } = await mintable(name);
+  const node = await laterNode();
+  const { child, url } = await listening({ ...settings, MINTMARK_STORE: store, MINTMARK_RPC_URL: node.url });
+  const ask = async (path: string, body?: unknown) => {
+    const headers = { "x-api-key": secret, ...(body !== undefined && { "content-type": "application/json" }) };
+    const more = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const answer = await fetch(`${url}${path}`, { headers, ...more });
+    return [answer.status, ((await answer.json()) as { code?: string }).code];
+  };
+  try {
+    expect(await ask("/healthz")).toEqual([200, undefined]);
+    expect(await ask("/api/v1/state")).toEqual([200, undefined]);
+    expect(await ask("/readyz")).toEqual([503, "not_ready"]);
+    expect(await ask("/api/v1/mint", request)).toEqual([503, "l1_not_compared"]);
+    await node.comesUp();
+    await expect.poll(() => ask("/api/v1/mint", request), { timeout: 60_000, interval: 200 }).toEqual([200, undefined]);
+    // What was found holds for a second. The one that settles has a committee that does not answer.
+    const ready = name === "without a key" ? [200, undefined] : [503, "not_ready"];
+    await expect.poll(() => ask("/readyz"), { timeout: 10_000, interval: 200 }).toEqual(ready);
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([0, null]);
+  } finally {
+    child.kill("SIGKILL");
+    node.stop();
+  }
+});
+
+test("a server ends on SIGTERM while it waits for L1, and by itself when the L1 that comes up is another", async () => {
+  const other = { chainId: CHAIN_ID, contract: NOBODY, engineVersion: 5 } as const;
+  const store = join(folder, "nobody");
+  await (await openEngine({ store, settlement: other, environment: "sandbox", createIfMissing: true })).close();
+  const node = await laterNode();
+  const settings = { MINTMARK_STORE: store, MINTMARK_CONTRACT: NOBODY, MINTMARK_RPC_URL: node.url };
+  const first = await listening(settings);
+  first.child.kill("SIGTERM");
+  expect(await once(first.child, "exit")).toEqual([0, null]);
+  const second = await listening(settings);
+  try {
+    await node.comesUp();
+    expect(await once(second.child, "exit")).toEqual([1, null]);
+    expect(await second.said).toMatch(/engine version of 0x5e.*\n.*MINTMARK_CONTRACT/s);
+  } finally {
+    second.child.kill("SIGKILL");
+    node.stop();
+  }
 });

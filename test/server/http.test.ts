@@ -47,7 +47,7 @@ describe("readiness", () => {
       if (failure) throw failure;
       return "in step";
     };
-    await using own = await createWorld({ checks: { l1 }, now: () => clock });
+    await using own = await createWorld({ checks: () => ({ l1 }), now: () => clock });
     const ready = () => own.send("GET", "/readyz", { key: null });
     const fails = (error: Error) => {
       failure = error;
@@ -73,7 +73,11 @@ describe("readiness", () => {
   });
 
   test("does not wait for a check that hangs", async () => {
-    const readiness = new Readiness({ l1: () => new Promise(() => {}), store: async () => "fine" }, () => 0, 20);
+    const readiness = new Readiness(
+      () => ({ l1: () => new Promise(() => {}), store: async () => "fine" }),
+      () => 0,
+      20,
+    );
     expect(await readiness.look()).toMatchObject([
       { name: "l1", detail: "no answer within 0.02 s", error: expect.any(NotReady) },
       { name: "store", detail: "fine" },

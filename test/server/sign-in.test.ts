@@ -2,6 +2,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { createSiweMessage } from "viem/siwe";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { pageScript } from "../../server/pages/bundle.ts";
+import type { ServerChain } from "../../server/service.ts";
 import { createWorld, refusal, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
 
 const account = privateKeyToAccount(generatePrivateKey());
@@ -99,18 +100,17 @@ describe("an owner's sign-in", () => {
     await world[Symbol.asyncDispose]();
     const asked: string[] = [];
     const unasked = () => Promise.reject(new Error("a sign-in asks for nothing else"));
-    await open({
-      l1: {
-        settlement: SETTLEMENT,
-        registration: unasked,
-        maturity: unasked,
-        verifyVault: unasked,
-        verifySignature: async (signer, _digest, signature) => {
-          asked.push(signer);
-          return signature === "0x1271";
-        },
+    const l1: ServerChain = {
+      settlement: SETTLEMENT,
+      registration: unasked,
+      maturity: unasked,
+      verifyVault: unasked,
+      verifySignature: async (signer, _digest, signature) => {
+        asked.push(signer);
+        return signature === "0x1271";
       },
-    });
+    };
+    await open({ chains: new Map([[SETTLEMENT.chainId, async () => l1]]) });
     expect((await post("/owner/v1/session", { message: await challenge(), signature: "0x1271" })).body.address).toBe(
       address,
     );
