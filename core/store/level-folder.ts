@@ -65,7 +65,7 @@ export function storeMissing(folder: string): MintmarkError {
  * Whether LevelDB has a store in a folder.
  *
  * @param marked - entries that the journal has held; null when that is not known
- * @throws MintmarkError `store_corrupt` for a store that lacks its CURRENT file or acknowledged writes
+ * @throws MintmarkError `store_corrupt` for a store that lacks its CURRENT file, its manifest or acknowledged writes
  */
 export async function requireWhole(folder: string, marked: number | null = null): Promise<boolean> {
   const files = await readdir(folder);
@@ -73,6 +73,11 @@ export async function requireWhole(folder: string, marked: number | null = null)
     const left = files.find((file) => LEVEL_FILE.test(file));
     if (left === undefined && (marked ?? 0) === 0) return false;
     const detail = `${folder} holds ${left ?? "a journal's mark"} and no CURRENT file: a part of its store is gone.`;
+    throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`);
+  }
+  const manifest = (await readFile(join(folder, "CURRENT"), "utf8")).trim();
+  if (!LEVEL_FILE.test(manifest) || !files.includes(manifest)) {
+    const detail = `${join(folder, "CURRENT")} names ${manifest === "" ? "no file" : "a file that is missing"}.`;
     throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`);
   }
   const logs = files

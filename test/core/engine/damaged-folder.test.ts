@@ -90,6 +90,20 @@ describe("a folder without a store", () => {
   });
 });
 
+describe("a folder whose CURRENT file names no manifest", () => {
+  it.each(["", "MANIFEST-999999\n", "../MANIFEST-000001\n"])("but %j is left as it is", async (named) => {
+    const store = await copyOf(whole);
+    await writeFile(join(store, "CURRENT"), named);
+    await expectRefused(store, "store_corrupt");
+  });
+
+  it("because the manifest is gone is left as it is", async () => {
+    const store = await copyOf(whole);
+    for (const file of await readdir(store)) if (file.startsWith("MANIFEST")) await rm(join(store, file));
+    await expectRefused(store, "store_corrupt");
+  });
+});
+
 describe("damage near the end of the log", () => {
   const kinds = {
     "bytes set to zero": (log: Buffer, at: number, length: number) => log.fill(0, at, at + length),
