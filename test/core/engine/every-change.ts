@@ -35,11 +35,11 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   addAsset: ({ engine }, wait) =>
     engine.addAsset({ standard: "erc20", contractAddress: stranger, name: "New", symbol: "NEW" }, wait),
   whitelistAsset: ({ engine, other }, wait) => engine.whitelistAsset(other, wait),
-  unlistAsset: ({ engine, other }, wait) => engine.unlistAsset(other, wait),
   markAssetRegistered: ({ engine, other }, wait) => engine.markAssetRegistered(other, {}, wait),
   setMintingFault: ({ engine, other }, wait) => engine.setMintingFault(other, "paused", wait),
   enableAsset: ({ engine, tenant, other }, wait) => engine.enableAsset(tenant.applicationId, other, wait),
   disableAsset: ({ engine, tenant, other }, wait) => engine.disableAsset(tenant.applicationId, other, wait),
+  unlistAsset: ({ engine, other }, wait) => engine.unlistAsset(other, wait),
   createUser: ({ engine, tenant }, wait) => engine.createUser(tenant.applicationId, { ownerAddress }, wait),
   mint: ({ engine, tenant, assets }, wait) =>
     engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 3)), wait),
