@@ -7,14 +7,9 @@ import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 /** `digits` of a blob that cannot be packed. */
 export const NOT_PACKABLE = 0xff;
 
-const THREE = 0x33;
-const ZERO = 0x30;
-const NINE = 0x39;
-const LETTER_A = 0x61;
-const LETTER_F = 0x66;
-/** Decimal digits that a double holds exactly. */
-const EXACT_DIGITS = 15;
-const EXACT_MODULUS = 10 ** EXACT_DIGITS;
+/** The hex of characters 0x30 to 0x3f, which pack, and of a canonical decimal. */
+const PACKABLE = /^0x(?:3[0-9a-f])*$/;
+const DECIMAL = /^0x(?:30|3[1-9](?:3[0-9])*)$/;
 
 /**
  * What the encoder must know of a batch's slots to choose forms, one typed array a property, so that the choice reads no string
@@ -59,7 +54,8 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
     isDecimal: new Uint8Array(count),
     follows: new Uint8Array(count),
   };
-  const assets = new AssetDictionary();
+  const assets: BatchColumns["assets"][number][] = [];
+  const assetIndices = new Map<string, number>();
   const owners = new Map<Address, number>();
   for (let slot = 0; slot < count; slot++) {
     const entry = slots[slot] ?? null;
@@ -67,88 +63,40 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
     if (entry.amount < 1n || entry.amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
     const blobBytes = (entry.blob.length - 2) / 2;
     if (blobBytes > MAX_BLOB_BYTES) throw new MintmarkError("blob_invalid");
-    columns.asset[slot] = assets.indexOf(entry);
+    const { chainId, assetType } = entry;
+    const asset = indexIn(assetIndices, `${chainId} ${assetType}`);
+    if (asset === assets.length) {
+      requireBigint("chainId", chainId, 0n, MAX_UINT64);
+      if (asset >= MAX_DICTIONARY) throw new MintmarkError("batch_too_large", "a batch holds at most 65,535 assets");
+      assets.push({ chainId, assetType });
+    }
+    columns.asset[slot] = asset;
     columns.owner[slot] = indexIn(owners, entry.owner);
     columns.amountWidth[slot] = amountWidth(entry.amount);
     columns.blobBytes[slot] = blobBytes;
-    columns.digits[slot] = packableDigits(entry.blob);
-    if (!isCanonicalDecimal(entry.blob, columns.digits[slot] as number)) continue;
+    const isPackable = blobBytes <= MAX_PACKED_DIGITS && PACKABLE.test(entry.blob);
+    columns.digits[slot] = isPackable ? blobBytes : NOT_PACKABLE;
+    if (!isPackable || !DECIMAL.test(entry.blob)) continue;
     columns.isDecimal[slot] = 1;
     const before = slots[slot - 1] ?? null;
     const isAlike = columns.isDecimal[slot - 1] === 1 && columns.digits[slot - 1] === columns.digits[slot];
     if (isAlike && before !== null && follows(before.blob, entry.blob)) columns.follows[slot] = 1;
   }
-  return { count, assets: assets.entries, owners: [...owners.keys()], ...columns };
+  return { count, assets, owners: [...owners.keys()], ...columns };
 }
 
-class AssetDictionary {
-  readonly entries: { readonly chainId: bigint; readonly assetType: Hash }[] = [];
-  readonly #indices = new Map<Hash, Map<bigint, number>>();
-  #last = -1;
-
-  indexOf({ chainId, assetType }: VaultEntry): number {
-    const last = this.entries[this.#last];
-    if (last !== undefined && last.assetType === assetType && last.chainId === chainId) return this.#last;
-    let ofType = this.#indices.get(assetType);
-    if (ofType === undefined) {
-      ofType = new Map();
-      this.#indices.set(assetType, ofType);
-    }
-    let index = ofType.get(chainId);
-    if (index === undefined) {
-      requireBigint("chainId", chainId, 0n, MAX_UINT64);
-      index = this.entries.push({ chainId, assetType }) - 1;
-      if (index >= MAX_DICTIONARY) throw new MintmarkError("batch_too_large", "a batch holds at most 65,535 assets");
-      ofType.set(chainId, index);
-    }
-    this.#last = index;
-    return index;
-  }
-}
-
-function indexIn(dictionary: Map<Address, number>, key: Address): number {
+function indexIn<K>(dictionary: Map<K, number>, key: K): number {
   const known = dictionary.get(key);
   if (known !== undefined) return known;
   dictionary.set(key, dictionary.size);
   return dictionary.size - 1;
 }
 
-/** Hex of such characters reads `3d3d3d…`; no byte has to be decoded to see it. */
-function packableDigits(blob: string): number {
-  const digits = (blob.length - 2) / 2;
-  if (digits > MAX_PACKED_DIGITS) return NOT_PACKABLE;
-  for (let i = 2; i < blob.length; i += 2) {
-    const low = blob.charCodeAt(i + 1);
-    const isNibble = (low >= ZERO && low <= NINE) || (low >= LETTER_A && low <= LETTER_F);
-    if (blob.charCodeAt(i) !== THREE || !isNibble) return NOT_PACKABLE;
-  }
-  return digits;
-}
-
-function isCanonicalDecimal(blob: string, digits: number): boolean {
-  if (digits === 0 || digits === NOT_PACKABLE || (digits > 1 && blob.charCodeAt(3) === ZERO)) return false;
-  for (let i = 3; i < blob.length; i += 2) if (blob.charCodeAt(i) > NINE) return false;
-  return true;
-}
-
 /** Whether `blob` is the decimal after `before`; both are decimals of as many digits. */
 function follows(before: string, blob: string): boolean {
-  const low = lowDigits(blob);
-  if (low !== (lowDigits(before) + 1) % EXACT_MODULUS) return false;
-  const high = Math.max(2, blob.length - 2 * EXACT_DIGITS);
-  if (low !== 0) return before.slice(2, high) === blob.slice(2, high);
-  return toInteger(blob) === toInteger(before) + 1n;
+  return integerOf(blob) === integerOf(before) + 1n;
 }
 
-/** The number that the last fifteen digits spell. */
-function lowDigits(blob: string): number {
-  let value = 0;
-  for (let i = Math.max(3, blob.length + 1 - 2 * EXACT_DIGITS); i < blob.length; i += 2) {
-    value = value * 10 + (blob.charCodeAt(i) - ZERO);
-  }
-  return value;
-}
-
-function toInteger(blob: string): bigint {
-  return BigInt(Array.from({ length: (blob.length - 2) / 2 }, (_, i) => blob[3 + 2 * i]).join(""));
+function integerOf(blob: string): bigint {
+  return BigInt(blob.slice(2).replace(/3(.)/g, "$1"));
 }

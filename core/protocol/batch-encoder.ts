@@ -14,6 +14,7 @@ import {
 import { BatchOutput } from "./batch-output.ts";
 import { planRuns, type Run, type RunPlan } from "./batch-runs.ts";
 import { commitGas, contentGas, contentOf, plainRuns } from "./commit-gas.ts";
+import { hexToBytes } from "./hex.ts";
 import { BlobKind, OwnerClass } from "./run-forms.ts";
 
 /**
@@ -82,7 +83,8 @@ class EntryRecords implements BatchRecords {
   }
 
   writePacked(slot: number, to: BatchOutput): void {
-    to.packedDigits(this.#at(slot).blob);
+    const characters = hexToBytes(this.#at(slot).blob);
+    to.packedSlice(characters, 0, characters.length);
   }
 
   writeRaw(slot: number, to: BatchOutput): void {

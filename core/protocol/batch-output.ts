@@ -43,7 +43,7 @@ export class BatchOutput {
     for (let i = start; i < end; i++) this.bytes[this.#offset++] = from[i] as number;
   }
 
-  /** {@link packedDigits} of a stretch of characters. */
+  /** A stretch of characters 0x30 to 0x3f, one nibble a character, right-aligned. */
   packedSlice(from: Uint8Array, start: number, end: number): void {
     let at = start;
     if ((end - start) % 2 === 1) this.bytes[this.#offset++] = (from[at++] as number) & 0x0f;
@@ -51,22 +51,4 @@ export class BatchOutput {
       this.bytes[this.#offset++] = (((from[at] as number) & 0x0f) << 4) | ((from[at + 1] as number) & 0x0f);
     }
   }
-
-  /** The hex `3n3n3n…` of characters 0x30 to 0x3f as one nibble a character, right-aligned. */
-  packedDigits(blob: string): void {
-    let character = 3;
-    if ((blob.length / 2 - 1) % 2 === 1) {
-      this.bytes[this.#offset++] = nibbleAt(blob, character);
-      character += 2;
-    }
-    for (; character < blob.length; character += 4) {
-      this.bytes[this.#offset++] = (nibbleAt(blob, character) << 4) | nibbleAt(blob, character + 2);
-    }
-  }
-}
-
-/** The value of a lower-case hex character. */
-function nibbleAt(hex: string, index: number): number {
-  const code = hex.charCodeAt(index);
-  return code <= 0x39 ? code - 0x30 : code - 0x57;
 }
