@@ -57,6 +57,9 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
   const assets: BatchColumns["assets"][number][] = [];
   const assetIndices = new Map<string, number>();
   const owners = new Map<Address, number>();
+  let asset = -1;
+  /** What the previous slot's decimal spells. */
+  let last = -1n;
   for (let slot = 0; slot < count; slot++) {
     const entry = slots[slot] ?? null;
     if (entry === null) continue;
@@ -64,7 +67,8 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
     const blobBytes = (entry.blob.length - 2) / 2;
     if (blobBytes > MAX_BLOB_BYTES) throw new MintmarkError("blob_invalid");
     const { chainId, assetType } = entry;
-    const asset = indexIn(assetIndices, `${chainId} ${assetType}`);
+    const isLast = assets[asset]?.assetType === assetType && assets[asset]?.chainId === chainId;
+    if (!isLast) asset = indexIn(assetIndices, `${chainId} ${assetType}`);
     if (asset === assets.length) {
       requireBigint("chainId", chainId, 0n, MAX_UINT64);
       if (asset >= MAX_DICTIONARY) throw new MintmarkError("batch_too_large", "a batch holds at most 65,535 assets");
@@ -78,9 +82,10 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
     columns.digits[slot] = isPackable ? blobBytes : NOT_PACKABLE;
     if (!isPackable || !DECIMAL.test(entry.blob)) continue;
     columns.isDecimal[slot] = 1;
-    const before = slots[slot - 1] ?? null;
+    const value = BigInt(textOf(entry.blob));
     const isAlike = columns.isDecimal[slot - 1] === 1 && columns.digits[slot - 1] === columns.digits[slot];
-    if (isAlike && before !== null && follows(before.blob, entry.blob)) columns.follows[slot] = 1;
+    if (isAlike && value === last + 1n) columns.follows[slot] = 1;
+    last = value;
   }
   return { count, assets, owners: [...owners.keys()], ...columns };
 }
@@ -92,11 +97,9 @@ function indexIn<K>(dictionary: Map<K, number>, key: K): number {
   return dictionary.size - 1;
 }
 
-/** Whether `blob` is the decimal after `before`; both are decimals of as many digits. */
-function follows(before: string, blob: string): boolean {
-  return integerOf(blob) === integerOf(before) + 1n;
-}
-
-function integerOf(blob: string): bigint {
-  return BigInt(blob.slice(2).replace(/3(.)/g, "$1"));
+/** The digits that a decimal's hex, `3d3d…`, spells. */
+function textOf(blob: string): string {
+  let text = "";
+  for (let i = 3; i < blob.length; i += 2) text += blob[i];
+  return text;
 }
