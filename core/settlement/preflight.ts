@@ -1,6 +1,6 @@
 import type { Engine } from "../engine.ts";
 import type { Asset, Mode, Uuid } from "../model.ts";
-import type { Clock, L1Reader, L1Tokens, SealedBatch, TokenMint } from "../ports.ts";
+import type { Clock, L1Reader, L1Registration, L1Tokens, SealedBatch, TokenMint } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
@@ -12,16 +12,17 @@ const FAULT = "L1 would refuse its mints: ";
 /** Milliseconds between two looks at an asset that can be minted, and at one that cannot. */
 const LOOK_AGAIN_MS = 600_000;
 const FAULTY_AGAIN_MS = 60_000;
-/** Most mints of one asset and batch that are simulated, and how many of them at once. */
+/** Most mints of one asset and batch that are simulated. */
 const MOST_TRIALS = 256;
-const TRIALS_AT_ONCE = 16;
+/** Assets, and trial mints, that L1 is asked about at once: thousands would take minutes one by one. */
+const AT_ONCE = 16;
 /** A token's reason can hold the whole of its arguments. */
 const MOST_TEXT = 1_000;
 
 /** The chain of the tokens, with the contract that mints them there. */
 export type TokenChain = Pick<
   L1Reader,
-  "settlement" | "blockNumber" | "finalizedBlockNumber" | "registration" | "supplyCap"
+  "settlement" | "blockNumber" | "finalizedBlockNumber" | "registrations" | "supplyCap"
 > &
   L1Tokens;
 
@@ -62,19 +63,25 @@ export class Preflight {
 
   /** Looks at the assets that it is time for. Returns at how many. One that cannot be asked holds up neither the others nor the next round. */
   async lookAtAssets(signal?: AbortSignal): Promise<number> {
-    const attempts = new Attempts(signal);
-    let looked = 0;
+    const due: Asset[] = [];
     for await (const asset of this.#engine.allAssets()) {
       if (!asset.whitelisted || !asset.registered || !this.#isHere(asset)) continue;
       if ((this.#due.get(asset.assetId) ?? 0) > this.#clock()) continue;
       this.#due.set(asset.assetId, this.#clock() + FAULTY_AGAIN_MS);
-      looked += await attempts.of(async () => {
-        await this.#judge(asset, await this.#obstacle(asset));
+      due.push(asset);
+    }
+    if (due.length === 0) return 0;
+    const [newest, registrations] = await Promise.all([this.#chain.blockNumber(), this.#chain.registrations(due)]);
+    const attempts = new Attempts(signal);
+    const looks = await severalAtOnce(due, (asset, index) => {
+      signal?.throwIfAborted();
+      return attempts.of(async () => {
+        await this.#judge(asset, await this.#obstacle(asset, registrations[index] ?? null, newest));
         return 1;
       });
-    }
+    });
     attempts.end();
-    return looked;
+    return looks.reduce((sum, looked) => sum + looked, 0);
   }
 
   /** Looks at a batch that was sealed since this process began. Returns the slots that are to become void. */
@@ -137,14 +144,11 @@ export class Preflight {
     const gone = new Set(owned.map(({ firstSlot }) => firstSlot));
     const tried = entries.filter(({ slot }) => !gone.has(slot)).slice(0, MOST_TRIALS);
     const refused: { readonly entry: Placed; readonly reason: string }[] = [];
-    for (let first = 0; first < tried.length; first += TRIALS_AT_ONCE) {
-      const group = tried.slice(first, first + TRIALS_AT_ONCE).map(async (entry) => {
-        const mint = { quantity: entry.amount, blob: entry.blob };
-        const reason = await this.#chain.tryMint(asset.contractAddress, mint, final);
-        if (reason !== null) refused.push({ entry, reason });
-      });
-      await Promise.all(group);
-    }
+    await severalAtOnce(tried, async (entry) => {
+      const mint = { quantity: entry.amount, blob: entry.blob };
+      const reason = await this.#chain.tryMint(asset.contractAddress, mint, final);
+      if (reason !== null) refused.push({ entry, reason });
+    });
     const [one] = refused;
     if (one === undefined) return owned;
     if (refused.length < tried.length || (await this.#chain.isMinter(asset.contractAddress)) === true) {
@@ -166,13 +170,12 @@ export class Preflight {
   }
 
   /** Why nothing of the asset could be minted on L1 now; null when nothing shows that. */
-  async #obstacle(asset: Asset): Promise<string | null> {
+  async #obstacle(asset: Asset, registration: L1Registration | null, newest: bigint): Promise<string | null> {
     const { assetId, contractAddress, standard, quantum } = asset;
     const { contract } = this.#chain.settlement;
     if ((await this.#chain.isMinter(contractAddress)) === false) {
       return `${contract}, which pays its withdrawals, does not hold the minter role of ${contractAddress}`;
     }
-    const registration = await this.#chain.registration(asset.chainId, asset.assetType);
     if (registration === null)
       return `${contract}, which pays its withdrawals, has no registration of it; anyone may register it`;
     if (standard !== "erc20" && registration.blobScheme !== asset.blobScheme) {
@@ -181,7 +184,7 @@ export class Preflight {
     const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;
     const mint = this.#refused.get(assetId) ?? unit;
     if (mint === undefined) return null;
-    const reason = await this.#chain.tryMint(contractAddress, mint, await this.#chain.blockNumber());
+    const reason = await this.#chain.tryMint(contractAddress, mint, newest);
     return reason ?? (standard === "erc20" ? this.#beyondCap(asset) : null);
   }
 
@@ -194,6 +197,16 @@ export class Preflight {
     this.#refused.delete(assetId);
     if (unavailableReason?.startsWith(FAULT)) await this.#engine.setMintingFault(assetId, null);
   }
+}
+
+/** Does something for each, some at a time, and returns what came of it in order. */
+async function severalAtOnce<T, R>(all: readonly T[], work: (each: T, index: number) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (let first = 0; first < all.length; first += AT_ONCE) {
+    const some = all.slice(first, first + AT_ONCE).map((each, i) => work(each, first + i));
+    results.push(...(await Promise.all(some)));
+  }
+  return results;
 }
 
 function voidOf({ slot }: Placed, failure: string): VoidSlots {

@@ -1,6 +1,7 @@
 import { toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Mode, Standard } from "../../core/index.ts";
+import { Preflight } from "../../core/settlement/preflight.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
@@ -51,6 +52,45 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">) {
     },
   };
 }
+
+test("two hundred assets are looked at in few rounds of calls, and not one after another", async () => {
+  const asked = { calls: 0, rounds: 0, underWay: 0 };
+  let most = 0;
+  world = await createWorld({
+    request: ({ request }) =>
+      (async (...args: Parameters<typeof request>) => {
+        asked.calls++;
+        if (++asked.underWay === 1) asked.rounds++;
+        most = Math.max(most, asked.underWay);
+        try {
+          return await request(...args);
+        } finally {
+          asked.underWay--;
+        }
+      }) as typeof request,
+  });
+  const { engine, l1 } = world;
+  const count = 200;
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const contractAddress = `0x${(0xabc000 + i).toString(16).padStart(40, "0")}` as const;
+    const { assetId } = await engine.addAsset({ standard: "erc721", contractAddress, name: "None", symbol: "NON" });
+    await engine.whitelistAsset(assetId);
+    await engine.markAssetRegistered(assetId);
+    ids.push(assetId);
+  }
+  Object.assign(asked, { calls: 0, rounds: 0 });
+  most = 0;
+  expect(await new Preflight(engine, l1, Date.now).lookAtAssets()).toBe(count + world.assets.size);
+  // No token, so no minter role: one call each, beside the registrations, the block, and what the world's own tokens are asked.
+  expect(asked.calls).toBeLessThan(count + 20);
+  expect(asked.rounds).toBeLessThan(count / 4);
+  expect(most).toBeGreaterThan(8);
+  expect(most).toBeLessThanOrEqual(16);
+  for await (const { assetId, unavailableReason } of engine.allAssets()) {
+    if (ids.includes(assetId)) expect(unavailableReason).toContain("has no registration of it");
+  }
+});
 
 describe("a mint that L1 would refuse", () => {
   test("is refused here while the settlement contract is not the token's minter, and taken again when it is", async () => {
