@@ -18,12 +18,22 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
   throw new MintmarkError("validation_failed", undefined, { issues: [issue] });
 }
 
-/** The same id for the same application and key: what a repeated request makes is there already, even after a restart. */
-export function idOfKey({ applicationId }: Principal, key: string): string {
+/**
+ * The id, under `name`, of what a request with an Idempotency-Key makes. The same application and key give the same id, so that a repeat
+ * after a restart finds what the first request made.
+ */
+export function idOfRequest<Name extends string>(
+  name: Name,
+  { applicationId }: Principal,
+  request: FastifyRequest,
+): { readonly [name in Name]?: string } {
+  const key = idempotencyKeyOf(request);
+  if (key === undefined) return {};
   const bytes = createHash("sha256").update(`${applicationId} ${key}`).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  const id = bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  return { [name]: id } as { [name in Name]: string };
 }
 
 interface Kept {
@@ -35,7 +45,7 @@ interface Kept {
 
 /**
  * Gives the first answer again to a POST that is repeated under its Idempotency-Key: status and body. In memory, for a day; mints keep
- * their keys in the store instead. Refusals are not kept.
+ * their keys in the store instead, and the ids of users and webhooks come from the key. Refusals are not kept.
  */
 export class KeptAnswers {
   readonly #kept = new Map<string, Kept>();

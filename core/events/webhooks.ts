@@ -7,7 +7,7 @@ import type { Environment, EventType, Uuid } from "../model.ts";
 import { EVENT_TYPES } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import type { WebhookRecord } from "../store/records.ts";
-import { requireText } from "../validate.ts";
+import { requireText, requireUuid } from "../validate.ts";
 import { tell } from "./event-log.ts";
 
 /** Webhooks that an application may have. */
@@ -30,14 +30,17 @@ export class LedgerWebhooks implements Webhooks {
 
   async create(
     applicationId: Uuid,
-    { url, types = [] }: NewWebhook,
+    { url, types = [], webhookId: asked }: NewWebhook,
     { signal }: WaitOptions = {},
   ): Promise<IssuedWebhook> {
     const ledger = this.#usable;
     const address = requireUrl(ledger.environment, url);
     const wanted = requireTypes(types);
+    const webhookId = asked === undefined ? uuidv7() : requireUuid("webhookId", asked);
     return ledger.writer.alone(async (group) => {
       const { applicationIndex, eventCount: delivered } = ledger.latestApplication(applicationId);
+      const known = ledger.webhooks.latest(this.#indexOf(webhookId));
+      if (known !== undefined) return this.#issued(requireSame(known, applicationIndex, address, wanted));
       const present = [...ledger.webhooks.latestValues()].filter(
         (known) => known.applicationIndex === applicationIndex,
       );
@@ -45,7 +48,7 @@ export class LedgerWebhooks implements Webhooks {
         throw new MintmarkError("too_many_webhooks");
       }
       const webhookIndex = ledger.webhooks.latestCount;
-      const facts = { webhookIndex, webhookId: uuidv7(), applicationIndex, url: address, types: wanted, delivered };
+      const facts = { webhookIndex, webhookId, applicationIndex, url: address, types: wanted, delivered };
       const { time } = ledger.record(group, { kind: "webhookCreated", ...facts });
       const fresh = { status: "active", rotations: 0, rotatedAt: null, failingSince: null, failure: null } as const;
       return this.#issued(this.#put(group, { ...facts, ...fresh, createdAt: time }));
@@ -229,6 +232,23 @@ export class LedgerWebhooks implements Webhooks {
   }
 }
 
+/** What was registered under the same id, if it is what is asked for again. */
+function requireSame(
+  record: WebhookRecord,
+  applicationIndex: number,
+  url: string,
+  types: readonly string[],
+): WebhookRecord {
+  const isSame =
+    record.applicationIndex === applicationIndex &&
+    record.status !== "deleted" &&
+    record.url === url &&
+    record.types.length === types.length &&
+    record.types.every((type, i) => type === types[i]);
+  if (!isSame) throw new MintmarkError("idempotency_key_reused");
+  return record;
+}
+
 function requireOwn(record: WebhookRecord | undefined, applicationIndex: number): WebhookRecord {
   if (record?.applicationIndex !== applicationIndex || record.status === "deleted") {
     throw new MintmarkError("webhook_not_found");
@@ -255,6 +275,8 @@ export interface Webhook {
 }
 
 export interface NewWebhook {
+  /** Default: a new one. The same webhook under the same id again is the same registration, and counts once. */
+  readonly webhookId?: Uuid;
   /** `https:`; in the sandbox `http:` too. Without credentials or a fragment, at most 2,000 characters. */
   readonly url: string;
   /** Default: all. */
@@ -269,7 +291,7 @@ export interface IssuedWebhook {
 
 /** The webhooks of all applications: what applications do with them, and what delivers to them. */
 export interface Webhooks {
-  /** Delivers what happens from now on. Throws `validation_failed`, `too_many_webhooks`. */
+  /** Delivers what happens from now on. Throws `validation_failed`, `too_many_webhooks`, `idempotency_key_reused`. */
   create(applicationId: Uuid, webhook: NewWebhook, wait?: WaitOptions): Promise<IssuedWebhook>;
   list(applicationId: Uuid): Promise<readonly Webhook[]>;
   /** Throws `webhook_not_found`, as do all that follow. */

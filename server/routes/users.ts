@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { MintmarkError } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { idempotencyKeyOf, idOfKey } from "../idempotency.ts";
+import { idOfRequest } from "../idempotency.ts";
 import { page } from "../schemas/common.ts";
 import { balancePage, user, userBody, userPage, userParams, userQuery } from "../schemas/users.ts";
 import { vaultPage } from "../schemas/vaults.ts";
@@ -27,9 +28,11 @@ export const userEndpoints: readonly Endpoint[] = [
     },
     errors: ["user_exists"],
     async handle({ service: { engine }, principal, body, request, reply }) {
-      const key = idempotencyKeyOf(request);
-      const userId = body.userId ?? (key === undefined ? undefined : idOfKey(principal, key));
-      const created = await engine.createUser(principal.applicationId, { ...body, ...(userId && { userId }) });
+      const user = { ...idOfRequest("userId", principal, request), ...body };
+      const created = await engine.createUser(principal.applicationId, user).catch((error: unknown) => {
+        const isReused = error instanceof MintmarkError && error.code === "user_exists" && body.userId === undefined;
+        throw isReused ? new MintmarkError("idempotency_key_reused") : error;
+      });
       reply.header("location", `/api/v1/users/${created.userId}`);
       return userToWire(created);
     },

@@ -1,5 +1,6 @@
 import { type ApplicationEvent, type Engine, MintmarkError } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
+import { idOfRequest } from "../idempotency.ts";
 import {
   issuedWebhook,
   webhook,
@@ -31,9 +32,10 @@ export const webhookEndpoints: readonly Endpoint[] = [
     example: { url: "https://example.com/mintmark", types: ["mint.accepted", "withdrawal.settled"] },
     success: { status: 201, description: "The webhook and its secret.", schemas: [issuedWebhook] },
     errors: ["too_many_webhooks"],
-    async handle({ service: { engine, webhookReach }, principal, body: { url, types = [] } }) {
+    async handle({ service: { engine, webhookReach }, principal, body: { url, types = [] }, request }) {
       requireAllowed(webhookReach, url);
-      const { webhook: made, secret } = await engine.webhooks.create(principal.applicationId, { url, types });
+      const asked = { url, types, ...idOfRequest("webhookId", principal, request) };
+      const { webhook: made, secret } = await engine.webhooks.create(principal.applicationId, asked);
       return { ...webhookToWire(made), secret };
     },
   }),

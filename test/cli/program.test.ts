@@ -159,6 +159,8 @@ describe("on a store that no server has open", () => {
 
   test("hostile arguments are refused, with no trace of the program or of the secret", async () => {
     const noWhere = ["--rpc", "http://127.0.0.1:9"];
+    // A digit of another case than the checksum has.
+    const WRONG = "0x5Aaeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
     const hostile: readonly (readonly [number, ...string[]])[] = [
       [1, "keys", "revoke", "__proto__"],
       [1, "keys", "revoke", "constructor"],
@@ -168,6 +170,9 @@ describe("on a store that no server has open", () => {
       [2, "batches", "seal", "--mode", "__proto__"],
       [2, "batches", "commit", "--from-block", "-1", "--rpc", "file:///etc/passwd", "--key-stdin"],
       [2, "batches", "commit", "--from-block", "1", ...noWhere, "--members", "nobody"],
+      [2, "batches", "commit", "--from-block", "1", ...noWhere, "--members", `${WRONG}=http://127.0.0.1:9`],
+      [2, "rebuild", "/dev/null/x", "--from-block", "1", ...noWhere, "--contract", WRONG],
+      [2, "exit", "/dev/null/x", ...noWhere, "--recipient", WRONG],
       [2, "rebuild", "/dev/null/x", "--from-block", "1e9", ...noWhere, "--contract", "0x00"],
       [2, "rebuild", "/dev/null/x", "--from-block", "1", "--rpc", "nowhere", "--contract", SETTLEMENT.contract],
       [2, "users", "list", "--application", "$(id)", "--limit", "1e99", "--cursor", "%00"],
@@ -177,6 +182,7 @@ describe("on a store that no server has open", () => {
       const ended = await run(args, "0xnotakey\n");
       expect([args.slice(0, 3), ended.code, ended.stdout]).toEqual([args.slice(0, 3), code, ""]);
       expect(ended.stderr).toMatch(/^error: /);
+      if (args.some((arg) => arg.startsWith(WRONG))) expect(ended.stderr).toContain("EIP-55");
       for (const trace of ["\n    at ", "\u001b", "0xnotakey"]) expect(ended.stderr).not.toContain(trace);
     }
   });

@@ -50,6 +50,28 @@ describe("settings", () => {
     expect(lines.join()).not.toContain("hunter2");
   });
 
+  test("that are addresses with a wrong checksum are refused", () => {
+    const right = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    const wrong = right.replace("5aA", "5Aa");
+    const given = (contract: string) => ({
+      ...REQUIRED,
+      MINTMARK_CONTRACT: contract,
+      MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`,
+      MINTMARK_RPC_URL: "https://rpc.example",
+      MINTMARK_MEMBERS: `${contract}=https://member.example`,
+      MINTMARK_THRESHOLD: "1",
+      MINTMARK_MIRRORS: JSON.stringify([{ chainId: 10, contract, rpcUrl: "https://rpc.example" }]),
+    });
+    expect(problems(given(right))).toEqual([]);
+    const lines = problems(given(wrong));
+    expect(lines.map((line) => line.split(/[.:]/, 1)[0])).toEqual([
+      "MINTMARK_CONTRACT",
+      "MINTMARK_MEMBERS",
+      "MINTMARK_MIRRORS",
+    ]);
+    for (const line of lines) expect(line).toContain("EIP-55");
+  });
+
   test("that nobody reads are likely typing errors", () => {
     const misspelt = { ...REQUIRED, MINTMARK_PROT: "1", MINTMARK_NOTHING_LIKE_IT: "1" };
     expect(problems(misspelt)).toEqual([

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { buildServer } from "../../server/app.ts";
 import { createWorld, refusal } from "./fixture.ts";
 
 const OWNER = "0x52908400098527886E0F7030069857D2E4169EE7";
@@ -22,6 +23,26 @@ describe("an Idempotency-Key", () => {
     // Another application's key is another key.
     const theirs = await world.send("POST", "/api/v1/users", { body, headers, key: world.otherKey });
     expect(theirs.body.userId).not.toBe(first.body.userId);
+  });
+
+  it("finds the user and the webhook of the first request after a restart", async () => {
+    await using world = await createWorld();
+    const user = { url: "/api/v1/users", body: { ownerAddress: OWNER }, other: { ownerAddress: MIXED } };
+    const hook = { url: "/api/v1/webhooks", body: { url: "https://a.example/" }, other: { url: "https://b.example/" } };
+    for (const { url, body, other } of [user, hook]) {
+      const headers = { "x-api-key": world.key, "idempotency-key": `after a restart ${url}` };
+      const first = await world.send("POST", url, { body, headers });
+      // Another server over the same engine has none of the first one's memory.
+      const restarted = await buildServer({ engine: world.engine });
+      const again = await restarted.inject({ method: "POST", url, headers, payload: body });
+      expect([again.statusCode, again.json()]).toEqual([201, first.body]);
+      await restarted.close();
+      const third = await buildServer({ engine: world.engine });
+      const reused = await third.inject({ method: "POST", url, headers, payload: other });
+      expect([reused.statusCode, reused.json().code]).toEqual([422, "idempotency_key_reused"]);
+      await third.close();
+    }
+    expect((await world.send("GET", "/api/v1/webhooks")).body.data).toHaveLength(1);
   });
 
   it("does not keep a refusal, and comes once", async () => {

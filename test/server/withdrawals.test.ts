@@ -133,7 +133,7 @@ test("once its batch is committed on L1, a vault's proof comes with calldata for
   expect(committed).toMatchObject({ status: "settled", committedAt: "1800000000" });
 });
 
-test("the same signed request answers the same withdrawal, also at once, after it was paid, and after its deadline", async () => {
+test("the same signed request answers the same withdrawal, also at once, after it failed, and after its deadline", async () => {
   let now = Date.now();
   await using own = await createWorld({ clock: () => now });
   const { body: user } = await own.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });

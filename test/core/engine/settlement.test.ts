@@ -89,7 +89,8 @@ describe("a withdrawal", () => {
     await using _ = engine;
     const told: string[] = [];
     engine.on("withdrawal", ({ withdrawal }) => told.push(withdrawal.status));
-    const accepted = await engine.requestWithdrawal(tenant.principal, await signed(fix, 30n));
+    const request = await signed(fix, 30n);
+    const accepted = await engine.requestWithdrawal(tenant.principal, request);
     expect(accepted).toMatchObject({ status: "accepted", withdrawnBefore: 0n, recipient: ownerAddress });
     const vault = () => engine.vault(tenant.applicationId, 0n);
     expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 0n });
@@ -111,6 +112,9 @@ describe("a withdrawal", () => {
     const [transaction] = (await engine.transactions(tenant.applicationId, { type: "withdrawal" })).data;
     expect(transaction).toMatchObject({ transactionId: accepted.withdrawalId, status: "finalized", amount: 30n });
     expect(await engine.transaction(tenant.applicationId, accepted.withdrawalId)).toEqual(transaction);
+    const repeated = await engine.requestWithdrawal(tenant.principal, request);
+    expect(repeated).toMatchObject({ withdrawalId: accepted.withdrawalId, status: "finalized", l1BlockNumber: 8n });
+    expect(await vault()).toMatchObject({ availableBalance: 70n, withdrawnBalance: 30n });
     expect(told).toEqual(["accepted", "submitted", "settled", "finalized"]);
     expect((await engine.verify()).problems).toEqual([]);
   });
