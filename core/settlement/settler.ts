@@ -57,7 +57,8 @@ export class Settler extends Rounds<Round, SettlerWork> {
       assets: (signal?: AbortSignal) => this.#ifAgreed(() => preflight.lookAtAssets(signal)),
       commit: (signal?: AbortSignal) =>
         this.#ifAgreed(async () => {
-          // What was committed before must be on record: the history of the next commit follows from it.
+          // What was committed before must be on record: the history of the next commit follows from it. So nothing is committed while
+          // L1 cannot be followed.
           await exits.follow(signal);
           const attempts = new Attempts(signal);
           const commit = { engine, l1, committee, looks, refused, ...(signal && { signal }) };
