@@ -16,7 +16,7 @@ export type { EventOptions } from "./events/event-log.ts";
 export type { IssuedWebhook, NewWebhook, Webhook, Webhooks } from "./events/webhooks.ts";
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, PageOptions } from "./ledger/list.ts";
-export type { EngineOptions } from "./ledger/options.ts";
+export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
 export type { AcceptedColumns } from "./mint/accepted-columns.ts";
 export type { MintResult, MintTransaction } from "./mint/mint-results.ts";
 export * from "./model.ts";

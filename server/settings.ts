@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Hex } from "../core/index.ts";
+import { DEFAULT_LIMITS, type Hex } from "../core/index.ts";
 import { ISSUER } from "./access-token.ts";
 import { DEFAULT_MEMORY_LIMITS } from "./held-bytes.ts";
 import { address, member } from "./member-setting.ts";
@@ -14,7 +14,7 @@ const count = (least: number, most: number) =>
     .refine((value) => value >= least && value <= most, `Give a number from ${least} to ${most}.`);
 
 /** Units that the largest mint costs. */
-const LARGEST_REQUEST = 10_000;
+const LARGEST_REQUEST = DEFAULT_LIMITS.mintsPerRequest;
 const MIB = 1024 * 1024;
 
 const variables = z.object({

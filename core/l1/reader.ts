@@ -1,7 +1,15 @@
 import { BlockNotFoundError, decodeFunctionData, parseAbi, TransactionNotFoundError } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { Address, BlobScheme, Hash, Hex, Mode, Standard, VaultId } from "../model.ts";
-import { STANDARDS } from "../model.ts";
+import {
+  type Address,
+  type BlobScheme,
+  type Hash,
+  type Hex,
+  type Mode,
+  STANDARDS,
+  type Standard,
+  type VaultId,
+} from "../model.ts";
 import type {
   AssetId,
   L1Block,
@@ -20,11 +28,9 @@ import { stateCommitmentAbi as abi } from "./abi.ts";
 import { provenVaultArguments } from "./arguments.ts";
 import { askInBulk } from "./bulk.ts";
 import type { L1Connection } from "./connection.ts";
-import { decodeEvents } from "./events.ts";
 import { askL1, saysNothing } from "./failure.ts";
-import { LogReader } from "./logs.ts";
-import { tokenCap, tokenHolding } from "./token-amounts.ts";
-import { holdsMinterRole, tokenOwners, trialOf } from "./token-mints.ts";
+import { decodeEvents, LogReader } from "./logs.ts";
+import { holdsMinterRole, tokenCap, tokenHolding, tokenOwners, trialOf } from "./tokens.ts";
 
 /** What a token may say of itself; foreign tokens need none of it. */
 const TOKEN_ABI = parseAbi([

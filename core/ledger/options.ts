@@ -48,6 +48,7 @@ const MAX_ROLLUP_VAULTS = 1 << 15;
 /** Signature, fees and calldata around a batch's data. */
 const TRANSACTION_OVERHEAD = 1_024;
 
+/** The limits of an engine that is given none. */
 export const DEFAULT_LIMITS: Limits = {
   usersPerRequest: 100,
   mintsPerRequest: 10_000,

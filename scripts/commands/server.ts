@@ -25,6 +25,6 @@ export function addServer(program: Command): void {
     "the router before several servers, each with a store of its own, until SIGINT or SIGTERM",
     ["router --shards http://10.0.0.1:3000,http://10.0.0.2:3000"],
     routerSettings,
-    async (config) => (await import("../../server/shards/main.ts")).serveRouter(config),
+    async (config) => (await import("../../server/shards/router.ts")).serveRouter(config),
   );
 }

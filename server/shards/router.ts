@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import replyFrom from "@fastify/reply-from";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { decodeJwt } from "jose";
+import type { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { acceptForm } from "../body.ts";
@@ -9,8 +10,10 @@ import { handleClientError } from "../client-error.ts";
 import { FORM } from "../endpoint.ts";
 import { handleError, notFoundHandler, ServerError } from "../errors.ts";
 import { type LogOptions, logging } from "../log.ts";
+import type { routerSettings } from "../process-settings.ts";
 import { requestId } from "../request-id.ts";
-import type { Shard, Shards } from "./shard.ts";
+import { stopSignal } from "../stop-signal.ts";
+import { findShards, type Shard, type Shards } from "./shard.ts";
 
 export interface RouterOptions {
   readonly shards: Shards;
@@ -169,4 +172,13 @@ function clientOf(authorization: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The router as a process, until SIGINT or SIGTERM. It holds nothing, so it may be stopped at any time. */
+export async function serveRouter(settings: z.output<typeof routerSettings>): Promise<void> {
+  const { MINTMARK_SHARDS: urls, MINTMARK_HOST: host, MINTMARK_PORT: port } = settings;
+  const router = await buildRouter({ shards: await findShards(urls), log: { level: "info" } });
+  await router.listen({ host, port });
+  await stopSignal();
+  await router.close();
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHmac, randomUUID } from "node:crypto";
 import {
   type ApplicationEvent,
   type Backoff,
@@ -12,7 +12,6 @@ import { eventToWire } from "../event-wire.ts";
 import type { Reach } from "./address-policy.ts";
 import { type Attempt, Attempts } from "./attempts.ts";
 import { Deliverer, type Outcome } from "./delivery.ts";
-import { signatureHeaders } from "./signature.ts";
 
 export interface DispatcherOptions {
   /** Waits between attempts. Default: 5 s, doubling up to 6 hours. */
@@ -271,4 +270,23 @@ class Progress {
   async end(): Promise<void> {
     await this.flush().catch(this.#onError);
   }
+}
+
+/**
+ * The header fields of a delivery by Standard Webhooks: a `v1` signature, HMAC-SHA256 of `<id>.<timestamp>.<body>`, for each secret.
+ * Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ *
+ * @param secrets - `whsec_` and the key in base64
+ * @param seconds - since 1970; receivers refuse what is minutes away from their own clock
+ */
+export function signatureHeaders(id: string, seconds: number, body: string, secrets: readonly string[]) {
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice("whsec_".length), "base64");
+    return `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`;
+  });
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": String(seconds),
+    "webhook-signature": signatures.join(" "),
+  };
 }
