@@ -109,7 +109,9 @@ const variables = z.object({
     .regex(/^\d{1,30}$/, "Give an amount of wei.")
     .transform(BigInt)
     .default(10n ** 16n)
-    .describe("Wei of the operator on the settlement chain below which `/readyz` is 503."),
+    .describe(
+      "Wei of the operator on the settlement chain below which `/readyz` is 503. A relay of 20 withdrawals needs up to 12.5 M gas at the highest fee.",
+    ),
   MINTMARK_MOST_LAG: count(1, 1_000_000)
     .default(50)
     .describe("Blocks behind the settlement chain past which `/readyz` is 503."),
