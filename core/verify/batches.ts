@@ -37,7 +37,7 @@ export function withoutVoids(vaults: readonly StoredVault[], runs: readonly Void
   return held;
 }
 
-/** The part of the reference that follows batches from their sealing on: roots, void slots, and what L1 made of them. */
+/** The part of the reference that follows batches from their sealing on: roots, void slots, status on L1. */
 export class ReferenceBatches {
   readonly #report: (problem: string) => void;
   readonly #records: Record<Mode, BatchRecord[]> = { validium: [], "zk-rollup": [] };
@@ -130,7 +130,7 @@ export class ReferenceBatches {
     return dropped;
   }
 
-  /** Slots become void; the vaults that were in them, the records that will not change any more, and the roots that follow. */
+  /** Makes slots void; returns their vaults, the records that change no more, and the new roots. */
   voidSlots(entry: EntryOf<"slotsVoided">, time: number) {
     const { mode, batchNumber, voids } = entry;
     const name = batchName(entry);

@@ -37,8 +37,9 @@ export interface Foreseen {
 }
 
 /**
- * The engine's state derived from the journal alone, one entry at a time, as plainly as possible: the second implementation that
- * `verify` holds the store to. It keeps in memory what is few or not sealed yet; everything else it tells as soon as it is determined.
+ * The engine's state derived from the journal alone, one entry at a time, as plainly as possible. `verify` compares the
+ * store with it. It shares no computation with the ledger: this room imports byte formats and protocol functions only.
+ * It keeps in memory the records that are few or not sealed yet, and returns each other record once that is final.
  */
 export class Reference {
   entries = 0;

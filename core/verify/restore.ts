@@ -19,13 +19,14 @@ export interface RestoreOptions {
 const RECORDS_AT_ONCE = 4_096;
 
 /**
- * Makes a store of a journal: copies the journal, and derives every record from it by the second implementation, to which `verify` holds
- * stores. Resolves with the number of entries; an engine over the store goes on where the journal ends, with the same roots.
+ * Makes a store from a journal: copies the journal, and derives every record with the second implementation, which
+ * `verify` uses too. Resolves with the number of entries. An engine over the store continues with the same roots.
  *
- * The store's own random secret is made anew, so cursors handed out before are refused, and each webhook signs with another secret.
+ * The store gets a new random secret: it refuses earlier cursors, and each webhook signs with another secret.
  *
- * @param store - empty; closed when this settles. Its head is written last, so that one that was left half made is refused.
- * @throws MintmarkError `store_mismatch` when it holds something, `store_corrupt` for a journal from which no store follows
+ * @param store - empty; closed when this settles. Its head is written last, so the engine refuses a half-made store
+ * @throws MintmarkError `store_mismatch` when the store is not empty, `store_corrupt` when no store follows from the
+ * journal
  */
 export async function restoreStore(
   journal: Journal,

@@ -89,7 +89,7 @@ export class ReferenceTokens {
   }
 }
 
-/** A place as a number from 1 to 2^53: its vault id, of which the mode is the last bit instead of the first, and one. */
+/** A place as a number from 1 to 2^53: its vault id with the mode as the last bit instead of the first, plus one. */
 function numberOf({ mode, batchNumber, slot }: VaultPlace): number {
   return 2 * Number(packVaultId({ mode: "validium", batchNumber, slot })) + MODES.indexOf(mode) + 1;
 }
@@ -104,7 +104,7 @@ const REMOVED = -1;
 const MAX_LOAD = 0.8;
 const GROWTH = 1.5;
 
-/** A hash table from 32-bit hashes to places, 15 to 23 bytes a token. An entry stands at its hash's share of the table or behind it. */
+/** Places by 32-bit hash, 15 to 23 bytes a token: open addressing, where the hash divided by 2^32 says where to start. */
 class TokenTable {
   #hashes = new Uint32Array(1024);
   #places = new Float64Array(1024);

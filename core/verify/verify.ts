@@ -16,8 +16,8 @@ const MAX_PROBLEMS = 100;
 const PROGRESS_EVERY = 1024;
 
 /**
- * Reads the journal from its beginning, derives every record by {@link Reference} and compares it with the store's, byte for byte; then
- * looks for records that nothing in the journal explains. Works on a snapshot, so the engine goes on meanwhile.
+ * Derives every record from the journal by {@link Reference} and compares it with the store's, byte for byte. Then looks
+ * for records that no journal entry explains. Works on a snapshot, so the engine goes on meanwhile.
  */
 export async function verifyStore(
   opened: Store,
