@@ -23,6 +23,7 @@ const PAGE_FILES = [
 
 answerHelp("Usage: npm run package\n\nBuilds the package that other projects install, and prints its path.\n");
 rmSync(DIST, { recursive: true, force: true });
+execFileSync(process.execPath, [`${ROOT}scripts/generate-client.ts`], { stdio: ["ignore", 2, 2] });
 execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}tsconfig.build.json`], {
   stdio: ["ignore", 2, 2],
 });

@@ -1,5 +1,5 @@
 import createFetchClient, { type Client, type Middleware } from "openapi-fetch";
-import { IDEMPOTENT_ROUTES, type MintReply, type MintRequest, type Paths } from "./api.ts";
+import type { MintReply, MintRequest, Paths } from "./api.ts";
 import { answer } from "./problem.ts";
 import { type RetryOptions, retryingFetch } from "./retry.ts";
 
@@ -14,6 +14,11 @@ export interface ClientOptions extends RetryOptions {
 
 /** Every route of the API, typed: `GET`, `POST`, `PUT` and `DELETE` take a route's path and resolve with `data`, or with the problem as `error`. */
 export type MintmarkClient = Client<Paths>;
+
+/** Every POST of an application takes an Idempotency-Key; owners' and public routes do not. */
+export function takesIdempotencyKey(method: string, path: string): boolean {
+  return method === "POST" && path.startsWith("/api/");
+}
 
 /**
  * A client of the HTTP API. Credentials are sent with every request; routes that take an Idempotency-Key get a fresh one unless the caller
@@ -37,8 +42,7 @@ export function createClient(options: ClientOptions): MintmarkClient {
   };
   const idempotency: Middleware = {
     onRequest({ request, schemaPath }) {
-      const takesKey = IDEMPOTENT_ROUTES.includes(`${request.method} ${schemaPath}`);
-      if (takesKey && !request.headers.has("idempotency-key")) {
+      if (takesIdempotencyKey(request.method, schemaPath) && !request.headers.has("idempotency-key")) {
         request.headers.set("idempotency-key", crypto.randomUUID());
       }
       return request;
