@@ -104,7 +104,7 @@ const REMOVED = -1;
 const MAX_LOAD = 0.8;
 const GROWTH = 1.5;
 
-/** Places by 32-bit hash, 15 to 23 bytes a token: open addressing, where the hash divided by 2^32 says where to start. */
+/** Places by 32-bit hash, 15 to 23 bytes a token. The search for a hash starts at its share of the table. */
 class TokenTable {
   #hashes = new Uint32Array(1024);
   #places = new Float64Array(1024);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TokenHasher } from "../../../core/store/token-hash.ts";
 import { TokenIndex } from "../../../core/tokens/token-index.ts";
+import { ReferenceTokens } from "../../../core/verify/tokens.ts";
 
 /** Few shards and few places, so that tokens collide and wrap around. */
 const hash = fc
@@ -89,5 +90,34 @@ describe("the hash of a token", () => {
     );
     const ids = Array.from({ length: 1000 }, (_, i) => 1n << BigInt(i % 256));
     expect(ids.filter((id, i) => one.ofId(i, id) === other.ofId(i, id)).length).toBeLessThan(3);
+  });
+});
+
+describe("the tokens of verify", () => {
+  it("suspect exactly those that were added before and not removed, over many growths", () => {
+    const tokens = new ReferenceTokens(new Uint8Array(8).fill(7), () => undefined);
+    const placeOf = (id: number) => ({
+      mode: id % 2 === 0 ? ("validium" as const) : ("zk-rollup" as const),
+      batchNumber: 2 ** 32 - 1 - (id % 3),
+      slot: id,
+      assetIndex: 5,
+    });
+    const COUNT = 50_000;
+    for (let id = 0; id < COUNT; id++) tokens.add(placeOf(id), BigInt(id));
+    // Two ids of one hash are suspects too: 2^32 hashes make that rare.
+    expect(tokens.suspects().length).toBeLessThan(10);
+    const removed = (id: number) => id % 4 === 0;
+    for (let id = 0; id < COUNT; id++) if (removed(id)) tokens.remove(placeOf(id), 5, BigInt(id));
+    expect(tokens.size).toBe(COUNT - COUNT / 4);
+    for (let id = 0; id < COUNT; id++) tokens.add({ ...placeOf(id), slot: COUNT + id }, BigInt(id));
+    const found = tokens
+      .suspects()
+      .map(({ earlier, token }) => `${earlier.mode} ${earlier.batchNumber} ${earlier.slot} ${token}`);
+    for (let id = 0; id < COUNT; id++) {
+      const { mode, batchNumber, slot } = placeOf(id);
+      if (id % 997 < 4) expect(found.includes(`${mode} ${batchNumber} ${slot} ${id} of asset 5`)).toBe(!removed(id));
+    }
+    expect(found.length).toBeGreaterThanOrEqual(COUNT - COUNT / 4);
+    expect(found.length).toBeLessThan(COUNT - COUNT / 4 + 20);
   });
 });
