@@ -106,6 +106,10 @@ contract StateMirror is IStateMirror, Committee, Withdrawals {
         return (_committeeHash, _epoch);
     }
 
+    function _nextSequence() internal view override returns (uint64) {
+        return stepCount;
+    }
+
     function _nextEpoch() internal override returns (uint64) {
         return ++_epoch;
     }

@@ -41,6 +41,8 @@ export interface L1Registration {
   readonly quantum: bigint;
   /** How L1 reads the token's blobs, for ever. Of another chain's token it says nothing: the mirror's registry there does. */
   readonly blobScheme: BlobScheme;
+  /** Sequence of the first batch whose vaults of the asset count; on a mirror, of the first step. */
+  readonly since: bigint;
 }
 
 /** What a token contract says of itself. */
@@ -141,9 +143,10 @@ export interface L1Reader {
   verifyVault(proven: ProvenVault): Promise<bigint>;
   /** Whether the account may commit batches now. */
   isOperator(account: Address): Promise<boolean>;
-  registration(chainId: bigint, assetType: Hash): Promise<L1Registration | null>;
+  /** As of a block, by default the newest. Rejects when the node does not have that block yet. */
+  registration(chainId: bigint, assetType: Hash, at?: bigint): Promise<L1Registration | null>;
   /** Of many at once, in order. */
-  registrations(assets: readonly AssetId[]): Promise<readonly (L1Registration | null)[]>;
+  registrations(assets: readonly AssetId[], at?: bigint): Promise<readonly (L1Registration | null)[]>;
   token(contract: Address, standard: Standard): Promise<L1Token>;
   /** Most base units of an ERC-20 that can ever exist; null when the token states no bound. */
   supplyCap(contract: Address): Promise<bigint | null>;

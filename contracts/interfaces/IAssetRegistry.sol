@@ -17,7 +17,8 @@ interface IAssetRegistry {
 
     /// @notice No standard, no chain or no token.
     error AssetInvalid(Standard standard, uint64 chainId, address token);
-    /// @notice The contract is registered, as this asset type; a contract has one standard and one asset.
+    /// @notice The contract is registered as this asset type. A contract of this chain has one standard; only an ERC-20 has an asset for
+    /// each quantum.
     error AssetAlreadyRegistered(uint64 chainId, address token, uint256 assetType);
     error AssetNotRegistered(uint64 chainId, uint256 assetType);
     /// @notice Not 1 to 2^128 - 1, or not 1 for an ERC-721 or ERC-1155.
@@ -30,14 +31,17 @@ interface IAssetRegistry {
 
     /// @notice Registers a token for ever. Anyone may; it grants nothing, since a withdrawal still needs the token's own minter role.
     /// @dev A token of this chain must have code. What its `blobScheme()` answers now is kept; without an answer it is `Imx`. One that states
-    /// its standard by ERC-165 or its `quantum()` is registered only by that, so a stranger can do no more than its owner would have done.
+    /// its standard by ERC-165 or its `quantum()` is registered only by that, so a stranger can do no more than its owner would have done. An
+    /// ERC-20 that states no quantum can have several, so a stranger who is faster keeps nobody's quantum out.
+    /// Vaults of batches that came before the registration do not count, so nobody can plant vaults of a token that does not exist yet.
     /// @param quantum Base units of one quantized unit.
     /// @return assetType StarkEx's asset type, 250 bits.
     function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum) external returns (uint256 assetType);
 
     /// @notice What an asset type stands for; `Standard.None` when nobody has registered it.
+    /// @dev `since` is the sequence of the first batch whose vaults of the asset count.
     function asset(uint64 chainId, uint256 assetType)
         external
         view
-        returns (Standard standard, address token, uint256 quantum, BlobScheme scheme);
+        returns (Standard standard, address token, uint256 quantum, BlobScheme scheme, uint64 since);
 }

@@ -17,6 +17,8 @@ interface IWithdrawals {
     error HeaderMismatch(uint64 vaultId);
     /// @notice The vault is not below the batch's root at its slot.
     error ProofInvalid(uint64 vaultId);
+    /// @notice The vault's batch came before its asset was registered, as of sequence `since`: the vault never counts.
+    error BatchBeforeRegistration(uint64 vaultId, uint64 since);
     /// @notice The token lives on another chain.
     error OtherChain(uint64 chainId);
     /// @notice Not 1 to 2^63 - 1, or not 1 for an ERC-721.
@@ -38,7 +40,7 @@ interface IWithdrawals {
     error SignatureInvalid(uint64 vaultId);
     /// @notice `mintFor` reverted; `reason` is the first 256 bytes of what it said.
     error TokenRefused(address token, bytes reason);
-    /// @notice Not two vaults of one ERC-721 token of this chain, the earlier one first.
+    /// @notice Not two vaults of one ERC-721 token of this chain, the earlier one first and both from after its registration.
     error NotDuplicates(uint64 earlierVaultId, uint64 laterVaultId);
     error NotSelf();
     /// @notice Item `index` of a batch would get less gas than is set aside for each.

@@ -95,6 +95,10 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
         );
     }
 
+    function _nextSequence() internal view override returns (uint64) {
+        return uint64(_head >> SEQUENCE);
+    }
+
     function _nextEpoch() internal override returns (uint64) {
         _head += 1 << EPOCH;
         return uint64(_head >> EPOCH);

@@ -107,7 +107,8 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         bool ordered = earlierHeader.sequence < laterHeader.sequence
             || (earlierHeader.sequence == laterHeader.sequence && earlier.vaultId < later.vaultId);
         // An earlier vault that nobody could ever withdraw must not take the token with it.
-        bool exists = earlier.amount == 1 && earlier.owner != address(0) && earlier.blob.length != 0 && earlier.blob.length <= 255;
+        bool exists = earlierHeader.sequence >= found.since && earlier.amount == 1 && earlier.owner != address(0)
+            && earlier.blob.length != 0 && earlier.blob.length <= 255;
         if (!ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
             revert NotDuplicates(earlier.vaultId, later.vaultId);
         }
@@ -146,7 +147,7 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         if (quantity == 0) revert QuantityZero(vaultId);
         if (recipient == address(0)) revert RecipientZero(vaultId);
         _prove(vault, header, siblings);
-        (address token, Standard standard, uint256 quantum) = _requireWithdrawable(vault, header.committedAt);
+        (address token, Standard standard, uint256 quantum) = _requireWithdrawable(vault, header);
         uint64 before;
         if (standard == Standard.ERC721) {
             if (quantity != 1) revert QuantityTooLarge(vaultId, quantity, 1);
@@ -168,7 +169,7 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
     }
 
     /// @dev Nobody on L1 has looked into a validium leaf before this.
-    function _requireWithdrawable(Vault memory vault, uint64 committedAt)
+    function _requireWithdrawable(Vault memory vault, BatchHeader memory header)
         private
         view
         returns (address token, Standard standard, uint256 quantum)
@@ -179,6 +180,7 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         (token, standard) = (found.token, found.standard);
         if (chainId != block.chainid) revert OtherChain(chainId);
         if (standard == Standard.None) revert AssetNotRegistered(chainId, assetType);
+        if (header.sequence < found.since) revert BatchBeforeRegistration(vaultId, found.since);
         if (amount == 0 || amount > uint64(type(int64).max)) revert AmountInvalid(vaultId, amount);
         uint256 blobLength = vault.blob.length;
         if ((standard == Standard.ERC20) != (blobLength == 0) || blobLength > 255) revert BlobLengthInvalid(vaultId, blobLength);
@@ -187,7 +189,7 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
             quantum = found.quantum;
         } else if (standard == Standard.ERC721) {
             if (amount != 1) revert AmountInvalid(vaultId, amount);
-            uint64 maturesAt = committedAt + maturity;
+            uint64 maturesAt = header.committedAt + maturity;
             if (block.timestamp < maturesAt) revert NotMature(vaultId, maturesAt);
             // A token may read more spellings than the scheme has; {voidDuplicate} could not tell what those name.
             if (found.scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);

@@ -29,7 +29,7 @@ import {
   positionFromText,
   positionToText,
 } from "./records.ts";
-import { type IndexEntries, VaultIndex } from "./vault-index.ts";
+import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
 
 export interface ArchiveOptions {
   /** A store of its own, shared with nobody; closed with the archive. */
@@ -38,7 +38,7 @@ export interface ArchiveOptions {
 }
 
 const FORMAT = "mintmark-archive";
-const VERSION = 2;
+const VERSION = 3;
 
 /**
  * The public state of one settlement contract, without tenants: committed batches with their data, vaults by owner, what has been
@@ -126,14 +126,18 @@ export class Archive extends ArchiveReads {
     await write.write();
   }
 
-  /** What to write so that the batch's vaults are in the index, nothing when they are; and which of their tokens are taken. */
-  async indexing(mode: Mode, batchNumber: number, batch: DerivedBatch): Promise<IndexEntries> {
+  /**
+   * What to write so that the batch's vaults are in the index, nothing when they are; and which of their tokens are taken.
+   *
+   * @param taken - when L1 took the batch; null while it has not
+   */
+  async indexing(mode: Mode, batchNumber: number, batch: DerivedBatch, taken: TakenAt | null): Promise<IndexEntries> {
     const key = batchKey("indexed", mode, batchNumber);
     const indexed = await this.store.get<string, string>(key, TEXT);
     if (indexed === batch.dataHash) return { puts: new Map(), repeats: [] };
     // A member has signed a batch that L1 did not take: its vaults do not exist.
     if (indexed !== undefined) await this.#unindex(mode, batchNumber, indexed as Hash);
-    const { puts, repeats } = await this.#index.entries(vaultsOf(batch));
+    const { puts, repeats } = await this.#index.entries(vaultsOf(batch), taken);
     const entries = new Map(puts).set(key, batch.dataHash);
     for (const { vault, asset, scheme, holder } of repeats) {
       if (asset.standard !== "erc721") continue;
@@ -195,7 +199,7 @@ export class Archive extends ArchiveReads {
     if (!isBatch(batch, commit)) {
       throw new MintmarkError("validation_failed", `the data is not that of batch ${mode}-${batchNumber} on L1`);
     }
-    return (await this.indexing(mode, batchNumber, batch)).puts;
+    return (await this.indexing(mode, batchNumber, batch, commit)).puts;
   }
 
   async #write(

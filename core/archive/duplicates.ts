@@ -1,8 +1,9 @@
 import { MintmarkError } from "../errors.ts";
-import type { BlobScheme, Hash, VaultId } from "../model.ts";
-import type { L1Reader, L1Voider } from "../ports.ts";
+import type { Hash, VaultId } from "../model.ts";
+import type { L1Reader, L1Registration, L1Voider } from "../ports.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import type { Archive } from "./archive.ts";
+import type { Commit } from "./records.ts";
 
 /** Two vaults of one ERC-721 token, the later of which has been voided on our word. */
 export interface VoidedDuplicate {
@@ -12,7 +13,11 @@ export interface VoidedDuplicate {
 }
 
 /** What exhausts vaults of one chain's tokens: the settlement contract, or a mirror of it. `proof_not_ready`: nobody can withdraw there yet. */
-export type VoidingPortal = Pick<L1Reader, "settlement" | "withdrawn" | "registration"> & L1Voider;
+export type VoidingPortal = Pick<L1Reader, "settlement" | "withdrawn" | "registration"> &
+  L1Voider & {
+    /** The batch's place in the portal's order; null while the portal does not know it. Default: the commit's own. */
+    readonly sequenceOf?: (commit: Commit) => Promise<bigint | null>;
+  };
 
 export interface VoidOptions {
   readonly archive: Archive;
@@ -31,8 +36,8 @@ const MOST_NAMED = 3;
 export async function voidDuplicates({ archive, portal, onVoided, signal }: VoidOptions): Promise<number> {
   const failures: unknown[] = [];
   let voided = 0;
-  for (const vaults of await vaultsByToken(archive, portal)) {
-    const [earlier, ...others] = await inL1Order(archive, vaults);
+  for (const token of await vaultsByToken(archive, portal)) {
+    const [earlier, ...others] = await inL1Order(archive, portal, token);
     if (earlier === undefined) continue;
     for (const later of others) {
       signal?.throwIfAborted();
@@ -58,35 +63,46 @@ export async function voidDuplicates({ archive, portal, onVoided, signal }: Void
  * The vaults of each of the chain's tokens that has several: the index notes for each one but the first the one that it found there. They begin
  * anywhere, so that many watchers do not all try the same one at the same time.
  */
-async function vaultsByToken(archive: Archive, portal: VoidingPortal): Promise<readonly (readonly VaultId[])[]> {
+async function vaultsByToken(archive: Archive, portal: VoidingPortal): Promise<readonly TokenVaults[]> {
   const { chainId } = portal.settlement;
-  const schemes = new Map<Hash, BlobScheme | null>();
-  const byHolder = new Map<VaultId, VaultId[]>();
+  const registrations = new Map<Hash, L1Registration | null>();
+  const byHolder = new Map<VaultId, { readonly since: bigint; readonly vaultIds: VaultId[] }>();
   for await (const { assetType, scheme, holder, vaultId } of archive.duplicates(chainId)) {
-    if (!schemes.has(assetType)) {
-      schemes.set(assetType, (await portal.registration(chainId, assetType))?.blobScheme ?? null);
-    }
-    if (schemes.get(assetType) !== scheme) continue;
+    if (!registrations.has(assetType)) registrations.set(assetType, await portal.registration(chainId, assetType));
+    const registration = registrations.get(assetType) ?? null;
+    if (registration?.blobScheme !== scheme) continue;
     const found = byHolder.get(holder);
-    if (found === undefined) byHolder.set(holder, [holder, vaultId]);
-    else found.push(vaultId);
+    if (found === undefined) byHolder.set(holder, { since: registration.since, vaultIds: [holder, vaultId] });
+    else found.vaultIds.push(vaultId);
   }
   const tokens = [...byHolder.values()];
   const start = Math.floor(Math.random() * tokens.length);
   return [...tokens.slice(start), ...tokens.slice(0, start)];
 }
 
+/** Vaults of one token, and the sequence of the first batch whose vaults count. */
+interface TokenVaults {
+  readonly since: bigint;
+  readonly vaultIds: readonly VaultId[];
+}
+
 /**
- * Those that L1 has committed and whose data is here, as L1 took them. A member holds others: what it has signed and nobody has committed
- * must not stand before those that are.
+ * Those that count at the portal and whose data is here, in its order. A member holds others: what it has signed and nobody has committed must
+ * not stand before those that are. Nor must a vault of a batch from before the token's registration, which the portal takes for nothing.
  */
-async function inL1Order(archive: Archive, vaultIds: readonly VaultId[]): Promise<VaultId[]> {
+async function inL1Order(
+  archive: Archive,
+  { sequenceOf }: VoidingPortal,
+  { since, vaultIds }: TokenVaults,
+): Promise<VaultId[]> {
   const places: { readonly vaultId: VaultId; readonly sequence: bigint }[] = [];
   for (const vaultId of vaultIds) {
     const { mode, batchNumber } = unpackVaultId(vaultId);
     if (!(await archive.holds(mode, batchNumber))) continue;
     const commit = await archive.commit(mode, batchNumber);
-    if (commit !== null) places.push({ vaultId, sequence: commit.sequence });
+    if (commit === null) continue;
+    const sequence = sequenceOf === undefined ? commit.sequence : await sequenceOf(commit);
+    if (sequence !== null && sequence >= since) places.push({ vaultId, sequence });
   }
   const isBefore = (a: (typeof places)[number], b: (typeof places)[number]) =>
     a.sequence === b.sequence ? a.vaultId < b.vaultId : a.sequence < b.sequence;

@@ -13,7 +13,7 @@ import type { Address, BlobScheme, Hash, Mode, VaultId } from "../model.ts";
  * token/<chain>/<asset type>/<blob scheme>/<token id>
  *                                        ERC-721: the vault that holds it; ERC-1155: the blob bound to the id
  * owner/<address>/<vault id>             empty
- * minted/<chain>/<asset type>            decimal: units of all vaults
+ * minted/<chain>/<token>                 decimal: base units of an ERC-20 in all vaults that count
  * withdrawn/<vault id>                   decimal: units
  * duplicate/<chain>/<asset type>/<blob scheme>/<vault id>
  *                                        the vault that held the same ERC-721 token before this one
@@ -66,8 +66,8 @@ export function duplicateKey(reading: string, vaultId: VaultId): string {
   return `duplicate/${reading}/${vaultIdKey(vaultId)}`;
 }
 
-export function mintedKey(chainId: bigint, assetType: Hash): string {
-  return `minted/${assetKey(chainId, assetType)}`;
+export function mintedKey(chainId: bigint, token: Address): string {
+  return `minted/${chainId}/${token}`;
 }
 
 export function ownerKey(owner: Address, vaultId: VaultId): string {

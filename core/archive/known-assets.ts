@@ -14,16 +14,11 @@ export class KnownAssets {
     this.#l1 = l1;
   }
 
-  /** null while the asset is not registered. */
-  async find(chainId: bigint, assetType: Hash): Promise<L1Registration | null> {
-    const known = this.known(chainId, assetType);
-    if (known !== null) return known;
-    this.#learn({ chainId, assetType }, await this.#l1.registration(chainId, assetType));
-    return this.known(chainId, assetType);
-  }
-
-  /** Asks for those that are not known, many at once: a hostile batch can name another asset in each of its million vaults. */
-  async learn(assets: Iterable<AssetId>): Promise<void> {
+  /**
+   * Asks for those that are not known, many at once: a hostile batch can name another asset in each of its million vaults. What counts is the
+   * registry as of the newest final block, or of `notBefore` if that is later. So a node that lags behind gives an error, not an old answer.
+   */
+  async learn(assets: Iterable<AssetId>, notBefore = 0n): Promise<void> {
     const unknown = new Map<string, AssetId>();
     for (const { chainId, assetType } of assets) {
       const key = assetKey(chainId, assetType);
@@ -31,11 +26,12 @@ export class KnownAssets {
     }
     if (unknown.size === 0) return;
     const asked = [...unknown.values()];
-    const registrations = await this.#l1.registrations(asked);
+    const final = await this.#l1.finalizedBlockNumber();
+    const registrations = await this.#l1.registrations(asked, final > notBefore ? final : notBefore);
     for (const [i, asset] of asked.entries()) this.#learn(asset, registrations[i] ?? null);
   }
 
-  /** What {@link find} or {@link learn} has found before. */
+  /** What {@link learn} has found before; null while the asset is not registered. */
   known(chainId: bigint, assetType: Hash): L1Registration | null {
     return this.#known.get(assetKey(chainId, assetType)) ?? null;
   }
@@ -45,12 +41,9 @@ export class KnownAssets {
     return this.#isHere(chainId) ? [blobScheme] : ["mintmark", "imx"];
   }
 
-  /** Most quantized units that can ever be withdrawn, as the token itself says; null for no bound, and for a token of another chain. */
-  async cap(chainId: bigint, assetType: Hash): Promise<bigint | null> {
-    const asset = await this.find(chainId, assetType);
-    if (asset?.standard !== "erc20" || !this.#isHere(chainId)) return null;
-    const cap = await this.#l1.supplyCap(asset.token);
-    return cap === null ? null : cap / asset.quantum;
+  /** Most base units that can ever be withdrawn, as the token itself says; null for no bound, and for a token of another chain. */
+  async cap(chainId: bigint, { standard, token }: L1Registration): Promise<bigint | null> {
+    return standard === "erc20" && this.#isHere(chainId) ? this.#l1.supplyCap(token) : null;
   }
 
   #learn({ chainId, assetType }: AssetId, registration: L1Registration | null): void {
@@ -66,4 +59,4 @@ export class KnownAssets {
 }
 
 /** The part of L1 that tells of assets. */
-export type AssetReader = Pick<L1Reader, "settlement" | "registration" | "registrations" | "supplyCap">;
+export type AssetReader = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "registrations" | "supplyCap">;

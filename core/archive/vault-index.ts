@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { BlobScheme } from "../model.ts";
-import type { L1Registration, VaultContent } from "../ports.ts";
+import type { BatchHeader, L1Registration, VaultContent } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import type { Database } from "../store/ports.ts";
 import { duplicateKey, mintedKey, ownerKey, readingKey, TEXT, tokenKey, vaultIdOf, within } from "./keys.ts";
@@ -22,6 +22,9 @@ export interface IndexEntries {
   readonly repeats: readonly Repeat[];
 }
 
+/** What is known of when L1 took a batch. */
+export type TakenAt = Pick<BatchHeader, "sequence"> & { readonly blockNumber: bigint };
+
 /** Vaults read from the index at a time. */
 const CHUNK = 4_096;
 
@@ -35,14 +38,19 @@ export class VaultIndex {
     this.#assets = assets;
   }
 
-  /** The entries of a batch's vaults, in slot order. Of a token that is taken, the first holder stays. */
-  async entries(vaults: readonly VaultContent[]): Promise<IndexEntries> {
-    await this.#assets.learn(vaults);
+  /**
+   * The entries of a batch's vaults, in slot order. Of a token that is taken, the first holder stays. A vault that L1 took before its asset was
+   * registered never counts there: it holds no token and no part of a cap.
+   *
+   * @param taken - null while L1 has not taken the batch: then a vault counts if its asset is registered
+   */
+  async entries(vaults: readonly VaultContent[], taken: TakenAt | null): Promise<IndexEntries> {
+    await this.#assets.learn(vaults, taken?.blockNumber);
     const puts = new Map<string, string>();
     const repeats: Repeat[] = [];
     const minted = new Map<string, bigint>();
     for (let start = 0; start < vaults.length; start += CHUNK) {
-      await this.#chunk(vaults.slice(start, start + CHUNK), puts, repeats, minted);
+      await this.#chunk(vaults.slice(start, start + CHUNK), taken, puts, repeats, minted);
     }
     const keys = [...minted.keys()];
     const before = await this.#store.getMany<string, string>(keys, TEXT);
@@ -53,8 +61,8 @@ export class VaultIndex {
   }
 
   /**
-   * The changes that take a batch's vaults out again. Tokens that others hold stay; one that was held here goes to a vault that came later, if
-   * there is any. A value of null deletes.
+   * The changes that take the vaults of a batch that L1 did not take out again. Tokens that others hold stay; one that was held here goes to a
+   * vault that came later, if there is any. A value of null deletes.
    */
   async removals(vaults: readonly VaultContent[]): Promise<Map<string, string | null>> {
     await this.#assets.learn(vaults);
@@ -62,13 +70,16 @@ export class VaultIndex {
     /** Tokens by how their blobs are read and the vault that held them. */
     const freed = new Map<string, string>();
     for (const vault of vaults) {
-      const { vaultId, chainId, assetType, owner, amount } = vault;
+      const { vaultId, chainId, assetType, owner } = vault;
       changes.set(ownerKey(owner, vaultId), null);
-      const total = mintedKey(chainId, assetType);
-      const before = changes.get(total) ?? (await this.#store.get<string, string>(total, TEXT)) ?? "0";
-      changes.set(total, (BigInt(before) - amount).toString());
-      for (const { asset, scheme, tokenId } of this.#tokensOf(vault)) {
-        if (asset.standard !== "erc721") continue;
+      const asset = this.#assetOf(vault, null);
+      const units = asset && fungibleUnits(vault, asset);
+      if (units) {
+        const before = changes.get(units.key) ?? (await this.#store.get<string, string>(units.key, TEXT)) ?? "0";
+        changes.set(units.key, (BigInt(before) - units.amount).toString());
+      }
+      for (const { scheme, tokenId } of this.#tokensOf(vault, asset)) {
+        if (asset?.standard !== "erc721") continue;
         const reading = readingKey(chainId, assetType, scheme);
         changes.set(duplicateKey(reading, vaultId), null);
         const token = tokenKey(reading, tokenId);
@@ -90,17 +101,20 @@ export class VaultIndex {
 
   async #chunk(
     vaults: readonly VaultContent[],
+    taken: TakenAt | null,
     puts: Map<string, string>,
     repeats: Repeat[],
     minted: Map<string, bigint>,
   ): Promise<void> {
     const tokens: { vault: VaultContent; asset: L1Registration; scheme: BlobScheme; key: string }[] = [];
     for (const vault of vaults) {
-      const { vaultId, chainId, assetType, owner, amount } = vault;
+      const { vaultId, chainId, assetType, owner } = vault;
       puts.set(ownerKey(owner, vaultId), "");
-      const total = mintedKey(chainId, assetType);
-      minted.set(total, (minted.get(total) ?? 0n) + amount);
-      for (const { asset, scheme, tokenId } of this.#tokensOf(vault)) {
+      const asset = this.#assetOf(vault, taken);
+      if (asset === null) continue;
+      const units = fungibleUnits(vault, asset);
+      if (units !== null) minted.set(units.key, (minted.get(units.key) ?? 0n) + units.amount);
+      for (const { scheme, tokenId } of this.#tokensOf(vault, asset)) {
         tokens.push({ vault, asset, scheme, key: tokenKey(readingKey(chainId, assetType, scheme), tokenId) });
       }
     }
@@ -116,15 +130,25 @@ export class VaultIndex {
     }
   }
 
+  /** As what L1 has the vault's asset registered; null when the vault does not count. */
+  #assetOf({ chainId, assetType }: VaultContent, taken: TakenAt | null): L1Registration | null {
+    const asset = this.#assets.known(chainId, assetType);
+    return asset === null || (taken !== null && taken.sequence < asset.since) ? null : asset;
+  }
+
   /** The tokens that a vault can become, one for each way in which its blob may be read; none that L1 would never let out. */
-  #tokensOf(vault: VaultContent): { readonly asset: L1Registration; readonly scheme: BlobScheme; tokenId: bigint }[] {
-    const asset = this.#assets.known(vault.chainId, vault.assetType);
+  #tokensOf(vault: VaultContent, asset: L1Registration | null): { readonly scheme: BlobScheme; tokenId: bigint }[] {
     if (asset === null) return [];
     return this.#assets.schemes(vault.chainId, asset).flatMap((scheme) => {
       const tokenId = withdrawableToken(vault, asset, scheme);
-      return tokenId === null ? [] : [{ asset, scheme, tokenId }];
+      return tokenId === null ? [] : [{ scheme, tokenId }];
     });
   }
+}
+
+/** What an ERC-20 vault adds to what was minted of its token: base units, since one token may have several quanta. null for other standards. */
+function fungibleUnits({ chainId, amount }: VaultContent, { standard, token, quantum }: L1Registration) {
+  return standard === "erc20" ? { key: mintedKey(chainId, token), amount: amount * quantum } : null;
 }
 
 /** The id of the ERC-721 or ERC-1155 token that the vault can become; null when it has none, or L1 would never let it out. */

@@ -151,7 +151,8 @@ export class CommitteeMember {
   async #check(batch: SealedBatch): Promise<ReadonlyMap<string, string>> {
     try {
       const derived = await this.#derive(batch);
-      const indexing = await this.archive.indexing("validium", batch.batchNumber, derived);
+      const taken = await this.archive.commit("validium", batch.batchNumber);
+      const indexing = await this.archive.indexing("validium", batch.batchNumber, derived, taken);
       await this.#requireNew(derived, indexing);
       return indexing.puts;
     } catch (error) {
@@ -165,10 +166,13 @@ export class CommitteeMember {
   async #derive(batch: SealedBatch): Promise<DerivedBatch> {
     const derived = deriveBatch("validium", batch.batchNumber, batch.data);
     const { assets } = this.archive;
-    for (const vault of vaultsOf(derived)) {
-      const asset = await assets.find(vault.chainId, vault.assetType);
+    const vaults = vaultsOf(derived);
+    // A vault counts only if its asset was registered before L1 took its batch, and a registration that is not final may still come later.
+    await assets.learn(vaults);
+    for (const vault of vaults) {
+      const asset = assets.known(vault.chainId, vault.assetType);
       if (asset === null) {
-        throw new CommitteeRefusal("unregistered", `asset ${vault.assetType} is not registered on L1`);
+        throw new CommitteeRefusal("unregistered", `asset ${vault.assetType} has no final registration on L1`);
       }
       tokenIdOf(asset.standard, asset.blobScheme, vault.blob);
     }
@@ -190,12 +194,14 @@ export class CommitteeMember {
       throw new CommitteeRefusal("duplicate", `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`);
     }
     for (const { chainId, assetType } of assetsIn(vaultsOf(derived))) {
-      const cap = await this.archive.assets.cap(chainId, assetType);
-      const minted = BigInt(puts.get(mintedKey(chainId, assetType)) ?? "0");
-      if (cap !== null && minted > cap) {
+      const asset = this.archive.assets.known(chainId, assetType);
+      const cap = asset && (await this.archive.assets.cap(chainId, asset));
+      if (asset === null || cap === null) continue;
+      const minted = BigInt(puts.get(mintedKey(chainId, asset.token)) ?? "0");
+      if (minted > cap) {
         throw new CommitteeRefusal(
           "cap",
-          `${minted} units of asset ${assetType} would be minted, above its cap ${cap}`,
+          `${minted} base units of ${asset.token} would be minted, above its cap ${cap}`,
         );
       }
     }

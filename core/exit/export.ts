@@ -15,13 +15,18 @@ export type KitChain = Pick<L1Reader, "settlement" | "registration" | "maturity"
  * The exit kit of a proven vault, after the contract itself has verified the proof. The proof may come from an engine, from an archive, or
  * from {@link proveFromL1}.
  *
- * @throws MintmarkError `proof_not_ready` while L1 has not committed the batch; `asset_not_registered`; `l1_failed` with the contract's reason
+ * @throws MintmarkError `proof_not_ready` while L1 has not committed the batch; `asset_not_registered`; `mint_unwithdrawable` when the batch came
+ * before the asset's registration; `l1_failed` with the contract's reason
  */
 export async function exportExitKit({ vault, header, siblings }: BatchVaultProof, l1: KitChain): Promise<ExitKit> {
   if (header === null) throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
   const registration = await l1.registration(vault.chainId, vault.assetType);
   if (registration === null) throw new MintmarkError("asset_not_registered");
-  const { standard, token: address, quantum, blobScheme } = registration;
+  const { standard, token: address, quantum, blobScheme, since } = registration;
+  if (header.sequence < since) {
+    const detail = "The vault's batch came before its asset was registered, so the vault can never be withdrawn.";
+    throw new MintmarkError("mint_unwithdrawable", detail);
+  }
   const { chainId, contract } = l1.settlement;
   const kit: ExitKit = {
     settlement: { chainId, contract },

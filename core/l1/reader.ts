@@ -50,14 +50,28 @@ function schemeOf(value: number | null): BlobScheme {
   return value === 1 ? "mintmark" : "imx";
 }
 
-/** Questions of one call for registrations, whose answer has at most 24,576 bytes (EIP-170), 256 for each. */
-const ASSETS_PER_CALL = 80;
+/** Questions of one call for registrations, whose answer has at most 24,576 bytes (EIP-170), 288 for each. */
+const ASSETS_PER_CALL = 84;
 
 /** What a registry says of an asset; null when it has none such. */
-function registrationOf(value: number, token: Address, quantum: bigint, scheme: number): L1Registration | null {
+function registrationOf(
+  value: number,
+  token: Address,
+  quantum: bigint,
+  scheme: number,
+  since: bigint,
+): L1Registration | null {
   const standard = STANDARDS.find((name) => STANDARD_VALUE[name] === value);
   if (standard === undefined) return null;
-  return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme) };
+  return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme), since };
+}
+
+/** In a block of the past there may be no contract yet, and so no registration. */
+function nullBeforeDeployment(at: bigint | undefined): (error: unknown) => null {
+  return (error) => {
+    if (at !== undefined && saysNothing(error)) return null;
+    throw error;
+  };
 }
 
 /** {@link L1Reader} over a viem client. */
@@ -167,29 +181,30 @@ export class ViemReader implements L1Reader, L1Tokens {
     });
   }
 
-  async registration(chainId: bigint, assetType: Hash): Promise<L1Registration | null> {
-    const [value, token, quantum, scheme] = await askL1(`reading the registration of ${assetType}`, () =>
-      this.connection.client.readContract({
-        abi,
-        address: this.settlement.contract,
-        functionName: "asset",
-        args: [chainId, BigInt(assetType)],
-      }),
+  async registration(chainId: bigint, assetType: Hash, at?: bigint): Promise<L1Registration | null> {
+    const args = [chainId, BigInt(assetType)] as const;
+    const block = at === undefined ? {} : { blockNumber: at };
+    const read = { abi, address: this.settlement.contract, functionName: "asset", args, ...block } as const;
+    const answer = await askL1(`reading the registration of ${assetType}`, () =>
+      this.connection.client.readContract(read).catch(nullBeforeDeployment(at)),
     );
-    return registrationOf(value, token, quantum, scheme);
+    return answer && registrationOf(...answer);
   }
 
-  registrations(assets: readonly AssetId[]): Promise<(L1Registration | null)[]> {
+  registrations(assets: readonly AssetId[], at?: bigint): Promise<(L1Registration | null)[]> {
     const { contract: address } = this.settlement;
+    const block = at === undefined ? {} : { blockNumber: at };
     return askInBulk(assets, ASSETS_PER_CALL, async (some) => {
       const contracts = some.map(
         ({ chainId, assetType }) =>
           ({ abi, address, functionName: "asset", args: [chainId, BigInt(assetType)] }) as const,
       );
       const answers = await askL1(`reading the registrations of ${some.length} assets`, () =>
-        this.connection.client.multicall({ contracts, deployless: true, batchSize: 0, allowFailure: false }),
+        this.connection.client
+          .multicall({ contracts, deployless: true, batchSize: 0, allowFailure: false, ...block })
+          .catch(nullBeforeDeployment(at)),
       );
-      return answers.map((answer) => registrationOf(...answer));
+      return answers?.map((answer) => registrationOf(...answer)) ?? some.map(() => null);
     });
   }
 

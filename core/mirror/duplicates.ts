@@ -1,7 +1,7 @@
 import { type VoidingPortal, type VoidOptions, voidDuplicates } from "../archive/index.ts";
 import type { ProvenVault } from "../ports.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
-import type { MirrorContract } from "./contract.ts";
+import { type MirrorContract, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
 import { importBatch } from "./relay.ts";
 
@@ -25,6 +25,10 @@ export function voidOnMirror({ source, mirror, ...options }: MirrorVoidOptions):
     settlement: mirror.settlement,
     withdrawn: (...vault) => mirror.withdrawn(...vault),
     registration: (...asset) => mirror.registration(...asset),
+    async sequenceOf({ mode, batchNumber }) {
+      const step = await stepOf(mirror, mode, batchNumber);
+      return step && BigInt(step.sequence);
+    },
     async voidDuplicate(earlier, later, sending) {
       const [first, second] = [await asImported(earlier, sending?.signal), await asImported(later, sending?.signal)];
       return mirror.voidDuplicate(first, second, sending);

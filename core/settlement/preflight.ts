@@ -71,7 +71,9 @@ export class Preflight {
       due.push(asset);
     }
     if (due.length === 0) return 0;
-    const [newest, registrations] = await Promise.all([this.#chain.blockNumber(), this.#chain.registrations(due)]);
+    const [newest, final] = await Promise.all([this.#chain.blockNumber(), this.#chain.finalizedBlockNumber()]);
+    // Only vaults of batches from after the registration count, and one that is not final may still come later.
+    const registrations = await this.#chain.registrations(due, final);
     const attempts = new Attempts(signal);
     const looks = await severalAtOnce(due, (asset, index) => {
       signal?.throwIfAborted();
@@ -95,6 +97,12 @@ export class Preflight {
     for await (const asset of this.#engine.allAssets()) {
       const entries = byType.get(asset.assetType) ?? [];
       if (entries.length === 0 || !this.#isHere(asset)) continue;
+      if (await this.#isUnknownToMirror(asset, final)) {
+        voids.push(
+          ...entries.map((entry) => voidOf(entry, "the mirror that pays it has no final registration of its token")),
+        );
+        continue;
+      }
       if (asset.standard === "erc20") await this.#lookAtTotal(asset, entries);
       else voids.push(...(await this.#lookAtTokens(asset, entries, final)));
     }
@@ -103,6 +111,16 @@ export class Preflight {
 
   #isHere({ chainId }: Pick<Asset, "chainId">): boolean {
     return chainId === this.#chain.settlement.chainId;
+  }
+
+  /**
+   * Whether a mirror would never pay the asset's vaults of a batch that is committed now. On the state's own chain, L1 and the committee see to
+   * it that none is.
+   */
+  async #isUnknownToMirror(asset: Asset, final: bigint): Promise<boolean> {
+    if (asset.chainId === this.#engine.settlement.chainId) return false;
+    const [registration] = await this.#chain.registrations([asset], final);
+    return registration === null;
   }
 
   /** By asset type; of this chain's tokens. */
@@ -177,7 +195,7 @@ export class Preflight {
       return `${contract}, which pays its withdrawals, does not hold the minter role of ${contractAddress}`;
     }
     if (registration === null)
-      return `${contract}, which pays its withdrawals, has no registration of it; anyone may register it`;
+      return `${contract}, which pays its withdrawals, has no final registration of it; anyone may register it`;
     if (standard !== "erc20" && registration.blobScheme !== asset.blobScheme) {
       return `${contract}, which pays its withdrawals, reads its blobs as ${registration.blobScheme}; it was added here as ${asset.blobScheme}`;
     }

@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Level } from "level";
 import { createPublicClient, http } from "viem";
+import { pause } from "../../core/backoff.ts";
 import { collectAttestations } from "../../core/committee/collector.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
 import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index.ts";
@@ -103,6 +104,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   stack.use(await serveOperator(engine, resolve(folder, "engine")));
   const progress = stack.use(new ProgressLog(engine, (_, txHash) => l1.gasUsed(txHash)));
   const facts = await seed(engine, deployment);
+  // Nothing is minted of a token before its registration is final.
+  const deployed = await l1.blockNumber();
+  while ((await l1.finalizedBlockNumber()) < deployed) await pause(100);
 
   const members = await openMembers(folder, l1);
   for (const member of members) stack.defer(() => member.close());

@@ -30,7 +30,7 @@ test("a batch of a thousand assets that nobody registered costs few questions, a
   const decoys = Array.from({ length: 1_000 }, (_, i) => entry(pad(toHex(i + 1))));
   const batch = deriveBatch("validium", 0, encodeBatchData([sword, ...decoys, sword]));
   questions = 0;
-  const { repeats } = await archive.indexing("validium", 0, batch);
+  const { repeats } = await archive.indexing("validium", 0, batch, null);
   expect(repeats.map(({ vault, holder }) => [vault.vaultId, holder])).toEqual([[1_001n, "0"]]);
   expect(questions).toBeLessThanOrEqual(13);
   await archive.close();

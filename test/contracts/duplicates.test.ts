@@ -92,6 +92,21 @@ describe("two vaults of one ERC-721 token", () => {
     expect(await d.state.read.withdrawn([idOf(honest), STANDARD.erc20])).toBe(0n);
   });
 
+  it("an earlier vault from before the token's registration takes no token with it, and is never paid", async () => {
+    const { address } = await d.viem.deployContract("ImxToken", [d.state.address]);
+    const asset = assetOf("erc721", address);
+    const planted = { batch: await commitValidium(d, [entry(asset, thief, "{7}:{}")]), slot: 0 };
+    await d.register("erc721", address);
+    const honest = { batch: await commitRollup(d, [entry(asset, victim, "{7}:{}")]), slot: 0 };
+    const stolen = { batch: await commitRollup(d, [entry(asset, thief, "{7}:{}")]), slot: 0 };
+    await refuses(planted, honest);
+    await refuses(planted, stolen);
+    await voidDuplicate(honest, stolen);
+    await mature();
+    await d.viem.assertions.revertWithCustomError(withdraw(planted), d.state, "BatchBeforeRegistration");
+    await withdraw(honest, d.actors.owner.account);
+  });
+
   it("a vault is no duplicate of itself", async () => {
     const batch = await commitRollup(d, [entry(d.assets.card, victim, "7")]);
     await refuses({ batch, slot: 0 }, { batch, slot: 0 });

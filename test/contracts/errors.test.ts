@@ -5,7 +5,7 @@ import type { IStateCommitment$Type } from "../../artifacts/contracts/interfaces
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { commitRollup, commitValidium, entry, proofOf } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
-import { type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
+import { assetOf, type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
 import { cancelArgs, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -47,8 +47,14 @@ const [first, second] = [
 /** How to meet each error of the contract's interface. A new error does not compile here until it has its way. */
 const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
   AssetInvalid: (d) => register(d, STANDARD.none, 1n, first, 1n),
-  AssetAlreadyRegistered: (d) => register(d, STANDARD.erc20, 31_337n, d.assets.coin.token, 1n),
+  AssetAlreadyRegistered: (d) => register(d, STANDARD.erc721, 31_337n, d.assets.card.token, 1n),
   AssetNotRegistered: (d) => commitRollup(d, [{ ...coins(d), chainId: 5n }]),
+  BatchBeforeRegistration: async (d) => {
+    const { address } = await d.viem.deployContract("RevertingToken");
+    const batch = await commitValidium(d, [entry(assetOf("erc20", address), ownerOf(d))]);
+    await d.register("erc20", address);
+    return withdraw(d, request(batch, 0));
+  },
   QuantumInvalid: (d) => register(d, STANDARD.erc20, 1n, first, 0n),
   StandardMismatch: async (d) => {
     const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first]);

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type Address, type ContractErrorName, zeroHash } from "viem";
+import { type Address, type ContractErrorName, toHex, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { stateMirrorAbi } from "../../core/l1/abi.ts";
 import type { Growth } from "../../core/mirror/history.ts";
@@ -8,7 +8,7 @@ import { type StateCounts, stateCommitment } from "../../core/protocol/commitmen
 import { bytesToHex, unpackHashes } from "../../core/protocol/hex.ts";
 import { StateHistory } from "../../core/protocol/state-tree.ts";
 import { toStruct } from "./fixture/batches.ts";
-import { CHANGE_DELAY, MATURITY, MODE } from "./fixture/deployment.ts";
+import { assetOf, CHANGE_DELAY, MATURITY, MODE, STANDARD } from "./fixture/deployment.ts";
 import {
   advanceArgs,
   attestState,
@@ -192,17 +192,44 @@ describe("importing a batch", () => {
   });
 });
 
-describe("an ERC-721 that a hostile operator minted twice", () => {
-  /** Proof of the one card of a batch, with its header on the mirror. */
-  async function proven(batch: Awaited<ReturnType<typeof commitCard>>, sequence: bigint) {
-    const [vault] = batch.vaults;
-    if (vault === undefined) throw new Error("an empty batch");
-    const { acceptedAt, count } = await d.mirror.read.step([sequence]);
-    await d.mirror.write.importBatch(importArgs(d, sequence, batch.mode, batch.batchNumber, Number(count)));
-    const header = { batchRoot: bytesToHex(batch.tree.root), vaultCount: 1, committedAt: acceptedAt, sequence };
-    return [toStruct(vault), header, []] as const;
-  }
+/** Proof of the one card of a batch, with its header on the mirror. */
+async function proven(batch: Awaited<ReturnType<typeof commitCard>>, sequence: bigint) {
+  const [vault] = batch.vaults;
+  if (vault === undefined) throw new Error("an empty batch");
+  const { acceptedAt, count } = await d.mirror.read.step([sequence]);
+  await d.mirror.write.importBatch(importArgs(d, sequence, batch.mode, batch.batchNumber, Number(count)));
+  const header = { batchRoot: bytesToHex(batch.tree.root), vaultCount: 1, committedAt: acceptedAt, sequence };
+  return [toStruct(vault), header, []] as const;
+}
 
+it("a vault that came to a mirror before its token's registration there never counts, in neither mode", async () => {
+  const thief = d.actors.stranger;
+  const { address } = await d.viem.deployContract("ImxToken", [d.mirror.address]);
+  const { chainId, assetType } = assetOf("erc721", address, 1n, MIRROR_CHAIN);
+  const card = (to: Address) => ({ chainId, owner: to, assetType, amount: 1n, blob: toHex("{7}:{}") });
+  const planted = [
+    await d.source.commit("zk-rollup", [card(thief.account.address)]),
+    await d.source.commit("validium", [card(thief.account.address)]),
+  ];
+  let counts = EMPTY;
+  for (const _ of planted) counts = (await step(d, counts)) ?? EMPTY;
+  await d.mirror.write.registerAsset([STANDARD.erc721, MIRROR_CHAIN, address, 1n]);
+  expect((await d.mirror.read.asset([MIRROR_CHAIN, BigInt(assetType)]))[4]).toBe(2n);
+  const mine = await d.source.commit("zk-rollup", [card(owner)]);
+  await step(d, counts);
+  const honest = await proven(mine, 2n);
+  await d.connection.networkHelpers.time.increase(MATURITY);
+  for (const [sequence, batch] of planted.entries()) {
+    const stolen = await proven(batch, BigInt(sequence));
+    const [{ vaultId }] = stolen;
+    const theft = d.mirror.write.withdraw([...stolen, 1n, owner, BY_CALLER], { account: thief.account });
+    await refusal(theft, "BatchBeforeRegistration", [vaultId, 2n]);
+    await refusal(d.mirror.write.voidDuplicate([...stolen, ...honest]), "NotDuplicates", [vaultId, honest[0].vaultId]);
+  }
+  await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], { account: d.actors.owner.account });
+});
+
+describe("an ERC-721 that a hostile operator minted twice", () => {
   it.each([
     ["zk-rollup", "validium"],
     ["validium", "zk-rollup"],

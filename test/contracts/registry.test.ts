@@ -24,7 +24,7 @@ describe("the asset registry", () => {
       [imxCard, 1n, SCHEME.imx],
     ] as const) {
       const found = await d.state.read.asset([HERE, BigInt(asset.assetType)]);
-      expect(found).toEqual([STANDARD[asset.standard], asset.token, quantum, scheme]);
+      expect(found).toEqual([STANDARD[asset.standard], asset.token, quantum, scheme, 0n]);
     }
   });
 
@@ -66,13 +66,13 @@ describe("the asset registry", () => {
     }
   });
 
-  it("keeps one standard and one quantum a contract, for ever", async () => {
+  it("keeps the standard of a contract, and the quantum of one that states it, for ever", async () => {
     const { coin } = d.assets;
     const known: [bigint, `0x${string}`, bigint] = [HERE, coin.token, BigInt(coin.assetType)];
     for (const [standard, quantum] of [
       [STANDARD.erc20, 1_000n],
-      [STANDARD.erc20, 1n],
       [STANDARD.erc721, 1n],
+      [STANDARD.erc1155, 1n],
     ] as const) {
       await d.viem.assertions.revertWithCustomErrorWithArgs(
         d.state.write.registerAsset([standard, HERE, coin.token, quantum]),
@@ -175,13 +175,62 @@ describe("the asset registry", () => {
     expect((await d.state.read.asset([HERE, BigInt(assetType)]))[2]).toBe(250n);
   });
 
-  it("takes any quantum of a token that states none", async () => {
+  it("takes several quanta of an ERC-20 that states none, so that a stranger who is first keeps nobody's out", async () => {
     const silent = await d.viem.deployContract("RevertingToken");
-    const zero = await d.viem.deployContract("MintableERC20", ["", "", 1n, 0n, d.config.admin, d.state.address]);
-    for (const { address } of [silent, zero]) {
-      const { assetType } = await d.register("erc20", address, 77n);
-      expect((await d.state.read.asset([HERE, BigInt(assetType)]))[2]).toBe(77n);
+    const stranger = { account: d.actors.stranger.account };
+    await d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, 7n], stranger);
+    const mine = await d.register("erc20", silent.address, 250n);
+    const theirs = assetOf("erc20", silent.address, 7n);
+    for (const [{ assetType }, quantum] of [
+      [theirs, 7n],
+      [mine, 250n],
+    ] as const) {
+      const found = await d.state.read.asset([HERE, BigInt(assetType)]);
+      expect(found.slice(0, 3)).toEqual([STANDARD.erc20, mine.token, quantum]);
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, quantum]),
+        d.state,
+        "AssetAlreadyRegistered",
+        [HERE, mine.token, BigInt(assetType)],
+      );
     }
+    // The standard stays one: an ERC-721's vaults must not mature as those of another standard.
+    for (const standard of [STANDARD.erc721, STANDARD.erc1155]) {
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.registerAsset([standard, HERE, silent.address, 1n]),
+        d.state,
+        "AssetAlreadyRegistered",
+        [HERE, mine.token, BigInt(theirs.assetType)],
+      );
+    }
+  });
+
+  it("registers a token that has decimals as an ERC-20 only, though it answers no ERC-165", async () => {
+    const plain = await d.viem.deployContract("PlainERC20");
+    for (const standard of [STANDARD.erc721, STANDARD.erc1155]) {
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.registerAsset([standard, HERE, plain.address, 1n]),
+        d.state,
+        "StandardMismatch",
+        [assetOf("erc20", plain.address).token, standard],
+      );
+    }
+    await d.register("erc20", plain.address);
+  });
+
+  it("takes whatever is said of another chain's token, since the registry there decides", async () => {
+    for (const standard of [STANDARD.erc721, STANDARD.erc1155, STANDARD.erc20]) {
+      await d.state.write.registerAsset([standard, ELSEWHERE, FOREIGN_TOKEN, 1n]);
+    }
+  });
+
+  it("tells from which batch on vaults of the asset count", async () => {
+    const silent = await d.viem.deployContract("RevertingToken");
+    const since = async () => (await d.state.read.asset([HERE, BigInt(assetOf("erc20", silent.address).assetType)]))[4];
+    for (let i = 0; i < 3; i++) await commitValidium(d, [entry(d.assets.coin, d.actors.owner.account.address, "", 1n)]);
+    expect(await since()).toBe(0n);
+    await d.register("erc20", silent.address);
+    expect(await since()).toBe(3n);
   });
 
   it("keeps the blob scheme that a token names", async () => {

@@ -71,6 +71,29 @@ describe("a validium leaf that breaks the rules", () => {
     ]);
   });
 
+  it("of an asset that was registered only after the batch, though of a token that exists by now", async () => {
+    for (const standard of ["erc20", "erc721", "erc1155"] as const) {
+      const { address } = await d.viem.deployContract("ImxToken", [d.state.address]);
+      const asset = assetOf(standard, address);
+      const planted = entry(asset, owner(), standard === "erc20" ? "" : "{7}:{}", 1n);
+      const batch = await commitValidium(d, [planted]);
+      const since = batch.header.sequence + 1n;
+      await d.register(standard, address);
+      await d.connection.networkHelpers.time.increase(MATURITY);
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account }),
+        d.state,
+        "BatchBeforeRegistration",
+        [request(batch, 0).vault.vaultId, since],
+      );
+      // The first batch from the registration on counts.
+      if (standard !== "erc721") continue;
+      const honest = await commitValidium(d, [planted]);
+      await d.connection.networkHelpers.time.increase(MATURITY);
+      await d.state.write.withdraw(withdrawArgs(request(honest, 0)), { account: d.actors.owner.account });
+    }
+  });
+
   it("of a foreign token in a spelling that its scheme does not have, though the token itself would read it", async () => {
     const spellings = ["{007}:{}", "{ 7}:{}", "7:{}", "{7}:", "{7}:{", "{7a}:{}", "[7]:{}", "{}:{}", "{7};{}", "{"];
     for (const spelling of spellings) {

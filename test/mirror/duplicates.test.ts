@@ -1,4 +1,4 @@
-import { toHex } from "viem";
+import { getContractAddress, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Archive } from "../../core/archive/archive.ts";
 import { deriveBatch } from "../../core/archive/derive.ts";
@@ -88,6 +88,27 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     await passSeconds(world.far, MATURITY);
     await expect(steal(second)).rejects.toThrow("VaultExhausted");
     await steal(other);
+    await steal(first);
+  });
+
+  test("though the thief planted their ids before the token was there: those count for nothing", async () => {
+    const { near, far } = world;
+    const nonce = await far.client.getTransactionCount({ address: ADMIN.address });
+    const token = lower(getContractAddress({ from: ADMIN.address, nonce: BigInt(nonce) }));
+    // The source takes any token of another chain, also one that is not there yet.
+    const registration = [2, BigInt(far.by.chainId), token, 1n] as const;
+    await send(near.chain.by, "StateCommitment", near.chain.settlement.address, "registerAsset", registration);
+    const [planted = 0n] = await commit(token, ["5"]);
+    await relay();
+    const config = { standard: "erc721", name: "Far late", symbol: "FLT", admin: ADMIN.address } as const;
+    expect((await deployToken(far.by, far.contract, config)).address).toBe(token);
+    const [first = 0n] = await commit(token, ["5"]);
+    const [second = 0n] = await commit(token, ["5"]);
+    await relay();
+    expect(await watch()).toEqual([[first, second]]);
+    await passSeconds(world.far, MATURITY);
+    await expect(steal(planted)).rejects.toThrow("BatchBeforeRegistration");
+    await expect(steal(second)).rejects.toThrow("VaultExhausted");
     await steal(first);
   });
 

@@ -11,7 +11,7 @@ import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import { type Chain, createWorld, MATURITY, type Request, type WorldOptions } from "../settlement/fixture.ts";
+import { type Chain, createWorld, MATURITY, mine, type Request, type WorldOptions } from "../settlement/fixture.ts";
 
 /** Blocks above one that make it final on the source here, as for the settlement fixture's operator. */
 export const CONFIRMATIONS = 20n;
@@ -67,6 +67,9 @@ export async function createMirrorWorld({
     assets.set(standard, assetId);
     tokens.set(standard, address);
   }
+  // Nothing is minted before its registrations are final.
+  await mine(chain, Number(CONFIRMATIONS));
+  await mine({ request }, Number(CONFIRMATIONS));
   const mirrorBy = (account: LocalAccount, contract = deployed.address) =>
     connectMirror({ rpc: transport, contract, account, finality: { confirmations: 0n }, pollingMs: 5 });
   await engine.addMirror({ chainId: BigInt(by.chainId), contract: deployed.address });

@@ -308,7 +308,7 @@ describe("tokens of another chain that could never be withdrawn", () => {
     await asked.round();
     const { unavailableReason } = await near.engine.asset(near.principal.applicationId, far.assets.get("erc20") ?? "");
     const unregistered = await near.engine.asset(near.principal.applicationId, assetId);
-    expect(unregistered.unavailableReason).toContain("has no registration of it");
+    expect(unregistered.unavailableReason).toContain("has no final registration of it");
     expect(unavailableReason).toContain(
       `${world.mirror.settlement.contract}, which pays its withdrawals, does not hold`,
     );

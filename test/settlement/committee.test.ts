@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
 import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
 import type { Hash, Hex, L1Reader, SealedBatch, Standard } from "../../core/index.ts";
+import type { L1Registration } from "../../core/ports.ts";
 import { committeeHash, decodeAttestation } from "../../core/protocol/attestation.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { placeVaults } from "../../core/protocol/batch-decoder.ts";
@@ -31,6 +32,11 @@ const TYPES: Readonly<Record<Standard, Hash>> = {
   erc721: `0x${"02".repeat(32)}`,
   erc1155: `0x${"15".repeat(32)}`,
 };
+/** The ERC-20 once more, in units of ten. */
+const TENS: Hash = `0x${"1e".repeat(32)}`;
+/** Registered in a block that is not final. */
+const NEW_TYPE: Hash = `0x${"ee".repeat(32)}`;
+const FINAL = 5n;
 const OWNER: Hex = `0x${"0a".repeat(20)}`;
 
 const IN_FORCE = { threshold: THRESHOLD, members: COMMITTEE.map(({ address }) => lower(address)).toSorted() };
@@ -52,11 +58,15 @@ let history = ZERO;
 /** L1 as far as a committee needs it. */
 const l1: MemberOptions["l1"] & Pick<L1Reader, "committee"> = {
   settlement: { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 },
-  registration: async (_, type) => {
-    const standard = (["erc20", "erc721", "erc1155"] as const).find((name) => TYPES[name] === type);
-    return standard === undefined ? null : { standard, token: TOKENS[standard], quantum: 1n, blobScheme: "mintmark" };
-  },
-  registrations: (assets) => Promise.all(assets.map(({ chainId, assetType }) => l1.registration(chainId, assetType))),
+  finalizedBlockNumber: async () => FINAL,
+  registrations: async (assets, at = FINAL + 1n) =>
+    assets.map(({ assetType }): L1Registration | null => {
+      if (assetType === NEW_TYPE && at <= FINAL) return null;
+      const standard = (["erc20", "erc721", "erc1155"] as const).find((name) => TYPES[name] === assetType) ?? "erc20";
+      const known = { standard, token: TOKENS[standard], blobScheme: "mintmark", since: 0n } as const;
+      if (assetType === NEW_TYPE || assetType === TYPES[standard]) return { ...known, quantum: 1n };
+      return assetType === TENS ? { ...known, quantum: 10n } : null;
+    }),
   supplyCap: async () => 1_000n,
   state: async () => ({ ...NOTHING, countValidium: onL1, history }),
   committee: async () => ({ committeeHash: committeeHash(0n, IN_FORCE), epoch: 0n }),
@@ -108,6 +118,11 @@ describe("a committee member", () => {
     ["a batch out of turn", "gap", sealed(2, [entry("erc20")])],
     ["a token twice in one batch", "duplicate", sealed(0, [entry("erc721", "1"), entry("erc721", "1")])],
     ["an unregistered asset", "unregistered", sealed(0, [{ ...entry("erc20"), assetType: `0x${"0f".repeat(32)}` }])],
+    [
+      "an asset whose registration is not final",
+      "unregistered",
+      sealed(0, [{ ...entry("erc20"), assetType: NEW_TYPE }]),
+    ],
     ["amount 2 of an ERC-721", "malformed", sealed(0, [entry("erc721", "1", 2n)])],
     ["more of an ERC-20 than its cap", "cap", sealed(0, [entry("erc20", "", 600n), entry("erc20", "", 401n)])],
     ["an ERC-20 with a blob", "malformed", sealed(0, [entry("erc20", "1")])],
@@ -146,6 +161,16 @@ describe("a committee member", () => {
     await member.sign(sealed(0, [entry("erc20", "", 600n)]), 0n);
     await expect(member.sign(sealed(1, [entry("erc20", "", 401n)]), 0n)).rejects.toMatchObject({ reason: "cap" });
     await member.sign(sealed(1, [entry("erc20", "", 400n)]), 0n);
+  });
+
+  test("counts all quanta of a token against its cap", async () => {
+    const member = await newMember();
+    const tens = (amount: bigint) => ({ ...entry("erc20", "", amount), assetType: TENS });
+    await member.sign(sealed(0, [entry("erc20", "", 600n), tens(30n)]), 0n);
+    for (const above of [entry("erc20", "", 101n), tens(11n)]) {
+      await expect(member.sign(sealed(1, [above]), 0n)).rejects.toMatchObject({ reason: "cap" });
+    }
+    await member.sign(sealed(1, [tens(10n)]), 0n);
   });
 
   test("is asked for many at once, and takes them one after the other", async () => {

@@ -13,11 +13,12 @@ let world: World;
 afterEach(() => world.close());
 
 /** A world in which the tokens of some standards are others, whose minter role is not locked. */
-async function withToken(config: Pick<TokenConfig, "standard" | "cap">) {
+async function withToken(config: Pick<TokenConfig, "standard" | "cap">, blocksAbove = 20) {
   world = await createWorld();
   const { chain, engine, principal, l1, committee } = world;
   const token = { ...config, name: "Open", symbol: "OPN", admin: ADMIN.address, lockMinter: false };
   const { address, quantum } = await deployToken(chain.by, chain.settlement.address, token);
+  await mine(chain, blocksAbove);
   const { standard } = config;
   const { assetId } = await engine.addAsset({
     standard,
@@ -110,6 +111,19 @@ describe("a mint that L1 would refuse", () => {
     await token.settler.round();
     expect((await token.asset()).mintingAvailable).toBe(true);
     await token.mint("1");
+  });
+
+  test("is refused here until the token's registration is final, since one that is lost may come again too late", async () => {
+    const token = await withToken({ standard: "erc721" }, 0);
+    await token.settler.round();
+    expect((await token.asset()).unavailableReason).toContain("has no final registration of it");
+    await expect(token.mint("1")).rejects.toMatchObject({ code: "mint_unwithdrawable" });
+    await mine(world.chain, 20);
+    token.pass(60_001);
+    await token.settler.round();
+    await token.mint("1");
+    await token.settler.round();
+    expect(world.engine.state().countValidium).toBe(1);
   });
 
   test.each([

@@ -86,7 +86,7 @@ export class SettlementContract {
   async registration(chainId: bigint, assetType: Hash): Promise<Registration | null> {
     const [kind = 0n, token = 0n, quantum = 0n] = await this.#call(
       "asset(uint64,uint256)",
-      4,
+      5,
       chainId,
       BigInt(assetType),
     );

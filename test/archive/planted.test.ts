@@ -1,0 +1,102 @@
+import { type Hex, toHex } from "viem";
+import { afterEach, expect, test } from "vitest";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import { type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import { exportExitKit } from "../../core/exit/export.ts";
+import type { VaultId } from "../../core/index.ts";
+import type { SealedBatch } from "../../core/ports.ts";
+import { assetType } from "../../core/protocol/asset.ts";
+import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
+import { packVaultId } from "../../core/protocol/vault.ts";
+import { deployContract, lower } from "../../scripts/deploy/deployer.ts";
+import { COMMITTEE, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
+import { at, createWorld, mine, type World } from "../settlement/fixture.ts";
+import { openArchive } from "./fixture.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+const IDS = ["1", "2", "3"];
+
+function batchOf(batchNumber: number, token: Hex, texts: readonly string[]): SealedBatch {
+  const owner = lower(at(USERS, 0).owner.address);
+  const common = { chainId: 31_337n, owner, amount: 1n, assetType: assetType("erc721", token, 1n) };
+  const data = encodeBatchData(texts.map((text) => ({ ...common, blob: toHex(text) })));
+  return { mode: "validium", batchNumber, ...deriveBatch("validium", batchNumber, data), data };
+}
+
+/** Signed by a committee that asks for nothing, as a hostile majority does. */
+async function commit(batch: SealedBatch): Promise<VaultId[]> {
+  const members = COMMITTEE.toSorted((a, b) => (lower(a.address) < lower(b.address) ? -1 : 1));
+  const message = validiumBatchTypedData(world.l1.settlement, { ...batch, epoch: 0n });
+  const signatures = await Promise.all(
+    members.slice(0, THRESHOLD).map(async (member, memberIndex) => {
+      return { memberIndex, ...compactSignature(await member.signTypedData(message)) };
+    }),
+  );
+  const addresses = members.map(({ address }) => lower(address));
+  const attestation = encodeAttestation({ threshold: THRESHOLD, members: addresses, signatures });
+  await world.l1.commitValidium(batch, (await world.l1.state()).history, attestation);
+  const { batchNumber, mode, vaultCount } = batch;
+  return Array.from({ length: vaultCount }, (_, slot) => packVaultId({ mode, batchNumber, slot }));
+}
+
+test.each(["that ran all the time", "that begins when all is over"])(
+  "a watcher %s voids every duplicate of a token whose ids were planted before it was registered",
+  async (name) => {
+    world = await createWorld();
+    const { chain, l1, members } = world;
+    const { address: token } = await deployContract(chain.by, "MintableERC721", [
+      ...["Late", "LATE", "", 1],
+      ...[{ receiver: `0x${"00".repeat(20)}`, fraction: 0n }, chain.by.account.address, chain.settlement.address],
+    ]);
+    const batches = [batchOf(0, token, IDS), batchOf(1, token, IDS), batchOf(2, token, IDS)] as const;
+    const source = {
+      name: "whoever has it",
+      batchData: async (_: unknown, number: number) => at(batches, number).data,
+    };
+    const archive = await openArchive({ l1 });
+    const voided: VoidedDuplicate[] = [];
+    const { deployedAtBlock: fromBlock } = chain.settlement;
+    const watcher = new Watcher({ archive, l1, fromBlock, sources: [source], onVoided: (each) => voided.push(each) });
+    const watch = async () => {
+      await mine(chain, 20);
+      await watcher.round();
+    };
+    const runs = name === "that ran all the time";
+
+    const planted = await commit(batches[0]);
+    if (runs) await watch();
+    await l1.registerAsset({ standard: "erc721", chainId: 31_337n, contractAddress: token, quantum: 1n });
+    const honest = await commit(batches[1]);
+    if (runs) await watch();
+    const stolen = await commit(batches[2]);
+    await watch();
+
+    expect(voided.map(({ earlier, later }) => [earlier, later]).sort()).toEqual(
+      honest.map((earlier, i) => [earlier, at(stolen, i)]).sort(),
+    );
+    for (const vaultId of stolen) expect(await l1.withdrawn(vaultId, "erc721")).toBe(1n);
+    for (const vaultId of [...planted, ...honest]) expect(await l1.withdrawn(vaultId, "erc721")).toBe(0n);
+    await watch();
+    expect(voided.length).toBe(IDS.length);
+    await exportExitKit(await archive.vaultProof(at(honest, 0)), l1);
+    await expect(archive.vaultProof(at(planted, 0)).then((proof) => exportExitKit(proof, l1))).rejects.toMatchObject({
+      code: "mint_unwithdrawable",
+    });
+
+    // Nor does a member, who learns of the planted batch from L1, count its vaults as tokens.
+    const [member] = members;
+    if (member === undefined) throw new Error("a committee has members");
+    await new Watcher({ archive: member.archive, l1, fromBlock, sources: [source] }).round();
+    const repeated = member.sign(batchOf(3, token, ["3"]), 0n);
+    await expect(repeated).rejects.toMatchObject({
+      reason: "duplicate",
+      message: expect.stringContaining(`${honest[2]}`),
+    });
+    expect(await member.sign(batchOf(3, token, ["4"]), 0n)).toMatch(/^0x/);
+    await archive.close();
+  },
+);
