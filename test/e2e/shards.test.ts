@@ -12,7 +12,7 @@ import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/s
 import { buildServer } from "../../server/app.ts";
 import { buildRouter } from "../../server/shards/router.ts";
 import { findShards } from "../../server/shards/shard.ts";
-import { type Chain, connectOperator, createChain, newSettler, openMembers } from "../settlement/fixture.ts";
+import { type Chain, connectOperator, createChain, mine, newSettler, openMembers } from "../settlement/fixture.ts";
 
 const OWNER = `0x${"70".repeat(20)}` as const;
 
@@ -74,7 +74,10 @@ async function withOwnContract(chain: Chain): Promise<Chain> {
   });
   const token = { standard: "erc721", name: "Shields", symbol: "SHLD", admin: ADMIN.address } as const;
   const client = createPublicClient({ transport: chain.transport, pollingInterval: 5, cacheTime: 0 });
-  return { ...chain, client, settlement, tokens: [await deployToken(chain.by, settlement.address, token)] };
+  const tokens = [await deployToken(chain.by, settlement.address, token)];
+  // Nothing is minted of a token before its registration is final.
+  await mine(chain, 20);
+  return { ...chain, client, settlement, tokens };
 }
 
 describe("two shards behind one address", () => {
