@@ -89,7 +89,7 @@ test("two hundred assets are looked at in few rounds of calls, and not one after
   expect(most).toBeGreaterThan(8);
   expect(most).toBeLessThanOrEqual(16);
   for await (const { assetId, unavailableReason } of engine.allAssets()) {
-    if (ids.includes(assetId)) expect(unavailableReason).toContain("has no registration of it");
+    if (ids.includes(assetId)) expect(unavailableReason).toContain("has no final registration of it");
   }
 });
 
