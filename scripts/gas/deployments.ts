@@ -50,7 +50,8 @@ export async function deploymentSection(): Promise<Section> {
   );
   return {
     title: "Deployment",
-    method: `Once for each settlement contract, mirror, time lock or token. The limit of a contract's code is ${CODE_LIMIT.toLocaleString("en")} bytes.`,
+    method: `Each is deployed once for a settlement contract, mirror, time lock or token. The limit of a contract's code is ${CODE_LIMIT.toLocaleString("en")}
+bytes.`,
     unit: "deployment",
     measurements: [...measurements, measurement("Registering an asset", registrationGas)],
   };

@@ -66,7 +66,9 @@ export async function mirrorSection(): Promise<Section> {
   measurements.push(measurement("ERC-721, owner calls, storage word shared, to a holder", await withdraw(1)));
   return {
     title: "A mirror on another chain",
-    method: `Steps with signatures of 3 of 5 and a proof that the new state extends the old one; their gas does not grow with the batches they bring. A batch is imported once for all of its vaults, here ${VAULTS.toLocaleString("en")}; the withdrawal is the settlement contract's own code.`,
+    method: `A step carries signatures of 3 of 5 and a proof that the new state extends the old one. Its gas does not grow with the
+batches that it brings. A batch is imported once for all of its vaults, here ${VAULTS.toLocaleString("en")}. The withdrawal is the settlement
+contract's own code.`,
     unit: "transaction",
     measurements,
   };

@@ -38,7 +38,8 @@ export async function plainSection(): Promise<Plain> {
     newOwner,
     section: {
       title: "Plain mints on L1, to compare",
-      method: `OpenZeppelin's ERC-20, ERC-721 and ERC-1155 and ERC721A with a bare \`mint\`, no access control. None is the contract's first mint.`,
+      method: `These are OpenZeppelin's ERC-20, ERC-721 and ERC-1155, and ERC721A, with a bare \`mint\` and no access control. None is the
+contract's first mint.`,
       unit: "mint",
       measurements: [
         measurement("ERC-721, new owner", newOwner.erc721),

@@ -12,8 +12,9 @@ export function asMarkdown(sections: readonly Section[]): string {
   );
   return `# Gas
 
-Written by \`npm run gas\`, which measures everything below on an in-process chain with the rules of Osaka; \`npm run gas -- --json\` prints the same
-for machines. Gas is that of whole transactions: intrinsic gas, calldata at EIP-7623's prices, execution. Figures are the same in every run.
+\`npm run gas\` writes this page. It measures everything below on an in-process chain with the rules of Osaka.
+\`npm run gas -- --json\` prints the same for machines. Gas is that of whole transactions: intrinsic gas, calldata at
+EIP-7623's prices, execution. Figures are the same in every run.
 
 ${parts.join("\n\n")}
 
@@ -23,7 +24,8 @@ ${NOTES}`;
 /** What the tables cannot say; its figures come from a trace of the withdrawal of 20 owners. */
 const NOTES = `## Where a withdrawal's gas goes, and why 20 owners at once miss their aim
 
-The transaction of 20 owners' withdrawals (row "20 owners at once, signatures"), traced opcode by opcode, for each of them:
+The table shows the transaction of 20 owners' withdrawals (row "20 owners at once, signatures"). It was traced opcode by
+opcode; figures are for each owner.
 
 | | gas |
 | --- | ---: |
@@ -38,15 +40,20 @@ The transaction of 20 owners' withdrawals (row "20 owners at once, signatures"),
 | a twentieth of the transaction's own 21,000 | 1,050 |
 | **together** | **79,049** |
 
-A plain mint is 68,452 with its whole transaction, so 1.1 times that leaves 75,297. What is missing, 3,752, lies in the calldata. Twenty neighbours could share one header and the upper siblings (a multiproof, which
-\`StateProof.verifyVaults\` has), which is about 5,000 each. But then one wrong proof fails all twenty, and the protocol has each item fail alone, its proof included. One owner's twenty stay below the aim
-without it.
+A plain mint is 68,452 with its whole transaction. The aim is 1.1 times that: 75,297. The 3,752 above it lie in the
+calldata. Twenty neighbours could share one header and the upper siblings: a multiproof, which \`StateProof.verifyVaults\`
+has. That would save about 5,000 each. But then one wrong proof fails all twenty, and the protocol has each item fail
+alone, its proof included. One owner's twenty stay below the aim without it.
 
 ## Why a range of ids costs a leaf for each
 
-Consecutive ids to one owner cost 302 a mint, nearly all of it hashing: a leaf and a node for every vault. One leaf for a whole range would bring that below 120, and is sound if the range stands for an aligned
-subtree, so that each vault keeps its slot. It is another leaf, another form of every vault proof and another rule for what \`voidDuplicate\` compares, in the core, on L1 and in every exit kit: a new version of
-the protocol, not an optimization of this one. Version 1 has one kind of leaf, so that an owner's proof is one path of hashes.
+Consecutive ids to one owner cost 307 a mint. Nearly all of it is hashing: a leaf and a node for every vault. One leaf
+for a whole range would bring that below 120. It is sound if the range stands for an aligned subtree, so that each vault
+keeps its slot.
+
+But it is another leaf, another form of every vault proof, and another rule for what \`voidDuplicate\` compares, in the
+core, on L1 and in every exit kit. That is a new version of the protocol, not an optimization of this one. Version 1 has
+one kind of leaf, so that an owner's proof is one path of hashes.
 `;
 
 function rows({ unit, measurements }: Section): string[][] {

@@ -40,7 +40,10 @@ export async function rollupSection(): Promise<Section> {
   }
   return {
     title: "Rollup batches",
-    method: `ERC-721 mints; gas of the whole \`commitRollupBatch\` transaction. Each figure is the mean of batches ${STEADY.from} to ${STEADY.to} of a fresh contract, counted from 0: the header's slot is new each time, the frontier slot is rewritten. A frontier slot is new only in batches 2^k - 1, so at most 32 times ever; what that costs is shown for the smallest batch, where it weighs most.`,
+    method: `The table has ERC-721 mints, with the gas of the whole \`commitRollupBatch\` transaction. Each figure is the mean of
+batches ${STEADY.from} to ${STEADY.to} of a fresh contract, counted from 0. There the header's slot is new each time, and the frontier slot is
+rewritten. A frontier slot is new only in batches 2^k - 1, so at most 32 times ever. The smallest batch shows what that
+costs, since it weighs most there.`,
     unit: "mint",
     measurements,
   };

@@ -18,7 +18,8 @@ export async function validiumSection(): Promise<Section> {
   const mean = steady.reduce((a, b) => a + b, 0) / steady.length;
   return {
     title: "Validium batches",
-    method: `Gas of \`commitValidiumBatch\` with a committee of 3 of 5, for a batch of ${VAULTS.toLocaleString("en")} vaults; the size does not matter. Mean of batches ${STEADY_FROM} to ${BATCHES - 1}, as above.`,
+    method: `The table has the gas of \`commitValidiumBatch\` with a committee of 3 of 5, for a batch of ${VAULTS.toLocaleString("en")} vaults. The size does
+not matter. Figures are means of batches ${STEADY_FROM} to ${BATCHES - 1}, as above.`,
     unit: "batch",
     measurements: [
       measurement("3 of 5 signatures", mean, 1, AIM),

@@ -67,7 +67,11 @@ export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
   }
   return {
     title: "Withdrawals",
-    method: `Each of a vault in a batch of ${VAULTS.toLocaleString("en")} (10 siblings), of the whole amount, to an owner who holds none of the token before, through this project's tokens. An ERC-721 vault takes one bit of a storage word that 256 vaults share, others a quarter of one; the batched figure includes a new word for every 256 or 4 vaults. Whoever watches voids the later of two vaults of one ERC-721, each with its own proof. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to a new owner in the same run.`,
+    method: `Each withdrawal takes the whole amount of a vault in a batch of ${VAULTS.toLocaleString("en")} (10 siblings), through this project's tokens, to an
+owner who held none of the token before. An ERC-721 vault takes one bit of a storage word that 256 vaults share, others a
+quarter of one. The batched figure includes a new word for every 256 or 4 vaults. Whoever watches voids the later of two
+vaults of one ERC-721, each with its own proof. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to a new owner in
+the same run.`,
     unit: "withdrawal",
     measurements,
   };
