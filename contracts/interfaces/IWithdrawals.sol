@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, BatchHeader, Mode, Standard, Vault, WithdrawalRequest} from "./Model.sol";
+import {Authorization, BatchHeader, Mode, Standard, Vault, WithdrawalGroup, WithdrawalTerms} from "./Model.sol";
 
 /// @title The exit of owners: a proof of a vault and its owner's will mint the token.
 interface IWithdrawals {
@@ -43,8 +43,10 @@ interface IWithdrawals {
     /// @notice Not two vaults of one ERC-721 token of this chain, the earlier one first and both from after its registration.
     error NotDuplicates(uint64 earlierVaultId, uint64 laterVaultId);
     error NotSelf();
-    /// @notice Item `index` of a batch would get less gas than is set aside for each.
+    /// @notice Item `index` of all items would get less gas than the call sets aside for each.
     error GasTooLow(uint256 index);
+    /// @notice Less gas for an item than `MIN_ITEM_GAS`.
+    error ItemGasTooLow(uint64 itemGas);
 
     /// @notice Mints `quantity` of the vault's token to `recipient`, by the owner's own call or signature.
     /// @dev Effects before the token is called. A token that reverts leaves the vault as it was.
@@ -59,10 +61,17 @@ interface IWithdrawals {
         Authorization calldata authorization
     ) external;
 
-    /// @notice Many withdrawals, each on its own: one that fails is reported by {WithdrawalFailed} and undoes no other.
-    /// @dev Reverts with {GasTooLow} rather than fail an item for want of gas. Items lie in calldata one behind the other, as every encoder
-    /// writes them: where the next one starts, an item has ended.
-    function withdrawBatch(WithdrawalRequest[] calldata requests) external returns (bool[] memory succeeded);
+    /// @notice Many withdrawals, each on its own: {WithdrawalFailed} reports one that fails, and it undoes no other.
+    /// @dev Reverts with {GasTooLow} when the caller leaves an item less gas than `itemGas`, so that no item fails for want of gas. Malformed
+    /// framing of items is the caller's fault and reverts as a whole.
+    /// @param groups The items of one group share a batch and an asset, which are checked once for all of them.
+    /// @param itemGas Gas of one item: proof, signature and token call together. At least `MIN_ITEM_GAS`.
+    /// @return failed How many items failed.
+    function withdrawBatch(WithdrawalGroup[] calldata groups, uint64 itemGas) external returns (uint256 failed);
+
+    /// @notice What the vault's batch and an asset of this chain settle for all of their vaults. Reverts when none can be withdrawn now.
+    /// @param vaultId Any vault of the batch.
+    function withdrawalTerms(uint64 vaultId, uint256 assetType, BatchHeader calldata header) external view returns (WithdrawalTerms memory);
 
     /// @notice Makes an authorization that the caller signed, or might have, unusable for ever: the `Withdrawal` message of these values.
     function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external;

@@ -57,12 +57,23 @@ struct Authorization {
     bytes signature;
 }
 
-/// @dev The arguments of one withdrawal.
-struct WithdrawalRequest {
-    Vault vault;
+/// @dev Withdrawals of vaults of one batch and one asset of this chain, for {IWithdrawals-withdrawBatch}.
+struct WithdrawalGroup {
+    Mode mode;
+    uint64 batchNumber;
     BatchHeader header;
-    bytes32[] siblings;
-    uint64 quantity;
-    address recipient;
-    Authorization authorization;
+    uint256 assetType;
+    /// @dev One behind the other, packed as docs/protocol.md 6 says.
+    bytes items;
+}
+
+/// @dev What a batch and an asset settle for all of their vaults.
+struct WithdrawalTerms {
+    bytes32 batchRoot;
+    uint32 vaultCount;
+    address token;
+    Standard standard;
+    BlobScheme scheme;
+    /// @dev Base units of one quantized unit.
+    uint256 quantum;
 }

@@ -33,7 +33,25 @@ library BatchData {
     uint256 private constant DICTIONARY_ASSET = 40;
     uint256 private constant DICTIONARY_OWNER = 20;
     uint256 private constant VOID_RUN = 0xffff;
-    uint256 private constant LEAF_HEAD = 77;
+    /// @dev A leaf's preimage: 0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob. Each offset is where a whole
+    /// word is written that ends where the field ends; its leading zeros fall on bytes that a later write fills.
+    uint256 private constant LEAF_OWNER = 5;
+    uint256 private constant LEAF_ASSET = 37;
+    uint256 private constant LEAF_AMOUNT = 45;
+    /// @dev Where the amount's own eight bytes start.
+    uint256 private constant LEAF_AMOUNT_BYTES = 69;
+    uint256 private constant LEAF_BLOB = 77;
+    /// @dev Before the preimage's start: words that end with the chain id, and with the vault id.
+    uint256 private constant CHAIN_BEFORE_LEAF = 15;
+    uint256 private constant ID_BEFORE_LEAF = 23;
+
+    /// @dev Where assembly finds the fields of a {Run} in memory: a word each, in the order of the struct.
+    uint256 private constant RUN_LENGTH = 0x00;
+    uint256 private constant RUN_BLOB_LENGTH = 0x80;
+    uint256 private constant RUN_CHAIN_ID = 0xa0;
+    uint256 private constant RUN_OWNERS = 0x100;
+    uint256 private constant RUN_OWNER_COUNT = 0x120;
+    uint256 private constant RUN_TEMPLATE = 0x160;
 
     /// @dev A run's header, and where things are in calldata. One memory struct, so that the hot loop can read it without the stack.
     struct Run {
@@ -136,7 +154,7 @@ library BatchData {
             run.ownerCount = count;
             assembly ("memory-safe") {
                 let to := mload(0x40)
-                mstore(add(run, 0x100), to)
+                mstore(add(run, RUN_OWNERS), to)
                 let from := add(data.offset, cursor)
                 let limit := add(data.offset, end)
                 for {} lt(from, limit) { from := add(from, 20) } {
@@ -222,10 +240,10 @@ library BatchData {
         uint256 chainAndOwner = run.chainId | run.owner;
         uint256 text = run.text;
         assembly ("memory-safe") {
-            mstore(add(template, 77), text)
-            mstore(add(template, 45), 1)
-            mstore(add(template, 37), assetType)
-            mstore(add(template, 5), chainAndOwner)
+            mstore(add(template, LEAF_BLOB), text)
+            mstore(add(template, LEAF_AMOUNT), 1)
+            mstore(add(template, LEAF_ASSET), assetType)
+            mstore(add(template, LEAF_OWNER), chainAndOwner)
         }
     }
 
@@ -263,16 +281,16 @@ library BatchData {
             uint256 ownerShift = 256 - 8 * ownerBytes;
             uint256 bad;
             assembly ("memory-safe") {
-                let template := mload(add(run, 0x160))
-                let size := add(77, mload(add(run, 0x80)))
-                let limit := add(target, shl(5, mload(run)))
+                let template := mload(add(run, RUN_TEMPLATE))
+                let size := add(LEAF_BLOB, mload(add(run, RUN_BLOB_LENGTH)))
+                let limit := add(target, shl(5, mload(add(run, RUN_LENGTH))))
                 let from := add(data.offset, cursor)
                 // vaultId(8) ‖ chainId(8)
-                let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
+                let place := or(shl(64, vaultId), shr(160, mload(add(run, RUN_CHAIN_ID))))
                 for {} lt(target, limit) {} {
                     let index := shr(ownerShift, calldataload(from))
                     bad := or(bad, gt(index, last))
-                    mstore(add(template, 5), mload(add(table, shl(5, index))))
+                    mstore(add(template, LEAF_OWNER), mload(add(table, shl(5, index))))
                     let text := calldataload(add(from, ownerBytes))
                     if packed {
                         text := shr(224, text)
@@ -282,8 +300,8 @@ library BatchData {
                         bad := or(bad, shr(packed, text))
                         text := shl(sub(256, packed), add(text, shl(192, 0x3030303030303030)))
                     }
-                    mstore(add(template, 77), text)
-                    mstore(sub(template, 15), place)
+                    mstore(add(template, LEAF_BLOB), text)
+                    mstore(sub(template, CHAIN_BEFORE_LEAF), place)
                     mstore(target, keccak256(template, size))
                     target := add(target, 32)
                     from := add(from, stride)
@@ -301,21 +319,21 @@ library BatchData {
         if (run.ownerCount == 0) _fail(Fault.OwnerIndex, cursor);
         uint256 bad;
         assembly ("memory-safe") {
-            let template := mload(add(run, 0x160))
-            let size := add(77, mload(add(run, 0x80)))
-            let limit := add(target, shl(5, mload(run)))
+            let template := mload(add(run, RUN_TEMPLATE))
+            let size := add(LEAF_BLOB, mload(add(run, RUN_BLOB_LENGTH)))
+            let limit := add(target, shl(5, mload(add(run, RUN_LENGTH))))
             let from := add(data.offset, cursor)
-            let table := mload(add(run, 0x100))
-            let last := sub(mload(add(run, 0x120)), 1)
-            let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
+            let table := mload(add(run, RUN_OWNERS))
+            let last := sub(mload(add(run, RUN_OWNER_COUNT)), 1)
+            let place := or(shl(64, vaultId), shr(160, mload(add(run, RUN_CHAIN_ID))))
             for {} lt(target, limit) { target := add(target, 32) } {
                 let index := byte(0, calldataload(from))
                 bad := or(bad, gt(index, last))
-                mstore(add(template, 5), mload(add(table, shl(5, index))))
-                mstore(add(template, 77), calldataload(add(from, 1)))
-                mstore(sub(template, 15), place)
+                mstore(add(template, LEAF_OWNER), mload(add(table, shl(5, index))))
+                mstore(add(template, LEAF_BLOB), calldataload(add(from, 1)))
+                mstore(sub(template, CHAIN_BEFORE_LEAF), place)
                 mstore(target, keccak256(template, size))
-                from := add(from, sub(size, 76))
+                from := add(from, sub(size, sub(LEAF_BLOB, 1)))
                 place := add(place, 0x10000000000000000)
             }
             cursor := sub(from, data.offset)
@@ -327,17 +345,17 @@ library BatchData {
     /// @dev {_hashSingles} for owners in full and raw blobs: what is cheapest for a small batch of many owners.
     function _hashInlineRaw(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
         assembly ("memory-safe") {
-            let template := mload(add(run, 0x160))
-            let size := add(77, mload(add(run, 0x80)))
-            let limit := add(target, shl(5, mload(run)))
+            let template := mload(add(run, RUN_TEMPLATE))
+            let size := add(LEAF_BLOB, mload(add(run, RUN_BLOB_LENGTH)))
+            let limit := add(target, shl(5, mload(add(run, RUN_LENGTH))))
             let from := add(data.offset, cursor)
-            let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
+            let place := or(shl(64, vaultId), shr(160, mload(add(run, RUN_CHAIN_ID))))
             for {} lt(target, limit) { target := add(target, 32) } {
-                mstore(add(template, 5), shr(96, calldataload(from)))
-                mstore(add(template, 77), calldataload(add(from, 20)))
-                mstore(sub(template, 15), place)
+                mstore(add(template, LEAF_OWNER), shr(96, calldataload(from)))
+                mstore(add(template, LEAF_BLOB), calldataload(add(from, 20)))
+                mstore(sub(template, CHAIN_BEFORE_LEAF), place)
                 mstore(target, keccak256(template, size))
-                from := add(from, sub(size, 57))
+                from := add(from, sub(size, sub(LEAF_BLOB, 20)))
                 place := add(place, 0x10000000000000000)
             }
             cursor := sub(from, data.offset)
@@ -349,24 +367,24 @@ library BatchData {
     function _hashInlinePacked(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
         uint256 bad;
         assembly ("memory-safe") {
-            let template := mload(add(run, 0x160))
-            let size := add(77, mload(add(run, 0x80)))
-            let limit := add(target, shl(5, mload(run)))
+            let template := mload(add(run, RUN_TEMPLATE))
+            let size := add(LEAF_BLOB, mload(add(run, RUN_BLOB_LENGTH)))
+            let limit := add(target, shl(5, mload(add(run, RUN_LENGTH))))
             let from := add(data.offset, cursor)
             // 8 for an odd number of digits, whose front nibble is none.
-            let odd := shl(3, and(mload(add(run, 0x80)), 1))
-            let stride := add(20, shr(1, add(mload(add(run, 0x80)), 1)))
-            let place := or(shl(64, vaultId), shr(160, mload(add(run, 0xa0))))
+            let odd := shl(3, and(mload(add(run, RUN_BLOB_LENGTH)), 1))
+            let stride := add(20, shr(1, add(mload(add(run, RUN_BLOB_LENGTH)), 1)))
+            let place := or(shl(64, vaultId), shr(160, mload(add(run, RUN_CHAIN_ID))))
             for {} lt(target, limit) { target := add(target, 32) } {
                 let text := calldataload(from)
-                mstore(add(template, 5), shr(96, text))
+                mstore(add(template, LEAF_OWNER), shr(96, text))
                 text := and(shr(64, text), 0xffffffff)
                 text := and(or(text, shl(16, text)), 0x0000ffff0000ffff)
                 text := and(or(text, shl(8, text)), 0x00ff00ff00ff00ff)
                 text := shl(192, and(or(text, shl(4, text)), 0x0f0f0f0f0f0f0f0f))
                 bad := or(bad, text)
-                mstore(add(template, 77), shl(odd, add(text, shl(192, 0x3030303030303030))))
-                mstore(sub(template, 15), place)
+                mstore(add(template, LEAF_BLOB), shl(odd, add(text, shl(192, 0x3030303030303030))))
+                mstore(sub(template, CHAIN_BEFORE_LEAF), place)
                 mstore(target, keccak256(template, size))
                 from := add(from, stride)
                 place := add(place, 0x10000000000000000)
@@ -389,8 +407,8 @@ library BatchData {
                 (length, cursor) = _readBlob(data, cursor, run);
                 uint256 template = run.template;
                 assembly ("memory-safe") {
-                    mstore(sub(template, 23), add(vaultId, i))
-                    mstore(add(target, shl(5, i)), keccak256(template, add(77, length)))
+                    mstore(sub(template, ID_BEFORE_LEAF), add(vaultId, i))
+                    mstore(add(target, shl(5, i)), keccak256(template, add(LEAF_BLOB, length)))
                 }
             }
             return cursor;
@@ -417,7 +435,7 @@ library BatchData {
             uint256 template = run.template;
             uint256 chainId = run.chainId;
             assembly ("memory-safe") {
-                mstore(add(template, 5), or(chainId, word))
+                mstore(add(template, LEAF_OWNER), or(chainId, word))
             }
             return cursor;
         }
@@ -431,7 +449,7 @@ library BatchData {
             uint256 amount;
             assembly ("memory-safe") {
                 amount := shr(sub(256, shl(3, width)), calldataload(add(data.offset, cursor)))
-                mstore(add(template, 69), shl(192, amount))
+                mstore(add(template, LEAF_AMOUNT_BYTES), shl(192, amount))
             }
             if (amount == 0 || amount > uint64(type(int64).max)) _fail(Fault.Amount, cursor);
             return cursor + width;
@@ -451,7 +469,7 @@ library BatchData {
                     ++cursor;
                 }
                 assembly ("memory-safe") {
-                    calldatacopy(add(template, 77), add(data.offset, cursor), length)
+                    calldatacopy(add(template, LEAF_BLOB), add(data.offset, cursor), length)
                 }
                 return (length, cursor + length);
             }
@@ -469,7 +487,7 @@ library BatchData {
                 next = cursor;
             }
             assembly ("memory-safe") {
-                mstore(add(template, 77), text)
+                mstore(add(template, LEAF_BLOB), text)
             }
         }
     }
@@ -484,9 +502,9 @@ library BatchData {
         assembly ("memory-safe") {
             let last := sub(256, shl(3, digits))
             let unit := shl(last, 1)
-            let size := add(77, digits)
-            let idAt := sub(template, 23)
-            let textAt := add(template, 77)
+            let size := add(LEAF_BLOB, digits)
+            let idAt := sub(template, ID_BEFORE_LEAF)
+            let textAt := add(template, LEAF_BLOB)
             let limit := add(target, shl(5, length))
             for {} 1 {} {
                 // As far as the last digit runs, nothing is carried; five at a time, because the loop itself costs a fifth of a leaf.

@@ -8,19 +8,31 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 import {IMintable} from "../interfaces/IMintable.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
-    Authorization, BatchHeader, BlobScheme, DelayTooLong, MAX_DELAY, Mode, Standard, Vault, WithdrawalRequest
+    Authorization,
+    BatchHeader,
+    BlobScheme,
+    DelayTooLong,
+    MAX_DELAY,
+    Mode,
+    Standard,
+    Vault,
+    WithdrawalGroup,
+    WithdrawalTerms
 } from "../interfaces/Model.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
+import {PackedItems} from "../libraries/PackedItems.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {AssetRegistry} from "./AssetRegistry.sol";
 
 /// @title The exit: a proof of a vault and its owner's will mint the token. No role, no pause, no operator.
 /// @dev Who inherits this writes `_headers`, and thereby says which batches are the state.
 abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, ReentrancyGuardTransient {
-    /// @dev Gas of one item of a batch, proof, signature and token call together. A token that needs more is withdrawn singly.
-    uint256 public constant ITEM_GAS = 500_000;
-    /// @dev What reporting one item can cost after it.
+    /// @dev Least gas of one item of a batch: proof, signature and token call together. No caller can make an item fail by giving it less.
+    uint64 private constant MIN_ITEM_GAS = 500_000;
+    /// @dev Of {withdrawItem}'s calldata: behind the selector, six words of terms, and three more.
+    uint256 private constant ITEM_OFFSET = 4 + 9 * 32;
+    /// @dev What the terms before an item and the report after it can cost.
     uint256 private constant ITEM_RESERVE = 20_000;
     /// @dev Of what a token says when it refuses.
     uint256 private constant MAX_REASON_BYTES = 256;
@@ -53,31 +65,73 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         address recipient,
         Authorization calldata authorization
     ) external nonReentrant {
-        _withdraw(vault, header, siblings, quantity, recipient, authorization, msg.sender);
+        WithdrawalTerms memory terms = _terms(vault.vaultId, vault.chainId, vault.assetType, header);
+        _withdraw(terms, vault, siblings, quantity, recipient, authorization.deadline, authorization.signature, msg.sender);
     }
 
     /// @inheritdoc IWithdrawals
-    function withdrawBatch(WithdrawalRequest[] calldata requests) external nonReentrant returns (bool[] memory succeeded) {
-        succeeded = new bool[](requests.length);
-        if (requests.length == 0) return succeeded;
-        WithdrawalRequest calldata next = requests[0];
-        for (uint256 i; i < requests.length; ++i) {
-            WithdrawalRequest calldata request = next;
-            if (i + 1 < requests.length) next = requests[i + 1];
-            (bool starved, bool done) = _attempt(request, next);
-            // An item that gets less than its gas would fail by the caller's choice and not its own.
-            if (starved) revert GasTooLow(i);
-            succeeded[i] = done;
-            if (!done) emit WithdrawalFailed(request.vault.vaultId, _reason(MAX_ITEM_REASON_BYTES));
+    function withdrawBatch(WithdrawalGroup[] calldata groups, uint64 itemGas) external nonReentrant returns (uint256 failed) {
+        if (itemGas < MIN_ITEM_GAS) revert ItemGasTooLow(itemGas);
+        uint256 index;
+        for (uint256 i; i < groups.length; ++i) {
+            WithdrawalGroup calldata group = groups[i];
+            uint64 firstVaultId = (uint64(group.mode) << 63) | (group.batchNumber << 20);
+            // Known once the contract has answered itself: by a call, so that a fault of the group is reported for each of its items.
+            bool known;
+            bytes memory terms;
+            for (uint256 offset; offset < group.items.length; ++index) {
+                uint64 slot;
+                bytes calldata item;
+                (slot, item, offset) = PackedItems.next(group.items, offset);
+                uint64 vaultId = firstVaultId | slot;
+                _requireGas(itemGas, index);
+                if (!known) {
+                    (known, terms) = address(this).staticcall(
+                        abi.encodeCall(this.withdrawalTerms, (vaultId, group.assetType, group.header))
+                    );
+                }
+                bytes memory reason = terms;
+                if (known) {
+                    bytes memory callData = abi.encodePacked(
+                        this.withdrawItem.selector, terms, abi.encode(vaultId, group.assetType, msg.sender), item
+                    );
+                    // Once more, since a long item costs gas to copy.
+                    _requireGas(itemGas, index);
+                    bool done = _call(address(this), itemGas, callData);
+                    // The next item is copied to the same place.
+                    assembly ("memory-safe") {
+                        mstore(0x40, callData)
+                    }
+                    if (done) continue;
+                    reason = _reason(MAX_ITEM_REASON_BYTES);
+                }
+                ++failed;
+                emit WithdrawalFailed(vaultId, reason);
+            }
         }
     }
 
     /// @notice One item of {withdrawBatch}; only this contract calls it, so that a failing item takes its effects back.
-    function withdrawItem(WithdrawalRequest calldata request, address caller) external {
+    function withdrawItem(WithdrawalTerms calldata terms, uint64 vaultId, uint256 assetType, address caller) external {
         if (msg.sender != address(this)) revert NotSelf();
-        _withdraw(
-            request.vault, request.header, request.siblings, request.quantity, request.recipient, request.authorization, caller
-        );
+        (
+            Vault memory vault,
+            bytes32[] calldata siblings,
+            uint64 quantity,
+            address recipient,
+            uint64 deadline,
+            bytes calldata signature
+        ) = PackedItems.read(msg.data[ITEM_OFFSET:], vaultId, assetType);
+        _withdraw(terms, vault, siblings, quantity, recipient, deadline, signature, caller);
+    }
+
+    /// @inheritdoc IWithdrawals
+    function withdrawalTerms(uint64 vaultId, uint256 assetType, BatchHeader calldata header)
+        external
+        view
+        returns (WithdrawalTerms memory)
+    {
+        return _terms(vaultId, uint64(block.chainid), assetType, header);
     }
 
     /// @inheritdoc IWithdrawals
@@ -133,21 +187,23 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));
     }
 
-    /// @dev The vault and the header are read many times, which is cheaper from memory.
+    /// @dev The vault is read many times, which is cheaper from memory.
     function _withdraw(
+        WithdrawalTerms memory terms,
         Vault memory vault,
-        BatchHeader memory header,
         bytes32[] calldata siblings,
         uint64 quantity,
         address recipient,
-        Authorization calldata authorization,
+        uint64 deadline,
+        bytes calldata signature,
         address caller
     ) private {
         uint64 vaultId = vault.vaultId;
         if (quantity == 0) revert QuantityZero(vaultId);
         if (recipient == address(0)) revert RecipientZero(vaultId);
-        _prove(vault, header, siblings);
-        (address token, Standard standard, uint256 quantum) = _requireWithdrawable(vault, header);
+        if (!StateProof.verifyVault(vault, terms.batchRoot, terms.vaultCount, siblings)) revert ProofInvalid(vaultId);
+        Standard standard = terms.standard;
+        _requirePayable(vault, standard, terms.scheme);
         uint64 before;
         if (standard == Standard.ERC721) {
             if (quantity != 1) revert QuantityTooLarge(vaultId, quantity, 1);
@@ -155,45 +211,51 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         } else {
             before = _spend(vaultId, quantity, vault.amount);
         }
-        _authorize(vaultId, vault.owner, before, quantity, recipient, authorization, caller);
+        _authorize(vaultId, vault.owner, before, quantity, recipient, deadline, signature, caller);
         emit Withdrawn(vaultId, recipient, quantity, before + quantity);
-        _mint(token, recipient, quantity * quantum, vault.blob);
+        _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
     }
 
     /// @dev The header is the stored one, and the vault is below its root at the place that its id names.
     function _prove(Vault memory vault, BatchHeader memory header, bytes32[] calldata siblings) private view {
-        uint64 vaultId = vault.vaultId;
+        _requireHeader(vault.vaultId, header);
+        if (!StateProof.verifyVault(vault, header.batchRoot, header.vaultCount, siblings)) revert ProofInvalid(vault.vaultId);
+    }
+
+    function _requireHeader(uint64 vaultId, BatchHeader memory header) private view {
         bytes32 stored = batchHeaderHash(Mode(vaultId >> 63), (vaultId << 1) >> 21);
         if (stored == 0 || StateProof.headerHash(header) != stored) revert HeaderMismatch(vaultId);
-        if (!StateProof.verifyVault(vault, header.batchRoot, header.vaultCount, siblings)) revert ProofInvalid(vaultId);
+    }
+
+    /// @dev What batch and asset demand of each of their vaults alike.
+    function _terms(uint64 vaultId, uint64 chainId, uint256 assetType, BatchHeader memory header)
+        private
+        view
+        returns (WithdrawalTerms memory)
+    {
+        _requireHeader(vaultId, header);
+        if (chainId != block.chainid) revert OtherChain(chainId);
+        Asset storage found = _assets[chainId][assetType];
+        (address token, Standard standard, BlobScheme scheme) = (found.token, found.standard, found.scheme);
+        if (standard == Standard.None) revert AssetNotRegistered(chainId, assetType);
+        if (header.sequence < found.since) revert BatchBeforeRegistration(vaultId, found.since);
+        if (standard == Standard.ERC721) {
+            uint64 maturesAt = header.committedAt + maturity;
+            if (block.timestamp < maturesAt) revert NotMature(vaultId, maturesAt);
+        }
+        uint256 quantum = standard == Standard.ERC20 ? found.quantum : 1;
+        return WithdrawalTerms(header.batchRoot, header.vaultCount, token, standard, scheme, quantum);
     }
 
     /// @dev Nobody on L1 has looked into a validium leaf before this.
-    function _requireWithdrawable(Vault memory vault, BatchHeader memory header)
-        private
-        view
-        returns (address token, Standard standard, uint256 quantum)
-    {
-        (uint64 vaultId, uint64 chainId, uint256 assetType, uint64 amount) =
-            (vault.vaultId, vault.chainId, vault.assetType, vault.amount);
-        Asset storage found = _assets[chainId][assetType];
-        (token, standard) = (found.token, found.standard);
-        if (chainId != block.chainid) revert OtherChain(chainId);
-        if (standard == Standard.None) revert AssetNotRegistered(chainId, assetType);
-        if (header.sequence < found.since) revert BatchBeforeRegistration(vaultId, found.since);
+    function _requirePayable(Vault memory vault, Standard standard, BlobScheme scheme) private pure {
+        (uint64 vaultId, uint64 amount, uint256 blobLength) = (vault.vaultId, vault.amount, vault.blob.length);
         if (amount == 0 || amount > uint64(type(int64).max)) revert AmountInvalid(vaultId, amount);
-        uint256 blobLength = vault.blob.length;
         if ((standard == Standard.ERC20) != (blobLength == 0) || blobLength > 255) revert BlobLengthInvalid(vaultId, blobLength);
-        quantum = 1;
-        if (standard == Standard.ERC20) {
-            quantum = found.quantum;
-        } else if (standard == Standard.ERC721) {
-            if (amount != 1) revert AmountInvalid(vaultId, amount);
-            uint64 maturesAt = header.committedAt + maturity;
-            if (block.timestamp < maturesAt) revert NotMature(vaultId, maturesAt);
-            // A token may read more spellings than the scheme has; {voidDuplicate} could not tell what those name.
-            if (found.scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);
-        }
+        if (standard != Standard.ERC721) return;
+        if (amount != 1) revert AmountInvalid(vaultId, amount);
+        // A token may read more spellings than the scheme has; {voidDuplicate} could not tell what those name.
+        if (scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);
     }
 
     function _take(uint64 vaultId) private {
@@ -218,10 +280,10 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         uint64 before,
         uint64 quantity,
         address recipient,
-        Authorization calldata authorization,
+        uint64 deadline,
+        bytes calldata signature,
         address caller
     ) private view {
-        (uint64 deadline, bytes calldata signature) = (authorization.deadline, authorization.signature);
         if (signature.length == 0) {
             if (caller != owner) revert NotOwner(vaultId, caller);
             return;
@@ -254,33 +316,23 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         return idA == idB;
     }
 
-    /// @dev Calls {withdrawItem} with the request as it came: its offsets count from its own start, so it is copied from there on, as far as
-    /// the `next` one's start, or to the end of calldata when there is none behind it.
-    function _attempt(WithdrawalRequest calldata request, WithdrawalRequest calldata next) private returns (bool starved, bool done) {
-        bytes4 selector = this.withdrawItem.selector;
-        uint256 enough = ITEM_GAS * 64 / 63 + ITEM_RESERVE;
-        assembly ("memory-safe") {
-            let callData := mload(0x40)
-            let end := calldatasize()
-            if gt(next, request) { end := next }
-            let size := sub(end, request)
-            mstore(callData, selector)
-            mstore(add(callData, 0x04), 0x40)
-            mstore(add(callData, 0x24), caller())
-            calldatacopy(add(callData, 0x44), request, size)
-            starved := lt(gas(), enough)
-            if iszero(starved) { done := call(ITEM_GAS, address(), 0, callData, add(size, 0x44), 0, 0) }
+    function _mint(address token, address recipient, uint256 quantity, bytes memory blob) private {
+        if (token.code.length == 0) revert TokenWithoutCode(token);
+        if (!_call(token, gasleft(), abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob)))) {
+            revert TokenRefused(token, _reason(MAX_REASON_BYTES));
         }
     }
 
-    function _mint(address token, address recipient, uint256 quantity, bytes memory blob) private {
-        if (token.code.length == 0) revert TokenWithoutCode(token);
-        bytes memory callData = abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob));
-        bool minted;
+    /// @dev Whether a call would leave an item its gas, a 64th of what is left staying here, and enough for the report.
+    function _requireGas(uint256 itemGas, uint256 index) private view {
+        if (gasleft() < itemGas + itemGas / 63 + ITEM_RESERVE) revert GasTooLow(index);
+    }
+
+    /// @dev Copies none of the answer, whatever its size.
+    function _call(address to, uint256 gas_, bytes memory callData) private returns (bool done) {
         assembly ("memory-safe") {
-            minted := call(gas(), token, 0, add(callData, 0x20), mload(callData), 0, 0)
+            done := call(gas_, to, 0, add(callData, 0x20), mload(callData), 0, 0)
         }
-        if (!minted) revert TokenRefused(token, _reason(MAX_REASON_BYTES));
     }
 
     /// @dev What the call just made says of its failure, `most` bytes of it: a longer answer costs only whoever gives it.

@@ -1,4 +1,27 @@
-import type { ProvenVault, WithdrawalCall } from "../ports.ts";
+import { type Address, encodePacked, type Hex, size } from "viem";
+import { MintmarkError } from "../errors.ts";
+import type { Mode } from "../model.ts";
+import type { BatchHeader, ProvenVault, WithdrawalCall } from "../ports.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
+
+/** The contract's values of `Mode`. */
+export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
+
+/** Flags of a packed item, see docs/protocol.md 6. */
+const HAS_RECIPIENT = 1;
+const HAS_AMOUNTS = 2;
+const HAS_SIGNATURE = 4;
+/** Of a packed item, since its length is a u16. */
+const MAX_ITEM_BYTES = 0xffff;
+
+/** The contract's `WithdrawalGroup`. */
+export interface WithdrawalGroup {
+  readonly mode: number;
+  readonly batchNumber: bigint;
+  readonly header: BatchHeader;
+  readonly assetType: bigint;
+  readonly items: Hex;
+}
 
 /** Vault, header and siblings as the contract's functions take them one after the other. */
 export function provenVaultArguments({ vault, header, siblings }: ProvenVault) {
@@ -10,8 +33,53 @@ export function withdrawalArguments(call: WithdrawalCall) {
   return [...provenVaultArguments(call), call.quantity, call.recipient, call.authorization] as const;
 }
 
-/** The contract's `WithdrawalRequest`. */
-export function withdrawalRequest(call: WithdrawalCall) {
-  const [vault, header, siblings, quantity, recipient, authorization] = withdrawalArguments(call);
-  return { vault, header, siblings, quantity, recipient, authorization };
+/**
+ * The groups of `withdrawBatch`: calls of one batch and one asset share a group, and keep their order in it.
+ *
+ * @throws MintmarkError `validation_failed` when a call is too long for a packed item
+ */
+export function withdrawalGroups(calls: readonly WithdrawalCall[]): WithdrawalGroup[] {
+  const groups = new Map<string, WithdrawalGroup>();
+  for (const call of calls) {
+    const { vault, header } = call;
+    const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
+    // After a reorganisation, two calls can carry different headers of one batch. Each has to stand for itself.
+    const key = [mode, batchNumber, vault.assetType, ...Object.values(header)].join();
+    const group = groups.get(key) ?? {
+      ...{ mode: MODE_VALUE[mode], batchNumber: BigInt(batchNumber), header },
+      ...{ assetType: BigInt(vault.assetType), items: "0x" as const },
+    };
+    groups.set(key, { ...group, items: `${group.items}${packedItem(slot, call).slice(2)}` });
+  }
+  return [...groups.values()];
+}
+
+/** One item of a group's `items`, with its length and slot in front. */
+function packedItem(slot: number, { vault, siblings, quantity, recipient, authorization }: WithdrawalCall): Hex {
+  const { owner, amount, blob } = vault;
+  const { deadline, signature } = authorization;
+  const hasRecipient = recipient.toLowerCase() !== owner.toLowerCase();
+  const hasAmounts = amount !== 1n || quantity !== 1n;
+  const hasSignature = signature !== "0x";
+  const body = encodePacked(
+    ["uint8", "address", "bytes", "bytes", "bytes", "uint8", "bytes", "bytes32[]"],
+    [
+      (hasRecipient ? HAS_RECIPIENT : 0) | (hasAmounts ? HAS_AMOUNTS : 0) | (hasSignature ? HAS_SIGNATURE : 0),
+      owner as Address,
+      hasRecipient ? recipient : "0x",
+      hasAmounts ? encodePacked(["uint64", "uint64"], [amount, quantity]) : "0x",
+      hasSignature
+        ? encodePacked(["uint64", "uint16", "bytes"], [deadline, size(signature) & MAX_ITEM_BYTES, signature])
+        : "0x",
+      size(blob),
+      blob,
+      [...siblings],
+    ],
+  );
+  if (size(body) > MAX_ITEM_BYTES) {
+    const most = `an item of a batch has at most ${MAX_ITEM_BYTES}`;
+    const message = `withdrawal of vault ${vault.vaultId}: ${size(body)} bytes, ${most}; its owner can withdraw it`;
+    throw new MintmarkError("validation_failed", message);
+  }
+  return encodePacked(["uint16", "uint24", "bytes"], [size(body), slot, body]);
 }

@@ -20,7 +20,7 @@ import type {
   WithdrawalCall,
 } from "../ports.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { provenVaultArguments, withdrawalArguments, withdrawalRequest } from "./arguments.ts";
+import { provenVaultArguments, withdrawalArguments, withdrawalGroups } from "./arguments.ts";
 import type { FeeOptions, L1Connection } from "./connection.ts";
 import { askL1, reasonIn, revertReason } from "./failure.ts";
 import { STANDARD_VALUE, ViemReader } from "./reader.ts";
@@ -30,13 +30,15 @@ import { type Call, TransactionSender } from "./transactions.ts";
 const MAX_ITEMS = 20;
 /** No transaction may use more gas (EIP-7825). */
 const TRANSACTION_GAS = 16_777_216n;
-/** What a relay needs whatever its tokens and wallets do: the contract's ITEM_GAS, and what is around it, for each item. */
-const GAS_PER_ITEM = 530_000n;
+/** What the contract gives each item of a batch: proof, signature and token call together. The least that it takes. */
+const ITEM_GAS = 500_000n;
+/** What the contract needs for each item besides, and for the whole batch. */
+const GAS_AROUND_ITEM = 30_000n;
 const GAS_AROUND_ITEMS = 50_000n;
 /** Of one byte of calldata that is not zero. */
 const GAS_PER_BYTE = 16n;
 
-/** For trying one withdrawal of a batch: the contract's ITEM_GAS and what is around it. A node that allows more must not try longer. */
+/** For trying one withdrawal of a batch: its gas, and some around it. A node that allows more must not try longer. */
 const TRIAL_GAS = 1_000_000n;
 
 /** What a transaction without data to a plain account takes. */
@@ -118,10 +120,10 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
       const { result } = await this.connection.client.simulateContract({
         ...this.#portal,
         functionName: "withdrawBatch",
-        args: [[withdrawalRequest(call)]],
+        args: [withdrawalGroups([call]), ITEM_GAS],
         gas: TRIAL_GAS,
       });
-      if (result[0]) return null;
+      if (result === 0n) return null;
       return (
         (await this.#refusalOf(call, TRIAL_GAS)) ??
         "it needs more gas than an item of a batch has; its owner can withdraw it"
@@ -219,9 +221,9 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
  * is mined, and the contract reverts as a whole when an item has less than its gas left.
  */
 function relayOf(calls: readonly WithdrawalCall[]): ContractCall {
-  const call = { abi, functionName: "withdrawBatch", args: [calls.map(withdrawalRequest)] } as const;
+  const call = { abi, functionName: "withdrawBatch", args: [withdrawalGroups(calls), ITEM_GAS] } as const;
   const calldata = BigInt(size(encodeFunctionData(call))) * GAS_PER_BYTE;
-  const leastGas = TRANSFER_GAS + calldata + BigInt(calls.length) * GAS_PER_ITEM + GAS_AROUND_ITEMS;
+  const leastGas = TRANSFER_GAS + calldata + BigInt(calls.length) * (ITEM_GAS + GAS_AROUND_ITEM) + GAS_AROUND_ITEMS;
   return { ...call, leastGas };
 }
 

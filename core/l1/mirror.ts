@@ -7,11 +7,12 @@ import { type Address, type Hash, type Hex, MODES, type Mode } from "../model.ts
 import type { L1Receipt, L1SendOptions } from "../ports.ts";
 import type { StateLeafContent, StateRoots } from "../protocol/commitment.ts";
 import { stateMirrorAbi as abi } from "./abi.ts";
+import { MODE_VALUE } from "./arguments.ts";
 import { toReceipt, ViemCommitter } from "./committer.ts";
 import { connectTo, type L1Options, type L1WriteOptions } from "./connect.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
-import { MODE_VALUE, ViemReader } from "./reader.ts";
+import { ViemReader } from "./reader.ts";
 
 /** Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects with `l1_failed`. */
 export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror> {

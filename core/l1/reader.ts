@@ -5,7 +5,6 @@ import {
   type BlobScheme,
   type Hash,
   type Hex,
-  type Mode,
   STANDARDS,
   type Standard,
   type VaultId,
@@ -25,7 +24,7 @@ import type {
 } from "../ports.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { provenVaultArguments } from "./arguments.ts";
+import { MODE_VALUE, provenVaultArguments } from "./arguments.ts";
 import { askInBulk } from "./bulk.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1, saysNothing } from "./failure.ts";
@@ -41,8 +40,7 @@ const TOKEN_ABI = parseAbi([
   "function minterLocked() view returns (bool)",
 ]);
 
-/** The contract's values of `Mode` and `Standard`. */
-export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
+/** The contract's values of `Standard`. */
 export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 
 /** A blob scheme by its value in the contracts. A token that says nothing of it was not made for this project: it reads blobs as Immutable X tokens do. */

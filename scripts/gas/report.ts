@@ -21,29 +21,16 @@ ${parts.join("\n\n")}
 ${NOTES}`;
 }
 
-/** What the tables cannot say; its figures come from a trace of the withdrawal of 20 owners. */
-const NOTES = `## Where a withdrawal's gas goes, and why 20 owners at once miss their aim
+/** What the tables cannot say. */
+const NOTES = `## How 20 owners share a withdrawal's gas
 
-The table shows the transaction of 20 owners' withdrawals (row "20 owners at once, signatures"). It was traced opcode by
-opcode; figures are for each owner.
+Withdrawals of one batch and one token form a group. They share the header and the asset, so a transaction carries and
+checks these once. The items are packed without padding. Each item still has a call and a gas limit of its own, so an
+item that fails costs the others nothing. A batch of one pays for the group and for that call: its owner uses
+\`withdraw\`, which has neither.
 
-| | gas |
-| --- | ---: |
-| the token: two new storage slots and reading them (44,500), \`Transfer\` event, minter role, reading the decimal id, code around it | 49,042 |
-| calldata: 519 non-zero and 604 zero bytes, of them 10 siblings 5,120 | 10,723 |
-| settlement contract: taking the request out of the batch, calling itself with it, reading and checking it, 10 steps up the tree, code around it | 9,912 |
-| — recovering the signer | 3,100 |
-| — \`Withdrawn\` event | 2,012 |
-| — storage: the vault's bit, a twentieth of a new word (1,095); header, asset, cancellations (800) | 1,895 |
-| — hashing: leaf, path, header, message | 978 |
-| — the token has code, calls | 337 |
-| a twentieth of the transaction's own 21,000 | 1,050 |
-| **together** | **79,049** |
-
-A plain mint is 68,452 with its whole transaction. The aim is 1.1 times that: 75,297. The 3,752 above it lie in the
-calldata. Twenty neighbours could share one header and the upper siblings: a multiproof, which \`StateProof.verifyVaults\`
-has. That would save about 5,000 each. But then one wrong proof fails all twenty, and the protocol has each item fail
-alone, its proof included. One owner's twenty stay below the aim without it.
+A multiproof would save about 5,000 more for each of twenty neighbours, since they share the upper siblings. But then
+one wrong proof fails all twenty, and the protocol has each item fail alone, its proof included.
 
 ## Why a range of ids costs a leaf for each
 

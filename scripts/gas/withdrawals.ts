@@ -1,7 +1,8 @@
 import { type Address, bytesToHex, parseEventLogs, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
+import { provenVaultArguments, withdrawalArguments, withdrawalGroups } from "../../core/l1/arguments.ts";
 import type { Standard } from "../../core/model.ts";
-import type { BatchHeader, VaultContent } from "../../core/ports.ts";
+import type { BatchHeader, VaultContent, WithdrawalCall } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
@@ -17,6 +18,8 @@ const VAULTS = 1_024;
 /** From this slot on, one owner has all vaults. */
 const COLLECTION = 768;
 const TOGETHER = 20;
+/** The least that the contract takes. */
+const ITEM_GAS = 500_000n;
 const SINGLE_RATIO = 1.6;
 const TOGETHER_RATIO = 1.1;
 /** Seconds, the same in every run. */
@@ -50,6 +53,7 @@ export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
       measurement(`${name}, owner calls, storage word new`, await single(chain, batch, 0)),
       measurement(`${name}, owner calls, storage word shared`, await single(chain, batch, 1), 1, aim(SINGLE_RATIO)),
       measurement(`${name}, relayed with a signature, word shared`, await relayed(chain, batch, 2)),
+      measurement(`${name}, one in a batch, word shared`, await aloneInBatch(chain, batch, 3), 1, aim(SINGLE_RATIO)),
       measurement(
         `${name}, ${TOGETHER} owners at once, signatures`,
         await together(chain, batch, 512),
@@ -101,16 +105,16 @@ async function commitBatch(chain: GasChain, standard: Standard, number = 0): Pro
   return { owners, vaults, tree: new BatchTree(vaultLeaves(vaults)), header: event.args };
 }
 
-function requestOf({ vaults, tree, header }: Committed, slot: number) {
+function requestOf({ vaults, tree, header }: Committed, slot: number): WithdrawalCall {
   const vault = vaults[slot];
   if (vault === undefined) throw new Error(`no vault in slot ${slot}`);
   return {
-    vault: { ...vault, assetType: BigInt(vault.assetType) },
+    vault,
     header,
     siblings: unpackHashes(tree.siblings(slot)),
     quantity: vault.amount,
-    recipient: vault.owner as Address,
-    authorization: BY_CALLER as { readonly deadline: bigint; readonly signature: `0x${string}` },
+    recipient: vault.owner,
+    authorization: BY_CALLER,
   };
 }
 
@@ -124,12 +128,9 @@ async function signedRequest({ settlement }: GasChain, batch: Committed, slot: n
   return { ...request, authorization: { deadline: DEADLINE, signature } };
 }
 
-type Request = ReturnType<typeof requestOf>;
-
-function send({ state, gasOf }: GasChain, by: Address | null, request: Request): Promise<number> {
-  const { vault, header, siblings, quantity, recipient, authorization } = request;
+function send({ state, gasOf }: GasChain, by: Address | null, request: WithdrawalCall): Promise<number> {
   const sender = by === null ? {} : { account: by };
-  return gasOf(state.write.withdraw([vault, header, siblings, quantity, recipient, authorization], sender));
+  return gasOf(state.write.withdraw(withdrawalArguments(request), sender));
 }
 
 /** The owner sends the transaction itself. */
@@ -156,14 +157,7 @@ async function voidings(chain: GasChain, first: Committed): Promise<Measurement[
   const voidAt = (slot: number) => {
     const [earlier, later] = [requestOf(first, slot), requestOf(second, slot)];
     return chain.gasOf(
-      chain.state.write.voidDuplicate([
-        earlier.vault,
-        earlier.header,
-        earlier.siblings,
-        later.vault,
-        later.header,
-        later.siblings,
-      ]),
+      chain.state.write.voidDuplicate([...provenVaultArguments(earlier), ...provenVaultArguments(later)]),
     );
   };
   return [
@@ -175,6 +169,13 @@ async function voidings(chain: GasChain, first: Committed): Promise<Measurement[
 /** Anyone sends the signed requests of twenty owners. */
 async function together(chain: GasChain, batch: Committed, from: number): Promise<number> {
   return sendAll(chain, null, await Promise.all(slotsFrom(from).map((slot) => signedRequest(chain, batch, slot))));
+}
+
+/** The owner sends a batch of one. */
+async function aloneInBatch(chain: GasChain, batch: Committed, slot: number): Promise<number> {
+  const request = requestOf(batch, slot);
+  await act(chain, request.vault.owner);
+  return sendAll(chain, request.vault.owner, [request]);
 }
 
 /** One owner sends twenty requests for its own vaults. */
@@ -190,10 +191,16 @@ function slotsFrom(from: number): number[] {
   return Array.from({ length: TOGETHER }, (_, i) => from + i);
 }
 
-async function sendAll({ client, state, gasOf }: GasChain, by: Address | null, requests: Request[]): Promise<number> {
+async function sendAll(
+  { client, state, gasOf }: GasChain,
+  by: Address | null,
+  requests: WithdrawalCall[],
+): Promise<number> {
   const before = await client.getBlockNumber();
   const sender = by === null ? {} : { account: by };
-  const gas = await gasOf(state.write.withdrawBatch([requests], { gas: 16_000_000n, ...sender }));
+  const gas = await gasOf(
+    state.write.withdrawBatch([withdrawalGroups(requests), ITEM_GAS], { gas: 16_000_000n, ...sender }),
+  );
   const failed = await state.getEvents.WithdrawalFailed({}, { fromBlock: before + 1n });
   if (failed.length > 0) throw new Error(`${failed.length} of ${requests.length} withdrawals failed`);
   return gas;

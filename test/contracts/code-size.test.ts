@@ -2,6 +2,11 @@ import hre from "hardhat";
 import { size } from "viem";
 import { expect, it } from "vitest";
 
+/** Of EIP-170. */
+const MAX_CODE_BYTES = 24_576;
+/** What later changes of the settlement contract need. */
+const SPARE_BYTES = 1_000;
+
 it("fits the code size that L1 accepts, EIP-170", async () => {
   for (const name of [
     "StateCommitment",
@@ -12,6 +17,8 @@ it("fits the code size that L1 accepts, EIP-170", async () => {
     "MintableERC1155",
   ] as const) {
     const { deployedBytecode } = await hre.artifacts.readArtifact(name);
-    expect(size(deployedBytecode as `0x${string}`), name).toBeLessThanOrEqual(24_576);
+    expect(size(deployedBytecode as `0x${string}`), name).toBeLessThanOrEqual(
+      name === "StateCommitment" ? MAX_CODE_BYTES - SPARE_BYTES : MAX_CODE_BYTES,
+    );
   }
 });

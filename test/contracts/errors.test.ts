@@ -6,7 +6,16 @@ import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { commitRollup, commitValidium, entry, proofOf } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
 import { assetOf, type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
-import { cancelArgs, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+import {
+  batchArgs,
+  cancelArgs,
+  ITEM_GAS,
+  type Request,
+  request,
+  SOME_TERMS,
+  signed,
+  withdrawArgs,
+} from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 type ErrorName = ContractErrorName<IStateCommitment$Type["abi"]>;
@@ -138,14 +147,12 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
     const { vault, header, siblings } = proofOf(await commitRollup(d, [card(d)]), 0);
     return d.state.write.voidDuplicate([vault, header, siblings, vault, header, siblings]);
   },
-  NotSelf: async (d) => {
-    const asked = request(await commitRollup(d, [coins(d)]), 0);
-    return d.state.write.withdrawItem([asked, ownerOf(d)], by(d, "owner"));
-  },
+  NotSelf: (d) => d.state.write.withdrawItem([SOME_TERMS, 0n, 0n, ownerOf(d)], by(d, "owner")),
   GasTooLow: async (d) => {
     const asked = request(await commitRollup(d, [coins(d)]), 0);
-    return d.state.write.withdrawBatch([[asked]], { ...by(d, "owner"), gas: 500_000n });
+    return d.state.write.withdrawBatch(batchArgs([asked]), { ...by(d, "owner"), gas: 500_000n });
   },
+  ItemGasTooLow: (d) => d.state.write.withdrawBatch([[], ITEM_GAS - 1n], by(d, "owner")),
 };
 
 describe("the errors of IStateCommitment", () => {

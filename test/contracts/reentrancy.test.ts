@@ -2,7 +2,7 @@ import { type Address, encodeFunctionData, type Hex, toFunctionSelector } from "
 import { beforeEach, describe, expect, it } from "vitest";
 import { type CommittedBatch, commitRollup, entry, proofOf } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, MATURITY, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
-import { type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+import { batchArgs, type Request, request, SOME_TERMS, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 const REENTRANT = toFunctionSelector("ReentrancyGuardReentrantCall()");
@@ -32,7 +32,7 @@ describe("a token that calls back while it mints", () => {
       ...[again, other].map((asked) =>
         encodeFunctionData({ abi, functionName: "withdraw", args: withdrawArgs(asked) }),
       ),
-      encodeFunctionData({ abi, functionName: "withdrawBatch", args: [[again, other]] }),
+      encodeFunctionData({ abi, functionName: "withdrawBatch", args: batchArgs([again, other]) }),
     ];
     for (const [turn, payload] of payloads.entries()) {
       await arm(payload);
@@ -49,7 +49,9 @@ describe("a token that calls back while it mints", () => {
     const batch = await commitRollup(d, [entry(asset, owner, "1", 10n), entry(d.assets.coin, owner, "", 10n)]);
     const inner = await signed(d, d.actors.owner, request(batch, 1));
     await arm(encodeFunctionData({ abi: d.state.abi, functionName: "withdraw", args: withdrawArgs(inner) }));
-    await d.state.write.withdrawBatch([[request(batch, 0), request(batch, 1)]], { account: d.actors.owner.account });
+    await d.state.write.withdrawBatch(batchArgs([request(batch, 0), request(batch, 1)]), {
+      account: d.actors.owner.account,
+    });
     expect(await token.read.callAnswer()).toBe(REENTRANT);
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(10n * COIN_QUANTUM);
   });
@@ -57,9 +59,9 @@ describe("a token that calls back while it mints", () => {
   it("cannot pass itself off as the contract's own item", async () => {
     const batch = await commitRollup(d, [entry(asset, owner, "1", 10n)]);
     const functionName = "withdrawItem";
-    await arm(
-      encodeFunctionData({ abi: d.state.abi, functionName, args: [request(batch, 0, { quantity: 1n }), owner] }),
-    );
+    const { vault } = request(batch, 0);
+    const args = [SOME_TERMS, vault.vaultId, vault.assetType, owner] as const;
+    await arm(encodeFunctionData({ abi: d.state.abi, functionName, args }));
     await withdraw(request(batch, 0, { quantity: 1n }));
     expect(await token.read.callAnswer()).toBe(toFunctionSelector("NotSelf()"));
   });

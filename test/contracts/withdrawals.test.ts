@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { MAX_AMOUNT, MODES } from "../../core/model.ts";
 import { commit, commitRollup, entry } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, MATURITY, MODE, openChain, STANDARD } from "./fixture/deployment.ts";
-import { type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+import { batchArgs, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 
@@ -222,7 +222,6 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
       { vault: { ...vault, blob: toHex("3") } },
       { vault: { ...vault, vaultId: vault.vaultId + 1n } },
       { vault: { ...vault, vaultId: vault.vaultId + 8n } },
-      { vault: { ...vault, chainId: 1n } },
       { vault: { ...vault, assetType: BigInt(d.assets.coin.assetType) } },
     ];
     for (const change of wrong) {
@@ -231,6 +230,8 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
         changed.vault.vaultId,
       ]);
     }
+    const elsewhere = { ...asked, vault: { ...vault, chainId: 1n } };
+    await d.viem.assertions.revertWithCustomErrorWithArgs(withdraw(elsewhere), d.state, "OtherChain", [1n]);
     await withdraw(asked);
   });
 
@@ -258,7 +259,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
       withdrawArgs(await signed(d, d.actors.owner, request(batch, 0, { quantity: 3n }), { withdrawnBefore: 2n })),
       { account: d.actors.relayer.account },
     );
-    await d.state.write.withdrawBatch([[request(batch, 1)]], { account: d.actors.owner.account });
+    await d.state.write.withdrawBatch(batchArgs([request(batch, 1)]), { account: d.actors.owner.account });
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(5n * COIN_QUANTUM);
     expect(await d.tokens.card.read.balanceOf([owner])).toBe(1n);
   });

@@ -4,6 +4,7 @@ import type { MemberClient } from "../../core/committee/collector.ts";
 import type { CommitteeMember } from "../../core/committee/member.ts";
 import type { Engine } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
+import { withdrawalGroups } from "../../core/l1/arguments.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import {
   at,
@@ -328,11 +329,12 @@ describe("withdrawals", () => {
     if (header === null) throw new Error("the batch is not committed");
     const stranger = at(world.users, 1).owner;
     const request = {
-      ...{ vault: { ...vault, assetType: BigInt(vault.assetType) }, header, siblings, quantity: 1n },
+      ...{ vault, header, siblings, quantity: 1n },
       ...{ recipient: stranger.address, authorization: { deadline: 0n, signature: "0x" as const } },
     };
     const address = l1.settlement.contract;
-    const call = { abi: stateCommitmentAbi, address, functionName: "withdrawBatch", args: [[request]] } as const;
+    const args = [withdrawalGroups([request]), 500_000n] as const;
+    const call = { abi: stateCommitmentAbi, address, functionName: "withdrawBatch", args } as const;
     await createWalletClient({ transport: chain.transport, account: stranger }).writeContract({ ...call, chain: null });
     const reported = await chain.client.getContractEvents({
       ...{ abi: stateCommitmentAbi, address, eventName: "WithdrawalFailed", fromBlock: 0n },

@@ -2,10 +2,9 @@
 pragma solidity 0.8.37;
 
 import {ICommittee} from "../../contracts/interfaces/ICommittee.sol";
-import {
-    Authorization, BatchHeader, Mode, Standard, Vault, WithdrawalRequest
-} from "../../contracts/interfaces/Model.sol";
+import {Authorization, BatchHeader, Mode, Standard, Vault, WithdrawalGroup} from "../../contracts/interfaces/Model.sol";
 import {expect} from "./support/Expect.sol";
+import {Packing} from "./support/Packing.sol";
 import {Settlement} from "./support/Settlement.sol";
 import {vm} from "./support/Vm.sol";
 
@@ -17,6 +16,7 @@ contract MalformedCallsFuzz is Settlement {
     uint64 private constant AMOUNT = 7;
     /// @dev An offset that points out of memory may burn all of it.
     uint256 private constant CALL_GAS = 3_000_000;
+    uint64 private constant ITEM_GAS = 500_000;
 
     address private immutable _recipient = vm.addr(402);
     address private immutable _stranger = vm.addr(401);
@@ -120,16 +120,21 @@ contract MalformedCallsFuzz is Settlement {
     }
 
     function _withdrawal() private view returns (bytes memory) {
-        WithdrawalRequest memory asked = _request(0);
+        (Vault memory vault, uint64 quantity, Authorization memory authorization) = _asked(0);
         return abi.encodeCall(
-            state.withdraw, (asked.vault, asked.header, asked.siblings, asked.quantity, asked.recipient, asked.authorization)
+            state.withdraw, (vault, batches[0].header, places[0].siblings, quantity, _recipient, authorization)
         );
     }
 
     function _withdrawals() private view returns (bytes memory) {
-        WithdrawalRequest[] memory asked = new WithdrawalRequest[](2);
-        (asked[0], asked[1]) = (_request(0), _request(1));
-        return abi.encodeCall(state.withdrawBatch, (asked));
+        WithdrawalGroup[] memory groups = new WithdrawalGroup[](1);
+        groups[0] = groupOf(0, assetTypes[0], abi.encodePacked(_item(0), _item(1)));
+        return abi.encodeCall(state.withdrawBatch, (groups, ITEM_GAS));
+    }
+
+    function _item(uint256 which) private view returns (bytes memory) {
+        (Vault memory vault, uint64 quantity, Authorization memory authorization) = _asked(which);
+        return Packing.item(vault, places[which].siblings, quantity, _recipient, authorization);
     }
 
     function _voiding() private view returns (bytes memory) {
@@ -144,11 +149,10 @@ contract MalformedCallsFuzz is Settlement {
     }
 
     /// @dev Part of a vault's coins, signed for by its owner.
-    function _request(uint256 which) private view returns (WithdrawalRequest memory) {
-        Vault memory vault = places[which].vault;
-        uint64 quantity = uint64(which) + 3;
-        bytes memory signature = sign(keyOf(vault.owner), vault.vaultId, 0, quantity, _recipient, NEVER);
-        return WithdrawalRequest(vault, batches[0].header, places[which].siblings, quantity, _recipient, Authorization(NEVER, signature));
+    function _asked(uint256 which) private view returns (Vault memory vault, uint64 quantity, Authorization memory authorization) {
+        vault = places[which].vault;
+        quantity = uint64(which) + 3;
+        authorization = Authorization(NEVER, sign(keyOf(vault.owner), vault.vaultId, 0, quantity, _recipient, NEVER));
     }
 
     function _send(address sender, bytes memory call) private returns (bool done) {

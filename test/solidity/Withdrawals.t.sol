@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, Mode, Standard, Vault} from "../../contracts/interfaces/Model.sol";
+import {Authorization, Mode, Standard, Vault, WithdrawalGroup} from "../../contracts/interfaces/Model.sol";
+import {PackedItems} from "../../contracts/libraries/PackedItems.sol";
+import {expect} from "./support/Expect.sol";
+import {Packing} from "./support/Packing.sol";
 import {Settlement} from "./support/Settlement.sol";
 import {vm} from "./support/Vm.sol";
 
@@ -54,6 +57,91 @@ contract WithdrawalsFuzz is Settlement {
         bytes memory signature = sign(keyOf(owner), place.vault.vaultId, 0, 1, owner, deadline);
         vm.warp(later);
         require(_withdraw(place, 1, owner, Authorization(deadline, signature)) == (later <= deadline), "deadline");
+    }
+
+    /// @dev A part by `withdraw`, then the same from a twin vault by a batch.
+    function testFuzz_aPackedItemDoesWhatWithdrawDoes(
+        uint64 amount, uint64 quantity, address recipient, uint64 deadline, uint8 how, bytes memory garbage, bool rollup
+    ) external {
+        Mode mode = rollup ? Mode.ZkRollup : Mode.Validium;
+        amount = 1 + amount % MAX_AMOUNT;
+        if (how & 1 == 0) quantity = 1 + quantity % amount;
+        if (how & 2 == 0) deadline = uint64(block.timestamp) + deadline % 1 days;
+        (uint256 first, uint256 second) = (_coinsAt(amount, mode), _coinsAt(amount, mode));
+        bool single = _withdraw(places[first], quantity, recipient, _authorize(first, quantity, recipient, deadline, how, garbage));
+        Authorization memory authorization = _authorize(second, quantity, recipient, deadline, how, garbage);
+        Vault memory vault = places[second].vault;
+        bytes memory items = Packing.item(vault, places[second].siblings, quantity, recipient, authorization);
+        address caller = authorization.signature.length == 0 && authorization.deadline == 0 ? vault.owner : address(this);
+        expect(_batch(second, items, caller) == (single ? 0 : 1), "another outcome");
+        expect(state.withdrawn(vault.vaultId, Standard.ERC20) == (single ? quantity : 0), "another quantity");
+        expect(coin.totalSupply() == (single ? 2 : 0) * uint256(quantity) * QUANTUM, "other coins");
+    }
+
+    /// @dev One byte of the packed items changed, the end cut off, or bytes put behind or in between.
+    function testFuzz_changedItemsAreRefusedByNameOrDoWhatTheirOwnerSigned(uint8 manner, uint256 place, uint8 change, bytes calldata more)
+        external
+    {
+        uint256 which = _coinsAt(10, Mode.ZkRollup);
+        Vault memory vault = places[which].vault;
+        address recipient = vm.addr(402);
+        Authorization memory authorization = _authorize(which, 4, recipient, uint64(block.timestamp), 0, "");
+        bytes memory items = Packing.item(vault, places[which].siblings, 4, recipient, authorization);
+        place %= items.length;
+        if (manner % 4 == 0) items[place] ^= bytes1(change);
+        if (manner % 4 == 1) items = _part(items, 0, place);
+        if (manner % 4 == 2) items = abi.encodePacked(items, more);
+        if (manner % 4 == 3) {
+            bytes memory body = abi.encodePacked(_part(items, 5, place), more, _part(items, place, items.length));
+            if (body.length <= type(uint16).max) items = Packing.framed(vault.vaultId, body);
+        }
+        _batch(which, items, address(this));
+        uint64 out = state.withdrawn(vault.vaultId, Standard.ERC20);
+        expect(out == 0 || out == 4, "another quantity");
+        expect(coin.balanceOf(recipient) == out * QUANTUM && coin.totalSupply() == out * QUANTUM, "paid to somebody else");
+    }
+
+    function testFuzz_randomItemsPayNobody(bytes calldata items, uint8 slot) external {
+        uint256 which = _coinsAt(10, Mode.Validium);
+        _batch(which, items, address(this));
+        if (items.length <= type(uint16).max) _batch(which, Packing.framed(slot % 3, items), address(this));
+        expect(coin.totalSupply() == 0, "paid");
+    }
+
+    /// @return failed How many items failed; none when the call was refused by name.
+    function _batch(uint256 which, bytes memory items, address caller) private returns (uint256 failed) {
+        WithdrawalGroup[] memory groups = new WithdrawalGroup[](1);
+        groups[0] = groupOf(places[which].batch, assetTypes[0], items);
+        vm.prank(caller);
+        try state.withdrawBatch(groups, 500_000) returns (uint256 count) {
+            return count;
+        } catch (bytes memory reason) {
+            expect(bytes4(reason) == PackedItems.ItemsMalformed.selector, "refused without saying what is wrong");
+        }
+    }
+
+    /// @dev The owner's signature; another message's, nobody's, or none, by `how`.
+    function _authorize(uint256 which, uint64 quantity, address recipient, uint64 deadline, uint8 how, bytes memory garbage)
+        private
+        view
+        returns (Authorization memory)
+    {
+        if (how % 7 == 4) return Authorization(0, "");
+        if (how % 7 == 5) return Authorization(deadline, garbage);
+        uint64 before = how % 7 == 6 ? 1 : 0;
+        uint256 key = keyOf(places[which].vault.owner);
+        return Authorization(deadline, sign(key, places[which].vault.vaultId, before, quantity, recipient, deadline));
+    }
+
+    function _part(bytes memory data, uint256 from, uint256 end) private pure returns (bytes memory part) {
+        if (from >= end) return "";
+        part = new bytes(end - from);
+        for (uint256 i; i < part.length; ++i) part[i] = data[from + i];
+    }
+
+    function _coinsAt(uint64 amount, Mode mode) private returns (uint256) {
+        _coins(amount, mode);
+        return places.length - 2;
     }
 
     function _coins(uint64 amount, Mode mode) private returns (Place storage) {

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAccessControl} from "@openzeppelin/contracts/access/IAccessControl.sol";
 import {IStateCommitment} from "../../../contracts/interfaces/IStateCommitment.sol";
-import {BatchHeader, Mode, Vault, WithdrawalRequest} from "../../../contracts/interfaces/Model.sol";
+import {BatchHeader, Mode, Vault, WithdrawalGroup, WithdrawalTerms} from "../../../contracts/interfaces/Model.sol";
 import {Batches} from "./Batches.sol";
 import {Exit} from "./Exit.sol";
 import {NaiveTree} from "./NaiveTree.sol";
@@ -13,7 +13,8 @@ import {deploy, vm} from "./Vm.sol";
 /// compile them once more.
 interface IState is IStateCommitment, IAccessControl {
     function OPERATOR_ROLE() external view returns (bytes32);
-    function withdrawItem(WithdrawalRequest calldata request, address caller) external;
+    function withdrawItem(WithdrawalTerms calldata terms, uint64 vaultId, uint256 assetType, address caller, bytes calldata item) external;
+    function MIN_ITEM_GAS() external view returns (uint64);
 }
 
 /// @dev A settlement contract, its roles, and everything that was ever committed to it.
@@ -83,6 +84,13 @@ abstract contract Settlement is Exit {
     function nextNumber(Mode mode) internal view returns (uint64) {
         (uint64 validium, uint64 rollup) = state.batchCounts();
         return mode == Mode.Validium ? validium : rollup;
+    }
+
+    /// @dev Packed items of vaults of one asset and one batch.
+    function groupOf(uint256 batch, uint256 assetType, bytes memory items) internal view returns (WithdrawalGroup memory) {
+        uint64 number;
+        for (uint256 i; i < batch; ++i) if (batches[i].mode == batches[batch].mode) ++number;
+        return WithdrawalGroup(batches[batch].mode, number, batches[batch].header, assetType, items);
     }
 
     function remember(Mode mode, Vault[] memory vaults, bytes32 dataHash) internal {
