@@ -234,13 +234,14 @@ const OTHER_EVENT: Json = {
   required: ["sequence", "type", "createdAt", "data"],
 };
 
+// `anyOf`, since linters take `oneOf` with an open form for a contradiction; its `not` keeps the forms apart all the same.
 function components(): Json {
   const uri = (id: string) => SCHEMAS + id;
   const requests = z.toJSONSchema(requestComponents, { io: "input", uri, override }).schemas;
   const responses = z.toJSONSchema(responseComponents, { io: "output", uri, override }).schemas;
   const all = { ...requests, ...(open(responses) as Record<string, Json>) };
   const known = all.Event?.oneOf as Json[];
-  const sorted = Object.entries({ ...all, Event: { oneOf: [...known, OTHER_EVENT] } }).sort(([a], [b]) =>
+  const sorted = Object.entries({ ...all, Event: { anyOf: [...known, OTHER_EVENT] } }).sort(([a], [b]) =>
     a < b ? -1 : 1,
   );
   return Object.fromEntries(sorted.map(([id, schema]) => [id, strip(schema)]));
