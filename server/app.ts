@@ -2,35 +2,35 @@ import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { AccessTokens, type TrustedIssuer } from "./access-token.ts";
-import { Account, KEY_UNIT, PUBLIC_UNIT } from "./account.ts";
-import { authenticate, authenticateOwner, countFailures } from "./authentication.ts";
-import { OutgoingBatches } from "./batch-data.ts";
-import { acceptForm, acceptJson } from "./body.ts";
-import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from "./client-error.ts";
-import { type Endpoint, FORM, isScope, takesIdempotencyKey } from "./endpoint.ts";
-import { type Code, handleError, notFoundHandler, ServerError } from "./errors.ts";
-import { StreamSlots } from "./event-stream.ts";
-import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./held-bytes.ts";
-import { HostNames } from "./host-names.ts";
-import { idempotencyKeyOf, KeptAnswers } from "./idempotency.ts";
-import { type LogOptions, logging } from "./log.ts";
-import { forgetOldKeys } from "./old-keys.ts";
-import { openApiDocument } from "./openapi.ts";
+import { AccessTokens, type TrustedIssuer } from "./access/access-token.ts";
+import { Account, KEY_UNIT, PUBLIC_UNIT } from "./access/account.ts";
+import { authenticate, authenticateOwner, countFailures } from "./access/authentication.ts";
+import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./access/held-bytes.ts";
+import { HostNames } from "./access/host-names.ts";
+import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./access/rate-limit.ts";
+import { OwnerSignIn } from "./access/sign-in.ts";
+import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from "./http/client-error.ts";
+import { type Endpoint, FORM, isScope, takesIdempotencyKey } from "./http/endpoint.ts";
+import { type Code, handleError, notFoundHandler, ServerError } from "./http/errors.ts";
+import { idempotencyKeyOf, KeptAnswers } from "./http/idempotency.ts";
+import { openApiDocument } from "./http/openapi.ts";
+import { requestId } from "./http/request-id.ts";
+import { Turns } from "./http/turns.ts";
+import { type LogOptions, logging } from "./operations/log.ts";
+import { forgetOldKeys } from "./operations/old-keys.ts";
+import { engineChecks, Readiness, type ReadinessCheck } from "./operations/readiness.ts";
 import { explorerPage } from "./pages/explorer.ts";
 import { mountPage } from "./pages/files.ts";
 import { mountHome } from "./pages/home.ts";
 import { referencePage } from "./pages/reference.ts";
-import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./rate-limit.ts";
-import { engineChecks, Readiness, type ReadinessCheck } from "./readiness.ts";
-import { requestId } from "./request-id.ts";
-import { Rooms } from "./rooms.ts";
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
 import type { Service } from "./service.ts";
-import { OwnerSignIn } from "./sign-in.ts";
-import { Turns } from "./turns.ts";
 import { type DispatcherOptions, WebhookDispatcher } from "./webhooks/dispatcher.ts";
+import { OutgoingBatches } from "./wire/batch-data.ts";
+import { acceptForm, acceptJson } from "./wire/body.ts";
+import { BufferPool } from "./wire/buffer-pool.ts";
+import { StreamSlots } from "./wire/event-stream.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -144,7 +144,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     readiness: new Readiness(() => ({ ...engineChecks(engine), ...checks() }), now),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
     outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.sealedBatch(...batch)).data),
-    rooms: new Rooms(),
+    buffers: new BufferPool(),
     turns: new Turns(),
     keptAnswers: new KeptAnswers(),
     memory: new HeldBytes({ ...DEFAULT_MEMORY_LIMITS, ...options.memoryLimits }),

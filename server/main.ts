@@ -13,23 +13,23 @@ import {
   type Settlement,
 } from "../core/index.ts";
 import { connectL1, isUnreachable, readL1, signatureChecks } from "../core/l1/index.ts";
-import { readJwks } from "./access-token.ts";
+import { readJwks } from "./access/access-token.ts";
 import { buildServer } from "./app.ts";
-import { Chain } from "./chain.ts";
-import { ConfigError, readConfig } from "./config.ts";
-import { swept } from "./log.ts";
-import { Metrics, serveMetrics } from "./metrics.ts";
-import { MirrorChain } from "./mirror-chain.ts";
+import { Chain } from "./operations/chain.ts";
+import { swept } from "./operations/log.ts";
+import { Metrics, serveMetrics } from "./operations/metrics.ts";
+import { MirrorChain } from "./operations/mirror-chain.ts";
+import { ProgressLog } from "./operations/progress-log.ts";
+import { NotReady, type ReadinessCheck } from "./operations/readiness.ts";
+import { unsettledChecks } from "./operations/settlement-checks.ts";
+import { claimSettling, SETTLES_BY_ITSELF } from "./operations/settler-claim.ts";
+import { type Settling, startSettling } from "./operations/settling.ts";
 import { serveOperator } from "./operator/socket.ts";
-import { ProgressLog } from "./progress-log.ts";
-import { NotReady, type ReadinessCheck } from "./readiness.ts";
-import type { Config } from "./settings.ts";
-import { unsettledChecks } from "./settlement-checks.ts";
-import { claimSettling, SETTLES_BY_ITSELF } from "./settler-claim.ts";
-import { type Settling, startSettling } from "./settling.ts";
-import { shutDown } from "./shutdown.ts";
-import { startupError } from "./startup-error.ts";
-import { stopSignal } from "./stop-signal.ts";
+import { shutDown } from "./process/shutdown.ts";
+import { startupError } from "./process/startup-error.ts";
+import { stopSignal } from "./process/stop-signal.ts";
+import { ConfigError, readConfig } from "./settings/config.ts";
+import type { Config } from "./settings/settings.ts";
 
 // The process: settings from the environment, one engine, its way to L1 if it is given a chain and a key, one server, and an orderly end
 // on SIGINT or SIGTERM.

@@ -1,17 +1,17 @@
 import type { KitChain } from "../core/exit/index.ts";
 import type { Engine, L1Reader } from "../core/index.ts";
-import type { AccessTokens } from "./access-token.ts";
-import type { OutgoingBatches } from "./batch-data.ts";
-import type { StreamSlots } from "./event-stream.ts";
-import type { HeldBytes } from "./held-bytes.ts";
-import type { KeptAnswers } from "./idempotency.ts";
-import type { RateLimits } from "./rate-limit.ts";
-import type { Readiness } from "./readiness.ts";
-import type { Rooms } from "./rooms.ts";
-import type { OwnerSignIn } from "./sign-in.ts";
-import type { Turns } from "./turns.ts";
+import type { AccessTokens } from "./access/access-token.ts";
+import type { HeldBytes } from "./access/held-bytes.ts";
+import type { RateLimits } from "./access/rate-limit.ts";
+import type { OwnerSignIn } from "./access/sign-in.ts";
+import type { KeptAnswers } from "./http/idempotency.ts";
+import type { Turns } from "./http/turns.ts";
+import type { Readiness } from "./operations/readiness.ts";
 import type { Reach } from "./webhooks/address-policy.ts";
 import type { WebhookDispatcher } from "./webhooks/dispatcher.ts";
+import type { OutgoingBatches } from "./wire/batch-data.ts";
+import type { BufferPool } from "./wire/buffer-pool.ts";
+import type { StreamSlots } from "./wire/event-stream.ts";
 
 /** What the routes ask of a chain. */
 export type ServerChain = KitChain & Pick<L1Reader, "verifySignature">;
@@ -40,7 +40,7 @@ export interface Service {
   readonly streams: StreamSlots;
   readonly outgoingBatches: OutgoingBatches;
   /** For large answers. */
-  readonly rooms: Rooms;
+  readonly buffers: BufferPool;
   /** Answers to POSTs with an Idempotency-Key. */
   readonly keptAnswers: KeptAnswers;
   /** For long work. */

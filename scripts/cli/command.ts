@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
 import { safeParse, type z } from "zod";
-import { readSettings } from "../../server/config.ts";
 import type { OperationName } from "../../server/operator/operations.ts";
-import { isSecret } from "../../server/settings.ts";
+import { readSettings } from "../../server/settings/config.ts";
+import { isSecret } from "../../server/settings/settings.ts";
 import { operateOn, storeOf } from "./engine.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 import { print, printError, progressLine } from "./output.ts";

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { type Engine, type EngineOptions, MintmarkError, openEngine } from "../../core/index.ts";
 import { requireWhole } from "../../core/store/level-folder.ts";
-import { ConfigError, readStoreConfig } from "../../server/config.ts";
-import { readConfigFile } from "../../server/config-file.ts";
 import type { Running } from "../../server/operator/operation.ts";
 import { type OperationName, operate } from "../../server/operator/operations.ts";
 import { askServer } from "../../server/operator/socket.ts";
-import { storeSettings } from "../../server/settings.ts";
+import { ConfigError, readStoreConfig } from "../../server/settings/config.ts";
+import { readConfigFile } from "../../server/settings/config-file.ts";
+import { storeSettings } from "../../server/settings/settings.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** What the server reads too, so that one environment, or one file, serves both. */

@@ -2,8 +2,8 @@ import type { LocalAccount } from "viem";
 import type { Archive, VoidedDuplicate } from "../../core/archive/index.ts";
 import { repeat } from "../../core/backoff.ts";
 import { type SourceHistory, voidOnMirror } from "../../core/mirror/index.ts";
-import { MirrorChain } from "../../server/mirror-chain.ts";
-import type { MirrorSetting } from "../../server/mirror-settings.ts";
+import { MirrorChain } from "../../server/operations/mirror-chain.ts";
+import type { MirrorSetting } from "../../server/settings/mirror-settings.ts";
 
 export interface MirrorWatchOptions {
   /** What somebody else keeps in step with the settlement chain. */

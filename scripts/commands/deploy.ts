@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { createPublicClient, http, type LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { askL1 } from "../../core/l1/failure.ts";
-import { type DeploySettings, deploySettings, type TokenSetting } from "../../server/process-settings.ts";
+import { type DeploySettings, deploySettings, type TokenSetting } from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { checkPlan } from "../deploy/check.ts";
 import { compileInClone } from "../deploy/compile.ts";

@@ -4,7 +4,7 @@ import { exportExitKit, proveFromL1 } from "../../core/exit/index.ts";
 import type { BatchVaultProof } from "../../core/index.ts";
 import { readL1, readMirror } from "../../core/l1/index.ts";
 import { proofOnMirror } from "../../core/mirror/index.ts";
-import { exitKitSettings } from "../../server/process-settings.ts";
+import { exitKitSettings } from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { openLevel } from "../cli/l1.ts";

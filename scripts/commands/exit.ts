@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { privateKeyToAccount } from "viem/accounts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/index.ts";
-import { exitSettings } from "../../server/process-settings.ts";
+import { exitSettings } from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { privateKey } from "../cli/secret.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { chainSettings, demoSettings, sandboxSettings } from "../../server/process-settings.ts";
-import { stopSignal } from "../../server/stop-signal.ts";
+import { stopSignal } from "../../server/process/stop-signal.ts";
+import { chainSettings, demoSettings, sandboxSettings } from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { EXIT, UsageError } from "../cli/exit-codes.ts";
 import { messageOf } from "../cli/message.ts";

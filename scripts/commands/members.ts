@@ -11,8 +11,8 @@ import {
   RemoteAttester,
   SourceHistory,
 } from "../../core/mirror/index.ts";
-import { memberSettings, relaySettings, watchSettings } from "../../server/process-settings.ts";
-import { stopSignal } from "../../server/stop-signal.ts";
+import { stopSignal } from "../../server/process/stop-signal.ts";
+import { memberSettings, relaySettings, watchSettings } from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { finalityOf, openLevel } from "../cli/l1.ts";
 import { messageOf } from "../cli/message.ts";

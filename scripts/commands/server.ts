@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { routerSettings } from "../../server/process-settings.ts";
-import { SETTINGS, settings } from "../../server/settings.ts";
-import { stopSignal } from "../../server/stop-signal.ts";
+import { stopSignal } from "../../server/process/stop-signal.ts";
+import { routerSettings } from "../../server/settings/process-settings.ts";
+import { SETTINGS, settings } from "../../server/settings/settings.ts";
 import { configured } from "../cli/command.ts";
 
 /** The processes that serve HTTP to applications. */

@@ -1,6 +1,6 @@
 import { type Address, encodeDeployData, formatEther, formatGwei, getContractError } from "viem";
 import { askL1 } from "../../core/l1/failure.ts";
-import { isLocalChain } from "../../server/settings.ts";
+import { isLocalChain } from "../../server/settings/settings.ts";
 import { type ContractName, readArtifact } from "./artifact.ts";
 import { type Deployer, lower } from "./deployer.ts";
 import { type MirrorConfig, mirrorArgs, verifyMirror } from "./mirror.ts";

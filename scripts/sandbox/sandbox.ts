@@ -10,11 +10,11 @@ import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
 import { Settler } from "../../core/settlement/settler.ts";
 import { buildServer } from "../../server/app.ts";
+import { ProgressLog } from "../../server/operations/progress-log.ts";
+import { settlementChecks } from "../../server/operations/settlement-checks.ts";
+import { claimSettling, SETTLES_BY_ITSELF } from "../../server/operations/settler-claim.ts";
 import { serveOperator } from "../../server/operator/socket.ts";
-import { ProgressLog } from "../../server/progress-log.ts";
-import { settlementChecks } from "../../server/settlement-checks.ts";
-import { claimSettling, SETTLES_BY_ITSELF } from "../../server/settler-claim.ts";
-import { shutDown } from "../../server/shutdown.ts";
+import { shutDown } from "../../server/process/shutdown.ts";
 import { deploy } from "../deploy/deploy.ts";
 import { type Deployer, lower } from "../deploy/deployer.ts";
 import { type Deployment, recordPath } from "../deploy/record.ts";

@@ -9,13 +9,13 @@ import {
 } from "../../core/committee/index.ts";
 import { type Hex, type L1Reader, MintmarkError, MODES, type SealedBatch } from "../../core/index.ts";
 import type { AttesterClient } from "../../core/mirror/index.ts";
-import { countFailures } from "../authentication.ts";
-import { OutgoingBatches } from "../batch-data.ts";
-import { handleClientError } from "../client-error.ts";
-import { handleError, notFoundHandler } from "../errors.ts";
-import { type LogOptions, logging } from "../log.ts";
-import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../rate-limit.ts";
-import { requestId } from "../request-id.ts";
+import { countFailures } from "../access/authentication.ts";
+import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../access/rate-limit.ts";
+import { handleClientError } from "../http/client-error.ts";
+import { handleError, notFoundHandler } from "../http/errors.ts";
+import { requestId } from "../http/request-id.ts";
+import { type LogOptions, logging } from "../operations/log.ts";
+import { OutgoingBatches } from "../wire/batch-data.ts";
 import { addMirrorRoute } from "./mirrors.ts";
 
 export interface MemberServerOptions {

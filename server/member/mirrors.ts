@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { type Hex, MintmarkError } from "../../core/index.ts";
 import type { AttesterClient } from "../../core/mirror/index.ts";
-import { addressGroup, type Quota, TokenBuckets } from "../rate-limit.ts";
+import { addressGroup, type Quota, TokenBuckets } from "../access/rate-limit.ts";
 
 /** Each question makes the member look at its chain; a relay asks once a step. */
 const QUOTA: Quota = { units: 120, windowSeconds: 60 };

@@ -9,7 +9,7 @@ import {
   pageToWire,
   transactionToWire,
   withdrawalToWire,
-} from "../wire.ts";
+} from "../wire/wire.ts";
 import { operation } from "./operation.ts";
 
 const asset = z.strictObject({ assetId: uuid });

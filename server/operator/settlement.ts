@@ -5,9 +5,9 @@ import { collectAttestations, RemoteMember } from "../../core/committee/index.ts
 import { type Address, type Asset, type Engine, type Hex, MintmarkError } from "../../core/index.ts";
 import { connectL1, readL1 } from "../../core/l1/index.ts";
 import { adoptFromL1, Settler } from "../../core/settlement/index.ts";
+import { claimSettling } from "../operations/settler-claim.ts";
 import { address, uuid } from "../schemas/common.ts";
-import { claimSettling } from "../settler-claim.ts";
-import { assetToOperator } from "../wire.ts";
+import { assetToOperator } from "../wire/wire.ts";
 import { operation } from "./operation.ts";
 
 const privateKey = z

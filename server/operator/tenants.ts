@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type ApiKey, type Application, type Engine, MintmarkError, SCOPES } from "../../core/index.ts";
 import { address, instant, page, uuid } from "../schemas/common.ts";
-import { balanceToWire, decimal, pageToWire, userToWire } from "../wire.ts";
+import { balanceToWire, decimal, pageToWire, userToWire } from "../wire/wire.ts";
 import { operation } from "./operation.ts";
 
 const future = instant.refine((time) => time > Date.now(), "Give a time in the future.");

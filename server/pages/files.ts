@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { ServerError } from "../errors.ts";
+import { ServerError } from "../http/errors.ts";
 
 /** A file of a page, in memory: pages are small, and nothing is read from a path that a caller names. */
 export interface PageFile {

@@ -1,6 +1,6 @@
-import { type Endpoint, endpoint } from "../endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { asset, assetPage, assetParams, assetQuery, standardsOf } from "../schemas/assets.ts";
-import { assetToWire, pageToWire } from "../wire.ts";
+import { assetToWire, pageToWire } from "../wire/wire.ts";
 
 const oneAsset = { status: 200, description: "The asset.", schemas: [asset] } as const;
 

@@ -1,10 +1,10 @@
 import type { FastifyReply } from "fastify";
 import type { z } from "zod";
 import { MintmarkError, MODES, type Mode } from "../../core/index.ts";
-import { type Endpoint, endpoint, publicEndpoint } from "../endpoint.ts";
+import { type Endpoint, endpoint, publicEndpoint } from "../http/endpoint.ts";
 import { batch, batchPage, batchParams, batchQuery } from "../schemas/batches.ts";
 import type { Service } from "../service.ts";
-import { batchToWire, pageToWire } from "../wire.ts";
+import { batchToWire, pageToWire } from "../wire/wire.ts";
 
 type Input<Name extends string, Schema extends z.ZodType> = { readonly service: Service } & Readonly<
   Record<Name, z.output<Schema>>

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
-import { authenticate } from "../authentication.ts";
-import { type Endpoint, endpoint } from "../endpoint.ts";
-import { eventStream } from "../event-stream.ts";
-import { eventToWire } from "../event-wire.ts";
+import { authenticate } from "../access/authentication.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { eventPage, eventQuery, eventSequence } from "../schemas/events.ts";
 import type { Service } from "../service.ts";
+import { eventStream } from "../wire/event-stream.ts";
+import { eventToWire } from "../wire/event-wire.ts";
 
 const LAST_EVENT_ID = "Last-Event-ID";
 const LAST_EVENT_POINTER = "/headers/last-event-id";

@@ -1,5 +1,5 @@
-import { type Endpoint, publicEndpoint } from "../endpoint.ts";
-import { ServerError } from "../errors.ts";
+import { type Endpoint, publicEndpoint } from "../http/endpoint.ts";
+import { ServerError } from "../http/errors.ts";
 import { health, readiness } from "../schemas/service.ts";
 
 export const healthEndpoints: readonly Endpoint[] = [

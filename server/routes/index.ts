@@ -1,4 +1,4 @@
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import { assetEndpoints } from "./assets.ts";
 import { batchEndpoints } from "./batches.ts";
 import { eventEndpoints } from "./events.ts";

@@ -1,5 +1,5 @@
-import { type Endpoint, endpoint } from "../endpoint.ts";
-import { MAX_IDEMPOTENCY_KEY } from "../idempotency.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { MAX_IDEMPOTENCY_KEY } from "../http/idempotency.ts";
 import { limits } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
 

@@ -1,12 +1,12 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import type { MintResult } from "../../core/index.ts";
-import { type Endpoint, endpoint, type PrivateCall } from "../endpoint.ts";
-import { idempotencyKeyOf } from "../idempotency.ts";
-import { MANY, mintAnswer } from "../mint-answer.ts";
+import { type Endpoint, endpoint, type PrivateCall } from "../http/endpoint.ts";
+import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { uuid } from "../schemas/common.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
-import { mintToWire } from "../wire.ts";
+import { MANY, mintAnswer } from "../wire/mint-answer.ts";
+import { mintToWire } from "../wire/wire.ts";
 
 /** RFC 9745: the alias was deprecated from the start, 2026-01-01. */
 const ALIAS_DEPRECATED_SINCE = "@1767225600";
@@ -70,14 +70,14 @@ const definition = {
 
 type MintCall = PrivateCall<undefined, z.output<typeof mintQuery>, unknown>;
 
-async function mint({ service: { engine, rooms, turns }, principal, query, body, request, reply }: MintCall) {
+async function mint({ service: { engine, buffers, turns }, principal, query, body, request, reply }: MintCall) {
   if (query.dryRun) return { dryRun: true, ...(await engine.checkMint(principal, body)) };
   const idempotencyKey = idempotencyKeyOf(request);
   const result = await engine.mint(principal, body, idempotencyKey === undefined ? {} : { idempotencyKey });
   if (result.replayed) reply.header("idempotency-replayed", "true");
   reply.type("application/json; charset=utf-8");
   if (countMints(body) >= MANY) await turns.turn(principal.keyId);
-  const { body: answer, sent } = await mintAnswer(result, rooms);
+  const { body: answer, sent } = await mintAnswer(result, buffers);
   // Node says so when the kernel has the last byte; an answer that breaks off leaves its room to the garbage collector.
   if (sent !== null) reply.raw.once("finish", sent);
   return answer;

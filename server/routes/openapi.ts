@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Endpoint, publicEndpoint } from "../endpoint.ts";
+import { type Endpoint, publicEndpoint } from "../http/endpoint.ts";
 import { openApi } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
 

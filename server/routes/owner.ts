@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { exitKitToJson, exportExitKit, type KitChain } from "../../core/exit/index.ts";
 import { MintmarkError } from "../../core/index.ts";
-import { type Endpoint, ownerEndpoint, publicEndpoint } from "../endpoint.ts";
+import { type Endpoint, ownerEndpoint, publicEndpoint } from "../http/endpoint.ts";
 import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
 import { vaultParams } from "../schemas/vaults.ts";
 import type { Service } from "../service.ts";
-import { time } from "../wire.ts";
+import { time } from "../wire/wire.ts";
 
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 

@@ -1,6 +1,6 @@
-import { type Endpoint, publicEndpoint } from "../endpoint.ts";
+import { type Endpoint, publicEndpoint } from "../http/endpoint.ts";
 import { vaultParams, vaultProof } from "../schemas/vaults.ts";
-import { proofToWire } from "../wire.ts";
+import { proofToWire } from "../wire/wire.ts";
 
 /** Reads of single vaults for anyone: batch data is public, and holds nothing of tenants. */
 export const publicVaultEndpoints: readonly Endpoint[] = [

@@ -1,7 +1,7 @@
-import { type Endpoint, endpoint, publicEndpoint } from "../endpoint.ts";
+import { type Endpoint, endpoint, publicEndpoint } from "../http/endpoint.ts";
 import { state } from "../schemas/batches.ts";
 import type { Service } from "../service.ts";
-import { stateToWire } from "../wire.ts";
+import { stateToWire } from "../wire/wire.ts";
 
 const definition = {
   method: "GET",

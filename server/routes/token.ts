@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { MintmarkError, SCOPES, type Scope } from "../../core/index.ts";
-import { TOKEN_SECONDS } from "../access-token.ts";
-import { type Endpoint, FORM, publicEndpoint } from "../endpoint.ts";
-import { ServerError } from "../errors.ts";
-import { TOKEN_PATH } from "../oauth-error.ts";
+import { TOKEN_SECONDS } from "../access/access-token.ts";
+import { TOKEN_PATH } from "../access/oauth-error.ts";
+import { type Endpoint, FORM, publicEndpoint } from "../http/endpoint.ts";
+import { ServerError } from "../http/errors.ts";
 import { requestComponent } from "../schemas/common.ts";
 import { accessToken } from "../schemas/service.ts";
 

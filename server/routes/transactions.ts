@@ -1,6 +1,6 @@
-import { type Endpoint, endpoint } from "../endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { transaction, transactionPage, transactionParams, transactionQuery } from "../schemas/transactions.ts";
-import { pageToWire, transactionToWire } from "../wire.ts";
+import { pageToWire, transactionToWire } from "../wire/wire.ts";
 
 export const transactionEndpoints: readonly Endpoint[] = [
   endpoint({

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
-import { type Endpoint, endpoint } from "../endpoint.ts";
-import { idOfRequest } from "../idempotency.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { idOfRequest } from "../http/idempotency.ts";
 import { page } from "../schemas/common.ts";
 import { balancePage, user, userBody, userPage, userParams, userQuery } from "../schemas/users.ts";
 import { vaultPage } from "../schemas/vaults.ts";
-import { balanceToWire, pageToWire, userToWire, vaultToWire } from "../wire.ts";
+import { balanceToWire, pageToWire, userToWire, vaultToWire } from "../wire/wire.ts";
 
 export const userEndpoints: readonly Endpoint[] = [
   endpoint({

@@ -1,7 +1,7 @@
-import { type Endpoint, endpoint } from "../endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { ownVaultProof, vault, vaultPage, vaultParams, vaultQuery } from "../schemas/vaults.ts";
-import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../wire.ts";
-import { withdrawCalldata } from "../withdraw-calldata.ts";
+import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../wire/wire.ts";
+import { withdrawCalldata } from "../wire/withdraw-calldata.ts";
 
 export const vaultEndpoints: readonly Endpoint[] = [
   endpoint({

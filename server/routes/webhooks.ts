@@ -1,6 +1,6 @@
 import { type ApplicationEvent, type Engine, MintmarkError } from "../../core/index.ts";
-import { type Endpoint, endpoint } from "../endpoint.ts";
-import { idOfRequest } from "../idempotency.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { idOfRequest } from "../http/idempotency.ts";
 import {
   issuedWebhook,
   webhook,

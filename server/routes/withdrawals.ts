@@ -1,4 +1,4 @@
-import { type Endpoint, endpoint } from "../endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import {
   withdrawal,
   withdrawalBody,
@@ -6,7 +6,7 @@ import {
   withdrawalParams,
   withdrawalQuery,
 } from "../schemas/withdrawals.ts";
-import { pageToWire, withdrawalToWire } from "../wire.ts";
+import { pageToWire, withdrawalToWire } from "../wire/wire.ts";
 
 export const withdrawalEndpoints: readonly Endpoint[] = [
   endpoint({

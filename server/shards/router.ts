@@ -5,14 +5,14 @@ import { decodeJwt } from "jose";
 import type { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import packageJson from "../../package.json" with { type: "json" };
-import { acceptForm } from "../body.ts";
-import { handleClientError } from "../client-error.ts";
-import { FORM } from "../endpoint.ts";
-import { handleError, notFoundHandler, ServerError } from "../errors.ts";
-import { type LogOptions, logging } from "../log.ts";
-import type { routerSettings } from "../process-settings.ts";
-import { requestId } from "../request-id.ts";
-import { stopSignal } from "../stop-signal.ts";
+import { handleClientError } from "../http/client-error.ts";
+import { FORM } from "../http/endpoint.ts";
+import { handleError, notFoundHandler, ServerError } from "../http/errors.ts";
+import { requestId } from "../http/request-id.ts";
+import { type LogOptions, logging } from "../operations/log.ts";
+import { stopSignal } from "../process/stop-signal.ts";
+import type { routerSettings } from "../settings/process-settings.ts";
+import { acceptForm } from "../wire/body.ts";
 import { findShards, type Shard, type Shards } from "./shard.ts";
 
 export interface RouterOptions {

@@ -7,8 +7,8 @@ import {
   pause,
   type Webhook,
 } from "../../core/index.ts";
-import { ServerError } from "../errors.ts";
-import { eventToWire } from "../event-wire.ts";
+import { ServerError } from "../http/errors.ts";
+import { eventToWire } from "../wire/event-wire.ts";
 import type { Reach } from "./address-policy.ts";
 import { type Attempt, Attempts } from "./attempts.ts";
 import { Deliverer, type Outcome } from "./delivery.ts";

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Webhook } from "../../core/index.ts";
 import type { webhook, webhookAttempt } from "../schemas/webhooks.ts";
-import { time } from "../wire.ts";
+import { time } from "../wire/wire.ts";
 import type { Attempt } from "./attempts.ts";
 
 export function webhookToWire(from: Webhook): z.output<typeof webhook> {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { AsciiWriter } from "../../server/ascii-writer.ts";
-import { Rooms } from "../../server/rooms.ts";
+import { AsciiWriter } from "../../server/wire/ascii-writer.ts";
+import { BufferPool } from "../../server/wire/buffer-pool.ts";
 
 type Piece =
   | readonly ["decimal", number]
@@ -35,10 +35,10 @@ function write(writer: AsciiWriter, [kind, value]: Piece): void {
 }
 
 test("what is written piece by piece is the pieces' text, whatever was in the room before", () => {
-  const rooms = new Rooms();
+  const buffers = new BufferPool();
   fc.assert(
     fc.property(pieces, fc.constantFrom(0, 70_000), (some, expected) => {
-      const writer = new AsciiWriter(rooms, expected);
+      const writer = new AsciiWriter(buffers, expected);
       for (const piece of some) write(writer, piece);
       expect(writer.written().toString("latin1")).toBe(some.map(plain).join(""));
       writer.release();
@@ -48,14 +48,14 @@ test("what is written piece by piece is the pieces' text, whatever was in the ro
 });
 
 test("a room is used again once it was given back, by one at a time, and not without bound", () => {
-  const rooms = new Rooms();
-  const room = rooms.take(100_000);
-  expect(rooms.take(100_000)).not.toBe(room);
-  rooms.give(room);
-  expect(rooms.take(200_000)).not.toBe(room);
-  expect(rooms.take(90_000)).toBe(room);
-  const many = Array.from({ length: 40 }, () => rooms.take(2 ** 20));
-  for (const one of many) rooms.give(one);
-  const again = many.map(() => rooms.take(2 ** 20)).filter((one) => many.includes(one));
+  const buffers = new BufferPool();
+  const room = buffers.take(100_000);
+  expect(buffers.take(100_000)).not.toBe(room);
+  buffers.give(room);
+  expect(buffers.take(200_000)).not.toBe(room);
+  expect(buffers.take(90_000)).toBe(room);
+  const many = Array.from({ length: 40 }, () => buffers.take(2 ** 20));
+  for (const one of many) buffers.give(one);
+  const again = many.map(() => buffers.take(2 ** 20)).filter((one) => many.includes(one));
   expect(again).toHaveLength(32);
 });

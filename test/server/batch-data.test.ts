@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { OutgoingBatches } from "../../server/batch-data.ts";
+import { OutgoingBatches } from "../../server/wire/batch-data.ts";
 import { createWorld, entries, refusal } from "./fixture.ts";
 
 test("a batch on its way to many is in memory once, and past a bound no other is begun", async () => {

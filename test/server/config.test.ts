@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ConfigError, readConfig } from "../../server/config.ts";
+import { ConfigError, readConfig } from "../../server/settings/config.ts";
 import { configurationPage } from "./configuration-page.ts";
 
 const REQUIRED = {

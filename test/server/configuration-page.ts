@@ -1,6 +1,6 @@
-import { fieldOf } from "../../server/config-file.ts";
-import { Metrics } from "../../server/metrics.ts";
-import { isSecret, SETTINGS } from "../../server/settings.ts";
+import { Metrics } from "../../server/operations/metrics.ts";
+import { fieldOf } from "../../server/settings/config-file.ts";
+import { isSecret, SETTINGS } from "../../server/settings/settings.ts";
 import { createWorld } from "./fixture.ts";
 
 /** docs/configuration.md, from the settings and metrics themselves. */

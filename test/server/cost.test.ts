@@ -1,9 +1,9 @@
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { setImmediate as pass } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { Turns } from "../../server/http/turns.ts";
 import { mintText } from "../../server/routes/mint.ts";
-import { Turns } from "../../server/turns.ts";
-import { mintToWire } from "../../server/wire.ts";
+import { mintToWire } from "../../server/wire/wire.ts";
 import { createWorld, entries, refusal, type World } from "./fixture.ts";
 
 describe("what a request costs", () => {

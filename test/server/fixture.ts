@@ -11,10 +11,10 @@ import {
   type ReceiptSigner,
   type Scope,
 } from "../../core/index.ts";
+import { TOKEN_PATH } from "../../server/access/oauth-error.ts";
 import { buildServer, type ServerOptions } from "../../server/app.ts";
-import { type Endpoint, errorsOf } from "../../server/endpoint.ts";
-import { type Code, statusOf } from "../../server/errors.ts";
-import { TOKEN_PATH } from "../../server/oauth-error.ts";
+import { type Endpoint, errorsOf } from "../../server/http/endpoint.ts";
+import { type Code, statusOf } from "../../server/http/errors.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import { oauthError, problemDocument } from "../../server/schemas/service.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ServerError } from "../../server/errors.ts";
-import { MAX_DEPTH, parseJson } from "../../server/json.ts";
+import { ServerError } from "../../server/http/errors.ts";
+import { MAX_DEPTH, parseJson } from "../../server/wire/json.ts";
 
 const read = (text: string) => parseJson(new TextEncoder().encode(text));
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { MintTransition } from "../../core/mint/mint.ts";
-import { Metrics, serveMetrics } from "../../server/metrics.ts";
+import { Metrics, serveMetrics } from "../../server/operations/metrics.ts";
 import { createWorld, entries } from "./fixture.ts";
 
 test("metrics count requests, problems and mints, tell of batches and L1, and name no caller", async () => {

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { MODES } from "../../core/index.ts";
-import { answerByColumns, mintAnswer } from "../../server/mint-answer.ts";
-import { Rooms } from "../../server/rooms.ts";
-import { mintToWire } from "../../server/wire.ts";
+import { BufferPool } from "../../server/wire/buffer-pool.ts";
+import { answerByColumns, mintAnswer } from "../../server/wire/mint-answer.ts";
+import { mintToWire } from "../../server/wire/wire.ts";
 import { createWorld, OWNER } from "./fixture.ts";
 
 const KEY = `0x${"2a".repeat(32)}` as const;
@@ -49,7 +49,7 @@ test.each([
   const assetIds = { erc20: erc20.assetId, erc721: erc721.assetId, erc1155: erc1155.assetId, framed: framed.assetId };
   const { userId: third } = await engine.createUser(applicationId, { ownerAddress: OWNER });
   const principal = await engine.authenticate(key);
-  const rooms = new Rooms();
+  const buffers = new BufferPool();
   let tokens = 0;
   const blobOf = (of: typeof entry extends fc.Arbitrary<infer E> ? E : never): string => {
     if (of.token === "erc20") return "";
@@ -72,10 +72,10 @@ test.each([
       const result = await engine.mint(principal, { users });
       if (result.columns === null) throw new Error("a fresh mint without columns");
       const plain = JSON.stringify(await mintToWire(result));
-      const { body, sent } = await answerByColumns(result, result.columns, rooms);
+      const { body, sent } = await answerByColumns(result, result.columns, buffers);
       expect(String(body)).toBe(plain);
       sent();
-      expect(String((await mintAnswer(result, rooms)).body)).toBe(plain);
+      expect(String((await mintAnswer(result, buffers)).body)).toBe(plain);
     }),
     { numRuns: 100 },
   );

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openEngine } from "../../core/index.ts";
-import { shutDown } from "../../server/shutdown.ts";
+import { shutDown } from "../../server/process/shutdown.ts";
 import { Connection, listen } from "./connection.ts";
 import { createWorld, entries, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
 

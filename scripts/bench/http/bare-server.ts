@@ -9,8 +9,8 @@ import {
   type Vault,
 } from "../../../core/index.ts";
 import { buildServer } from "../../../server/app.ts";
-import { MANY } from "../../../server/mint-answer.ts";
-import { stopSignal } from "../../../server/stop-signal.ts";
+import { stopSignal } from "../../../server/process/stop-signal.ts";
+import { MANY } from "../../../server/wire/mint-answer.ts";
 import { SETTLEMENT } from "../engine-workload.ts";
 import { UNLIMITED } from "./server.ts";
 

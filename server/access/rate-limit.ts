@@ -1,0 +1,126 @@
+import type { FastifyReply } from "fastify";
+import { ServerError } from "../http/errors.ts";
+
+/** So many units in so many seconds. {@link Account} says what costs how many. */
+export interface Quota {
+  readonly units: number;
+  readonly windowSeconds: number;
+}
+
+export interface RateLimits {
+  /** Per API key. One request of the largest size must fit. */
+  readonly key: Quota;
+  /** Failed authentications per address. */
+  readonly failedAuthentication: Quota;
+  /** Public reads per address. */
+  readonly publicReads: Quota;
+}
+
+export const DEFAULT_RATE_LIMITS: RateLimits = {
+  key: { units: 600_000, windowSeconds: 60 },
+  failedAuthentication: { units: 30, windowSeconds: 60 },
+  publicReads: { units: 600, windowSeconds: 60 },
+};
+
+/** What a bucket answers to a demand. */
+export interface Grant {
+  readonly granted: boolean;
+  /** Whole units left. */
+  readonly remaining: number;
+  /** Seconds until the bucket is full again. */
+  readonly resetSeconds: number;
+  /** Seconds until the demand would be granted; 0 when it was. */
+  readonly retrySeconds: number;
+}
+
+interface Bucket {
+  units: number;
+  updatedAt: number;
+}
+
+/** Most callers remembered; the least recently seen is forgotten first, which can only favour a caller. */
+const MAX_BUCKETS = 10_000;
+
+/** Token buckets by name: each refills evenly and holds at most its quota. */
+export class TokenBuckets {
+  readonly quota: Quota;
+  readonly #name: string;
+  readonly #now: () => number;
+  readonly #buckets = new Map<string, Bucket>();
+
+  /** `name` is the policy's name in the RateLimit fields; `now` gives milliseconds. */
+  constructor(name: string, quota: Quota, now: () => number) {
+    this.#name = name;
+    this.quota = quota;
+    this.#now = now;
+  }
+
+  /** Takes `cost` units of the caller's bucket, or nothing when it holds fewer. */
+  take(caller: string, cost: number): Grant {
+    const { units, windowSeconds } = this.quota;
+    const perSecond = units / windowSeconds;
+    const bucket = this.#refilled(caller, perSecond);
+    const granted = bucket.units >= cost;
+    if (granted) bucket.units -= cost;
+    return {
+      granted,
+      remaining: Math.max(0, Math.floor(bucket.units)),
+      resetSeconds: Math.ceil((units - bucket.units) / perSecond),
+      retrySeconds: granted ? 0 : Math.max(1, Math.ceil((cost - bucket.units) / perSecond)),
+    };
+  }
+
+  /** Takes units and shows the outcome in the IETF RateLimit fields; `rate_limited` with Retry-After when there are too few. */
+  spend(caller: string, cost: number, reply: FastifyReply): void {
+    const grant = this.take(caller, cost);
+    this.#show(grant, reply);
+    if (grant.granted) return;
+    throw new ServerError("rate_limited", `Too many requests; repeat after ${grant.retrySeconds} seconds.`, {
+      headers: { "retry-after": String(grant.retrySeconds) },
+    });
+  }
+
+  /** Takes units that the bucket need not hold. Further requests wait until the debt is refilled. */
+  owe(caller: string, cost: number, reply: FastifyReply): void {
+    const { units, windowSeconds } = this.quota;
+    const bucket = this.#refilled(caller, units / windowSeconds);
+    bucket.units = Math.max(-units, bucket.units - cost);
+    const resetSeconds = Math.ceil(((units - bucket.units) * windowSeconds) / units);
+    this.#show({ remaining: Math.max(0, Math.floor(bucket.units)), resetSeconds }, reply);
+  }
+
+  #show({ remaining, resetSeconds }: Pick<Grant, "remaining" | "resetSeconds">, reply: FastifyReply): void {
+    const { units, windowSeconds } = this.quota;
+    reply.header("ratelimit-policy", `"${this.#name}";q=${units};w=${windowSeconds}`);
+    reply.header("ratelimit", `"${this.#name}";r=${remaining};t=${resetSeconds}`);
+  }
+
+  #refilled(caller: string, perSecond: number): Bucket {
+    const now = this.#now();
+    const bucket = this.#buckets.get(caller) ?? { units: this.quota.units, updatedAt: now };
+    // A clock that steps back gives nothing and takes nothing.
+    const elapsed = Math.max(0, now - bucket.updatedAt) / 1000;
+    bucket.units = Math.min(this.quota.units, bucket.units + elapsed * perSecond);
+    bucket.updatedAt = now;
+    this.#buckets.delete(caller);
+    this.#buckets.set(caller, bucket);
+    if (this.#buckets.size > MAX_BUCKETS) {
+      const [oldest] = this.#buckets.keys();
+      if (oldest !== undefined) this.#buckets.delete(oldest);
+    }
+    return bucket;
+  }
+}
+
+/** The name of an address for limiting: IPv6 by its /64, which one customer commonly owns whole. */
+export function addressGroup(address: string): string {
+  if (!address.includes(":") || address.startsWith("::ffff:")) return address;
+  const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];
+  const groups = head === "" ? [] : head.split(":");
+  if (tail !== undefined) {
+    const last = tail === "" ? [] : tail.split(":");
+    while (groups.length + last.length < 8) groups.push("0");
+    groups.push(...last);
+  }
+  return groups.slice(0, 4).join(":");
+}

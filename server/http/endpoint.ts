@@ -1,0 +1,270 @@
+import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
+import type { z } from "zod";
+import {
+  type Address,
+  type Issue,
+  MAX_ISSUES,
+  MintmarkError,
+  type Principal,
+  SCOPES,
+  type Scope,
+} from "../../core/index.ts";
+import type { Service } from "../service.ts";
+import { type Code, ServerError, STATUS_OF } from "./errors.ts";
+
+/** What a handler gets: everything parsed, and the service. */
+export interface Call<P, Q, B> {
+  readonly service: Service;
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+/** A call whose credentials have been checked. */
+export interface PrivateCall<P, Q, B> extends Call<P, Q, B> {
+  readonly principal: Principal;
+}
+
+/** A call of an owner who has signed in with its wallet. */
+export interface OwnerCall<P, Q, B> extends Call<P, Q, B> {
+  readonly owner: Address;
+}
+
+/** What an endpoint answers with when it succeeds. */
+export interface Success {
+  readonly status: 200 | 201 | 202;
+  readonly description: string;
+  /** Schemas of the JSON body, any one of them; absent for binary answers. */
+  readonly schemas?: readonly z.ZodType[];
+  readonly mediaType?: string;
+  /** What the answer is when the client takes it as Server-Sent Events. */
+  readonly stream?: string;
+  /** Header fields of note, name to description. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Groups of the documentation. */
+export type Tag =
+  | "Mint"
+  | "Transactions"
+  | "Assets"
+  | "Users"
+  | "Vaults"
+  | "Withdrawals"
+  | "Batches"
+  | "State"
+  | "Events"
+  | "Webhooks"
+  | "Owners"
+  | "Service"
+  | "Tokens";
+
+interface Description {
+  readonly method: HTTPMethods & ("GET" | "POST" | "PUT" | "DELETE");
+  /** With parameters in braces, as OpenAPI writes them. */
+  readonly path: string;
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description?: string;
+  readonly deprecated?: true;
+  readonly success: Success;
+  /** Codes beyond those that any such route can answer with. */
+  readonly errors?: readonly Code[];
+  /** Request header fields of note, name to description. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** An example of the body. */
+  readonly example?: unknown;
+  /** Default: `application/json`. */
+  readonly bodyType?: typeof FORM;
+  /** What a request costs its key's rate limit, in units; 1 when absent. `body` is parsed JSON, not yet validated. */
+  readonly cost?: (body: unknown) => number;
+  /** Left out of rate limits: what load balancers ask. */
+  readonly unmetered?: true;
+}
+
+/** OAuth's form of a body. */
+export const FORM = "application/x-www-form-urlencoded";
+
+interface Inputs<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  /** Documents a body that the core validates by itself; the handler gets it as it came. */
+  readonly coreBody?: z.ZodType;
+}
+
+type Handler<C> = (call: C) => unknown;
+type Given<S> = S extends z.ZodType ? z.output<S> : undefined;
+
+/** One route: what it takes, what it answers, and the function between. OpenAPI is generated from the same object that serves. */
+export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.ZodType> {
+  /** A scope, `any` for every valid credential of an application, `owner` for an owner's session, `public` for none. */
+  readonly access: Scope | "any" | "owner" | "public";
+  /** Parses the request and answers it. Rejects with `validation_failed` that lists every bad parameter and field. */
+  readonly respond: (service: Service, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+}
+
+/** An endpoint that needs credentials; with a scope, credentials that carry it. */
+export function endpoint<
+  P extends z.ZodType = z.ZodUndefined,
+  Q extends z.ZodType = z.ZodUndefined,
+  B extends z.ZodType = z.ZodUnknown,
+>(
+  definition: Description &
+    Inputs<P, Q, B> & {
+      readonly access: Scope | "any";
+      readonly handle: Handler<PrivateCall<Given<P>, Given<Q>, Given<B>>>;
+    },
+): Endpoint {
+  const { handle, ...rest } = definition;
+  return {
+    ...rest,
+    async respond(service, request, reply) {
+      if (request.principal === null) throw new MintmarkError("credentials_missing");
+      const call = { service, principal: request.principal, ...inputs(definition, request), request, reply };
+      return handle(call as PrivateCall<Given<P>, Given<Q>, Given<B>>);
+    },
+  };
+}
+
+/** An endpoint for owners who have signed in with their wallets. */
+export function ownerEndpoint<
+  P extends z.ZodType = z.ZodUndefined,
+  Q extends z.ZodType = z.ZodUndefined,
+  B extends z.ZodType = z.ZodUnknown,
+>(
+  definition: Description & Inputs<P, Q, B> & { readonly handle: Handler<OwnerCall<Given<P>, Given<Q>, Given<B>>> },
+): Endpoint {
+  const { handle, ...rest } = definition;
+  return {
+    ...rest,
+    access: "owner",
+    async respond(service, request, reply) {
+      if (request.owner === null) throw new MintmarkError("credentials_missing");
+      const call = { service, owner: request.owner, ...inputs(definition, request), request, reply };
+      return handle(call as OwnerCall<Given<P>, Given<Q>, Given<B>>);
+    },
+  };
+}
+
+/** An endpoint for anyone. */
+export function publicEndpoint<
+  P extends z.ZodType = z.ZodUndefined,
+  Q extends z.ZodType = z.ZodUndefined,
+  B extends z.ZodType = z.ZodUnknown,
+>(
+  definition: Description & Inputs<P, Q, B> & { readonly handle: Handler<Call<Given<P>, Given<Q>, Given<B>>> },
+): Endpoint {
+  const { handle, ...rest } = definition;
+  return {
+    ...rest,
+    access: "public",
+    async respond(service, request, reply) {
+      const call = { service, ...inputs(definition, request), request, reply };
+      return handle(call as Call<Given<P>, Given<Q>, Given<B>>);
+    },
+  };
+}
+
+/** Codes that an endpoint can answer with, in the order of the documentation's table. */
+export function errorsOf({ method, access, unmetered, errors = [] }: Endpoint): readonly Code[] {
+  const codes = new Set<Code>(ANY_ROUTE);
+  for (const code of errors) codes.add(code);
+  if (access !== "public") for (const code of access === "owner" ? SESSION : CREDENTIALS) codes.add(code);
+  if (isScope(access)) codes.add("scope_missing");
+  // A body is read, and refused when it cannot be, before a route that takes none ignores it.
+  if (method !== "GET") for (const code of BODY) codes.add(code);
+  if (takesIdempotencyKey({ method, access })) for (const code of IDEMPOTENCY) codes.add(code);
+  if (!unmetered) for (const code of METERED) codes.add(code);
+  return (Object.keys(STATUS_OF) as Code[]).filter((code) => codes.has(code));
+}
+
+/** Every route refuses unknown query parameters, and needs the process, the store and the caller's patience. */
+const ANY_ROUTE = [
+  "validation_failed",
+  "malformed_request",
+  "request_timeout",
+  "expectation_failed",
+  "headers_too_large",
+  "host_unknown",
+  "internal",
+  "store_corrupt",
+  "store_failed",
+  "engine_closed",
+  "shutting_down",
+] as const satisfies readonly Code[];
+
+/** Whether an access is one that a key's scopes grant. */
+export function isScope(access: Endpoint["access"]): access is Scope {
+  return SCOPES.some((scope) => scope === access);
+}
+
+const SESSION = [
+  "credentials_missing",
+  "credentials_invalid",
+  "credentials_expired",
+] as const satisfies readonly Code[];
+
+const CREDENTIALS = [...SESSION, "application_suspended", "issuer_unreachable"] as const satisfies readonly Code[];
+
+/** Every POST of an application does its work once for an Idempotency-Key. */
+export function takesIdempotencyKey({ method, access }: Pick<Endpoint, "method" | "access">): boolean {
+  return method === "POST" && access !== "public" && access !== "owner";
+}
+
+const IDEMPOTENCY = ["idempotency_in_progress", "idempotency_key_reused"] as const satisfies readonly Code[];
+
+const METERED = ["rate_limited", "overloaded"] as const satisfies readonly Code[];
+
+const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as const satisfies readonly Code[];
+
+function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, request: FastifyRequest) {
+  const issues: Issue[] = [];
+  const params = schemas.params && check(schemas.params, request.params, ["path"], issues);
+  const query = schemas.query
+    ? check(schemas.query, request.query, ["query"], issues)
+    : refuseParameters(request.query, issues);
+  const wantsBody = schemas.body !== undefined || schemas.coreBody !== undefined;
+  if (wantsBody && request.body === undefined) {
+    throw new ServerError("malformed_json", "This request needs a JSON body.");
+  }
+  const body = schemas.body ? check(schemas.body, request.body, [], issues) : request.body;
+  if (issues.length > 0) throw new MintmarkError("validation_failed", undefined, { issues });
+  return { params, query, body };
+}
+
+function check(schema: z.ZodType, value: unknown, prefix: readonly string[], issues: Issue[]): unknown {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  for (const issue of result.error.issues) {
+    // One more than is listed tells that there are more.
+    if (issues.length > MAX_ISSUES) break;
+    issues.push(...explain(issue, prefix));
+  }
+  return undefined;
+}
+
+function refuseParameters(query: unknown, issues: Issue[]): undefined {
+  for (const name of Object.keys(query ?? {})) {
+    issues.push({ pointer: pointer(["query", name]), code: "validation_failed", detail: "Unknown parameter." });
+  }
+  return undefined;
+}
+
+function explain(issue: z.core.$ZodIssue, prefix: readonly string[]): Issue[] {
+  const path = [...prefix, ...issue.path.map(String)];
+  if (issue.code !== "unrecognized_keys") {
+    return [{ pointer: pointer(path), code: "validation_failed", detail: issue.message }];
+  }
+  const detail = prefix[0] === "query" ? "Unknown parameter." : "Unknown field.";
+  return issue.keys
+    .slice(0, MAX_ISSUES + 1)
+    .map((key) => ({ pointer: pointer([...path, key]), code: "validation_failed", detail }));
+}
+
+/** RFC 6901. */
+function pointer(path: readonly string[]): string {
+  return path.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}

@@ -1,0 +1,266 @@
+import { z } from "zod";
+import { TOKEN_PATH } from "../access/oauth-error.ts";
+import { requestComponents, responseComponents } from "../schemas/common.ts";
+import { event, eventType } from "../schemas/events.ts";
+import { oauthError, problemDocument } from "../schemas/service.ts";
+import { type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
+import { type Code, meaningOf, statusOf } from "./errors.ts";
+import { exampleOf } from "./openapi-examples.ts";
+import { operationIdOf } from "./operation-ids.ts";
+
+/** What the groups of operations are about. */
+const TAGS: Readonly<Record<Tag, string>> = {
+  Mint: "Ask for tokens: many users, assets and modes in one request.",
+  Transactions: "What became of mints and withdrawals.",
+  Assets: "The token contracts that can be minted.",
+  Users: "The application's users and the L1 addresses that own their tokens.",
+  Vaults: "What was minted, and the proofs of it.",
+  Withdrawals: "Bring vaults to L1 with their owner's signature.",
+  Batches: "The sealed batches that L1 commits to; their data is public.",
+  State: "Roots and commitment over all batches.",
+  Events: "What happens to the application, in order.",
+  Webhooks: "The same events, sent to the application, signed and until they are taken.",
+  Owners: "Sign in with a wallet, and take the exit kits of one's own vaults.",
+  Service: "The server itself.",
+  Tokens: "Short-lived credentials for a key.",
+};
+
+const EVENT_TYPES = eventType.options;
+
+type Json = Record<string, unknown>;
+
+const SCHEMAS = "#/components/schemas/";
+
+/** The OpenAPI 3.1 document of these endpoints. `limits` is what `GET /api/v1/limits` answers. */
+export function openApiDocument(endpoints: readonly Endpoint[], version: string, limits: unknown): Json {
+  const schemas = components();
+  const paths: Record<string, Json> = {};
+  for (const endpoint of endpoints) {
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation(endpoint, schemas) };
+  }
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Mintmark",
+      version,
+      description:
+        "Layer-2 minting of ERC-20, ERC-721 and ERC-1155 tokens. Every error is an RFC 9457 problem document with a stable `code`.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name, description: TAGS[name] })),
+    paths,
+    webhooks: webhooks(),
+    components: {
+      schemas,
+      securitySchemes: {
+        apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" },
+        bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+        ownerSession: {
+          type: "http",
+          scheme: "bearer",
+          bearerFormat: "JWT",
+          description: "Of POST /owner/v1/session.",
+        },
+      },
+    },
+    "x-limits": limits,
+  };
+}
+
+/** The requests that an application's webhooks get: one operation for each type of event. */
+function webhooks(): Json {
+  return Object.fromEntries(
+    EVENT_TYPES.map((type) => {
+      const post = {
+        operationId: `receive${type
+          .split(/[._]/)
+          .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+          .join("")}`,
+        tags: ["Webhooks"],
+        summary: `An event of the type \`${type}\``,
+        description:
+          "The signature follows Standard Webhooks: it covers `webhook-id`, `webhook-timestamp` and the body. New types and fields can come at any time: ignore those that you do not know.",
+        security: [],
+        parameters: ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
+          return { name, in: "header", required: true, schema: { type: "string" } };
+        }),
+        requestBody: {
+          required: true,
+          content: {
+            "application/json": {
+              schema: { allOf: [reference(event), { properties: { type: { const: type } } }] },
+            },
+          },
+        },
+        responses: {
+          "2XX": { description: "Taken." },
+          default: { description: "Anything else: the server delivers the event again later." },
+        },
+      };
+      return [type, { post }];
+    }),
+  );
+}
+
+function operation(endpoint: Endpoint, schemas: Json): Json {
+  const { tag, summary, description, deprecated, access } = endpoint;
+  return {
+    operationId: operationIdOf(endpoint),
+    tags: [tag],
+    summary,
+    ...(description && { description }),
+    ...(deprecated && { deprecated }),
+    security: security(access),
+    ...(isScope(access) && { "x-scope": access }),
+    parameters: parameters(endpoint),
+    ...requestBody(endpoint),
+    responses: { [endpoint.success.status]: success(endpoint, schemas), ...failures(endpoint) },
+  };
+}
+
+function security(access: Endpoint["access"]): Json[] {
+  if (access === "public") return [];
+  return access === "owner" ? [{ ownerSession: [] }] : [{ apiKey: [] }, { bearer: [] }];
+}
+
+function parameters(endpoint: Endpoint): Json[] {
+  const { params, query } = endpoint;
+  const headers = { ...(takesIdempotencyKey(endpoint) && IDEMPOTENCY_KEY), ...endpoint.headers };
+  return [
+    ...fields(params).map(({ name, schema }) => ({ name, in: "path", required: true, schema })),
+    ...fields(query).map(({ name, required, schema: { description, ...schema } }) => {
+      return { name, in: "query", required, ...(description ? { description } : {}), schema: repeatable(schema) };
+    }),
+    ...Object.entries(headers).map(([name, description]) => {
+      return { name, in: "header", required: false, description, schema: { type: "string" } };
+    }),
+  ];
+}
+
+function fields(schema: z.ZodType | undefined): { name: string; required: boolean; schema: Json }[] {
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = strip(z.toJSONSchema(schema, { io: "input", override })) as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, field]) => {
+    return { name, required: required.includes(name), schema: field };
+  });
+}
+
+/** A parameter that may come once or several times is an array in OpenAPI's words. */
+function repeatable(schema: Json): Json {
+  const forms = schema.anyOf as Json[] | undefined;
+  return forms?.find(({ type }) => type === "array") ?? schema;
+}
+
+function requestBody({ body, coreBody, bodyType, example }: Endpoint): Json {
+  const schema = body ?? coreBody;
+  if (schema === undefined) return {};
+  const media = { schema: reference(schema), ...(example !== undefined && { example }) };
+  return { requestBody: { required: true, content: { [bodyType ?? "application/json"]: media } } };
+}
+
+function success(endpoint: Endpoint, components: Json): Json {
+  const { success } = endpoint;
+  const { description, schemas, mediaType = "application/json", stream } = success;
+  const headers = { ...(takesIdempotencyKey(endpoint) && REPLAYED), ...success.headers };
+  const [only, ...others] = (schemas ?? []).map(reference);
+  const schema = others.length > 0 ? { anyOf: [only, ...others] } : (only ?? { type: "string", format: "binary" });
+  return {
+    description,
+    headers: headerFields({ ...COMMON_HEADERS, ...headers }),
+    content: {
+      [mediaType]: { schema, ...(only && { example: exampleOf(only, components) }) },
+      ...(stream && { "text/event-stream": { schema: { type: "string", description: stream } } }),
+    },
+  };
+}
+
+/** One response a status, naming each code it can carry. */
+function failures(endpoint: Endpoint): Json {
+  const { path } = endpoint;
+  const byStatus = Map.groupBy(errorsOf(endpoint), (code) => statusOf(code, path));
+  const isOAuth = path === TOKEN_PATH;
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, failure(status, codes, isOAuth)]));
+}
+
+function failure(status: number, codes: readonly Code[], isOAuth: boolean): Json {
+  const schema = {
+    allOf: [reference(isOAuth ? oauthError : problemDocument), { properties: { code: { enum: codes } } }],
+  };
+  return {
+    description: codes.map((code) => `\`${code}\`: ${meaningOf(code)}`).join("\n\n"),
+    headers: headerFields({ ...COMMON_HEADERS, ...RETRY_HEADERS[status] }),
+    content: { [isOAuth ? "application/json" : "application/problem+json"]: { schema } },
+  };
+}
+
+const IDEMPOTENCY_KEY = {
+  "Idempotency-Key":
+    "At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request.",
+};
+const REPLAYED = { "Idempotency-Replayed": "`true` when an earlier request of the same key gave this answer." };
+
+const COMMON_HEADERS = { "X-Request-Id": "The request's id: yours when it was safe, else a UUIDv7." };
+
+const RETRY_HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  429: { "Retry-After": "Seconds." },
+  503: { "Retry-After": "Seconds; absent where nobody knows when the cause ends." },
+};
+
+function headerFields(names: Readonly<Record<string, string>>): Json {
+  return Object.fromEntries(
+    Object.entries(names).map(([name, description]) => [name, { description, schema: { type: "string" } }]),
+  );
+}
+
+function reference(schema: z.ZodType): Json {
+  const id = (requestComponents.get(schema) ?? responseComponents.get(schema))?.id;
+  if (id === undefined) throw new TypeError("A body's schema must be a named component.");
+  return { $ref: SCHEMAS + id };
+}
+
+/** An event of a type that this version does not know. */
+const OTHER_EVENT: Json = {
+  type: "object",
+  properties: {
+    sequence: { type: "integer" },
+    type: { type: "string", not: { enum: EVENT_TYPES } },
+    createdAt: { type: "string", format: "date-time" },
+    data: { type: "object", additionalProperties: true },
+  },
+  required: ["sequence", "type", "createdAt", "data"],
+};
+
+// `anyOf`, since linters take `oneOf` with an open form for a contradiction; its `not` keeps the forms apart all the same.
+function components(): Json {
+  const uri = (id: string) => SCHEMAS + id;
+  const requests = z.toJSONSchema(requestComponents, { io: "input", uri, override }).schemas;
+  const responses = z.toJSONSchema(responseComponents, { io: "output", uri, override }).schemas;
+  const all = { ...requests, ...(open(responses) as Record<string, Json>) };
+  const known = all.Event?.oneOf as Json[];
+  const sorted = Object.entries({ ...all, Event: { anyOf: [...known, OTHER_EVENT] } }).sort(([a], [b]) =>
+    a < b ? -1 : 1,
+  );
+  return Object.fromEntries(sorted.map(([id, schema]) => [id, strip(schema)]));
+}
+
+/** Opens an answer: new fields and new types of event can come at any time. Requests stay strict. */
+function open(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(open);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const entries = Object.entries(schema).filter(([name, value]) => name !== "additionalProperties" || value !== false);
+  return Object.fromEntries(entries.map(([name, value]) => [name, open(value)]));
+}
+
+/** Formats say what zod's long patterns for them say; numbers and booleans in a query are documented as what they mean, not as their text. */
+function override({ jsonSchema }: { jsonSchema: Json }): void {
+  if (jsonSchema.format !== undefined || jsonSchema.type === "integer") delete jsonSchema.pattern;
+  if (jsonSchema.type === "boolean") delete jsonSchema.enum;
+}
+
+function strip({ $schema: _schema, $id: _id, ...schema }: Json): Json {
+  return schema;
+}

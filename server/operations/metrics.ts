@@ -1,0 +1,190 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { type Engine, MODES, type PortalIdentity } from "../../core/index.ts";
+import type { Answer } from "../app.ts";
+import { within } from "./deadline.ts";
+
+/** What metrics read of a chain whose contract pays withdrawals, when the process has a node and an account there. */
+export interface MetricsChain {
+  readonly settlement: PortalIdentity;
+  blockNumber(): Promise<bigint>;
+  operatorBalance?(): Promise<bigint | undefined>;
+}
+
+export interface MetricsOptions {
+  readonly engine: Engine;
+  readonly chains?: readonly MetricsChain[];
+}
+
+/** Longest wait for a chain: less than a scraper waits. */
+const L1_MS = 3_000;
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** What the process measures, in Prometheus' form; names in docs/configuration.md. Holds nothing of tenants. */
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #requests: Histogram;
+  readonly #problems: Counter;
+  readonly #unsubscribe: readonly (() => void)[];
+
+  constructor({ engine, chains = [] }: MetricsOptions) {
+    const registers = [this.registry];
+    collectDefaultMetrics({ register: this.registry });
+    this.#requests = new Histogram({
+      name: "mintmark_http_request_seconds",
+      help: "From a request's head to its answer's end.",
+      labelNames: ["method", "route", "status"],
+      buckets: SECONDS,
+      registers,
+    });
+    this.#problems = new Counter({
+      name: "mintmark_http_problems_total",
+      help: "Answers that were problem documents, by code.",
+      labelNames: ["code"],
+      registers,
+    });
+    const requests = new Counter({
+      name: "mintmark_mint_requests_total",
+      help: "Mint requests acknowledged.",
+      registers,
+    });
+    const mints = new Counter({ name: "mintmark_mints_total", help: "Mint entries acknowledged.", registers });
+    const sealed = new Counter({
+      name: "mintmark_vaults_sealed_total",
+      help: "Vaults in batches sealed by this process.",
+      labelNames: ["mode"],
+      registers,
+    });
+    this.#unsubscribe = [
+      engine.on("mint", (event) => {
+        requests.inc();
+        mints.inc(event.mints);
+      }),
+      engine.on("batchSealed", ({ mode, vaultCount }) => sealed.inc({ mode }, vaultCount)),
+    ];
+    openBatches(engine, registers);
+    committedBatches(engine, registers);
+    settlementOnL1(engine, chains, registers);
+  }
+
+  /** For `ServerOptions.onAnswer`. */
+  observe = ({ method, route, status, seconds, code }: Answer): void => {
+    this.#requests.observe({ method, route, status }, seconds);
+    if (code !== null) this.#problems.inc({ code });
+  };
+
+  close(): void {
+    for (const stop of this.#unsubscribe) stop();
+  }
+}
+
+function openBatches(engine: Engine, registers: Registry[]): void {
+  const perMode = (name: string, help: string, read: (mode: (typeof MODES)[number]) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ["mode"],
+      registers,
+      collect() {
+        for (const mode of MODES) this.set({ mode }, read(mode));
+      },
+    });
+  perMode(
+    "mintmark_open_batch_vaults",
+    "Vaults that wait in the open batch.",
+    (mode) => engine.openBatch(mode).vaultCount,
+  );
+  perMode("mintmark_open_batch_age_seconds", "Since the open batch's first mint; 0 when it is empty.", (mode) => {
+    const { vaultCount, timestamps } = engine.openBatch(mode);
+    return vaultCount === 0 || timestamps.open === undefined ? 0 : (Date.now() - timestamps.open) / 1000;
+  });
+}
+
+function committedBatches(engine: Engine, registers: Registry[]): void {
+  new Gauge({
+    name: "mintmark_uncommitted_vaults",
+    help: "Vaults of batches that L1 has not committed, the open ones included.",
+    registers,
+    collect() {
+      this.set(engine.uncommittedVaults());
+    },
+  });
+  const sealed = { name: "mintmark_batches_sealed", help: "Batches sealed so far." };
+  const committed = { name: "mintmark_batches_committed", help: "Of them, those that L1 has committed." };
+  new Gauge({
+    ...sealed,
+    labelNames: ["mode"],
+    registers,
+    collect() {
+      const { countValidium, countRollup } = engine.state();
+      this.set({ mode: "validium" }, countValidium);
+      this.set({ mode: "zk-rollup" }, countRollup);
+    },
+  });
+  new Gauge({
+    ...committed,
+    labelNames: ["mode"],
+    registers,
+    async collect() {
+      const { countValidium, countRollup } = await engine.committedState();
+      this.set({ mode: "validium" }, countValidium);
+      this.set({ mode: "zk-rollup" }, countRollup);
+    },
+  });
+}
+
+/** A chain that does not answer in time leaves its gauges out, and spoils no others. */
+function settlementOnL1(engine: Engine, chains: readonly MetricsChain[], registers: Registry[]): void {
+  const asked = (name: string, help: string, ask: (chain: MetricsChain) => Promise<number | undefined>) => {
+    if (chains.length === 0) return;
+    new Gauge({
+      name,
+      help,
+      labelNames: ["chain"],
+      registers,
+      async collect() {
+        const answers = chains.map(async (chain) => {
+          const labels = { chain: `${chain.settlement.chainId}` };
+          const answer = within(L1_MS, ask(chain), () => new Error("the chain does not answer"));
+          const value = await answer.catch(() => undefined);
+          if (value === undefined) this.remove(labels);
+          else this.set(labels, value);
+        });
+        await Promise.all(answers);
+      },
+    });
+  };
+  asked("mintmark_l1_lag_blocks", "Blocks of a chain that the engine has not applied yet.", async (chain) => {
+    return Number((await chain.blockNumber()) - (engine.portal(chain.settlement.chainId).observed ?? 0n));
+  });
+  asked("mintmark_operator_balance_ether", "What the operator's account has on a chain.", async (chain) => {
+    const balance = await chain.operatorBalance?.();
+    return balance === undefined ? undefined : Number(balance) / 1e18;
+  });
+}
+
+export interface MetricsServer extends AsyncDisposable {
+  readonly port: number;
+}
+
+/** Serves `GET /metrics` on a port of its own: it is for the operator's network, not for callers. */
+export async function serveMetrics(metrics: Metrics, host: string, port: number): Promise<MetricsServer> {
+  const server = createServer((request, response) => {
+    if (request.method !== "GET" || request.url !== "/metrics") return void response.writeHead(404).end();
+    metrics.registry.metrics().then(
+      (text) => response.writeHead(200, { "content-type": metrics.registry.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      metrics.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import { type Engine, repeat } from "../../core/index.ts";
+
+const HOUR_MS = 3_600_000;
+/** Between two looks: how much longer than asked a key may be kept. */
+const INTERVAL_MS = 600_000;
+const BACKOFF = { firstMs: 60_000, maxMs: HOUR_MS };
+
+/** Lets the engine forget idempotency keys that are older than `keepHours`, now and again, until it is disposed. */
+export function forgetOldKeys(engine: Engine, keepHours: number, onError: (error: unknown) => void): AsyncDisposable {
+  const stopping = new AbortController();
+  const forgetting = repeat(
+    (signal) =>
+      engine.forgetIdempotencyKeys(Math.max(0, Math.floor(engine.reachedTime()) - keepHours * HOUR_MS), { signal }),
+    { intervalMs: INTERVAL_MS, backoff: BACKOFF, onRound: (error) => error !== null && onError(error) },
+    stopping.signal,
+  );
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await forgetting;
+    },
+  };
+}

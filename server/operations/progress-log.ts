@@ -1,0 +1,99 @@
+import type { FastifyBaseLogger } from "fastify";
+import type { Batch, Engine, EngineEvents, Hash } from "../../core/index.ts";
+import { within } from "./deadline.ts";
+
+/** Gas of a transaction that was mined on a chain. */
+export type GasOf = (chainId: bigint, txHash: Hash) => Promise<bigint>;
+
+type Line = readonly [level: "info" | "warn", fields: Readonly<Record<string, unknown>>, message: string];
+
+/** Longest wait for a transaction's gas; without it the line goes out as it is. */
+const GAS_MS = 5_000;
+
+/** One line of the log for each step of a batch and of a withdrawal, as soon as it is durable. */
+export class ProgressLog implements AsyncDisposable {
+  readonly #engine: Engine;
+  readonly #gasOf: GasOf | null;
+  readonly #unsubscribe: readonly (() => void)[];
+  /** Steps come before the server's log does. */
+  #log = Promise.withResolvers<FastifyBaseLogger | null>();
+  #last: Promise<void> = Promise.resolve();
+  /** Withdrawals share transactions. */
+  #gas: { readonly txHash: Hash; readonly gas: Promise<bigint | undefined> } | null = null;
+
+  constructor(engine: Engine, gasOf: GasOf | null) {
+    this.#engine = engine;
+    this.#gasOf = gasOf;
+    const info = (message: string) => (batch: Batch) => this.#put(["info", fieldsOf(batch), message]);
+    this.#unsubscribe = [
+      engine.on("batchSealed", info("batch sealed")),
+      engine.on("batchCommitted", (batch) => this.#committed(batch)),
+      engine.on("batchFinalized", info("batch final")),
+      engine.on("batchReverted", (batch) =>
+        this.#put(["warn", fieldsOf(batch), "batch taken back by a reorganisation of L1; it is committed again"]),
+      ),
+      engine.on("slotsVoided", ({ batch, slots }) => {
+        for (const { count, failure } of slots) {
+          this.#put(["warn", { ...fieldsOf(batch), vaults: count, reason: failure }, "mints refused by L1"]);
+        }
+      }),
+      engine.on("withdrawal", (event) => this.#withdrawal(event)),
+    ];
+  }
+
+  /** Writes what has happened so far, and from now on each step as it comes. */
+  writeTo(log: FastifyBaseLogger): void {
+    this.#log.resolve(log);
+  }
+
+  /** Resolves when what has happened is written. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const stop of this.#unsubscribe) stop();
+    this.#log.resolve(null);
+    await this.#last;
+  }
+
+  #committed(batch: Batch): void {
+    const { chainId } = this.#engine.settlement;
+    const fields = { ...fieldsOf(batch), txHash: batch.l1TxHash, block: batch.l1BlockNumber?.toString() };
+    this.#put(["info", fields, "batch committed"], chainId, batch.l1TxHash);
+  }
+
+  #withdrawal({ type, withdrawal }: EngineEvents["withdrawal"]): void {
+    const { withdrawalId, chainId, vaultId, quantity, l1TxHash: txHash, failure: reason } = withdrawal;
+    const fields = { withdrawalId, chainId: `${chainId}`, vaultId: `${vaultId}`, quantity: `${quantity}` };
+    if (type === "withdrawal.settled") {
+      this.#put(["info", { ...fields, txHash }, "withdrawal paid"], chainId, txHash);
+    } else if (type === "withdrawal.attempt_refused") {
+      this.#put(["warn", { ...fields, reason }, "withdrawal refused by L1; trying again"]);
+    } else if (type === "withdrawal.failed") {
+      this.#put(["warn", { ...fields, reason }, "withdrawal given up"]);
+    } else if (type === "withdrawal.reverted") {
+      this.#put(["warn", fields, "withdrawal taken back by a reorganisation of L1; it is paid again"]);
+    }
+  }
+
+  /** Lines keep the order of the steps, though some wait for their gas. */
+  #put([level, fields, message]: Line, chainId?: bigint, txHash: Hash | null = null): void {
+    const gas = chainId === undefined || txHash === null ? undefined : this.#gasUsed(chainId, txHash);
+    const written = this.#last.then(async () => {
+      const log = await this.#log.promise;
+      const used = await gas;
+      log?.[level]({ ...fields, ...(used !== undefined && { gas: `${used}` }) }, message);
+    });
+    this.#last = written;
+  }
+
+  #gasUsed(chainId: bigint, txHash: Hash): Promise<bigint | undefined> {
+    if (this.#gasOf === null) return Promise.resolve(undefined);
+    if (this.#gas?.txHash !== txHash) {
+      const asked = within(GAS_MS, this.#gasOf(chainId, txHash), () => new Error("no answer"));
+      this.#gas = { txHash, gas: asked.catch(() => undefined) };
+    }
+    return this.#gas.gas;
+  }
+}
+
+function fieldsOf({ mode, batchNumber, vaultCount }: Batch) {
+  return { mode, batchNumber, vaults: vaultCount };
+}

@@ -1,0 +1,153 @@
+import { Level } from "level";
+import type { LocalAccount } from "viem";
+import { collectAttestations, RemoteMember } from "../../core/committee/index.ts";
+import { type Address, type Engine, MintmarkError, type Mode } from "../../core/index.ts";
+import type { connectL1 } from "../../core/l1/index.ts";
+import { SourceHistory } from "../../core/mirror/index.ts";
+import { Checkpoints, MirrorSettler, Settler, type SettlerWork } from "../../core/settlement/index.ts";
+import { ConfigError } from "../settings/config.ts";
+import { within } from "./deadline.ts";
+import { attestersOf, type MirrorChain } from "./mirror-chain.ts";
+import { NotReady, type ReadinessCheck, shown } from "./readiness.ts";
+import { missingRole, settlementChecks } from "./settlement-checks.ts";
+
+export interface SettlingOptions {
+  readonly engine: Engine;
+  readonly l1: Awaited<ReturnType<typeof connectL1>>;
+  /** Holds the contract's operator role. */
+  readonly operator: LocalAccount;
+  readonly members: readonly { readonly address: Address; readonly url: string }[];
+  readonly threshold: number;
+  /** Block of the settlement contract's deployment. */
+  readonly fromBlock: bigint;
+  /** Folder of what the watcher has read of L1; made when missing. */
+  readonly checkpoints: string;
+  /** Milliseconds after its first mint at which an open batch is sealed. */
+  readonly sealAfterMs: Readonly<Record<Mode, number>>;
+  readonly intervalMs: number;
+  /** Blocks behind L1 past which the server is unready. */
+  readonly mostLag: bigint;
+  /** Wei below which the operator's account makes the server unready. */
+  readonly leastBalance: bigint;
+  readonly onError: (error: unknown) => void;
+  /** Where withdrawals of other chains' tokens are paid. */
+  readonly mirrors?: readonly MirrorChain[];
+  /** Told what went wrong at a mirror. */
+  readonly onMirrorError?: (chainId: bigint, error: unknown) => void;
+  /** Told why a member of the committee has not signed. */
+  readonly onMemberFailure: (member: Address, error: unknown) => void;
+}
+
+/** The engine's way to L1, and to mirrors on other chains, beside its server: seals, commits, watches and withdraws until it is disposed. */
+export interface Settling extends AsyncDisposable {
+  /** For `/readyz`: what went wrong in each kind of work, and what would keep batches from L1. */
+  readonly checks: Readonly<Record<string, ReadinessCheck>>;
+}
+
+/**
+ * The caller has claimed the settling of the engine, and lets it await its comparison with L1. Rejects with `validation_failed` when the contract has another committee in force, and with a `ConfigError` when the key does not hold the
+ * operator role.
+ */
+export async function startSettling(options: SettlingOptions): Promise<Settling> {
+  const { engine, l1, operator, threshold, fromBlock, sealAfterMs, intervalMs, onError, mirrors = [] } = options;
+  await using stack = new AsyncDisposableStack();
+  const missing = await missingRole(l1, operator.address);
+  if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
+  const members = options.members.map(
+    (member) => new RemoteMember({ ...member, operator, settlement: engine.settlement }),
+  );
+  const committee = collectAttestations({
+    members,
+    threshold,
+    l1,
+    earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+    onFailure: options.onMemberFailure,
+  });
+  await committee.requireInForce();
+  const store = new Level<Uint8Array, Uint8Array>(options.checkpoints);
+  await store.open();
+  stack.defer(() => store.close());
+  const checkpointsOf = (chainId: bigint) => Checkpoints.open(store, chainId);
+  const far: MirrorSettler[] = [];
+  const source = new SourceHistory(l1, fromBlock);
+  for (const mirror of mirrors) {
+    const { chainId } = mirror.settlement;
+    requireSameMirror(engine, mirror);
+    const committee = mirror.committee ?? attestersOf(options.members, threshold);
+    const parts = { engine, source, committee, checkpoints: await checkpointsOf(chainId) };
+    const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
+    far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
+  }
+  const checkpoints = await checkpointsOf(engine.settlement.chainId);
+  const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError };
+  const settler = new Settler({ engine, l1, committee, fromBlock, checkpoints, mirrors: far, ...paced });
+  const stopping = new AbortController();
+  const settling = [settler, ...far].map((each) => each.run(stopping.signal));
+  stack.defer(async () => {
+    stopping.abort();
+    await Promise.all(settling);
+  });
+  const served = new Set(
+    [engine.settlement, ...mirrors.map(({ settlement }) => settlement)].map(({ chainId }) => chainId),
+  );
+  const unserved = engine.portals().filter(({ chainId }) => !served.has(chainId));
+  const running = stack.move();
+  return {
+    checks: {
+      settlement: async () => {
+        engine.requirePromising();
+        return "in step with L1";
+      },
+      ...Object.fromEntries(
+        Object.keys(settler.lastErrors).map((work) => [work, async () => describeWork(settler, work as SettlerWork)]),
+      ),
+      ...settlementChecks({ ...options, operator: operator.address, members, committee }),
+      ...Object.fromEntries(
+        mirrors.map((mirror, i) => {
+          const check = async () => describeMirror(engine, mirror, far[i]?.lastError ?? null, options);
+          return [`mirror-${mirror.settlement.chainId}`, check] as const;
+        }),
+      ),
+      ...Object.fromEntries(unserved.map(({ chainId }) => [`mirror-${chainId}`, async () => UNSERVED])),
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+/** Throws what went wrong in the last pass of one kind of work. */
+function describeWork({ lastErrors }: Settler, work: SettlerWork): string {
+  if (lastErrors[work] !== null) throw lastErrors[work];
+  return "goes well";
+}
+
+/** A store keeps the mirrors that it has reached once. */
+function requireSameMirror(engine: Engine, { settlement: { chainId, contract } }: MirrorChain): void {
+  const known = engine.portals().find((portal) => portal.chainId === chainId);
+  if (known === undefined || known.contract === contract) return;
+  const detail = `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`;
+  throw new MintmarkError("store_mismatch", detail);
+}
+
+const UNSERVED = "out of step: not in MINTMARK_MIRRORS any more, so withdrawals there wait";
+
+/** Shorter than a check may take, so that this one is never late. */
+const MIRROR_MS = 3_000;
+
+/** How a mirror stands. Never rejects: what is wrong at one chain keeps nobody from the others, so the server stays ready. */
+async function describeMirror(
+  engine: Engine,
+  mirror: MirrorChain,
+  lastError: unknown,
+  { leastBalance, mostLag }: Pick<SettlingOptions, "leastBalance" | "mostLag">,
+): Promise<string> {
+  try {
+    if (lastError !== null) throw lastError;
+    const asked = Promise.all([mirror.blockNumber(), mirror.operatorBalance()]);
+    const [newest, balance] = await within(MIRROR_MS, asked, () => new NotReady("no answer"));
+    const lag = newest - (engine.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
+    const state = lag > mostLag ? "out of step" : "in step";
+    return `${state}: ${lag} blocks behind, ${balance} wei${balance < leastBalance ? ": send it more" : ""}`;
+  } catch (error) {
+    return `out of step: ${shown(error)}`;
+  }
+}

@@ -1,0 +1,20 @@
+import { z } from "zod";
+import { CHECKSUM_WRONG, checksumHolds, type Hex } from "../../core/index.ts";
+
+/** An address, in lower case, with its checksum checked. `asked` tells which address, and ends the sentence "Give …". */
+export const address = (asked: string) =>
+  z
+    .string(`Give ${asked}.`)
+    .regex(/^0x[0-9a-fA-F]{40}$/, `Give ${asked}.`)
+    .refine(checksumHolds, CHECKSUM_WRONG)
+    .transform((text) => text.toLowerCase() as Hex);
+
+/** `0x…=http://…`: a committee member's address and its service. */
+export const member = z
+  .string()
+  .regex(
+    /^0x[0-9a-fA-F]{40}=https?:\/\/\S+$/,
+    "Give each member as <address>=<url of its service>, with commas between.",
+  )
+  .refine((text) => checksumHolds(text.slice(0, 42)), CHECKSUM_WRONG)
+  .transform((text) => ({ address: text.slice(0, 42).toLowerCase() as Hex, url: text.slice(43) }));

@@ -1,0 +1,84 @@
+import type { BufferPool } from "./buffer-pool.ts";
+
+const ZERO = 0x30;
+const BILLION = 1e9;
+const HEX_DIGITS = Buffer.from("0123456789abcdef", "latin1");
+
+/** Puts ASCII together as bytes, without a string in between: for answers whose parts are mostly bytes or numbers already. */
+export class AsciiWriter {
+  readonly #buffers: BufferPool;
+  #buffer: Buffer;
+  #at = 0;
+
+  constructor(buffers: BufferPool, expectedBytes: number) {
+    this.#buffers = buffers;
+    this.#buffer = buffers.take(expectedBytes);
+  }
+
+  /** Makes room for so many bytes more; the other methods write without looking. */
+  reserve(bytes: number): void {
+    if (this.#at + bytes <= this.#buffer.length) return;
+    const wider = this.#buffers.take(2 * this.#buffer.length + bytes);
+    this.#buffer.copy(wider, 0, 0, this.#at);
+    this.release();
+    this.#buffer = wider;
+  }
+
+  bytes(piece: Uint8Array): void {
+    this.#buffer.set(piece, this.#at);
+    this.#at += piece.length;
+  }
+
+  text(piece: string): void {
+    this.#at += this.#buffer.write(piece, this.#at, "latin1");
+  }
+
+  /** A stretch of bytes as they are. */
+  slice(from: Uint8Array, start: number, end: number): void {
+    for (let i = start; i < end; i++) this.#buffer[this.#at++] = from[i] as number;
+  }
+
+  /** A stretch of bytes in lower-case hex. */
+  hex(from: Uint8Array, start: number, end: number): void {
+    for (let i = start; i < end; i++) {
+      const byte = from[i] as number;
+      this.#buffer[this.#at++] = HEX_DIGITS[byte >> 4] as number;
+      this.#buffer[this.#at++] = HEX_DIGITS[byte & 15] as number;
+    }
+  }
+
+  /** A whole number from 0 to 2^53 - 1 in decimal digits. */
+  decimal(value: number): void {
+    if (value >= BILLION) {
+      const high = Math.floor(value / BILLION);
+      this.decimal(high);
+      this.#digits(value - high * BILLION, 9);
+      return;
+    }
+    let length = 1;
+    for (let bound = 10; value >= bound; bound *= 10) length += 1;
+    this.#digits(value, length);
+  }
+
+  /** The last digits of a number below 2^31, with leading zeros. */
+  #digits(value: number, length: number): void {
+    const buffer = this.#buffer;
+    let rest = value;
+    for (let i = this.#at + length - 1; i >= this.#at; i--) {
+      const tens = (rest / 10) | 0;
+      buffer[i] = ZERO + rest - 10 * tens;
+      rest = tens;
+    }
+    this.#at += length;
+  }
+
+  /** What was written so far, until `release`; no copy. */
+  written(): Buffer {
+    return this.#buffer.subarray(0, this.#at);
+  }
+
+  /** Gives the buffer back once nobody looks at what was written. */
+  release(): void {
+    this.#buffers.give(this.#buffer);
+  }
+}

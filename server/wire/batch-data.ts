@@ -1,0 +1,71 @@
+import { finished, type Writable } from "node:stream";
+import type { Mode } from "../../core/index.ts";
+import { ServerError } from "../http/errors.ts";
+
+/** Bytes of different batches that may be on their way at once. */
+const MOST_BYTES = 256 * 1024 * 1024;
+const RETRY_SECONDS = 10;
+
+/** Reads a batch's data; rejects when there is none. */
+type FindBatch = (mode: Mode, batchNumber: number) => Promise<Uint8Array>;
+
+interface Outgoing {
+  readonly data: Promise<Buffer>;
+  bytes: number;
+  readers: number;
+}
+
+/**
+ * Batches' data on its way to clients. A client that never reads holds what it asked for until its connection is cut; so a batch is in memory once
+ * however many take it, and when more bytes than a bound are on their way no other batch is begun.
+ */
+export class OutgoingBatches {
+  readonly #find: FindBatch;
+  readonly #mostBytes: number;
+  readonly #outgoing = new Map<string, Outgoing>();
+  /** Batches are read one by one: how large one is shows only then. */
+  #reading: Promise<unknown> = Promise.resolve();
+
+  constructor(find: FindBatch, mostBytes: number = MOST_BYTES) {
+    this.#find = find;
+    this.#mostBytes = mostBytes;
+  }
+
+  /** A batch's data, held until `answer` has ended. Rejects as `find` does, and with `rate_limited` past the bound. */
+  async data(mode: Mode, batchNumber: number, answer: Writable): Promise<Buffer> {
+    const name = `${mode}-${batchNumber}`;
+    const outgoing = this.#outgoing.get(name) ?? this.#begin(name, mode, batchNumber);
+    outgoing.readers += 1;
+    finished(answer, () => {
+      outgoing.readers -= 1;
+      if (outgoing.readers === 0) this.#forget(name, outgoing);
+    });
+    return outgoing.data;
+  }
+
+  #begin(name: string, mode: Mode, batchNumber: number): Outgoing {
+    const data = this.#reading.then(() => this.#read(outgoing, mode, batchNumber));
+    this.#reading = data.catch(() => {});
+    const outgoing: Outgoing = { data, bytes: 0, readers: 0 };
+    this.#outgoing.set(name, outgoing);
+    // What could not be read is not shared.
+    data.catch(() => this.#forget(name, outgoing));
+    return outgoing;
+  }
+
+  #forget(name: string, outgoing: Outgoing): void {
+    if (this.#outgoing.get(name) === outgoing) this.#outgoing.delete(name);
+  }
+
+  async #read(outgoing: Outgoing, mode: Mode, batchNumber: number): Promise<Buffer> {
+    const held = [...this.#outgoing.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    if (held >= this.#mostBytes) {
+      throw new ServerError("rate_limited", "Too much batch data is on its way to clients that read it slowly.", {
+        headers: { "retry-after": String(RETRY_SECONDS) },
+      });
+    }
+    const data = await this.#find(mode, batchNumber);
+    outgoing.bytes = data.byteLength;
+    return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  }
+}

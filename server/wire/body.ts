@@ -1,0 +1,140 @@
+import type { IncomingMessage } from "node:http";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { type Engine, MintmarkError } from "../../core/index.ts";
+import { FORM } from "../http/endpoint.ts";
+import { ServerError } from "../http/errors.ts";
+import type { Turns } from "../http/turns.ts";
+import type { BufferPool } from "./buffer-pool.ts";
+import { parseJson } from "./json.ts";
+
+/** Bodies up to this length are read at once; larger ones wait for a turn. */
+const MOST_AT_ONCE = 64 * 1024;
+/** Shorter bodies are read whatever they hold: it takes a few milliseconds at most. */
+const LEAST_COUNTED = 256 * 1024;
+
+/** Takes JSON bodies and no others. */
+export function acceptJson(app: FastifyInstance, { buffers, turns, engine }: JsonService): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", (request: FastifyRequest, payload: IncomingMessage, done) => {
+    refuseEncodings(request);
+    receive(request, payload, (error, chunks) => {
+      if (error !== null) return done(error);
+      const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+      const read = () => {
+        try {
+          request.account?.received(length);
+          if (length > LEAST_COUNTED) requireSparse(chunks, engine.limits);
+          done(
+            null,
+            joined(chunks, buffers, (body) => (body.length === 0 ? undefined : parseJson(body))),
+          );
+        } catch (refusal) {
+          done(refusal as Error);
+        }
+      };
+      if (length <= MOST_AT_ONCE) read();
+      else void turns.turn(request.account?.caller ?? request.ip).then(read);
+    });
+  });
+}
+
+interface JsonService {
+  readonly buffers: BufferPool;
+  readonly turns: Turns;
+  readonly engine: Pick<Engine, "limits">;
+}
+
+/** Bytes that fields, list entries, objects and lists have one of each; and what starts an escape, which no body needs. */
+const STRUCTURE = [...":,{[\\"].map((text) => text.charCodeAt(0));
+
+/**
+ * Refuses a body that holds more fields or values than the largest request, before it is parsed: hundreds of thousands of keys would
+ * occupy the process for seconds. Throws `batch_too_large`.
+ */
+function requireSparse(chunks: readonly Buffer[], { mintsPerRequest, usersPerRequest }: Engine["limits"]): void {
+  // An entry has four fields and a user two; the rest is slack.
+  const most = 6 * mintsPerRequest + 4 * usersPerRequest + 256;
+  for (const byte of STRUCTURE) {
+    let found = 0;
+    for (const chunk of chunks) {
+      for (let at = chunk.indexOf(byte); at !== -1; at = chunk.indexOf(byte, at + 1)) {
+        if (++found > most) throw new MintmarkError("batch_too_large", TOO_DENSE);
+      }
+    }
+  }
+}
+
+const TOO_DENSE = "The body holds more fields and values than the largest request has; see GET /api/v1/limits.";
+
+/** Pieces of a body that are held one by one. A body sent byte by byte would otherwise take five hundred times its length. */
+const MOST_PIECES = 1_024;
+
+/** Collects a body's chunks within the route's limit. Fastify's own way would copy them once more, into a new buffer each time. */
+function receive(
+  { headers, routeOptions: { bodyLimit }, account }: FastifyRequest,
+  payload: IncomingMessage,
+  done: (error: Error | null, chunks: readonly Buffer[]) => void,
+): void {
+  if (Number(headers["content-length"]) > bodyLimit) {
+    done(new ServerError("body_too_large"), []);
+    return;
+  }
+  const blocks: Buffer[] = [];
+  const pieces: Buffer[] = [];
+  let length = 0;
+  const end = (error: Error | null) => {
+    payload.off("data", take).off("end", ended).off("error", failed);
+    done(error, [...blocks, ...pieces]);
+  };
+  const take = (chunk: Buffer) => {
+    length += chunk.length;
+    try {
+      account?.receive(chunk.length);
+    } catch (refusal) {
+      return end(refusal as Error);
+    }
+    if (length > bodyLimit) end(new ServerError("body_too_large"));
+    else if (pieces.push(chunk) === MOST_PIECES) blocks.push(Buffer.concat(pieces.splice(0)));
+  };
+  const ended = () => end(null);
+  // The connection broke, so nobody will read what this is answered with.
+  const failed = () => end(new ServerError("malformed_request", "The body ended early."));
+  payload.on("data", take).on("end", ended).on("error", failed);
+}
+
+/** What `read` makes of the chunks as one; it must not keep them. */
+function joined<T>(chunks: readonly Buffer[], buffers: BufferPool, read: (body: Buffer) => T): T {
+  const [first] = chunks;
+  if (first !== undefined && chunks.length === 1) return read(first);
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  const buffer = buffers.take(length);
+  try {
+    let at = 0;
+    for (const chunk of chunks) at += chunk.copy(buffer, at);
+    return read(buffer.subarray(0, length));
+  } finally {
+    buffers.give(buffer);
+  }
+}
+
+/** Takes OAuth's forms and no others; each name at most once, as RFC 6749 asks. */
+export function acceptForm(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(FORM, { parseAs: "string" }, async (request: FastifyRequest, body: string) => {
+    refuseEncodings(request);
+    // RFC 6749, 3.2: a field without a value counts as absent.
+    const fields = [...new URLSearchParams(body)].filter(([, value]) => value !== "");
+    const form = Object.fromEntries(fields);
+    if (Object.keys(form).length !== fields.length) throw new ServerError("malformed_request", "A field occurs twice.");
+    return form;
+  });
+}
+
+/** Compressed bodies could grow without bound, and JSON is UTF-8. */
+function refuseEncodings({ headers }: FastifyRequest): void {
+  const encoding = headers["content-encoding"] ?? "identity";
+  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers["content-type"] ?? "")?.[1] ?? "utf-8";
+  if (encoding.toLowerCase() !== "identity" || !/^utf-?8$/i.test(charset)) {
+    throw new ServerError("unsupported_media_type");
+  }
+}

@@ -1,0 +1,30 @@
+import { encodeFunctionData, parseAbi } from "viem";
+import type { BatchVaultProof, Hex } from "../../core/index.ts";
+
+const ABI = parseAbi([
+  "struct Vault { uint64 vaultId; uint64 chainId; address owner; uint256 assetType; uint64 amount; bytes blob; }",
+  "struct BatchHeader { bytes32 batchRoot; uint32 vaultCount; uint64 committedAt; uint64 sequence; }",
+  "struct Authorization { uint64 deadline; bytes signature; }",
+  "function withdraw(Vault vault, BatchHeader header, bytes32[] siblings, uint64 quantity, address recipient, Authorization authorization)",
+]);
+
+/**
+ * Calldata with which the vault's owner can withdraw by itself, without a signature and without us, `quantity` to itself; null while L1
+ * has not committed the batch, and when nothing is left.
+ */
+export function withdrawCalldata(quantity: bigint, proof: BatchVaultProof): Hex | null {
+  const { vault, header, siblings } = proof;
+  if (header === null || quantity === 0n) return null;
+  return encodeFunctionData({
+    abi: ABI,
+    functionName: "withdraw",
+    args: [
+      { ...vault, assetType: BigInt(vault.assetType) },
+      header,
+      siblings,
+      quantity,
+      vault.owner,
+      { deadline: 0n, signature: "0x" },
+    ],
+  });
+}
