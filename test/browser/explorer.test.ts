@@ -210,7 +210,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await tab.locator("#api_key_value").or(tab.getByLabel("auth-api-key")).first().fill(apiKey);
     await tab.getByRole("button", { name: "Apply credentials" }).first().click();
     await tab.getByRole("button", { name: "Close", exact: true }).first().click();
-    const mint = tab.locator("#operations-Mint-post_mint");
+    const mint = tab.locator("#operations-Mint-mint");
     await mint.locator(".opblock-summary").click();
     for (const attempt of ["first", "second"]) {
       const answered = tab.waitForResponse((response) => response.url().includes("/api/v1/mint"));
