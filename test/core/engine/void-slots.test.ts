@@ -178,8 +178,11 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     await engine.voidSlots(mode, 0, [{ firstSlot: 2, count: 1, failure: REASON }]);
     const failed = await engine.withdrawal(tenant.applicationId, withdrawalId);
     expect(failed).toMatchObject({ status: "failed", failure: expect.stringContaining(REASON) });
-    const repeated = engine.requestWithdrawal(tenant.principal, { ...message, signature });
-    expect((await refusal(repeated)).code).toBe("vault_void");
+    expect(await engine.requestWithdrawal(tenant.principal, { ...message, signature })).toEqual(failed);
+    const later = { ...message, deadline: message.deadline + 1n };
+    const again = await owner.signTypedData(withdrawalTypedData(engine.settlement, later));
+    const fresh = engine.requestWithdrawal(tenant.principal, { ...later, signature: again });
+    expect((await refusal(fresh)).code).toBe("vault_void");
     expect(await all(engine.pendingWithdrawals(HOME))).toEqual([]);
     expect((await engine.verify()).problems).toEqual([]);
   });
