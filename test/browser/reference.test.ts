@@ -28,9 +28,9 @@ describe.skipIf(!hasChromium)("the reference page, in Chromium", () => {
     await page.getByLabel("auth-api-key").or(page.locator("#api_key_value")).first().fill(world.key);
     await page.getByRole("button", { name: "Apply credentials" }).first().click();
     await page.getByRole("button", { name: "Close", exact: true }).first().click();
-    await page.locator("#operations-Service-get_limits .opblock-summary").click();
+    await page.locator("#operations-Service-getLimits .opblock-summary").click();
     await page.getByRole("button", { name: "Execute" }).click();
-    await page.locator("#operations-Service-get_limits .live-responses-table").getByText("usersPerRequest").waitFor();
+    await page.locator("#operations-Service-getLimits .live-responses-table").getByText("usersPerRequest").waitFor();
     expect([...origins]).toEqual([address]);
     expect(problems).toEqual([]);
   });

@@ -42,5 +42,7 @@ test("an answer of many bytes costs more than one of few", async () => {
   const units = Math.ceil(body.length / 2 ** 20);
   expect([status, units]).toEqual([200, 2]);
   expect(headers.ratelimit).toContain("r=1;");
+  // The last unit buys the second read, whose bytes are owed; the debt keeps the third one out.
+  expect((await read()).status).toBe(200);
   expect(refusal(await read())).toMatchObject({ status: 429, code: "rate_limited" });
 });
