@@ -1,6 +1,7 @@
 import { assetVectors, blobVectors, vaultVectors } from "./assets-and-vaults.ts";
 import { batchDataVectors } from "./batch-data.ts";
 import { batchTreeVectors } from "./batch-trees.ts";
+import { manifestVectors } from "./manifests.ts";
 import { attestationVectors, typedDataVectors } from "./signatures.ts";
 import { commitmentVectors, stateTreeVectors } from "./state-trees.ts";
 import { vaultProofVectors } from "./vault-proofs.ts";
@@ -21,6 +22,7 @@ export async function vectorFiles(): Promise<ReadonlyMap<string, string>> {
     "state-trees.json": stateTreeVectors(),
     "commitments.json": commitmentVectors(),
     "typed-data.json": typedDataVectors(),
+    "manifests.json": manifestVectors(),
     "attestations.json": await attestationVectors(),
   };
   return new Map(Object.entries(contents).map(([name, content]) => [name, toJson(content)]));

@@ -1,0 +1,80 @@
+import { hashTypedData } from "viem";
+import { type Hash, MODES, type Mode } from "../model.ts";
+import type { AssetId, Settlement } from "../ports.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
+import { keccak256 } from "./hash.ts";
+import { bytesToHex, HASH_BYTES, writeHex } from "./hex.ts";
+import { MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
+import { typedDataDomain } from "./typed-data.ts";
+import { MAX_BATCH_NUMBER } from "./vault.ts";
+
+/** An asset as its issuer's consent names it. */
+export interface ConsentAsset extends AssetId {
+  /** How often the registry has changed the asset's issuer: a consent of an earlier one counts for nothing. */
+  readonly issuerEpoch: bigint;
+}
+
+/** What an issuer signs: it agrees with every vault of its assets in this batch. */
+export interface IssuerConsent {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  /** Root of the vault tree. */
+  readonly content: Hash;
+  /** {@link assetsHash} of the issuer's assets in the batch. */
+  readonly assetsHash: Hash;
+}
+
+/** chainId 8, assetType 32, issuerEpoch 8. */
+const CONSENT_ASSET_BYTES = 48;
+
+/** EIP-712 type of {@link IssuerConsent}. */
+export const ISSUER_CONSENT_TYPE = {
+  IssuerConsent: [
+    { name: "mode", type: "uint8" },
+    { name: "batchNumber", type: "uint64" },
+    { name: "content", type: "bytes32" },
+    { name: "assetsHash", type: "bytes32" },
+  ],
+} as const;
+
+/**
+ * `keccak256( chainId(8) ‖ assetType(32) ‖ issuerEpoch(8), … )` over the assets of one issuer.
+ *
+ * @param assets - strictly ascending by chain and asset type, 1 to 255
+ * @throws MintmarkError `validation_failed` for assets that do not ascend, or a part out of its bounds
+ */
+export function assetsHash(assets: readonly ConsentAsset[]): Hash {
+  requireInteger("number of assets", assets.length, 1, MAX_BATCH_ASSETS);
+  requireManifest(assets);
+  const preimage = new Uint8Array(assets.length * CONSENT_ASSET_BYTES);
+  const view = new DataView(preimage.buffer);
+  for (const [i, { chainId, assetType, issuerEpoch }] of assets.entries()) {
+    requireBigint("chainId", chainId, 0n, MAX_UINT64);
+    requireBigint("issuerEpoch", issuerEpoch, 0n, MAX_UINT64);
+    view.setBigUint64(i * CONSENT_ASSET_BYTES, chainId);
+    writeHex(assetType, HASH_BYTES, preimage, i * CONSENT_ASSET_BYTES + 8);
+    view.setBigUint64(i * CONSENT_ASSET_BYTES + 40, issuerEpoch);
+  }
+  return bytesToHex(keccak256(preimage));
+}
+
+/**
+ * The whole `IssuerConsent` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds.
+ *
+ * @param domain - the settlement contract
+ */
+export function consentTypedData(domain: Pick<Settlement, "chainId" | "contract">, consent: IssuerConsent) {
+  requireInteger("batchNumber", consent.batchNumber, 0, MAX_BATCH_NUMBER);
+  const { mode, batchNumber, content, assetsHash } = consent;
+  return {
+    domain: typedDataDomain(domain),
+    types: ISSUER_CONSENT_TYPE,
+    primaryType: "IssuerConsent",
+    message: { mode: MODES.indexOf(mode), batchNumber: BigInt(batchNumber), content, assetsHash },
+  } as const;
+}
+
+/** The digest that an issuer signs. */
+export function consentDigest(domain: Pick<Settlement, "chainId" | "contract">, consent: IssuerConsent): Hash {
+  return hashTypedData(consentTypedData(domain, consent));
+}

@@ -1,0 +1,126 @@
+import { MintmarkError } from "../errors.ts";
+import type { Hash, Mode } from "../model.ts";
+import type { AssetId } from "../ports.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
+import { foldPath, hashMessages, keccak256 } from "./hash.ts";
+import { bytesToHex, HASH_BYTES, hexToBytes, packHashes, unpackHashes, writeHex } from "./hex.ts";
+import { buildLevels, nodeIn, siblingsIn, treeHeight } from "./merkle.ts";
+
+/** Most assets of one batch, so that an index is one byte and a path has at most eight siblings. */
+export const MAX_BATCH_ASSETS = 255;
+/** Height of the tallest manifest. */
+const MAX_MANIFEST_HEIGHT = 8;
+
+/** Where a batch's vaults can be read; the value on L1 is the position in this list. */
+export const BATCH_KINDS = ["validium", "calldata", "blobs"] as const;
+export type BatchKind = (typeof BATCH_KINDS)[number];
+
+const BATCH_ROOT_PREFIX = 0x06;
+const MANIFEST_LEAF_PREFIX = 0x07;
+/** Prefix 1, chain id 8, asset type 32. */
+const MANIFEST_LEAF_BYTES = 41;
+
+/** Shows that a manifest names an asset. */
+export interface AssetPath {
+  /** Position in the manifest, 0 to 254. */
+  readonly index: number;
+  /** From the leaf upwards, at most eight. */
+  readonly siblings: readonly Hash[];
+}
+
+/** Where the vaults of a batch of this mode are. */
+export function kindOf(mode: Mode): BatchKind {
+  return mode === "validium" ? "validium" : "calldata";
+}
+
+/** `keccak256(0x06 ‖ kind(1) ‖ manifestRoot(32) ‖ content(32))`. Throws `validation_failed` for what is not a hash. */
+export function batchRoot(kind: BatchKind, manifestRoot: Hash, content: Hash): Hash {
+  const preimage = new Uint8Array(66);
+  preimage[0] = BATCH_ROOT_PREFIX;
+  preimage[1] = BATCH_KINDS.indexOf(kind);
+  writeHex(manifestRoot, HASH_BYTES, preimage, 2);
+  writeHex(content, HASH_BYTES, preimage, 34);
+  return bytesToHex(keccak256(preimage));
+}
+
+/** `keccak256(0x07 ‖ chainId(8) ‖ assetType(32))`. Throws `validation_failed` when a part is out of its bounds. */
+export function manifestLeaf(asset: AssetId): Hash {
+  const preimage = new Uint8Array(MANIFEST_LEAF_BYTES);
+  writeLeafPreimage(asset, preimage, 0);
+  return bytesToHex(keccak256(preimage));
+}
+
+/**
+ * The root over a batch's assets; 32 zero bytes when it has none, or only ones that are left out.
+ *
+ * @param assets - those of the batch's vaults, strictly ascending by chain and asset type, at most 255
+ * @param leftOut - indexes of the assets whose leaf L1 has made zero
+ * @throws MintmarkError `validation_failed` for assets that do not ascend or are too many, or an index that is none
+ */
+export function manifestRoot(assets: readonly AssetId[], leftOut: readonly number[] = []): Hash {
+  const levels = levelsOf(assets, leftOut);
+  return bytesToHex(nodeIn(levels.at(-1) as Uint8Array, 0, levels.length - 1));
+}
+
+/**
+ * The path of one of the assets; takes and throws what {@link manifestRoot} does, and `validation_failed` for an asset that the manifest
+ * does not name or leaves out.
+ *
+ * @example
+ * const path = manifestPath(assets, vault);
+ */
+export function manifestPath(assets: readonly AssetId[], asset: AssetId, leftOut: readonly number[] = []): AssetPath {
+  const index = assets.findIndex((each) => compareAssets(each, asset) === 0);
+  if (index < 0) throw new MintmarkError("validation_failed", "The batch's manifest does not name this asset.");
+  if (leftOut.includes(index))
+    throw new MintmarkError("validation_failed", "The batch's manifest leaves this asset out.");
+  return { index, siblings: unpackHashes(siblingsIn(levelsOf(assets, leftOut), index, 0)) };
+}
+
+/** The manifest's root that an asset's path leads to. Throws `validation_failed` for a malformed path. */
+export function manifestRootOf(asset: AssetId, { index, siblings }: AssetPath): Hash {
+  requireInteger("number of the asset's siblings", siblings.length, 0, MAX_MANIFEST_HEIGHT);
+  requireInteger("index of the asset", index, 0, 2 ** siblings.length - 1);
+  return bytesToHex(foldPath(hexToBytes(manifestLeaf(asset)), index, packHashes(siblings)));
+}
+
+/** Order of a manifest: by chain, then by asset type. Negative when `a` comes first. */
+export function compareAssets(a: AssetId, b: AssetId): number {
+  if (a.chainId !== b.chainId) return a.chainId < b.chainId ? -1 : 1;
+  const [left, right] = [a.assetType.toLowerCase(), b.assetType.toLowerCase()];
+  return left === right ? 0 : left < right ? -1 : 1;
+}
+
+/** Throws `validation_failed` unless these are at most 255 assets, strictly ascending. */
+export function requireManifest(assets: readonly AssetId[]): void {
+  requireInteger("number of assets", assets.length, 0, MAX_BATCH_ASSETS);
+  for (let i = 1; i < assets.length; i++) {
+    if (compareAssets(assets[i - 1] as AssetId, assets[i] as AssetId) >= 0) {
+      throw new MintmarkError("validation_failed", `asset ${i} of the manifest does not ascend`);
+    }
+  }
+}
+
+function levelsOf(assets: readonly AssetId[], leftOut: readonly number[]): readonly Uint8Array[] {
+  requireManifest(assets);
+  const count = assets.length;
+  const preimages = new Uint8Array(count * MANIFEST_LEAF_BYTES);
+  const ends = new Uint32Array(count);
+  for (const [i, asset] of assets.entries()) ends[i] = writeLeafPreimage(asset, preimages, i * MANIFEST_LEAF_BYTES);
+  const leaves = new Uint8Array(count * HASH_BYTES);
+  hashMessages(preimages, ends, leaves);
+  for (const index of leftOut) {
+    requireInteger("index of an asset left out", index, 0, count - 1);
+    leaves.fill(0, index * HASH_BYTES, (index + 1) * HASH_BYTES);
+  }
+  return buildLevels(leaves, 0, treeHeight(count));
+}
+
+/** Returns the offset behind the preimage. */
+function writeLeafPreimage({ chainId, assetType }: AssetId, into: Uint8Array, offset: number): number {
+  requireBigint("chainId", chainId, 0n, MAX_UINT64);
+  const view = new DataView(into.buffer, into.byteOffset + offset, 9);
+  view.setUint8(0, MANIFEST_LEAF_PREFIX);
+  view.setBigUint64(1, chainId);
+  return writeHex(assetType, HASH_BYTES, into, offset + 9);
+}
