@@ -12,8 +12,10 @@ import {
 import type { Service } from "../service.ts";
 import { type Code, ServerError, STATUS_OF } from "./errors.ts";
 
-/** What a handler gets: everything parsed, and the service. */
-export interface Call<P, Q, B> {
+/** A scope that a key must carry, `any` for every valid credential of an application, `owner` for an owner's session, `public` for none. */
+export type Access = Scope | "any" | "owner" | "public";
+
+interface PublicCall<P, Q, B> {
   readonly service: Service;
   readonly params: P;
   readonly query: Q;
@@ -22,15 +24,9 @@ export interface Call<P, Q, B> {
   readonly reply: FastifyReply;
 }
 
-/** A call whose credentials have been checked. */
-export interface PrivateCall<P, Q, B> extends Call<P, Q, B> {
-  readonly principal: Principal;
-}
-
-/** A call of an owner who has signed in with its wallet. */
-export interface OwnerCall<P, Q, B> extends Call<P, Q, B> {
-  readonly owner: Address;
-}
+/** What a handler gets: everything parsed, the service, and who calls: an application, or an owner who has signed in with its wallet. */
+export type Call<A extends Access, P, Q, B> = PublicCall<P, Q, B> &
+  (A extends "public" ? unknown : A extends "owner" ? { readonly owner: Address } : { readonly principal: Principal });
 
 /** What an endpoint answers with when it succeeds. */
 export interface Success {
@@ -95,75 +91,37 @@ interface Inputs<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> 
   readonly coreBody?: z.ZodType;
 }
 
-type Handler<C> = (call: C) => unknown;
 type Given<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /** One route: what it takes, what it answers, and the function between. OpenAPI is generated from the same object that serves. */
 export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.ZodType> {
-  /** A scope, `any` for every valid credential of an application, `owner` for an owner's session, `public` for none. */
-  readonly access: Scope | "any" | "owner" | "public";
+  readonly access: Access;
   /** Parses the request and answers it. Rejects with `validation_failed` that lists every bad parameter and field. */
   readonly respond: (service: Service, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 
-/** An endpoint that needs credentials; with a scope, credentials that carry it. */
+/** Makes a route of a description and a handler, whose call has the types of the schemas and of the access. */
 export function endpoint<
+  A extends Access,
   P extends z.ZodType = z.ZodUndefined,
   Q extends z.ZodType = z.ZodUndefined,
   B extends z.ZodType = z.ZodUnknown,
 >(
   definition: Description &
     Inputs<P, Q, B> & {
-      readonly access: Scope | "any";
-      readonly handle: Handler<PrivateCall<Given<P>, Given<Q>, Given<B>>>;
+      readonly access: A;
+      readonly handle: (call: Call<A, Given<P>, Given<Q>, Given<B>>) => unknown;
     },
 ): Endpoint {
   const { handle, ...rest } = definition;
   return {
     ...rest,
     async respond(service, request, reply) {
-      if (request.principal === null) throw new MintmarkError("credentials_missing");
-      const call = { service, principal: request.principal, ...inputs(definition, request), request, reply };
-      return handle(call as PrivateCall<Given<P>, Given<Q>, Given<B>>);
-    },
-  };
-}
-
-/** An endpoint for owners who have signed in with their wallets. */
-export function ownerEndpoint<
-  P extends z.ZodType = z.ZodUndefined,
-  Q extends z.ZodType = z.ZodUndefined,
-  B extends z.ZodType = z.ZodUnknown,
->(
-  definition: Description & Inputs<P, Q, B> & { readonly handle: Handler<OwnerCall<Given<P>, Given<Q>, Given<B>>> },
-): Endpoint {
-  const { handle, ...rest } = definition;
-  return {
-    ...rest,
-    access: "owner",
-    async respond(service, request, reply) {
-      if (request.owner === null) throw new MintmarkError("credentials_missing");
-      const call = { service, owner: request.owner, ...inputs(definition, request), request, reply };
-      return handle(call as OwnerCall<Given<P>, Given<Q>, Given<B>>);
-    },
-  };
-}
-
-/** An endpoint for anyone. */
-export function publicEndpoint<
-  P extends z.ZodType = z.ZodUndefined,
-  Q extends z.ZodType = z.ZodUndefined,
-  B extends z.ZodType = z.ZodUnknown,
->(
-  definition: Description & Inputs<P, Q, B> & { readonly handle: Handler<Call<Given<P>, Given<Q>, Given<B>>> },
-): Endpoint {
-  const { handle, ...rest } = definition;
-  return {
-    ...rest,
-    access: "public",
-    async respond(service, request, reply) {
-      const call = { service, ...inputs(definition, request), request, reply };
-      return handle(call as Call<Given<P>, Given<Q>, Given<B>>);
+      const { principal, owner } = request;
+      const caller = rest.access === "owner" ? owner : principal;
+      if (rest.access !== "public" && caller === null) throw new MintmarkError("credentials_missing");
+      const call: unknown = { service, principal, owner, ...inputs(definition, request), request, reply };
+      return handle(call as Call<A, Given<P>, Given<Q>, Given<B>>);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { z } from "zod";
 import { MintmarkError, MODES, type Mode } from "../../core/index.ts";
-import { type Endpoint, endpoint, publicEndpoint } from "../http/endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { batch, batchPage, batchParams, batchQuery } from "../schemas/batches.ts";
 import type { Service } from "../service.ts";
 import { batchToWire, pageToWire } from "../wire/wire.ts";
@@ -61,9 +61,9 @@ export const batchEndpoints: readonly Endpoint[] = [
   endpoint({ ...list, path: "/api/v1/batches", access: "read" }),
   endpoint({ ...one, path: "/api/v1/batches/{batchId}", access: "read" }),
   endpoint({ ...data, path: "/api/v1/batches/{batchId}/data", access: "read" }),
-  publicEndpoint({ ...list, path: "/public/v1/batches" }),
-  publicEndpoint({ ...one, path: "/public/v1/batches/{batchId}" }),
-  publicEndpoint({ ...data, path: "/public/v1/batches/{batchId}/data" }),
+  endpoint({ ...list, path: "/public/v1/batches", access: "public" }),
+  endpoint({ ...one, path: "/public/v1/batches/{batchId}", access: "public" }),
+  endpoint({ ...data, path: "/public/v1/batches/{batchId}/data", access: "public" }),
 ];
 
 /** Splits `zk-rollup-3`. A number that no batch can have names a batch that does not exist. */

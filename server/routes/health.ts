@@ -1,9 +1,10 @@
-import { type Endpoint, publicEndpoint } from "../http/endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { ServerError } from "../http/errors.ts";
 import { health, readiness } from "../schemas/service.ts";
 
 export const healthEndpoints: readonly Endpoint[] = [
-  publicEndpoint({
+  endpoint({
+    access: "public",
     method: "GET",
     path: "/healthz",
     tag: "Service",
@@ -12,7 +13,8 @@ export const healthEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "Alive.", schemas: [health] },
     handle: ({ service }) => ({ status: "Healthy", version: service.version }),
   }),
-  publicEndpoint({
+  endpoint({
+    access: "public",
     method: "GET",
     path: "/readyz",
     tag: "Service",

@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import type { MintResult } from "../../core/index.ts";
-import { type Endpoint, endpoint, type PrivateCall } from "../http/endpoint.ts";
+import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { uuid } from "../schemas/common.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
@@ -68,7 +68,7 @@ const definition = {
   ],
 } as const satisfies Partial<Endpoint>;
 
-type MintCall = PrivateCall<undefined, z.output<typeof mintQuery>, unknown>;
+type MintCall = Call<"mint", undefined, z.output<typeof mintQuery>, unknown>;
 
 async function mint({ service: { engine, buffers, turns }, principal, query, body, request, reply }: MintCall) {
   if (query.dryRun) return { dryRun: true, ...(await engine.checkMint(principal, body)) };

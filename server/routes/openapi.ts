@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Endpoint, publicEndpoint } from "../http/endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { openApi } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
 
@@ -16,7 +16,8 @@ function documentOf(service: Service) {
 }
 
 export const openApiEndpoints: readonly Endpoint[] = [
-  publicEndpoint({
+  endpoint({
+    access: "public",
     method: "GET",
     path: "/openapi.json",
     tag: "Service",

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { exitKitToJson, exportExitKit, type KitChain } from "../../core/exit/index.ts";
 import { MintmarkError } from "../../core/index.ts";
-import { type Endpoint, ownerEndpoint, publicEndpoint } from "../http/endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
 import { vaultParams } from "../schemas/vaults.ts";
 import type { Service } from "../service.ts";
@@ -34,7 +34,8 @@ async function payingChain({ chains }: Service, chainId: bigint): Promise<KitCha
 }
 
 export const ownerEndpoints: readonly Endpoint[] = [
-  publicEndpoint({
+  endpoint({
+    access: "public",
     method: "POST",
     path: "/owner/v1/challenge",
     tag: "Owners",
@@ -52,7 +53,8 @@ export const ownerEndpoints: readonly Endpoint[] = [
       return { message, expiresAt: time(expiresAt) };
     },
   }),
-  publicEndpoint({
+  endpoint({
+    access: "public",
     method: "POST",
     path: "/owner/v1/session",
     tag: "Owners",
@@ -70,7 +72,8 @@ export const ownerEndpoints: readonly Endpoint[] = [
       return { ...opened, expiresAt: time(opened.expiresAt) };
     },
   }),
-  ownerEndpoint({
+  endpoint({
+    access: "owner",
     method: "GET",
     path: "/owner/v1/vaults/{vaultId}/exit-kit",
     tag: "Owners",

@@ -1,10 +1,11 @@
-import { type Endpoint, publicEndpoint } from "../http/endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { vaultParams, vaultProof } from "../schemas/vaults.ts";
 import { proofToWire } from "../wire/wire.ts";
 
 /** Reads of single vaults for anyone: batch data is public, and holds nothing of tenants. */
 export const publicVaultEndpoints: readonly Endpoint[] = [
-  publicEndpoint({
+  endpoint({
+    access: "public",
     method: "GET",
     path: "/public/v1/vaults/{vaultId}/proof",
     tag: "Vaults",

@@ -1,4 +1,4 @@
-import { type Endpoint, endpoint, publicEndpoint } from "../http/endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { state } from "../schemas/batches.ts";
 import type { Service } from "../service.ts";
 import { stateToWire } from "../wire/wire.ts";
@@ -15,5 +15,5 @@ const definition = {
 
 export const stateEndpoints: readonly Endpoint[] = [
   endpoint({ ...definition, path: "/api/v1/state", access: "read" }),
-  publicEndpoint({ ...definition, path: "/public/v1/state" }),
+  endpoint({ ...definition, path: "/public/v1/state", access: "public" }),
 ];

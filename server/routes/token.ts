@@ -2,7 +2,7 @@ import { z } from "zod";
 import { MintmarkError, SCOPES, type Scope } from "../../core/index.ts";
 import { TOKEN_SECONDS } from "../access/access-token.ts";
 import { TOKEN_PATH } from "../access/oauth-error.ts";
-import { type Endpoint, FORM, publicEndpoint } from "../http/endpoint.ts";
+import { type Endpoint, endpoint, FORM } from "../http/endpoint.ts";
 import { ServerError } from "../http/errors.ts";
 import { requestComponent } from "../schemas/common.ts";
 import { accessToken } from "../schemas/service.ts";
@@ -19,7 +19,8 @@ const tokenBody = requestComponent(
 );
 
 export const tokenEndpoints: readonly Endpoint[] = [
-  publicEndpoint({
+  endpoint({
+    access: "public",
     method: "POST",
     path: TOKEN_PATH,
     tag: "Tokens",
