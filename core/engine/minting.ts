@@ -112,7 +112,10 @@ export interface Minting {
    * Rejects with every bad entry in `issues`, in request order; the error's own code is that of the first of them.
    */
   mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
-  /** Everything `mint` checks, at this moment, without minting: rejects as `mint` would. */
+  /**
+   * Everything that `mint` checks, at this moment, without minting. Rejects with what is wrong with the request; else as `mint` would, with
+   * `backpressure`, `l1_not_compared` or `history_diverged`.
+   */
   checkMint(
     principal: Principal,
     request: unknown,

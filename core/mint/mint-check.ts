@@ -1,3 +1,4 @@
+import { requireRoom } from "../batches/batches.ts";
 import type { Issues, MintRequest } from "../columns/request.ts";
 import { hexOf } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
@@ -90,6 +91,9 @@ export class MintCheck implements Transition<MintOutcome | null> {
       this.#issues.ofRequest("", "quota_exceeded", `the key has ${key.mintQuota - key.mintsUsed} mints left`);
     }
     this.#issues.throwIfAny();
+    // Last: what is wrong with the request stays wrong, and these pass.
+    this.#ledger.requirePromising();
+    requireRoom(this.#ledger, this.weight);
     return null;
   }
 

@@ -380,6 +380,25 @@ test("no mint is taken while too many vaults wait for L1, and the caller is told
   expect(full.engine.uncommittedVaults()).toBe(4);
   const refused = await full.send("POST", "/api/v1/mint", { body: body() });
   expect([refused.status, refused.body.code, refused.headers["retry-after"]]).toEqual([503, "backpressure", "10"]);
+  const dryRun = async (of: unknown) => {
+    const answer = await full.send("POST", "/api/v1/mint?dryRun=true", { body: of });
+    return [answer.status, answer.body.code, answer.headers["retry-after"]];
+  };
+  expect(await dryRun(body())).toEqual([503, "backpressure", "10"]);
+  // A request that waiting does not mend is not told to wait.
+  const [wrong] = entries(full, ++token);
+  const never = { users: [{ userId: full.users[0], mints: Array(3).fill({ ...wrong, amount: "0" }) }] };
+  expect(await dryRun(never)).toEqual([422, "amount_out_of_range", undefined]);
+});
+
+test("a dry run is refused as a mint is while the store has not been compared with L1", async () => {
+  await using uncompared = await createWorld();
+  uncompared.engine.awaitComparison();
+  const body = { users: [{ userId: uncompared.users[0], mints: entries(uncompared, 1) }] };
+  for (const path of ["/api/v1/mint", "/api/v1/mint?dryRun=true"]) {
+    const refused = await uncompared.send("POST", path, { body });
+    expect([refused.status, refused.body.code, refused.headers["retry-after"]]).toEqual([503, "l1_not_compared", "5"]);
+  }
 });
 
 test("below engine version 5 only ERC-721 is minted, and the listing says why", async () => {
