@@ -1,22 +1,20 @@
 import { randomBytes } from "node:crypto";
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./access/access-token.ts";
 import { Account, KEY_UNIT, PUBLIC_UNIT } from "./access/account.ts";
 import { authenticate, authenticateOwner, countFailures } from "./access/authentication.ts";
 import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./access/held-bytes.ts";
-import { HostNames } from "./access/host-names.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./access/rate-limit.ts";
 import { OwnerSignIn } from "./access/sign-in.ts";
-import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from "./http/client-error.ts";
 import { type Endpoint, FORM, isScope, takesIdempotencyKey } from "./http/endpoint.ts";
-import { type Code, handleError, notFoundHandler, ServerError } from "./http/errors.ts";
+import { type Code, ServerError } from "./http/errors.ts";
+import { fastifyApp } from "./http/fastify-app.ts";
 import { idempotencyKeyOf, KeptAnswers } from "./http/idempotency.ts";
 import { openApiDocument } from "./http/openapi.ts";
-import { requestId } from "./http/request-id.ts";
 import { Turns } from "./http/turns.ts";
-import { type LogOptions, logging } from "./operations/log.ts";
+import type { LogOptions } from "./operations/log.ts";
 import { forgetOldKeys } from "./operations/old-keys.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./operations/readiness.ts";
 import { explorerPage } from "./pages/explorer.ts";
@@ -110,8 +108,6 @@ const ENTRY_BYTES = 1024;
 const USER_BYTES = 256;
 /** What a mint's answer takes for each entry. */
 const ANSWER_BYTES = 800;
-/** A connection on which nothing moves for this long is closed. */
-const IDLE_CONNECTION_MS = 120_000;
 /** Shorter than the idle time-out here and of common proxies. */
 const HEARTBEAT_MS = 15_000;
 /** What docs/api.md promises. */
@@ -158,36 +154,22 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const described = ENDPOINTS.map((each) => (example !== undefined && each.coreBody ? { ...each, example } : each));
   const document = openApiDocument(described, parts.version, limitsOf(parts));
   const service: Service = { ...parts, document: () => document };
-  const app = Fastify({
-    ...logging(log),
-    genReqId: requestId,
-    requestTimeout: requestTimeoutSeconds * 1000,
-    connectionTimeout: IDLE_CONNECTION_MS,
-    // Node swaps the two time-outs if the headers' one, 60 s by default, is the longer.
-    http: {
-      headersTimeout: requestTimeoutSeconds * 1000,
-      connectionsCheckingInterval: Math.min(5000, requestTimeoutSeconds * 500),
-      // Our own hook answers, in the form of every other error.
-      requireHostHeader: false,
-    },
+  const app = fastifyApp({
+    log,
+    hosts: [...(options.hosts ?? []), ...(options.origin ? [options.origin.hostname] : [])],
+    requestTimeoutSeconds,
+    methodsOf,
     bodyLimit: SMALL_BODY_BYTES,
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
     // Our own hook answers while closing, in the form of every other error.
     return503OnClosing: false,
-    frameworkErrors: handleError,
-    clientErrorHandler: handleClientError,
   });
   app.decorate("drain", () => stopping.abort());
   app.decorateRequest("principal", null);
   app.decorateRequest("owner", null);
   app.decorateRequest("account", null);
-  app.decorateRequest("problemCode", null);
-  app.setErrorHandler(handleError);
-  app.setNotFoundHandler(notFoundHandler((path) => methodsOf(path)));
-  const names = new HostNames([...(options.hosts ?? []), ...(options.origin ? [options.origin.hostname] : [])]);
-  // Hooks of every request call back: a promise each would cost more than what most of them do.
   app.addHook("onRequest", (request, reply, done) => {
-    greet(request, reply, service, names);
+    greet(request, reply, service);
     done();
   });
   // A connection whose request outlived the start of the shutdown would otherwise be kept alive and hold the process.
@@ -206,7 +188,6 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
       done();
     });
   }
-  app.server.on("checkExpectation", refuseExpectation).on("connect", refuseTunnel);
   app.addHook("preClose", async () => app.drain());
   workWhileListening(app, options, webhooks);
   await mountAll(app, service, now);
@@ -254,14 +235,11 @@ function metersOf(limits: RateLimits, now: () => number): Meters {
   };
 }
 
-/** Every answer names its request, and is nobody else's business. */
-function greet(request: FastifyRequest, reply: FastifyReply, service: Service, names: HostNames): void {
-  reply.headers({ "x-request-id": request.id, "x-content-type-options": "nosniff" });
+/** Answers of the API are nobody else's business, and a server that shuts down takes no more work. */
+function greet(request: FastifyRequest, reply: FastifyReply, service: Service): void {
   // By the route that was found: the same path can be written in several ways.
   const path = request.routeOptions.url;
-  if (path?.startsWith("/api/") ?? true) reply.header("cache-control", "no-store");
-  requireClear(request.raw);
-  names.require(request.headers.host);
+  if (path?.startsWith("/api/")) reply.header("cache-control", "no-store");
   // Liveness holds to the end; readiness tells of the shutdown by itself.
   if (service.draining() && path !== "/healthz" && path !== "/readyz") throw new ServerError("shutting_down");
 }

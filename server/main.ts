@@ -117,16 +117,16 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
   };
   const begun = reach(start, starting.signal, (error) => app?.log.warn({ err: error }, UNREACHED));
   await soon(begun);
-  const metrics = config.MINTMARK_METRICS_PORT === undefined ? undefined : new Metrics({ engine, chains });
-  await using _metrics =
-    metrics && (await serveMetrics(metrics, config.MINTMARK_METRICS_HOST, config.MINTMARK_METRICS_PORT ?? 0));
+  const { MINTMARK_METRICS_HOST: metricsHost, MINTMARK_METRICS_PORT: metricsPort, MINTMARK_HOSTS: hosts } = config;
+  const metrics = metricsPort === undefined ? undefined : new Metrics({ engine, chains });
+  await using _metrics = metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   app = await buildServer({
     engine,
     log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
     ...(metrics && { onAnswer: metrics.observe }),
     chains: new Map(chains.map(({ settlement, connect }) => [settlement.chainId, connect])),
     ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),
-    hosts: [...config.MINTMARK_HOSTS, config.MINTMARK_HOST],
+    hosts: [...hosts, config.MINTMARK_HOST],
     ...(config.MINTMARK_EXPLORER_RPC && { explorerRpc: config.MINTMARK_EXPLORER_RPC }),
     ...(trustedIssuer && { trustedIssuer }),
     rateLimits: {

@@ -51,7 +51,14 @@ export function addMembers(program: Command): void {
       const source = new SourceHistory(l1, fromBlock);
       const { buildMemberServer } = await import("../../server/member/app.ts");
       const attester = new MirrorAttester(account, source);
-      const app = buildMemberServer({ member, l1, watcher, attester, log: { level: settings.MINTMARK_LOG_LEVEL } });
+      const app = buildMemberServer({
+        member,
+        l1,
+        watcher,
+        attester,
+        log: { level: settings.MINTMARK_LOG_LEVEL },
+        hosts: [...settings.MINTMARK_HOSTS, settings.MINTMARK_HOST],
+      });
       const mirrors = {
         archive: member.archive,
         source,

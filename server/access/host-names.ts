@@ -13,12 +13,16 @@ export class HostNames {
     this.#names = new Set(names.map((name) => name.toLowerCase()));
   }
 
-  /** Throws `host_unknown`. HTTP/1.0 has no Host, and no browser speaks it. */
-  require(host: string | undefined): void {
-    if (host === undefined || this.#names.has("*")) return;
+  /** Whether a Host header names this server. HTTP/1.0 has none, and no browser speaks it. */
+  has(host: string | undefined): boolean {
+    if (host === undefined || this.#names.has("*")) return true;
     const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
     const isAddress = isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0;
-    if (isAddress || !name.includes(".") || name.endsWith(".localhost") || this.#names.has(name)) return;
-    throw new ServerError("host_unknown");
+    return isAddress || !name.includes(".") || name.endsWith(".localhost") || this.#names.has(name);
+  }
+
+  /** Throws `host_unknown` for another name. */
+  require(host: string | undefined): void {
+    if (!this.has(host)) throw new ServerError("host_unknown");
   }
 }

@@ -198,7 +198,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   return (
     reply
       .code(status)
-      .headers({ ...known.headers, "x-request-id": request.id })
+      .headers({ ...known.headers, "x-request-id": request.id, "cache-control": "no-store" })
       .type(isOAuth ? "application/json" : "application/problem+json")
       // As bytes: to text Fastify would add a charset that the media type does not have.
       .send(Buffer.from(JSON.stringify(isOAuth ? { ...oauthErrorOf(body, request.body), ...body } : body)))

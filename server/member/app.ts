@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Watcher } from "../../core/archive/index.ts";
 import {
@@ -11,10 +11,9 @@ import { type Hex, type L1Reader, MintmarkError, MODES, type SealedBatch } from 
 import type { AttesterClient } from "../../core/mirror/index.ts";
 import { countFailures } from "../access/authentication.ts";
 import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../access/rate-limit.ts";
-import { handleClientError } from "../http/client-error.ts";
-import { handleError, notFoundHandler } from "../http/errors.ts";
-import { requestId } from "../http/request-id.ts";
-import { type LogOptions, logging } from "../operations/log.ts";
+import { handleError } from "../http/errors.ts";
+import { fastifyApp } from "../http/fastify-app.ts";
+import type { LogOptions } from "../operations/log.ts";
 import { OutgoingBatches } from "../wire/batch-data.ts";
 import { addMirrorRoute } from "./mirrors.ts";
 
@@ -28,6 +27,8 @@ export interface MemberServerOptions {
   readonly attester?: AttesterClient;
   /** Default: no log. */
   readonly log?: LogOptions;
+  /** Names that requests may call this server by, without ports, besides `localhost`, addresses and names without a dot; `*` takes every name. */
+  readonly hosts?: readonly string[];
   /** Most bytes of a batch's data; default 64 MiB, ten times a batch of 65,536 vaults with short blobs and more. */
   readonly maxDataBytes?: number;
   /** Bytes of different batches that may be on their way to clients at once; default 256 MiB. */
@@ -36,8 +37,6 @@ export interface MemberServerOptions {
   readonly requestTimeoutSeconds?: number;
 }
 
-/** A connection on which nothing moves for this long is closed. */
-const IDLE_CONNECTION_MS = 120_000;
 const BATCH_ID = /^(validium|zk-rollup)-(0|[1-9]\d{0,9})$/;
 const AUTHORIZATION = /^Operator (0x[0-9a-fA-F]{130})$/;
 const hash = z
@@ -73,7 +72,7 @@ declare module "fastify" {
  */
 export function buildMemberServer(options: MemberServerOptions): FastifyInstance {
   const { member, l1, watcher, attester, log, maxDataBytes = 64 * 1024 * 1024, requestTimeoutSeconds = 120 } = options;
-  const { maxOutgoingBytes } = options;
+  const { maxOutgoingBytes, hosts = [] } = options;
   const failures = new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication, () =>
     performance.now(),
   );
@@ -82,21 +81,12 @@ export function buildMemberServer(options: MemberServerOptions): FastifyInstance
     if (data === null) throw new MintmarkError("batch_not_found");
     return data;
   }, maxOutgoingBytes);
-  const app = Fastify({
-    ...logging(log),
-    genReqId: requestId,
-    requestTimeout: requestTimeoutSeconds * 1000,
-    connectionTimeout: IDLE_CONNECTION_MS,
-    bodyLimit: maxDataBytes,
-    frameworkErrors: handleError,
-    clientErrorHandler: handleClientError,
-  });
-  app.decorateRequest("claim", null);
-  app.setErrorHandler((error, request, reply) => {
+  const errorHandler: typeof handleError = (error, request, reply) => {
     if (error instanceof CommitteeRefusal) return sendRefusal(error, request, reply);
     return handleError(error, request, reply);
-  });
-  app.setNotFoundHandler(notFoundHandler(() => []));
+  };
+  const app = fastifyApp({ log, hosts, requestTimeoutSeconds, bodyLimit: maxDataBytes, errorHandler });
+  app.decorateRequest("claim", null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/octet-stream", { parseAs: "buffer" }, async (_: unknown, body: Buffer) => body);
 

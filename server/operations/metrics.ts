@@ -2,7 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { type Engine, MODES, type PortalIdentity } from "../../core/index.ts";
+import { HostNames } from "../access/host-names.ts";
 import type { Answer } from "../app.ts";
+import { meaningOf } from "../http/errors.ts";
 import { within } from "./deadline.ts";
 
 /** What metrics read of a chain whose contract pays withdrawals, when the process has a node and an account there. */
@@ -169,9 +171,16 @@ export interface MetricsServer extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Serves `GET /metrics` on a port of its own: it is for the operator's network, not for callers. */
-export async function serveMetrics(metrics: Metrics, host: string, port: number): Promise<MetricsServer> {
+/** Serves `GET /metrics` on a port of its own, for the operator's network and not for callers. `names` are those that it may be called by. */
+export async function serveMetrics(
+  metrics: Metrics,
+  host: string,
+  port: number,
+  names: readonly string[],
+): Promise<MetricsServer> {
+  const known = new HostNames([host, ...names]);
   const server = createServer((request, response) => {
+    if (!known.has(request.headers.host)) return void response.writeHead(421).end(`${meaningOf("host_unknown")}\n`);
     if (request.method !== "GET" || request.url !== "/metrics") return void response.writeHead(404).end();
     metrics.registry.metrics().then(
       (text) => response.writeHead(200, { "content-type": metrics.registry.contentType }).end(text),

@@ -34,7 +34,7 @@ const POLL = {
     .default(12_000)
     .describe("Milliseconds between looks at a chain."),
 };
-const { MINTMARK_MIRRORS, MINTMARK_HOST, MINTMARK_PORT, MINTMARK_LOG_LEVEL, MINTMARK_STORE } = SETTINGS;
+const { MINTMARK_MIRRORS, MINTMARK_HOST, MINTMARK_HOSTS, MINTMARK_PORT, MINTMARK_LOG_LEVEL, MINTMARK_STORE } = SETTINGS;
 
 export const memberSettings = z.object({
   MINTMARK_MEMBER_STORE: z
@@ -46,6 +46,7 @@ export const memberSettings = z.object({
   ...POLL,
   MINTMARK_MIRRORS,
   MINTMARK_HOST,
+  MINTMARK_HOSTS,
   MINTMARK_PORT: port.default(3100).describe("Port to listen on; 0 for any."),
   MINTMARK_LOG_LEVEL,
 });
@@ -69,6 +70,7 @@ export const routerSettings = z.object({
     .pipe(z.array(url("http or https addresses with commas between")).min(1))
     .describe("Addresses of the shards' servers, with commas between."),
   MINTMARK_HOST,
+  MINTMARK_HOSTS,
   MINTMARK_PORT,
 });
 

@@ -1,15 +1,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 import replyFrom from "@fastify/reply-from";
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { decodeJwt } from "jose";
 import type { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import packageJson from "../../package.json" with { type: "json" };
-import { handleClientError } from "../http/client-error.ts";
 import { FORM } from "../http/endpoint.ts";
-import { handleError, notFoundHandler, ServerError } from "../http/errors.ts";
-import { requestId } from "../http/request-id.ts";
-import { type LogOptions, logging } from "../operations/log.ts";
+import { handleError, ServerError } from "../http/errors.ts";
+import { fastifyApp } from "../http/fastify-app.ts";
+import type { LogOptions } from "../operations/log.ts";
 import { stopSignal } from "../process/stop-signal.ts";
 import type { routerSettings } from "../settings/process-settings.ts";
 import { acceptForm } from "../wire/body.ts";
@@ -19,12 +18,14 @@ export interface RouterOptions {
   readonly shards: Shards;
   /** Default: no log. */
   readonly log?: LogOptions;
+  /** Names that requests may call the router by, without ports, besides `localhost`, addresses and names without a dot; `*` takes every name. */
+  readonly hosts?: readonly string[];
   /** Longest time that a shard may take to begin its answer. Default 60. */
   readonly answerTimeoutSeconds?: number;
 }
 
-/** A connection on which nothing moves for this long is closed, and so is one whose request has not arrived whole. Event streams move more often. */
-const IDLE_MS = 120_000;
+/** Longest time for a whole request to arrive. A shard has its own, which is shorter. */
+const ARRIVAL_SECONDS = 120;
 const EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
@@ -32,21 +33,9 @@ const EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
  * name the contract in the path: `/shards/{contract}/public/v1/…`. Bodies and answers pass through as they are, event streams too. The
  * router keeps nothing, so any number of them can run side by side; list its address among the shards' trusted proxies.
  */
-export async function buildRouter({ shards, log, answerTimeoutSeconds = 60 }: RouterOptions): Promise<FastifyInstance> {
-  const app = Fastify({
-    ...logging(log),
-    genReqId: requestId,
-    return503OnClosing: false,
-    requestTimeout: IDLE_MS,
-    connectionTimeout: IDLE_MS,
-    frameworkErrors: handleError,
-    clientErrorHandler: handleClientError,
-  });
-  app.setErrorHandler(handleError);
-  app.setNotFoundHandler(notFoundHandler(() => []));
-  app.addHook("onRequest", async (request, reply) => {
-    reply.headers({ "x-request-id": request.id, "x-content-type-options": "nosniff" });
-  });
+export async function buildRouter(options: RouterOptions): Promise<FastifyInstance> {
+  const { shards, log, hosts = [], answerTimeoutSeconds = 60 } = options;
+  const app = fastifyApp({ log, hosts, requestTimeoutSeconds: ARRIVAL_SECONDS, return503OnClosing: false });
   await app.register(replyFrom, { undici: { headersTimeout: answerTimeoutSeconds * 1000, bodyTimeout: 0 } });
   await app.register(async (scope) => mountTokens(scope, shards));
   await app.register(async (scope) => mountApi(scope, shards));
@@ -177,7 +166,8 @@ function clientOf(authorization: string): string | undefined {
 /** The router as a process, until SIGINT or SIGTERM. It holds nothing, so it may be stopped at any time. */
 export async function serveRouter(settings: z.output<typeof routerSettings>): Promise<void> {
   const { MINTMARK_SHARDS: urls, MINTMARK_HOST: host, MINTMARK_PORT: port } = settings;
-  const router = await buildRouter({ shards: await findShards(urls), log: { level: "info" } });
+  const hosts = [...settings.MINTMARK_HOSTS, host];
+  const router = await buildRouter({ shards: await findShards(urls), hosts, log: { level: "info" } });
   await router.listen({ host, port });
   await stopSignal();
   await router.close();

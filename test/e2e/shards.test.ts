@@ -89,7 +89,7 @@ describe("two shards behind one address", () => {
   beforeAll(async () => {
     chain = await createChain();
     shards = [await startShard(await withOwnContract(chain)), await startShard(await withOwnContract(chain))];
-    router = await buildRouter({ shards: await findShards(shards.map(({ url }) => url)) });
+    router = await buildRouter({ shards: await findShards(shards.map(({ url }) => url)), hosts: ["router.example"] });
     api = await router.listen({ host: "127.0.0.1", port: 0 });
   });
 
@@ -121,6 +121,12 @@ describe("two shards behind one address", () => {
         ],
       },
     ],
+  });
+
+  test("the router is refused to another site's name", async () => {
+    const statusAt = async (host: string) => (await router.inject({ url: "/shards", headers: { host } })).statusCode;
+    expect(await statusAt("attacker.example")).toBe(421);
+    for (const host of ["router.example", "router", "127.0.0.1"]) expect(await statusAt(host)).toBe(200);
   });
 
   test("a key names its contract", () => {

@@ -1,3 +1,5 @@
+import { get } from "node:http";
+import { text } from "node:stream/consumers";
 import { expect, test, vi } from "vitest";
 import { MintTransition } from "../../core/mint/mint.ts";
 import { Metrics, serveMetrics } from "../../server/operations/metrics.ts";
@@ -13,7 +15,7 @@ test("metrics count requests, problems and mints, tell of batches and L1, and na
     operatorBalance: () => (reachable ? Promise.resolve(5n * 10n ** 17n) : Promise.reject(new Error("down"))),
   };
   metrics = new Metrics({ engine: world.engine, chains: [chain] });
-  await using server = await serveMetrics(metrics, "127.0.0.1", 0);
+  await using server = await serveMetrics(metrics, "127.0.0.1", 0, ["metrics.example"]);
   const read = async () => (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
 
   const body = { users: [{ userId: world.users[0], mints: entries(world, 1) }] };
@@ -63,4 +65,24 @@ test("a mint whose checks disagree is answered as a failure of the server, and c
   expect(answer.body).toMatchObject({ code: "internal" });
   expect(await metrics.registry.metrics()).toContain('mintmark_http_problems_total{code="internal"} 1');
   metrics.close();
+});
+
+test("the metrics of a server are refused to another site's name", async () => {
+  await using world = await createWorld();
+  await using server = await serveMetrics(new Metrics({ engine: world.engine, chains: [] }), "127.0.0.1", 0, [
+    "metrics.example",
+  ]);
+  const asked = (host: string) =>
+    new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+      const options = { port: server.port, path: "/metrics", headers: { host } };
+      get(options, async (response) => resolve({ status: response.statusCode, text: await text(response) })).on(
+        "error",
+        reject,
+      );
+    });
+  const refused = await asked("attacker.example");
+  expect(refused.status).toBe(421);
+  expect(refused.text).toContain("MINTMARK_HOSTS");
+  expect(refused.text).not.toContain("mintmark_");
+  for (const host of ["metrics.example:9464", "localhost", "10.0.0.7"]) expect((await asked(host)).status).toBe(200);
 });
