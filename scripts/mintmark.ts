@@ -1,6 +1,11 @@
 #!/usr/bin/env node
 /** The command line: `npx mintmark --help`. */
-import { runCli } from "./cli/program.ts";
+import module from "node:module";
+import { fileURLToPath } from "node:url";
+
+// Halves the time to start. The cache is in the package's own folder, since other users could write to a temporary one.
+module.enableCompileCache?.(fileURLToPath(new URL("../cache/compiled", import.meta.url)));
+const { runCli } = await import("./cli/program.ts");
 
 // A reader such as `head` may have seen enough.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));

@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import hre from "hardhat";
 import type { TestProject } from "vitest/node";
 
@@ -6,6 +7,8 @@ import type { TestProject } from "vitest/node";
  * compiler's time, so they are compiled only when this run has a file that runs them.
  */
 export default async function compileContracts(project: TestProject): Promise<void> {
+  // The many processes that tests start take half the time when they share compiled code.
+  process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("../cache/compiled", import.meta.url));
   // The names given on the command line. Vitest does not declare the property; without it, everything is compiled.
   const { filenamePattern } = project.vitest as { readonly filenamePattern?: string[] };
   const { testFiles } = await project.globTestFiles(filenamePattern);
