@@ -1,19 +1,26 @@
-import { type Batches, batches, type Proofs } from "./engine/batches.ts";
-import { EngineContext, requireEnvironment } from "./engine/context.ts";
-import { type Holdings, holdings } from "./engine/holdings.ts";
-import { type Minting, minting } from "./engine/minting.ts";
-import { type SettlementRecord, settlementRecord } from "./engine/settlement.ts";
-import { type Tenants, tenants } from "./engine/tenants.ts";
-import { applicationEvents, type EventOptions } from "./events/event-log.ts";
+import { type Batches, batchesOf } from "./batches/batches.ts";
+import { type Events, eventsOf } from "./events/event-log.ts";
 import { LedgerWebhooks, type Webhooks } from "./events/webhooks.ts";
+import { EngineContext } from "./ledger/context.ts";
 import { Cursors } from "./ledger/cursor.ts";
-import { type EngineEvents, EventHub } from "./ledger/event-hub.ts";
+import { EventHub } from "./ledger/event-hub.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { type EngineOptions, readLimits } from "./ledger/options.ts";
-import type { ApplicationEvent, Environment, Limits, Uuid } from "./model.ts";
+import type { MintResult } from "./mint/mint-results.ts";
+import { type MintOptions, type Mints, mintOf, mintsOf } from "./mint/mints.ts";
+import type { Environment, Limits, Principal } from "./model.ts";
 import { canonicalSettlement, openLedger } from "./opening/opening.ts";
+import { type Operator, operatorOf } from "./operator.ts";
 import type { Settlement } from "./ports.ts";
-import { type VerifyOptions, type VerifyReport, verifyStore } from "./verify/verify.ts";
+import { type Proofs, proofsOf } from "./progress/proofs.ts";
+import { type Withdrawals, withdrawalsOf } from "./progress/withdrawal-request.ts";
+import { type Keys, keysOf } from "./tenants/api-keys.ts";
+import { type Applications, applicationsOf } from "./tenants/applications.ts";
+import { type Assets, assetsOf } from "./tenants/assets.ts";
+import { type Users, usersOf } from "./tenants/users.ts";
+import { requireEnvironment } from "./validate.ts";
+import { type Vaults, vaultsOf } from "./vaults/holdings.ts";
+import { type Transactions, transactionsOf } from "./vaults/transactions.ts";
 
 /**
  * Opens the engine over a store. With `createIfMissing` it creates the store where there is none.
@@ -36,18 +43,21 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     settlement,
     environment: ledger.environment,
     limits,
-    ...tenants(context),
-    ...minting(context),
-    ...holdings(context),
-    ...batches(context),
-    ...settlementRecord(context),
+    mint: mintOf(context),
+    mints: mintsOf(context),
+    transactions: transactionsOf(context),
+    applications: applicationsOf(context),
+    keys: keysOf(context),
+    users: usersOf(context),
+    assets: assetsOf(context),
+    vaults: vaultsOf(context),
+    withdrawals: withdrawalsOf(context),
+    batches: batchesOf(context),
+    proofs: proofsOf(context),
+    events: eventsOf(context, events),
     webhooks: new LedgerWebhooks(ledger, secret),
-    applicationEvents: (applicationId, told = {}) => applicationEvents(context.ledger, applicationId, told),
-    on: (type, listener) => events.on(type, listener),
-    verify: async (how = {}) => verifyStore(context.ledger.store, settlement, how),
+    operator: operatorOf(context),
     ended: ledger.writer.ended,
-    clockFault: () => context.ledger.journalClock.fault(context.ledger.head.time),
-    reachedTime: () => context.ledger.journalClock.reached(),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -73,35 +83,33 @@ function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
  * on disk. Every method rejects with `MintmarkError`; after a failed write each one rejects with `store_failed`, after `close` with
  * `engine_closed`.
  */
-export interface Engine extends AsyncDisposable, Tenants, Minting, Holdings, Batches, Proofs, SettlementRecord {
+export interface Engine extends AsyncDisposable {
   readonly settlement: Settlement;
   readonly environment: Environment;
   readonly limits: Limits;
+  /**
+   * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API, untrusted:
+   * `{users: [{userId, mints: [{mintingBlob, assetId, amount, dataAvailabilityMode}]}]}`.
+   *
+   * Rejects with every bad entry in `issues`, in request order; the error's own code is that of the first of them.
+   */
+  mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
+  readonly mints: Mints;
+  readonly transactions: Transactions;
+  readonly applications: Applications;
+  readonly keys: Keys;
+  readonly users: Users;
+  readonly assets: Assets;
+  readonly vaults: Vaults;
+  readonly withdrawals: Withdrawals;
+  readonly batches: Batches;
+  readonly proofs: Proofs;
+  readonly events: Events;
+  readonly webhooks: Webhooks;
+  /** What only the operator and the settlement loop call. */
+  readonly operator: Operator;
   /** Finishes what is queued, then closes the store. Idempotent. */
   close(): Promise<void>;
   /** Aborted once nothing is taken any more: by `close`, or with the error of the store that has failed. */
   readonly ended: AbortSignal;
-  /** What is wrong with the system's clock and what to do; null when it fits the journal. */
-  clockFault(): string | null;
-  /**
-   * A time that has certainly been reached, in ms since 1970, however wrong the system's clock is. It stands behind the clock by the
-   * time for which nothing ran. What must not expire too early is held against it.
-   */
-  reachedTime(): number;
-
-  // Events and integrity.
-  readonly webhooks: Webhooks;
-  /**
-   * What an application is told, in order, without gap or duplicate, however often the engine was closed or killed since. Throws
-   * `application_not_found`, and `validation_failed` for an `after` beyond the newest event. One who waits with `follow` is ended by
-   * `signal` or by closing the engine; until its next event nothing else ends it.
-   */
-  applicationEvents(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
-  /**
-   * Calls `listener` after each such thing is durable; returns the function that stops it. What a listener throws does
-   * not reach the engine: it is an unhandled rejection, which Node ends the process for unless it is listened to.
-   */
-  on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
-  /** Derives every record from the journal by a second implementation and compares it; finds any flipped byte. */
-  verify(options?: VerifyOptions): Promise<VerifyReport>;
 }

@@ -1,6 +1,6 @@
 import { checksumAddress } from "viem";
 import { MintmarkError } from "./errors.ts";
-import type { Address, Hash, Uuid } from "./model.ts";
+import { type Address, ENVIRONMENTS, type Environment, type Hash, MODES, type Mode, type Uuid } from "./model.ts";
 
 /** What the engine's methods ask of their arguments. Each throws `validation_failed` and names the argument. */
 
@@ -56,4 +56,14 @@ export function requireUuid(name: string, value: unknown): string {
 /** The lower-case form of a UUID, or null for what is none. */
 export function readUuid(value: unknown): Uuid | null {
   return typeof value === "string" && UUID.test(value) ? value.toLowerCase() : null;
+}
+
+export function requireEnvironment(environment: Environment): void {
+  if (ENVIRONMENTS.includes(environment)) return;
+  throw new MintmarkError("validation_failed", `environment must be one of ${ENVIRONMENTS.join(", ")}`);
+}
+
+export function requireMode(mode: Mode): Mode {
+  if (!MODES.includes(mode)) throw new MintmarkError("validation_failed", `mode must be one of ${MODES.join(", ")}`);
+  return mode;
 }

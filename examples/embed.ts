@@ -12,24 +12,24 @@ await using engine = await openEngine({
   environment: "sandbox",
   settlement: { chainId: 31337n, contract: "0x8464135c8f25da09e49bc8782676a84730c318bc", engineVersion: 5 },
 });
-const { applicationId } = await engine.createApplication({ name: "My game" });
-const { secret } = await engine.issueKey(applicationId);
+const { applicationId } = await engine.applications.create({ name: "My game" });
+const { secret } = await engine.keys.issue(applicationId);
 const owner = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
-const { userId } = await engine.createUser(applicationId, { ownerAddress: owner });
+const { userId } = await engine.users.create(applicationId, { ownerAddress: owner });
 const token = "0xbcf26943c0197d2ee0e5d05c716be60cc2761508";
-const { assetId } = await engine.addAsset({
+const { assetId } = await engine.assets.add({
   standard: "erc721",
   contractAddress: token,
   name: "Swords",
   symbol: "SWRD",
   applicationId, // its own token: mintable as soon as L1 has it registered
 });
-await engine.markAssetRegistered(assetId);
+await engine.operator.recordRegistered(assetId);
 
 const mint = { mintingBlob: "0x31", assetId, amount: 1, dataAvailabilityMode: "zk-rollup" };
-const { vaults } = await engine.mint(await engine.authenticate(secret), { users: [{ userId, mints: [mint] }] });
-await engine.seal("zk-rollup");
+const { vaults } = await engine.mint(await engine.keys.authenticate(secret), { users: [{ userId, mints: [mint] }] });
+await engine.operator.seal("zk-rollup");
 for (const { vaultId, batchId } of vaults) {
-  const { batchRoot } = await engine.vaultProof(vaultId);
+  const { batchRoot } = await engine.proofs.vault(vaultId);
   console.log(`vault ${vaultId} of ${batchId} has root ${batchRoot}`);
 }

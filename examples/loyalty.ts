@@ -24,7 +24,9 @@ async function earn(userId: Uuid, amount: number, orderId: string): Promise<bool
   return !replayed;
 }
 
-const customer = await engine.createUser(applicationId, { ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" });
+const customer = await engine.users.create(applicationId, {
+  ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+});
 for (const [orderId, amount] of [
   ["order-1", 250],
   ["order-2", 100],
@@ -33,6 +35,6 @@ for (const [orderId, amount] of [
   const isNew = await earn(customer.userId, amount, orderId);
   console.log(`${orderId}: ${isNew ? `earned ${amount}` : "counted before"}`);
 }
-for await (const { amount, available } of engine.balances(applicationId, customer.userId)) {
+for await (const { amount, available } of engine.vaults.balances(applicationId, customer.userId)) {
   console.log(`the customer has ${amount} points and can withdraw ${available}`);
 }

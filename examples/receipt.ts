@@ -19,7 +19,7 @@ const assetId = await addToken({
   symbol: "PTN",
 });
 const owner = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
-const { userId } = await engine.createUser(applicationId, { ownerAddress: owner });
+const { userId } = await engine.users.create(applicationId, { ownerAddress: owner });
 
 const mints = ["0x31", "0x32"].map((mintingBlob) => ({
   mintingBlob,

@@ -20,14 +20,14 @@ export async function openShop(store: string, options: { readonly receiptSigner?
     settlement: SETTLEMENT,
     ...options,
   });
-  const { applicationId } = await engine.createApplication({ name: "Shop" });
-  const { secret } = await engine.issueKey(applicationId);
-  const principal = await engine.authenticate(secret);
+  const { applicationId } = await engine.applications.create({ name: "Shop" });
+  const { secret } = await engine.keys.issue(applicationId);
+  const principal = await engine.keys.authenticate(secret);
 
   /** Makes a token of this application known and mintable, and resolves with its asset id. */
   async function addToken(token: Omit<NewAsset, "applicationId">): Promise<Uuid> {
-    const { assetId } = await engine.addAsset({ ...token, applicationId });
-    await engine.markAssetRegistered(assetId); // a server learns this from L1
+    const { assetId } = await engine.assets.add({ ...token, applicationId });
+    await engine.operator.recordRegistered(assetId); // a server learns this from L1
     return assetId;
   }
 

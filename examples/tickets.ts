@@ -36,8 +36,8 @@ async function sell(userId: Uuid, assetId: Uuid, id: string, amount: number): Pr
   }
 }
 
-const alice = await engine.createUser(applicationId, { ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" });
-const bob = await engine.createUser(applicationId, { ownerAddress: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc" });
+const alice = await engine.users.create(applicationId, { ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" });
+const bob = await engine.users.create(applicationId, { ownerAddress: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc" });
 console.log(`seat 1412 to alice: ${await sell(alice.userId, seats, "1412", 1)}`);
 console.log(`seat 1412 to bob: ${await sell(bob.userId, seats, "1412", 1)}`);
 console.log(`2 standing places to bob: ${await sell(bob.userId, places, "1", 2)}`);

@@ -139,7 +139,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     requestTimeoutSeconds,
     readiness: new Readiness(() => ({ ...engineChecks(engine), ...checks() }), now),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
-    outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.sealedBatch(...batch)).data),
+    outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
     buffers: new BufferPool(),
     turns: new Turns(),
     keptAnswers: new KeptAnswers(),

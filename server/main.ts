@@ -65,7 +65,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
     ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
     ...(home && { verifySignature: signatureChecks(chains) }),
   });
-  if (home) engine.awaitComparison();
+  if (home) engine.operator.awaitComparison();
   using _claim = operator && claimSettling(engine, SETTLES_BY_ITSELF);
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
@@ -147,7 +147,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
   await app.listen({ host: config.MINTMARK_HOST, port: config.MINTMARK_PORT });
   listening = true;
   if (!started) app.log.warn(UNREACHED);
-  const fault = engine.clockFault();
+  const fault = engine.operator.clockFault();
   if (fault !== null) app.log.error({ fault }, "the clock does not fit the journal");
   const deadlineMs = config.MINTMARK_SHUTDOWN_SECONDS * 1000;
   try {
@@ -272,7 +272,7 @@ function requireEngineVersion({ settlement }: Engine, { engineVersion }: Settlem
 /** What is found, the engine tells everyone who mints. */
 async function compare(engine: Engine, l1: Pick<L1Reader, "state">): Promise<void> {
   try {
-    await engine.compareState(await l1.state());
+    await engine.operator.compareState(await l1.state());
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.code !== "history_diverged") throw error;
   }

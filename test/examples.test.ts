@@ -70,7 +70,7 @@ describe("the examples, run as their reader runs them", () => {
     async function swords(): Promise<number> {
       let count = 0;
       const { applicationId } = sandbox.description;
-      for await (const { assetId } of sandbox.engine.vaults(applicationId)) if (assetId === sword()) count++;
+      for await (const { assetId } of sandbox.engine.vaults.list(applicationId)) if (assetId === sword()) count++;
       return count;
     }
 
@@ -91,7 +91,7 @@ describe("the examples, run as their reader runs them", () => {
 
     test("exit.ts brings an owner's piece to L1 without the server", async () => {
       const { rpcUrl, contract, applicationId } = sandbox.description;
-      const carols = async () => (await sandbox.engine.vaults(applicationId, { userId: CAROL.userId })).data[0];
+      const carols = async () => (await sandbox.engine.vaults.list(applicationId, { userId: CAROL.userId })).data[0];
       const vault = await until("carol's batch on L1", carols, (found) => found?.status === "finalized");
       const env = {
         MINTMARK_RPC_URL: rpcUrl,

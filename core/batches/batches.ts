@@ -1,18 +1,18 @@
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
 import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { openBatchRecord } from "../ledger/open-batch.ts";
-import { type Batch, batchIdOf, MODES, type Mode, type Page, type VaultId } from "../model.ts";
-import type { SealedBatch, VaultContent } from "../ports.ts";
+import { type Batch, batchIdOf, MODES, type Mode, type Page } from "../model.ts";
+import type { SealedBatch } from "../ports.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import type { EngineState } from "../protocol/proof.ts";
-import { contentOf } from "../sealing/contents.ts";
-import { requireNotVoid, slotCountOf } from "../sealing/void-runs.ts";
+import { slotCountOf } from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey } from "../store/store-keys.ts";
-import { placeOf, readVault } from "../vaults/vaults.ts";
+import { requireMode } from "../validate.ts";
 
 export function batchView(record: BatchRecord): Batch {
   const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, ...facts } = record;
@@ -58,7 +58,7 @@ export function openBatch(ledger: Ledger, mode: Mode): Batch {
 }
 
 /** Newest first: by number of one mode, or both modes' by number and then mode. Looks at no batch before the page. */
-export function listBatches(ledger: Ledger, cursors: Cursors, filter: BatchFilter): Page<Batch> {
+function listBatches(ledger: Ledger, cursors: Cursors, filter: BatchFilter): Page<Batch> {
   const limit = pageLimit(filter.limit);
   const scope = scopeOf("batches", "", filter);
   const modes = filter.mode === undefined ? MODES : [filter.mode];
@@ -78,20 +78,13 @@ export function listBatches(ledger: Ledger, cursors: Cursors, filter: BatchFilte
   return { data: page.map(({ batch }) => batchView(batch)), nextCursor, hasMore, limit };
 }
 
-export async function sealedBatch(ledger: Ledger, mode: Mode, batchNumber: number): Promise<SealedBatch> {
+async function sealedBatch(ledger: Ledger, mode: Mode, batchNumber: number): Promise<SealedBatch> {
   const batch = findBatch(ledger, mode, batchNumber);
   const { batchRoot, dataHash } = batch;
   if (batchRoot === null || dataHash === null) throw new MintmarkError("proof_not_ready", "The batch is still open.");
   const data = await ledger.store.get(batchDataKey(mode, batchNumber));
   if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
   return { mode, batchNumber, vaultCount: slotCountOf(batch), batchRoot, dataHash, data };
-}
-
-export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<VaultContent> {
-  const place = placeOf(vaultId);
-  const vault = await readVault(ledger, place);
-  requireNotVoid(ledger.voids, place);
-  return contentOf(place, vault, ledger.assetAt(vault.assetIndex));
 }
 
 /** The state over the first batches of each mode. */
@@ -148,4 +141,43 @@ export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): Ba
 
 export interface BatchFilter extends PageOptions {
   readonly mode?: Mode | undefined;
+}
+
+export function batchesOf(context: EngineContext): Batches {
+  return {
+    async get(mode, batchNumber) {
+      const open = openBatch(context.ledger, requireMode(mode));
+      return open.batchNumber === batchNumber ? open : batchView(findBatch(context.ledger, mode, batchNumber));
+    },
+    list: (filter = {}) => listOf(filter, async (at) => listBatches(context.ledger, context.cursors, at)),
+    getOpen: (mode) => openBatch(context.ledger, requireMode(mode)),
+    getSealed: async (mode, batchNumber) => sealedBatch(context.ledger, requireMode(mode), batchNumber),
+    state() {
+      const { ledger } = context;
+      return stateOver(ledger, sealedCount(ledger, "validium"), sealedCount(ledger, "zk-rollup"));
+    },
+    async committedState() {
+      const { ledger } = context;
+      return stateOver(ledger, committedCount(ledger, "validium"), committedCount(ledger, "zk-rollup"));
+    },
+    uncommittedVaults: () => uncommittedVaults(context.ledger),
+  };
+}
+
+/** Batches and the state over them: public, without tenants. */
+export interface Batches {
+  /** Rejects with `batch_not_found`. */
+  get(mode: Mode, batchNumber: number): Promise<Batch>;
+  /** Newest first; of both modes when none is named. */
+  list(filter?: BatchFilter): List<Batch>;
+  /** The one that takes the mode's mints; it has no vaults before the first. */
+  getOpen(mode: Mode): Batch;
+  /** A sealed batch with its public data. Rejects with `batch_not_found`, `proof_not_ready` while it is open. */
+  getSealed(mode: Mode, batchNumber: number): Promise<SealedBatch>;
+  /** Over all sealed batches. */
+  state(): EngineState;
+  /** Over the batches that L1 has committed. */
+  committedState(): Promise<EngineState>;
+  /** Vaults of the batches that L1 has not committed, the open ones included; what `limits.uncommittedVaults` bounds. */
+  uncommittedVaults(): number;
 }

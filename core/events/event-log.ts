@@ -1,5 +1,7 @@
 import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import type { EngineEvents, EventHub } from "../ledger/event-hub.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/users.ts";
 import type { ApplicationEvent, Uuid } from "../model.ts";
@@ -76,7 +78,7 @@ export function withdrawalEvent(type: WithdrawalEventType, withdrawal: Withdrawa
  * no more than that. Throws `application_not_found`, and `validation_failed` for an `after` that no event has; the iteration rejects
  * with `engine_closed`, `store_failed`, `store_corrupt` or the signal's reason.
  */
-export function applicationEvents(
+function applicationEvents(
   ledger: Ledger,
   applicationId: Uuid,
   { after = 0, follow = false, signal }: EventOptions,
@@ -179,4 +181,26 @@ export interface EventOptions {
   readonly follow?: boolean;
   /** Ends the iteration: it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
+}
+
+export function eventsOf(context: EngineContext, hub: EventHub): Events {
+  return {
+    stream: (applicationId, options = {}) => applicationEvents(context.ledger, applicationId, options),
+    on: (type, listener) => hub.on(type, listener),
+  };
+}
+
+/** What applications are told, and what the process is told. */
+export interface Events {
+  /**
+   * What an application is told, in order, without gap or duplicate, however often the engine was closed or killed since. Throws
+   * `application_not_found`, and `validation_failed` for an `after` beyond the newest event. `signal` or closing the engine ends a
+   * stream that waits with `follow`; until its next event nothing else ends it.
+   */
+  stream(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
+  /**
+   * Calls `listener` after each such thing is durable; returns the function that stops it. What a listener throws does
+   * not reach the engine: it is an unhandled rejection, which Node ends the process for unless it is listened to.
+   */
+  on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
 }

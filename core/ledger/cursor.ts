@@ -1,5 +1,8 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { MintmarkError } from "../errors.ts";
+import type { Page } from "../model.ts";
+import type { Table } from "../store/table.ts";
+import type { PageOptions } from "./list.ts";
 
 const TAG_BYTES = 16;
 const POSITION_BYTES = 8;
@@ -62,4 +65,31 @@ export function scopeOf(list: string, owner: string, filter: object): string {
     .map(([name, value]) => [name, typeof value === "bigint" ? value.toString() : value])
     .sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
   return JSON.stringify([list, owner, bound]);
+}
+
+/**
+ * A page of a table whose records are numbered from 0, in that order. Throws `cursor_invalid`, `validation_failed`.
+ *
+ * @param view - the entry of a record, null when the list leaves the record out
+ * @param scope - what the list's cursors are bound to, {@link scopeOf}
+ */
+export function tablePage<V, T>(
+  table: Table<number, V>,
+  view: (record: V) => T | null,
+  page: PageOptions,
+  cursors: Cursors,
+  scope: string,
+): Page<T> {
+  const limit = pageLimit(page.limit);
+  const data: T[] = [];
+  let last = cursors.read(page.cursor, scope) ?? -1;
+  for (let at = last + 1; at < table.count; at++) {
+    const record = table.get(at);
+    const entry = record === undefined ? null : view(record);
+    if (entry === null) continue;
+    if (data.length === limit) return { data, nextCursor: cursors.issue(last, scope), hasMore: true, limit };
+    data.push(entry);
+    last = at;
+  }
+  return { data, nextCursor: null, hasMore: false, limit };
 }

@@ -21,8 +21,8 @@ export function listOf<T, P extends PageOptions>(asked: P, read: (page: P) => Pr
  * A list: awaited it is one page; iterated it is every entry from that page on, of which no more than a page is in memory.
  *
  * @example
- * const { data, nextCursor } = await engine.users(applicationId, { limit: 100 });
- * for await (const vault of engine.vaults(applicationId, { userId })) total += vault.amount;
+ * const { data, nextCursor } = await engine.users.list(applicationId, { limit: 100 });
+ * for await (const vault of engine.vaults.list(applicationId, { userId })) total += vault.amount;
  */
 export interface List<T> extends Promise<Page<T>>, AsyncIterable<T> {}
 

@@ -7,7 +7,7 @@ import { type WithdrawalRecord, withdrawalIdRecord, withdrawalRecord } from "../
 import { endOf, pendingWithdrawalsOf, withdrawalKey } from "../store/store-keys.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
 import { isPending, withdrawalView } from "../vaults/withdrawals.ts";
-import { exitHeader } from "./exit-proof.ts";
+import { exitHeader } from "./proofs.ts";
 
 /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
 export async function* pendingWithdrawals(

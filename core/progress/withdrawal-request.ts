@@ -1,10 +1,12 @@
 import { v7 as uuidv7 } from "uuid";
 import { recoverAddress } from "viem";
-import { orAborted } from "../abort.ts";
+import { orAborted, type WaitOptions } from "../abort.ts";
 import type { StoredVault } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { VaultId } from "../model.ts";
+import { type List, listOf } from "../ledger/list.ts";
+import type { Uuid, VaultId } from "../model.ts";
 import { type Address, type Hash, type Hex, MAX_AMOUNT, type Principal, type Withdrawal } from "../model.ts";
 import { withdrawalDigest } from "../protocol/typed-data.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
@@ -28,10 +30,18 @@ import {
   vaultEventsOf,
   withdrawalKey,
 } from "../store/store-keys.ts";
-import { requireKey } from "../tenants/api-keys.ts";
+import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { requireAddress } from "../validate.ts";
+import { listWithdrawals, type WithdrawalFilter } from "../vaults/transactions.ts";
 import { batchAt, decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
-import { putActivity, putWithdrawal, reserve, setPending, withdrawalView } from "../vaults/withdrawals.ts";
+import {
+  putActivity,
+  putWithdrawal,
+  readWithdrawal,
+  reserve,
+  setPending,
+  withdrawalView,
+} from "../vaults/withdrawals.ts";
 import { portalOf } from "./portals.ts";
 
 /** Seconds that an authorization must still be good for when it is taken: less would not reach L1 in time. */
@@ -52,7 +62,7 @@ const MAX_TOTALS = 1_000;
  * Takes an owner's signed withdrawal and reserves its quantity. The same signed request again answers the same withdrawal as it is now,
  * also when it was paid or has failed, or its deadline has passed.
  */
-export async function requestWithdrawal(
+async function requestWithdrawal(
   ledger: Ledger,
   principal: Principal,
   request: WithdrawalRequest,
@@ -227,4 +237,28 @@ export interface WithdrawalRequest {
    * `portal` names for the token's chain.
    */
   readonly signature: Hex;
+}
+
+export function withdrawalsOf(context: EngineContext): Withdrawals {
+  return {
+    async request(principal, request, wait) {
+      requireScope(principal, "withdraw");
+      return requestWithdrawal(context.ledger, principal, request, wait?.signal);
+    },
+    get: async (applicationId, withdrawalId) => readWithdrawal(context.ledger, applicationId, withdrawalId),
+    list: (applicationId, filter = {}) =>
+      listOf(filter, async (at) => listWithdrawals(context.ledger, context.cursors, applicationId, at)),
+  };
+}
+
+/** How vaults leave to L1. */
+export interface Withdrawals {
+  /**
+   * Checks the owner's signature and reserves the quantity. One withdrawal of a vault at a time. The same signed request
+   * again resolves with the same withdrawal in its current state, also after it was paid or has failed.
+   */
+  request(principal: Principal, request: WithdrawalRequest, wait?: WaitOptions): Promise<Withdrawal>;
+  get(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
+  /** Newest first; shorter pages as with {@link Transactions.list}. */
+  list(applicationId: Uuid, filter?: WithdrawalFilter): List<Withdrawal>;
 }

@@ -27,7 +27,8 @@ type Commit = L1Event & { readonly type: "batchCommitted" };
  */
 export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
   const { engine, l1, signal } = options;
-  if (engine.divergence() === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+  if (engine.operator.divergence() === null)
+    throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
   const finalized = await l1.finalizedBlockNumber();
   const newest = await l1.state();
   const commits = await commitsUpTo(finalized, options);
@@ -52,7 +53,7 @@ export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
     adopted.push({ mode, first, batches });
   }
   // L1 may have come back to this store's history by a reorganisation: then nothing is replaced.
-  return engine.adoptHistory(isOther ? adopted : [], signal && { signal });
+  return engine.operator.adopt(isOther ? adopted : [], signal && { signal });
 }
 
 async function commitsUpTo(finalized: bigint, { l1, fromBlock, signal }: AdoptOptions): Promise<Commit[]> {
@@ -66,7 +67,7 @@ async function commitsUpTo(finalized: bigint, { l1, fromBlock, signal }: AdoptOp
 
 async function isOurs(engine: Engine, { mode, batchNumber, batchRoot, dataHash }: Commit): Promise<boolean> {
   try {
-    const own = await engine.sealedBatch(mode, batchNumber);
+    const own = await engine.batches.getSealed(mode, batchNumber);
     return own.batchRoot === batchRoot.toLowerCase() && own.dataHash === dataHash.toLowerCase();
   } catch (error) {
     const isMissing = error instanceof MintmarkError && ["batch_not_found", "proof_not_ready"].includes(error.code);

@@ -32,14 +32,14 @@ export interface CommitOptions {
 export async function commitSealed(options: CommitOptions, attempts: Attempts): Promise<number> {
   const { engine, signal } = options;
   let history = await agreedHistory(options);
-  const committed = await engine.committedState();
+  const committed = await engine.batches.committedState();
   let count = 0;
   for (const mode of MODES) {
     await attempts.of(async () => {
-      const sealed = countOf(mode, engine.state());
+      const sealed = countOf(mode, engine.batches.state());
       for (let batchNumber = countOf(mode, committed); batchNumber < sealed; batchNumber++) {
         signal?.throwIfAborted();
-        history = await commitNext(await engine.sealedBatch(mode, batchNumber), history, options);
+        history = await commitNext(await engine.batches.getSealed(mode, batchNumber), history, options);
         count++;
       }
       return 0;
@@ -51,8 +51,8 @@ export async function commitSealed(options: CommitOptions, attempts: Attempts): 
 /** The history of this store's record. Throws `history_diverged`, or `l1_failed` while L1 has commits that are not recorded yet. */
 async function agreedHistory({ engine, l1 }: CommitOptions): Promise<Hash> {
   const onL1 = await l1.state();
-  await engine.compareState(onL1);
-  const history = engine.history();
+  await engine.operator.compareState(onL1);
+  const history = engine.operator.history();
   if (history === onL1.history) return history;
   const counts = `${onL1.countValidium} validium and ${onL1.countRollup} rollup batches`;
   throw new MintmarkError(
@@ -72,11 +72,11 @@ async function commitNext(sealed: SealedBatch, history: Hash, options: CommitOpt
   } catch (error) {
     signal?.throwIfAborted();
     const onL1 = await l1.state();
-    await engine.compareState(onL1);
+    await engine.operator.compareState(onL1);
     // This very batch may be there all the same: by what a killed process had sent, or by a transaction whose receipt was lost.
     if (onL1.history === after) return after;
     if (onL1.history !== history || !(await refused.voidOf(batch, signal))) throw error;
-    const rest = await engine.sealedBatch(batch.mode, batch.batchNumber);
+    const rest = await engine.batches.getSealed(batch.mode, batch.batchNumber);
     await commitBatch(rest, history, options);
     return historyAfter(rest, history);
   }
@@ -92,12 +92,12 @@ async function withoutVain(batch: SealedBatch, { engine, looks }: CommitOptions)
   const voids: VoidSlots[] = [];
   for (const look of looks) voids.push(...(await look.lookAtBatch(batch)));
   if (voids.length === 0) return batch;
-  await engine.voidSlots(
+  await engine.operator.voidSlots(
     mode,
     batchNumber,
     voids.sort((a, b) => a.firstSlot - b.firstSlot),
   );
-  return engine.sealedBatch(mode, batchNumber);
+  return engine.batches.getSealed(mode, batchNumber);
 }
 
 async function commitBatch(
@@ -107,7 +107,7 @@ async function commitBatch(
 ): Promise<void> {
   const abort = signal ? { signal } : {};
   const onSent = async (txHash: `0x${string}`) => {
-    await engine.recordSubmitted(batch.mode, batch.batchNumber, txHash);
+    await engine.operator.recordSubmitted(batch.mode, batch.batchNumber, txHash);
   };
   if (batch.mode === "zk-rollup") await l1.commitRollup(batch, history, { ...abort, onSent });
   else await l1.commitValidium(batch, history, await committee.attest(batch, abort), { ...abort, onSent });

@@ -113,7 +113,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
       throw new MintmarkError("l1_failed", `${contract} on chain ${chainId} is no mirror of ${settlement.contract}`);
     }
     // Only now, since a store keeps it for ever.
-    await engine.addMirror(mirror.settlement);
+    await engine.operator.addMirror(mirror.settlement);
     return { mirror, exits: new Exits(engine, mirror, this.#options), preflight: new Preflight(engine, mirror, clock) };
   }
 

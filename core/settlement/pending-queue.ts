@@ -78,7 +78,7 @@ export class PendingQueue {
       listed.set(withdrawalId, wait);
       return canWait(withdrawalId, wait, wait.batch === null || known.get(wait.batch));
     };
-    for await (const pending of this.#engine.pendingWithdrawals(this.#chainId, { except })) {
+    for await (const pending of this.#engine.operator.pendingWithdrawals(this.#chainId, { except })) {
       const { withdrawalId, vaultId } = pending.withdrawal;
       const wait = waitOf(pending);
       known.set(batchOf(vaultId), pending.header !== null);

@@ -57,14 +57,14 @@ export class Preflight {
     this.#engine = engine;
     this.#chain = chain;
     this.#clock = clock;
-    const { countValidium, countRollup } = engine.state();
+    const { countValidium, countRollup } = engine.batches.state();
     this.#next = { validium: countValidium, "zk-rollup": countRollup };
   }
 
   /** Looks at the assets that it is time for. Returns at how many. One that cannot be asked holds up neither the others nor the next round. */
   async lookAtAssets(signal?: AbortSignal): Promise<number> {
     const due: Asset[] = [];
-    for await (const asset of this.#engine.allAssets()) {
+    for await (const asset of this.#engine.operator.assets()) {
       if (!asset.whitelisted || !asset.registered || !this.#isHere(asset)) continue;
       if ((this.#due.get(asset.assetId) ?? 0) > this.#clock()) continue;
       this.#due.set(asset.assetId, this.#clock() + FAULTY_AGAIN_MS);
@@ -94,7 +94,7 @@ export class Preflight {
     if (byType.size === 0) return [];
     const final = await this.#chain.finalizedBlockNumber();
     const voids: VoidSlots[] = [];
-    for await (const asset of this.#engine.allAssets()) {
+    for await (const asset of this.#engine.operator.assets()) {
       const entries = byType.get(asset.assetType) ?? [];
       if (entries.length === 0 || !this.#isHere(asset)) continue;
       if (await this.#isUnknownToMirror(asset, final)) {
@@ -209,11 +209,11 @@ export class Preflight {
   async #judge({ assetId, unavailableReason }: Asset, obstacle: string | null): Promise<void> {
     this.#due.set(assetId, this.#clock() + (obstacle === null ? LOOK_AGAIN_MS : FAULTY_AGAIN_MS));
     if (obstacle !== null) {
-      await this.#engine.setMintingFault(assetId, `${FAULT}${obstacle}`.slice(0, MOST_TEXT));
+      await this.#engine.operator.recordMintingFault(assetId, `${FAULT}${obstacle}`.slice(0, MOST_TEXT));
       return;
     }
     this.#refused.delete(assetId);
-    if (unavailableReason?.startsWith(FAULT)) await this.#engine.setMintingFault(assetId, null);
+    if (unavailableReason?.startsWith(FAULT)) await this.#engine.operator.recordMintingFault(assetId, null);
   }
 }
 

@@ -39,7 +39,7 @@ export class RefusedSlots {
     const { mode, batchNumber } = batch;
     const { slots, unregistered } = await this.#refused(batch);
     if (slots.length === 0) return false;
-    const { status, l1TxHash } = await this.#engine.batch(mode, batchNumber);
+    const { status, l1TxHash } = await this.#engine.batches.get(mode, batchNumber);
     const name = `${batch.batchRoot} ${l1TxHash}`;
     const since = this.#waiting.get(name);
     if (since === undefined) {
@@ -51,12 +51,12 @@ export class RefusedSlots {
       return false;
     }
     if ((await this.#l1.finalizedBlockNumber()) < since) return false;
-    for await (const { assetId, chainId, assetType } of this.#engine.allAssets()) {
+    for await (const { assetId, chainId, assetType } of this.#engine.operator.assets()) {
       if (unregistered.some((asset) => asset.chainId === chainId && asset.assetType === assetType)) {
-        await this.#engine.setMintingFault(assetId, "the asset is no longer registered on L1");
+        await this.#engine.operator.recordMintingFault(assetId, "the asset is no longer registered on L1");
       }
     }
-    await this.#engine.voidSlots(mode, batchNumber, slots);
+    await this.#engine.operator.voidSlots(mode, batchNumber, slots);
     this.#waiting.delete(name);
     return true;
   }
@@ -91,7 +91,14 @@ export class RefusedSlots {
   async #beyondCaps(entries: readonly (VaultEntry | null)[]): Promise<Map<number, VoidSlots>> {
     const slots = new Map<number, VoidSlots>();
     const types = new Set(entries.map((entry) => entry?.assetType));
-    for await (const { standard, chainId, assetType, contractAddress, quantum, minted } of this.#engine.allAssets()) {
+    for await (const {
+      standard,
+      chainId,
+      assetType,
+      contractAddress,
+      quantum,
+      minted,
+    } of this.#engine.operator.assets()) {
       if (standard !== "erc20" || chainId !== this.#l1.settlement.chainId || !types.has(assetType)) continue;
       const cap = await this.#l1.supplyCap(contractAddress);
       if (cap === null) continue;

@@ -32,7 +32,7 @@ export class Sealing {
     const { maxAgeMs = 60_000 } = this.#policy;
     let sealed = 0;
     for (const mode of MODES) {
-      const { batchNumber, vaultCount, timestamps } = this.#engine.openBatch(mode);
+      const { batchNumber, vaultCount, timestamps } = this.#engine.batches.getOpen(mode);
       if (vaultCount === 0 || timestamps.open === undefined) continue;
       const now = this.#monotonic();
       const known = this.#seen.get(mode);
@@ -40,7 +40,7 @@ export class Sealing {
       this.#seen.set(mode, seen);
       const age = Math.max(this.#clock() - timestamps.open, now - seen.at);
       const allowed = typeof maxAgeMs === "number" ? maxAgeMs : maxAgeMs[mode];
-      if (age >= allowed && (await this.#engine.seal(mode)) !== null) sealed++;
+      if (age >= allowed && (await this.#engine.operator.seal(mode)) !== null) sealed++;
     }
     return sealed;
   }

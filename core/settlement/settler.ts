@@ -48,7 +48,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
     this.passes = {
       follow: (signal?: AbortSignal) =>
         this.#tellingOnce(async () => {
-          await engine.compareState(await l1.state());
+          await engine.operator.compareState(await l1.state());
           this.#compared = true;
           await exits.follow(signal);
           return 0;
@@ -88,16 +88,16 @@ export class Settler extends Rounds<Round, SettlerWork> {
   }
 
   async #ifAgreed(pass: () => Promise<number>): Promise<number> {
-    return this.#compared && this.#engine.divergence() === null ? this.#tellingOnce(pass) : 0;
+    return this.#compared && this.#engine.operator.divergence() === null ? this.#tellingOnce(pass) : 0;
   }
 
   async #tellingOnce(pass: () => Promise<number>): Promise<number> {
-    if (this.#engine.divergence() === null) this.#toldOfDivergence = false;
+    if (this.#engine.operator.divergence() === null) this.#toldOfDivergence = false;
     else if (this.#toldOfDivergence) return 0;
     try {
       return await pass();
     } catch (error) {
-      this.#toldOfDivergence = this.#engine.divergence() !== null;
+      this.#toldOfDivergence = this.#engine.operator.divergence() !== null;
       throw error;
     }
   }

@@ -43,7 +43,7 @@ export async function applyL1Events(options: WatchOptions): Promise<void> {
   const newest = await portal.blockNumber();
   for (const [from, to] of blockRanges(nextBlock(options), newest)) await applyRange(options, from, to);
   await lookAgain(options, finalized);
-  await engine.recordFinalized(chainId, finalized);
+  await engine.operator.recordFinalized(chainId, finalized);
   await checkpoints.prune(finalized);
 }
 
@@ -72,14 +72,14 @@ async function applyRange(
   const { events, block } = await eventsUpTo(portal, from, to);
   // The checkpoint goes first: a cursor without one could not be checked after a restart.
   await checkpoints.put(block);
-  await engine.recordEvents(portal.settlement.chainId, events, to);
+  await engine.operator.recordEvents(portal.settlement.chainId, events, to);
   secondLook.saw(from, events);
 }
 
 /** Goes back to the newest block that was read and is still on the chain. */
 async function takeBackReorganised(options: WatchOptions): Promise<void> {
   const { engine, portal, fromBlock } = options;
-  const { observed, finalized } = engine.portal(portal.settlement.chainId);
+  const { observed, finalized } = engine.operator.portal(portal.settlement.chainId);
   if (observed === null) return;
   // Without a checkpoint in common, blocks that were final when they were read still are, unless one of them is seen to be replaced.
   // What is final now says nothing of what was read: a watcher that slept may find final blocks in the place of those it knows.
@@ -116,15 +116,15 @@ async function takeBack(
   reach: "above final" | "below final" = "above final",
 ): Promise<void> {
   const { chainId } = portal.settlement;
-  if (reach === "above final") await engine.recordReorg(chainId, fromBlock);
-  else await engine.recordDeepReorg(chainId, fromBlock);
+  if (reach === "above final") await engine.operator.recordReorg(chainId, fromBlock);
+  else await engine.operator.recordDeepReorg(chainId, fromBlock);
   await checkpoints.dropFrom(fromBlock);
   secondLook.forget(fromBlock);
   onReorg?.();
 }
 
 function observedOf(engine: Engine, { settlement }: Watched): bigint | null {
-  return engine.portal(settlement.chainId).observed;
+  return engine.operator.portal(settlement.chainId).observed;
 }
 
 function nextBlock({ engine, portal, fromBlock }: WatchOptions): bigint {

@@ -81,7 +81,7 @@ export class WithdrawalSender {
   async #isGivenUp({ withdrawal }: PendingWithdrawal, { finalTime }: Moment): Promise<boolean> {
     if (finalTime <= withdrawal.deadline) return false;
     const reason = withdrawal.failure ?? "The authorization expired before L1 could take it.";
-    await this.#engine.recordWithdrawalFailed(withdrawal.withdrawalId, reason, finalTime);
+    await this.#engine.operator.recordWithdrawalFailed(withdrawal.withdrawalId, reason, finalTime);
     this.#refused.delete(withdrawal.withdrawalId);
     return true;
   }
@@ -114,7 +114,7 @@ export class WithdrawalSender {
         ...(signal && { signal }),
         onSent: async (txHash) => {
           for (const { withdrawal } of ready) {
-            await this.#engine.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);
+            await this.#engine.operator.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);
           }
         },
       },
@@ -134,7 +134,7 @@ export class WithdrawalSender {
   /** null when the contract does not know the batch any more. */
   async #callOf({ withdrawal, signature }: PendingWithdrawal): Promise<WithdrawalCall | null> {
     const { vaultId, quantity, recipient, deadline } = withdrawal;
-    const { vault, header, siblings } = await this.#engine.exitProof(vaultId);
+    const { vault, header, siblings } = await this.#engine.proofs.exit(vaultId);
     return header && { vault, header, siblings, quantity, recipient, authorization: { deadline, signature } };
   }
 
@@ -153,7 +153,7 @@ export class WithdrawalSender {
     const { times, sent } = this.#refusalsOf(withdrawalId);
     const notBefore = this.#clock() + backoffDelay(RETRY, times + 1);
     this.#refused.set(withdrawalId, { times: times + 1, sent, notBefore });
-    await this.#engine.recordWithdrawalAttempt(withdrawalId, reason);
+    await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, reason);
   }
 
   /** A token or a recipient can behave otherwise in a simulation than on L1. */
@@ -162,7 +162,7 @@ export class WithdrawalSender {
     const notBefore = this.#clock() + backoffDelay(RESEND, sent + 1);
     this.#refused.set(withdrawalId, { times, sent: sent + 1, notBefore });
     const failure = `L1 took the transaction but refused this withdrawal in it: ${refusal}`;
-    await this.#engine.recordWithdrawalAttempt(withdrawalId, failure.slice(0, MOST_TEXT));
+    await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, failure.slice(0, MOST_TEXT));
   }
 
   #refusalsOf(withdrawalId: Uuid): Refused {

@@ -1,7 +1,11 @@
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
+import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import { scopeOf, tablePage } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import {
   type Address,
   type ApiKey,
@@ -31,7 +35,7 @@ const TAG: Readonly<Record<Environment, string>> = { sandbox: "test", live: "liv
 /** Compared with when the key is unknown, so that the answer takes as long. */
 const NOBODY = randomBytes(32);
 
-export function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
+function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
   const { keyId, applicationIndex, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt } = record;
   const application = ledger.applications.latest(applicationIndex);
   if (application === undefined)
@@ -40,7 +44,7 @@ export function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
   return { keyId, applicationId, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt };
 }
 
-export async function issueKey(
+async function issueKey(
   ledger: Ledger,
   applicationId: Uuid,
   options: NewKey,
@@ -73,7 +77,7 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
   return { scopes: SCOPES.filter((scope) => scopes.includes(scope)), expiresAt, mintQuota };
 }
 
-export async function revokeKey(ledger: Ledger, keyId: string, signal?: AbortSignal): Promise<ApiKey> {
+async function revokeKey(ledger: Ledger, keyId: string, signal?: AbortSignal): Promise<ApiKey> {
   return ledger.writer.alone(async (group) => {
     const index = ledger.keyIndices.get(keyId);
     const key = index === undefined ? undefined : ledger.keys.latest(index);
@@ -92,7 +96,7 @@ export async function revokeKey(ledger: Ledger, keyId: string, signal?: AbortSig
  * Whose token this is. Takes as long for an unknown key as for a wrong secret.
  * Throws `credentials_invalid`, `credentials_expired`, `application_suspended`.
  */
-export function authenticate(ledger: Ledger, token: string): Principal {
+function authenticate(ledger: Ledger, token: string): Principal {
   const [, tag, keyId = "", secret = "", checksum] = (typeof token === "string" && TOKEN.exec(token)) || [];
   const index = ledger.keyIndices.get(keyId);
   const key = index === undefined ? undefined : ledger.keys.get(index);
@@ -161,4 +165,35 @@ export interface IssuedKey {
  */
 export function contractTag(contract: Address): string {
   return contract.slice(2, 6).toLowerCase();
+}
+
+/** Throws `scope_missing`. */
+export function requireScope(principal: Principal, scope: Scope): void {
+  if (!principal.scopes.includes(scope))
+    throw new MintmarkError("scope_missing", `The key does not carry the scope ${scope}.`);
+}
+
+export function keysOf(context: EngineContext): Keys {
+  return {
+    issue: async (applicationId, key = {}, wait) => issueKey(context.ledger, applicationId, key, wait?.signal),
+    list: (applicationId, page = {}) =>
+      listOf(page, async (at) => {
+        const { ledger, cursors } = context;
+        const { applicationIndex } = ledger.application(applicationId);
+        const view = (key: KeyRecord) => (key.applicationIndex === applicationIndex ? keyView(ledger, key) : null);
+        return tablePage(ledger.keys, view, at, cursors, scopeOf("keys", applicationId, {}));
+      }),
+    revoke: async (keyId, wait) => revokeKey(context.ledger, keyId, wait?.signal),
+    authenticate: async (token) => authenticate(context.ledger, token),
+  };
+}
+
+/** The API keys of applications. */
+export interface Keys {
+  issue(applicationId: Uuid, key?: NewKey, wait?: WaitOptions): Promise<IssuedKey>;
+  /** Oldest first, revoked ones included. */
+  list(applicationId: Uuid, page?: PageOptions): List<ApiKey>;
+  revoke(keyId: string, wait?: WaitOptions): Promise<ApiKey>;
+  /** Whose token this is. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`. */
+  authenticate(token: string): Promise<Principal>;
 }

@@ -1,6 +1,10 @@
 import { v7 as uuidv7 } from "uuid";
+import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import { scopeOf, tablePage } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import type { Application, Uuid } from "../model.ts";
 import type { ApplicationRecord } from "../store/records.ts";
 import { requireText, requireUuid } from "../validate.ts";
@@ -32,7 +36,7 @@ export async function createApplication(
 }
 
 /** Suspends an application, or lets it in again. */
-export async function setSuspended(
+async function setSuspended(
   ledger: Ledger,
   applicationId: Uuid,
   suspended: boolean,
@@ -48,4 +52,31 @@ export async function setSuspended(
     }
     return applicationView({ ...application, suspended });
   }, signal);
+}
+
+export function applicationsOf(context: EngineContext): Applications {
+  return {
+    create: async (application, wait) => createApplication(context.ledger, application, wait?.signal),
+    get: async (applicationId) => applicationView(context.ledger.application(applicationId)),
+    list: (page = {}) =>
+      listOf(page, async (at) =>
+        tablePage(context.ledger.applications, applicationView, at, context.cursors, scopeOf("applications", "", {})),
+      ),
+    suspend: async (applicationId, wait) => setSuspended(context.ledger, applicationId, true, wait?.signal),
+    resume: async (applicationId, wait) => setSuspended(context.ledger, applicationId, false, wait?.signal),
+  };
+}
+
+/** The tenants of an engine. */
+export interface Applications {
+  create(
+    application: { readonly applicationId?: Uuid; readonly name: string },
+    wait?: WaitOptions,
+  ): Promise<Application>;
+  get(applicationId: Uuid): Promise<Application>;
+  /** Oldest first. */
+  list(page?: PageOptions): List<Application>;
+  /** Refuses the application's keys until {@link Applications.resume} lets it in again. */
+  suspend(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
+  resume(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
 }

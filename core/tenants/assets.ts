@@ -1,11 +1,13 @@
 import { v7 as uuidv7 } from "uuid";
+import type { WaitOptions } from "../abort.ts";
 import { type ErrorCode, MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
-import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import { scopeOf, tablePage } from "../ledger/cursor.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
-import type { PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import type { Address, BlobScheme } from "../model.ts";
-import { type Asset, BLOB_SCHEMES, type Page, STANDARDS, type Standard, type Uuid } from "../model.ts";
+import { type Asset, BLOB_SCHEMES, STANDARDS, type Standard, type Uuid } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { assetType } from "../protocol/asset.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
@@ -74,7 +76,7 @@ export function isVisible({ applicationIndex: ofOne }: AssetRecord, applicationI
 }
 
 /** The asset as an application's readers see it. Throws `asset_not_found`. */
-export function durableAsset(ledger: Ledger, applicationIndex: number, assetId: Uuid): AssetRecord {
+function durableAsset(ledger: Ledger, applicationIndex: number, assetId: Uuid): AssetRecord {
   const index = ledger.assetIndices.get(String(assetId).toLowerCase());
   const asset = index === undefined ? undefined : ledger.assets.get(index);
   if (asset === undefined || !isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
@@ -92,7 +94,7 @@ function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
  * Makes a token known; one of an application is whitelisted and enabled for it in the same step.
  * Throws `validation_failed`, `asset_exists`, `application_not_found`.
  */
-export async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
+async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
   const given = newAsset(ledger, asset);
   const type = assetType(given.standard, given.contractAddress, given.quantum);
   return ledger.writer.alone(async (group) => {
@@ -163,7 +165,7 @@ function requireUnknown(ledger: Ledger, entry: GivenAsset): void {
   }
 }
 
-export async function setWhitelisted(
+async function setWhitelisted(
   ledger: Ledger,
   assetId: Uuid,
   whitelisted: boolean,
@@ -213,7 +215,7 @@ function changeAsset(ledger: Ledger, group: Group, changed: AssetRecord): Asset 
 }
 
 /** Enables an asset for an application or disables it; the answer is the asset as the application then sees it. */
-export async function setEnabled(
+async function setEnabled(
   ledger: Ledger,
   applicationId: Uuid,
   assetId: Uuid,
@@ -258,22 +260,6 @@ function assetMatches(asset: Asset, filter: AssetFilter): boolean {
   );
 }
 
-/** A page of all assets as an application sees them, in the order in which they became known. */
-export function listAssets(ledger: Ledger, cursors: Cursors, applicationId: Uuid, filter: AssetFilter): Page<Asset> {
-  const { applicationIndex } = ledger.application(applicationId);
-  const limit = pageLimit(filter.limit);
-  const scope = scopeOf("assets", applicationId, filter);
-  const after = cursors.read(filter.cursor, scope) ?? -1;
-  const found = [...ledger.assets.values()]
-    .filter((asset) => asset.assetIndex > after && isVisible(asset, applicationIndex))
-    .map((record) => ({ at: record.assetIndex, asset: assetView(ledger, record, applicationIndex) }))
-    .filter(({ asset }) => assetMatches(asset, filter));
-  const page = found.slice(0, limit);
-  const last = page.at(-1);
-  const nextCursor = found.length > limit && last ? cursors.issue(last.at, scope) : null;
-  return { data: page.map(({ asset }) => asset), nextCursor, hasMore: nextCursor !== null, limit };
-}
-
 export interface AssetFilter extends PageOptions {
   /** Any of these. */
   readonly standard?: readonly Standard[] | undefined;
@@ -302,4 +288,53 @@ export interface NewAsset {
    * application can, once the operator has whitelisted it.
    */
   readonly applicationId?: Uuid;
+}
+
+export function assetsOf(context: EngineContext): Assets {
+  return {
+    add: async (asset, wait) => addAsset(context.ledger, asset, wait?.signal),
+    whitelist: async (assetId, wait) => setWhitelisted(context.ledger, assetId, true, wait?.signal),
+    unlist: async (assetId, wait) => setWhitelisted(context.ledger, assetId, false, wait?.signal),
+    enable: async (applicationId, assetId, wait) =>
+      setEnabled(context.ledger, applicationId, assetId, true, wait?.signal),
+    disable: async (applicationId, assetId, wait) =>
+      setEnabled(context.ledger, applicationId, assetId, false, wait?.signal),
+    async get(applicationId, assetId) {
+      const { ledger } = context;
+      const { applicationIndex } = ledger.application(applicationId);
+      return assetView(ledger, durableAsset(ledger, applicationIndex, assetId), applicationIndex);
+    },
+    list: (applicationId, filter = {}) =>
+      listOf(filter, async (at) => {
+        const { ledger, cursors } = context;
+        const { applicationIndex } = ledger.application(applicationId);
+        const view = (record: AssetRecord) => {
+          const asset = isVisible(record, applicationIndex) ? assetView(ledger, record, applicationIndex) : null;
+          return asset !== null && assetMatches(asset, filter) ? asset : null;
+        };
+        return tablePage(ledger.assets, view, at, cursors, scopeOf("assets", applicationId, filter));
+      }),
+  };
+}
+
+/** Every known asset as the operator sees it: `enabled` is false. */
+export function allAssets({ ledger, cursors }: EngineContext, page: PageOptions): List<Asset> {
+  return listOf(page, async (at) =>
+    tablePage(ledger.assets, (asset) => assetView(ledger, asset, null), at, cursors, scopeOf("all assets", "", {})),
+  );
+}
+
+/** The tokens that can be minted, and by whom. */
+export interface Assets {
+  /** Makes a token known. It is minted once whitelisted, registered and enabled; one of an application is enabled at once. */
+  add(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
+  /** Lets applications enable the asset. */
+  whitelist(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
+  /** Takes the asset off the whitelist: nothing of it is minted any more. */
+  unlist(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
+  enable(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
+  disable(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
+  get(applicationId: Uuid, assetId: Uuid): Promise<Asset>;
+  /** What an application may see, in the order in which it became known. */
+  list(applicationId: Uuid, filter?: AssetFilter): List<Asset>;
 }

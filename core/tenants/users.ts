@@ -1,13 +1,15 @@
 import { v7 as uuidv7 } from "uuid";
+import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
 import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { findUser, readUsers } from "../ledger/users.ts";
 import type { Address, Page, User, Uuid } from "../model.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type UserRecord, userIdRecord, userRecord } from "../store/records.ts";
-import { endOf, userIdKey, userKey, usersOf } from "../store/store-keys.ts";
+import { endOf, userIdKey, userKey, usersOf as userKeysOf } from "../store/store-keys.ts";
 import { requireAddress, requireUuid } from "../validate.ts";
 
 /**
@@ -51,7 +53,7 @@ export async function createUser(
   return created ?? (await readUser(ledger, applicationId, userId));
 }
 
-export async function readUser(ledger: Ledger, applicationId: Uuid, userId: Uuid): Promise<User> {
+async function readUser(ledger: Ledger, applicationId: Uuid, userId: Uuid): Promise<User> {
   const { applicationIndex, userIndex } = await findUser(ledger, applicationId, userId);
   const [user] = await readUsers(ledger, applicationIndex, [userIndex]);
   if (user === undefined) throw new MintmarkError("user_not_found");
@@ -59,7 +61,7 @@ export async function readUser(ledger: Ledger, applicationId: Uuid, userId: Uuid
 }
 
 /** A page of an application's users, oldest first. */
-export async function listUsers(
+async function listUsers(
   ledger: Ledger,
   cursors: Cursors,
   applicationId: Uuid,
@@ -69,7 +71,7 @@ export async function listUsers(
   const limit = pageLimit(page.limit);
   const scope = scopeOf("users", applicationId, {});
   const after = cursors.read(page.cursor, scope);
-  const prefix = usersOf(applicationIndex);
+  const prefix = userKeysOf(applicationIndex);
   const start = after === null ? { gte: prefix } : { gt: userKey(applicationIndex, after) };
   const data: User[] = [];
   let last = 0;
@@ -79,4 +81,26 @@ export async function listUsers(
     data.push(decodeRecord(userRecord, record, `User ${last} of application ${applicationIndex}`));
   }
   return { data, nextCursor: null, hasMore: false, limit };
+}
+
+export function usersOf(context: EngineContext): Users {
+  return {
+    create: async (applicationId, user, wait) => createUser(context.ledger, applicationId, user, wait?.signal),
+    get: async (applicationId, userId) => readUser(context.ledger, applicationId, userId),
+    list: (applicationId, page = {}) =>
+      listOf(page, async (at) => listUsers(context.ledger, context.cursors, applicationId, at)),
+  };
+}
+
+/** The users of an application: each has an id and the address of its owner. */
+export interface Users {
+  /** Idempotent for the same id and address; another address for a known id is `user_exists`. */
+  create(
+    applicationId: Uuid,
+    user: { readonly userId?: Uuid; readonly ownerAddress: Address },
+    wait?: WaitOptions,
+  ): Promise<User>;
+  get(applicationId: Uuid, userId: Uuid): Promise<User>;
+  /** Oldest first. */
+  list(applicationId: Uuid, page?: PageOptions): List<User>;
 }

@@ -1,7 +1,8 @@
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
 import type { Cursors } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { readUsers } from "../ledger/users.ts";
 import type { Page, Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { batchIdOf } from "../model.ts";
@@ -15,11 +16,7 @@ import { batchOfRecord, failureOf, lostAt, statusOf, voidAt } from "./vaults.ts"
 import { withdrawalView } from "./withdrawals.ts";
 
 /** One transaction of an application. Throws `transaction_not_found`. */
-export async function readTransaction(
-  ledger: Ledger,
-  applicationId: Uuid,
-  transactionId: string,
-): Promise<Transaction> {
+async function readTransaction(ledger: Ledger, applicationId: Uuid, transactionId: string): Promise<Transaction> {
   const { applicationIndex } = ledger.application(applicationId);
   const [, id, position] = /^([0-9a-f-]{36})(?:\.(0|[1-9][0-9]{0,6}))?$/i.exec(transactionId) ?? [];
   if (id === undefined) throw new MintmarkError("transaction_not_found");
@@ -43,7 +40,7 @@ async function findMintTransaction(ledger: Ledger, applicationId: Uuid, mintId: 
 }
 
 /** A page of an application's transactions. */
-export async function listTransactions(
+async function listTransactions(
   ledger: Ledger,
   cursors: Cursors,
   applicationId: Uuid,
@@ -189,4 +186,19 @@ export interface WithdrawalFilter extends PageOptions {
   readonly userId?: Uuid | undefined;
   readonly vaultId?: VaultId | undefined;
   readonly status?: Withdrawal["status"] | undefined;
+}
+
+export function transactionsOf(context: EngineContext): Transactions {
+  return {
+    get: async (applicationId, transactionId) => readTransaction(context.ledger, applicationId, transactionId),
+    list: (applicationId, filter = {}) =>
+      listOf(filter, async (at) => listTransactions(context.ledger, context.cursors, applicationId, at)),
+  };
+}
+
+/** Every entry of a mint and every withdrawal of an application, and how far each has come. */
+export interface Transactions {
+  get(applicationId: Uuid, transactionId: string): Promise<Transaction>;
+  /** A page can be shorter than `limit` and yet have a next one: the work of one page is bounded, however rare its matches. */
+  list(applicationId: Uuid, filter?: TransactionFilter): List<Transaction>;
 }

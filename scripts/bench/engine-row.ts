@@ -87,7 +87,7 @@ async function proofs(engine: Engine): Promise<number> {
   const samples: number[] = [];
   for (let i = 0; i < PROOFS; i++) {
     const start = performance.now();
-    await engine.vaultProof(BigInt((i * 7919) % PROVEN));
+    await engine.proofs.vault(BigInt((i * 7919) % PROVEN));
     samples.push(performance.now() - start);
   }
   return median(samples);
@@ -109,7 +109,7 @@ async function fill(folder: string, mints: number): Promise<void> {
     await send(engine, world, requests, CALLERS);
   }
   // A store of a few mints would have nothing sealed to prove.
-  if (mints > 0) await engine.seal("validium");
+  if (mints > 0) await engine.operator.seal("validium");
   await engine.close();
   await writeFile(join(folder, WORLD_FILE), JSON.stringify(world));
 }

@@ -114,7 +114,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     members,
     threshold: THRESHOLD,
     l1,
-    earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+    earlierBatch: (batchNumber) => engine.batches.getSealed("validium", batchNumber),
   });
   await committee.requireInForce();
   const settler = new Settler({
@@ -205,17 +205,17 @@ async function deployTo(rpcUrl: string, folder: string, onProgress: (step: strin
 
 /** The demo application: a key, the users, and one asset of each standard, whitelisted, registered and enabled. */
 async function seed(engine: Engine, { tokens, chainId }: Deployment) {
-  const { applicationId } = await engine.createApplication({ name: "Demo" });
-  const { secret: apiKey } = await engine.issueKey(applicationId);
+  const { applicationId } = await engine.applications.create({ name: "Demo" });
+  const { secret: apiKey } = await engine.keys.issue(applicationId);
   const users: SandboxDescription["users"][number][] = [];
   for (const { name, userId, owner } of USERS) {
     const ownerAddress = lower(owner.address);
-    await engine.createUser(applicationId, { userId, ownerAddress });
+    await engine.users.create(applicationId, { userId, ownerAddress });
     users.push({ name, userId, ownerAddress });
   }
   const assets: SandboxDescription["assets"][number][] = [];
   for (const { standard, address, name, symbol, quantum, blobScheme, minterLocked } of tokens) {
-    const { assetId } = await engine.addAsset({
+    const { assetId } = await engine.assets.add({
       standard,
       chainId: BigInt(chainId),
       contractAddress: address,
@@ -226,9 +226,9 @@ async function seed(engine: Engine, { tokens, chainId }: Deployment) {
       blobScheme,
       applicationId,
     });
-    await engine.whitelistAsset(assetId);
-    await engine.markAssetRegistered(assetId, { minterLocked });
-    const { contractAddress, decimals } = await engine.enableAsset(applicationId, assetId);
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId, { minterLocked });
+    const { contractAddress, decimals } = await engine.assets.enable(applicationId, assetId);
     assets.push({ assetId, standard, contractAddress, symbol, decimals });
   }
   return { apiKey, applicationId, users, assets };

@@ -97,7 +97,7 @@ export class AccessTokens {
     const key = await this.#key(applicationId, keyId);
     if (key === undefined || key.revokedAt !== null) throw new MintmarkError("credentials_invalid");
     if (key.expiresAt !== null && key.expiresAt <= Date.now()) throw new MintmarkError("credentials_expired");
-    const { suspended } = await this.#engine.application(applicationId);
+    const { suspended } = await this.#engine.applications.get(applicationId);
     if (suspended) throw new MintmarkError("application_suspended");
     return { applicationId, keyId, scopes: scopes.filter((scope) => key.scopes.includes(scope)) };
   }
@@ -126,7 +126,7 @@ export class AccessTokens {
   /** The key, or undefined when there is none, or no such application. */
   async #key(applicationId: string, keyId: string): Promise<ApiKey | undefined> {
     try {
-      for await (const key of this.#engine.keys(applicationId)) if (key.keyId === keyId) return key;
+      for await (const key of this.#engine.keys.list(applicationId)) if (key.keyId === keyId) return key;
     } catch (error) {
       if (!(error instanceof MintmarkError) || error.code !== "application_not_found") throw error;
     }

@@ -21,7 +21,7 @@ export async function authenticate(request: FastifyRequest, { engine, tokens }: 
   const key = request.headers["x-api-key"];
   const authorization = request.headers.authorization;
   if (key === undefined && authorization === undefined) throw new MintmarkError("credentials_missing");
-  const byKey = key === undefined ? null : await engine.authenticate(String(key));
+  const byKey = key === undefined ? null : await engine.keys.authenticate(String(key));
   const byToken = authorization === undefined ? null : await tokens.verify(bearer(authorization));
   if (byKey !== null && byToken !== null && byKey.applicationId !== byToken.applicationId) {
     throw new MintmarkError("credentials_invalid", "X-Api-Key and Authorization name different applications.");

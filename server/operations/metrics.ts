@@ -60,11 +60,11 @@ export class Metrics {
       registers,
     });
     this.#unsubscribe = [
-      engine.on("mint", (event) => {
+      engine.events.on("mint", (event) => {
         requests.inc();
         mints.inc(event.mints);
       }),
-      engine.on("batchSealed", ({ mode, vaultCount }) => sealed.inc({ mode }, vaultCount)),
+      engine.events.on("batchSealed", ({ mode, vaultCount }) => sealed.inc({ mode }, vaultCount)),
     ];
     openBatches(engine, registers);
     committedBatches(engine, registers);
@@ -96,10 +96,10 @@ function openBatches(engine: Engine, registers: Registry[]): void {
   perMode(
     "mintmark_open_batch_vaults",
     "Vaults that wait in the open batch.",
-    (mode) => engine.openBatch(mode).vaultCount,
+    (mode) => engine.batches.getOpen(mode).vaultCount,
   );
   perMode("mintmark_open_batch_age_seconds", "Since the open batch's first mint; 0 when it is empty.", (mode) => {
-    const { vaultCount, timestamps } = engine.openBatch(mode);
+    const { vaultCount, timestamps } = engine.batches.getOpen(mode);
     return vaultCount === 0 || timestamps.open === undefined ? 0 : (Date.now() - timestamps.open) / 1000;
   });
 }
@@ -110,7 +110,7 @@ function committedBatches(engine: Engine, registers: Registry[]): void {
     help: "Vaults of batches that L1 has not committed, the open ones included.",
     registers,
     collect() {
-      this.set(engine.uncommittedVaults());
+      this.set(engine.batches.uncommittedVaults());
     },
   });
   const sealed = { name: "mintmark_batches_sealed", help: "Batches sealed so far." };
@@ -120,7 +120,7 @@ function committedBatches(engine: Engine, registers: Registry[]): void {
     labelNames: ["mode"],
     registers,
     collect() {
-      const { countValidium, countRollup } = engine.state();
+      const { countValidium, countRollup } = engine.batches.state();
       this.set({ mode: "validium" }, countValidium);
       this.set({ mode: "zk-rollup" }, countRollup);
     },
@@ -130,7 +130,7 @@ function committedBatches(engine: Engine, registers: Registry[]): void {
     labelNames: ["mode"],
     registers,
     async collect() {
-      const { countValidium, countRollup } = await engine.committedState();
+      const { countValidium, countRollup } = await engine.batches.committedState();
       this.set({ mode: "validium" }, countValidium);
       this.set({ mode: "zk-rollup" }, countRollup);
     },
@@ -159,7 +159,7 @@ function settlementOnL1(engine: Engine, chains: readonly MetricsChain[], registe
     });
   };
   asked("mintmark_l1_lag_blocks", "Blocks of a chain that the engine has not applied yet.", async (chain) => {
-    return Number((await chain.blockNumber()) - (engine.portal(chain.settlement.chainId).observed ?? 0n));
+    return Number((await chain.blockNumber()) - (engine.operator.portal(chain.settlement.chainId).observed ?? 0n));
   });
   asked("mintmark_operator_balance_ether", "What the operator's account has on a chain.", async (chain) => {
     const balance = await chain.operatorBalance?.();

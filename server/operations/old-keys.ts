@@ -10,7 +10,10 @@ export function forgetOldKeys(engine: Engine, keepHours: number, onError: (error
   const stopping = new AbortController();
   const forgetting = repeat(
     (signal) =>
-      engine.forgetIdempotencyKeys(Math.max(0, Math.floor(engine.reachedTime()) - keepHours * HOUR_MS), { signal }),
+      engine.operator.forgetIdempotencyKeys(
+        Math.max(0, Math.floor(engine.operator.reachedTime()) - keepHours * HOUR_MS),
+        { signal },
+      ),
     { intervalMs: INTERVAL_MS, backoff: BACKOFF, onRound: (error) => error !== null && onError(error) },
     stopping.signal,
   );

@@ -26,18 +26,18 @@ export class ProgressLog implements AsyncDisposable {
     this.#gasOf = gasOf;
     const info = (message: string) => (batch: Batch) => this.#put(["info", fieldsOf(batch), message]);
     this.#unsubscribe = [
-      engine.on("batchSealed", info("batch sealed")),
-      engine.on("batchCommitted", (batch) => this.#committed(batch)),
-      engine.on("batchFinalized", info("batch final")),
-      engine.on("batchReverted", (batch) =>
+      engine.events.on("batchSealed", info("batch sealed")),
+      engine.events.on("batchCommitted", (batch) => this.#committed(batch)),
+      engine.events.on("batchFinalized", info("batch final")),
+      engine.events.on("batchReverted", (batch) =>
         this.#put(["warn", fieldsOf(batch), "batch taken back by a reorganisation of L1; it is committed again"]),
       ),
-      engine.on("slotsVoided", ({ batch, slots }) => {
+      engine.events.on("slotsVoided", ({ batch, slots }) => {
         for (const { count, failure } of slots) {
           this.#put(["warn", { ...fieldsOf(batch), vaults: count, reason: failure }, "mints refused by L1"]);
         }
       }),
-      engine.on("withdrawal", (event) => this.#withdrawal(event)),
+      engine.events.on("withdrawal", (event) => this.#withdrawal(event)),
     ];
   }
 

@@ -85,12 +85,12 @@ function whyOnL1(cause: unknown): string {
 export function engineChecks(engine: Engine): Readonly<Record<string, ReadinessCheck>> {
   return {
     store: async () => {
-      const { countValidium, countRollup } = await engine.committedState();
+      const { countValidium, countRollup } = await engine.batches.committedState();
       const count = countValidium + countRollup;
       return count === 1 ? "1 batch committed" : `${count} batches committed`;
     },
     clock: async () => {
-      const fault = engine.clockFault();
+      const fault = engine.operator.clockFault();
       if (fault !== null) throw new NotReady(fault);
       return "fits the journal";
     },
@@ -99,7 +99,7 @@ export function engineChecks(engine: Engine): Readonly<Record<string, ReadinessC
 }
 
 function describeOpenBatch(engine: Engine, mode: Mode): string {
-  const { vaultCount, timestamps } = engine.openBatch(mode);
+  const { vaultCount, timestamps } = engine.batches.getOpen(mode);
   if (vaultCount === 0 || timestamps.open === undefined) return `${mode}: empty`;
   return `${mode}: ${vaultCount} ${vaultCount === 1 ? "vault" : "vaults"} since ${new Date(timestamps.open).toISOString()}`;
 }

@@ -48,7 +48,7 @@ export function settlementChecks(parts: SettlementChecks): Readonly<Record<strin
       return `${balance} wei`;
     },
     l1Lag: async () => {
-      const lag = (await l1.blockNumber()) - (engine.portal(engine.settlement.chainId).observed ?? fromBlock);
+      const lag = (await l1.blockNumber()) - (engine.operator.portal(engine.settlement.chainId).observed ?? fromBlock);
       if (lag > mostLag) throw new NotReady(`${lag} blocks behind L1, more than ${mostLag}`);
       return lag === 1n ? "1 block" : `${lag} blocks`;
     },
@@ -76,7 +76,7 @@ export async function missingRole(l1: Pick<CheckedL1, "settlement" | "isOperator
 export function unsettledChecks(engine: Engine): Readonly<Record<string, ReadinessCheck>> {
   return {
     settlement: async () => {
-      const [sealed, committed] = [engine.state(), await engine.committedState()];
+      const [sealed, committed] = [engine.batches.state(), await engine.batches.committedState()];
       const waiting = sealed.countValidium + sealed.countRollup - committed.countValidium - committed.countRollup;
       if (waiting === 0) return "no operator key, and no sealed batch waits";
       throw new NotReady(
@@ -96,7 +96,7 @@ async function committeeCheck({ engine, members, committee, threshold }: Settlem
     if (!(error instanceof MintmarkError) || error.code !== "validation_failed") throw error;
     throw new NotReady(error.message);
   });
-  const { countValidium: committed } = await engine.committedState();
+  const { countValidium: committed } = await engine.batches.committedState();
   const standings = new Map(committee.standings().map((standing) => [standing.address, standing]));
   const looks = await Promise.all(
     members.map(async (member) => {

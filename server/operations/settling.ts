@@ -60,7 +60,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     members,
     threshold,
     l1,
-    earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+    earlierBatch: (batchNumber) => engine.batches.getSealed("validium", batchNumber),
     onFailure: options.onMemberFailure,
   });
   await committee.requireInForce();
@@ -90,12 +90,12 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   const served = new Set(
     [engine.settlement, ...mirrors.map(({ settlement }) => settlement)].map(({ chainId }) => chainId),
   );
-  const unserved = engine.portals().filter(({ chainId }) => !served.has(chainId));
+  const unserved = engine.operator.portals().filter(({ chainId }) => !served.has(chainId));
   const running = stack.move();
   return {
     checks: {
       settlement: async () => {
-        engine.requirePromising();
+        engine.operator.requirePromising();
         return "in step with L1";
       },
       ...Object.fromEntries(
@@ -122,7 +122,7 @@ function describeWork({ lastErrors }: Settler, work: SettlerWork): string {
 
 /** A store keeps the mirrors that it has reached once. */
 function requireSameMirror(engine: Engine, { settlement: { chainId, contract } }: MirrorChain): void {
-  const known = engine.portals().find((portal) => portal.chainId === chainId);
+  const known = engine.operator.portals().find((portal) => portal.chainId === chainId);
   if (known === undefined || known.contract === contract) return;
   const detail = `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`;
   throw new MintmarkError("store_mismatch", detail);
@@ -144,7 +144,7 @@ async function describeMirror(
     if (lastError !== null) throw lastError;
     const asked = Promise.all([mirror.blockNumber(), mirror.operatorBalance()]);
     const [newest, balance] = await within(MIRROR_MS, asked, () => new NotReady("no answer"));
-    const lag = newest - (engine.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
+    const lag = newest - (engine.operator.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
     const state = lag > mostLag ? "out of step" : "in step";
     return `${state}: ${lag} blocks behind, ${balance} wei${balance < leastBalance ? ": send it more" : ""}`;
   } catch (error) {

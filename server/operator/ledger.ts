@@ -34,50 +34,55 @@ const newAsset = z.strictObject({
 
 /** Assets, batches, withdrawals, and whether all of it is what the journal says. */
 export const LEDGER_OPERATIONS = {
-  "assets.add": operation(newAsset, async (engine, input) => assetToOperator(await engine.addAsset(input))),
+  "assets.add": operation(newAsset, async (engine, input) => assetToOperator(await engine.assets.add(input))),
   "assets.list": operation(z.strictObject({ applicationId: uuid.optional() }), (engine, { applicationId }) =>
     applicationId === undefined
-      ? Array.fromAsync(engine.allAssets(), assetToOperator)
-      : Array.fromAsync(engine.assets(applicationId), assetToWire),
+      ? Array.fromAsync(engine.operator.assets(), assetToOperator)
+      : Array.fromAsync(engine.assets.list(applicationId), assetToWire),
   ),
   "assets.whitelist": operation(asset.extend({ whitelisted: z.boolean() }), async (engine, input) =>
     assetToOperator(
-      await (input.whitelisted ? engine.whitelistAsset(input.assetId) : engine.unlistAsset(input.assetId)),
+      await (input.whitelisted ? engine.assets.whitelist(input.assetId) : engine.assets.unlist(input.assetId)),
     ),
   ),
   "assets.enable": operation(enablement, async (engine, { applicationId, assetId }) =>
-    assetToWire(await engine.enableAsset(applicationId, assetId)),
+    assetToWire(await engine.assets.enable(applicationId, assetId)),
   ),
   "assets.disable": operation(enablement, async (engine, { applicationId, assetId }) =>
-    assetToWire(await engine.disableAsset(applicationId, assetId)),
+    assetToWire(await engine.assets.disable(applicationId, assetId)),
   ),
   "batches.seal": operation(z.strictObject({ mode: mode.optional() }), async (engine, input) => {
-    const sealed = await Promise.all((input.mode ? [input.mode] : MODES).map((each) => engine.seal(each)));
+    const sealed = await Promise.all((input.mode ? [input.mode] : MODES).map((each) => engine.operator.seal(each)));
     return sealed.filter((batch) => batch !== null).map(batchToWire);
   }),
   "batches.status": operation(z.strictObject({ mode: mode.optional(), ...page }), async (engine, filter) =>
-    pageToWire(await engine.batches(filter), batchToWire),
+    pageToWire(await engine.batches.list(filter), batchToWire),
   ),
   "batches.data": operation(z.strictObject({ batchId }), async (engine, input) => {
-    const { data, ...batch } = await engine.sealedBatch(...numberOf(input.batchId));
+    const { data, ...batch } = await engine.batches.getSealed(...numberOf(input.batchId));
     return { ...batch, data: Buffer.from(data).toString("hex") };
   }),
   "withdrawals.list": operation(z.strictObject({ applicationId: uuid, ...page }), async (engine, input) => {
     const { applicationId, ...options } = input;
-    return pageToWire(await engine.transactions(applicationId, { ...options, type: "withdrawal" }), transactionToWire);
+    return pageToWire(
+      await engine.transactions.list(applicationId, { ...options, type: "withdrawal" }),
+      transactionToWire,
+    );
   }),
   "withdrawals.show": operation(z.strictObject({ applicationId: uuid, withdrawalId: uuid }), async (engine, input) =>
-    withdrawalToWire(await engine.withdrawal(input.applicationId, input.withdrawalId)),
+    withdrawalToWire(await engine.withdrawals.get(input.applicationId, input.withdrawalId)),
   ),
   "withdrawals.pending": operation(z.strictObject({}), async (engine) => {
-    const chains = engine.portals().map(({ chainId }) => Array.fromAsync(engine.pendingWithdrawals(chainId)));
+    const chains = engine.operator
+      .portals()
+      .map(({ chainId }) => Array.fromAsync(engine.operator.pendingWithdrawals(chainId)));
     return (await Promise.all(chains))
       .flat()
       .map(({ withdrawal, standard }) => ({ ...withdrawalToWire(withdrawal), standard }));
   }),
   verify: operation(z.strictObject({}), async (engine, _, { signal, progress }) => {
     const onProgress = (entries: number) => progress(`${entries} journal entries`);
-    const { state, ...report } = await engine.verify({ signal, onProgress });
+    const { state, ...report } = await engine.operator.verify({ signal, onProgress });
     const { countValidium, countRollup, ...roots } = state;
     return {
       ...report,

@@ -62,7 +62,7 @@ export const SETTLEMENT_OPERATIONS = {
         throw new MintmarkError("validation_failed", detail);
       }
       const facts = isHere ? await l1.token(asset.contractAddress, asset.standard) : {};
-      return assetToOperator(await engine.markAssetRegistered(assetId, facts));
+      return assetToOperator(await engine.operator.recordRegistered(assetId, facts));
     },
   ),
   "batches.adopt": operation(adopt, async (engine, { rpc, fromBlock, confirmations, peers }, { signal }) => {
@@ -90,13 +90,13 @@ async function settle(engine: Engine, input: z.output<typeof commit>, signal: Ab
     members,
     threshold: input.threshold,
     l1,
-    earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+    earlierBatch: (batchNumber) => engine.batches.getSealed("validium", batchNumber),
   });
   const settler = new Settler({ engine, l1, committee, fromBlock: input.fromBlock });
   return settler.round(signal);
 }
 
 async function findAsset(engine: Engine, wanted: string): Promise<Asset> {
-  for await (const asset of engine.allAssets()) if (asset.assetId === wanted) return asset;
+  for await (const asset of engine.operator.assets()) if (asset.assetId === wanted) return asset;
   throw new MintmarkError("asset_not_found");
 }

@@ -27,23 +27,23 @@ const newKey = z.strictObject({
 /** Applications, their keys and their users. */
 export const TENANT_OPERATIONS = {
   "applications.create": operation(z.strictObject({ name, applicationId: uuid.optional() }), async (engine, input) =>
-    applicationToJson(await engine.createApplication(input)),
+    applicationToJson(await engine.applications.create(input)),
   ),
   "applications.list": operation(z.strictObject({}), (engine) =>
-    Array.fromAsync(engine.applications(), applicationToJson),
+    Array.fromAsync(engine.applications.list(), applicationToJson),
   ),
   "applications.suspend": operation(
     ofApplication.extend({ suspended: z.boolean() }),
     async (engine, { applicationId, suspended }) =>
       applicationToJson(
-        await (suspended ? engine.suspendApplication(applicationId) : engine.resumeApplication(applicationId)),
+        await (suspended ? engine.applications.suspend(applicationId) : engine.applications.resume(applicationId)),
       ),
   ),
   "keys.issue": operation(newKey, async (engine, { applicationId, ...options }) =>
-    issuedToJson(await engine.issueKey(applicationId, options)),
+    issuedToJson(await engine.keys.issue(applicationId, options)),
   ),
   "keys.list": operation(ofApplication, (engine, { applicationId }) =>
-    Array.fromAsync(engine.keys(applicationId), keyToJson),
+    Array.fromAsync(engine.keys.list(applicationId), keyToJson),
   ),
   "keys.rotate": operation(z.strictObject({ keyId, expiresAt: future.optional() }), async (engine, input) => {
     const { applicationId, scopes, mintQuota, mintsUsed, revokedAt } = await findKey(engine, input.keyId);
@@ -51,27 +51,27 @@ export const TENANT_OPERATIONS = {
     // What the old key may still mint, and no more: rotating must not refill a quota.
     const left = mintQuota === null ? null : mintQuota - mintsUsed;
     const expiresAt = input.expiresAt ?? null;
-    return issuedToJson(await engine.issueKey(applicationId, { scopes, mintQuota: left, expiresAt }));
+    return issuedToJson(await engine.keys.issue(applicationId, { scopes, mintQuota: left, expiresAt }));
   }),
   "keys.revoke": operation(z.strictObject({ keyId }), async (engine, input) =>
-    keyToJson(await engine.revokeKey(input.keyId)),
+    keyToJson(await engine.keys.revoke(input.keyId)),
   ),
   "users.create": operation(
     z.strictObject({ applicationId: uuid, ownerAddress: address, userId: uuid.optional() }),
-    async (engine, { applicationId, ...user }) => userToWire(await engine.createUser(applicationId, user)),
+    async (engine, { applicationId, ...user }) => userToWire(await engine.users.create(applicationId, user)),
   ),
   "users.list": operation(ofApplication.extend(page), async (engine, { applicationId, ...options }) =>
-    pageToWire(await engine.users(applicationId, options), userToWire),
+    pageToWire(await engine.users.list(applicationId, options), userToWire),
   ),
   "users.show": operation(ofUser, async (engine, { applicationId, userId }) => ({
-    ...userToWire(await engine.user(applicationId, userId)),
-    balances: pageToWire(await engine.balances(applicationId, userId, { limit: 100 }), balanceToWire),
+    ...userToWire(await engine.users.get(applicationId, userId)),
+    balances: pageToWire(await engine.vaults.balances(applicationId, userId, { limit: 100 }), balanceToWire),
   })),
 } as const;
 
 async function findKey(engine: Engine, wanted: string): Promise<ApiKey> {
-  for await (const { applicationId } of engine.applications()) {
-    for await (const key of engine.keys(applicationId)) if (key.keyId === wanted) return key;
+  for await (const { applicationId } of engine.applications.list()) {
+    for await (const key of engine.keys.list(applicationId)) if (key.keyId === wanted) return key;
   }
   throw new MintmarkError("key_not_found");
 }
@@ -94,7 +94,7 @@ function keyToJson({ mintQuota, mintsUsed, createdAt, expiresAt, revokedAt, ...k
 }
 
 /** With the whole key, which is stored nowhere: this answer is the only place it is ever seen. */
-function issuedToJson({ key, secret }: Awaited<ReturnType<Engine["issueKey"]>>) {
+function issuedToJson({ key, secret }: Awaited<ReturnType<Engine["keys"]["issue"]>>) {
   return { ...keyToJson(key), apiKey: secret };
 }
 

@@ -16,7 +16,7 @@ export const assetEndpoints: readonly Endpoint[] = [
     errors: ["cursor_invalid"],
     async handle({ service: { engine }, principal, query: { assetType, ...rest } }) {
       const filter = assetType === undefined ? rest : { ...rest, standard: standardsOf(assetType) };
-      return pageToWire(await engine.assets(principal.applicationId, filter), assetToWire);
+      return pageToWire(await engine.assets.list(principal.applicationId, filter), assetToWire);
     },
   }),
   endpoint({
@@ -29,7 +29,7 @@ export const assetEndpoints: readonly Endpoint[] = [
     success: oneAsset,
     errors: ["asset_not_found"],
     async handle({ service: { engine }, principal, params }) {
-      return assetToWire(await engine.asset(principal.applicationId, params.assetId));
+      return assetToWire(await engine.assets.get(principal.applicationId, params.assetId));
     },
   }),
   endpoint({
@@ -42,7 +42,7 @@ export const assetEndpoints: readonly Endpoint[] = [
     success: oneAsset,
     errors: ["asset_not_found", "asset_not_whitelisted"],
     async handle({ service: { engine }, principal, params }) {
-      return assetToWire(await engine.enableAsset(principal.applicationId, params.assetId));
+      return assetToWire(await engine.assets.enable(principal.applicationId, params.assetId));
     },
   }),
   endpoint({
@@ -56,7 +56,7 @@ export const assetEndpoints: readonly Endpoint[] = [
     success: oneAsset,
     errors: ["asset_not_found"],
     async handle({ service: { engine }, principal, params }) {
-      return assetToWire(await engine.disableAsset(principal.applicationId, params.assetId));
+      return assetToWire(await engine.assets.disable(principal.applicationId, params.assetId));
     },
   }),
 ];

@@ -20,7 +20,7 @@ const list = {
   success: { status: 200, description: "One page.", schemas: [batchPage] },
   errors: ["cursor_invalid"],
   async handle({ service: { engine }, query }: Input<"query", typeof batchQuery>) {
-    return pageToWire(await engine.batches(query), batchToWire);
+    return pageToWire(await engine.batches.list(query), batchToWire);
   },
 } as const;
 
@@ -33,7 +33,7 @@ const one = {
   errors: ["batch_not_found"],
   async handle({ service: { engine }, params }: Input<"params", typeof batchParams>) {
     const { mode, batchNumber } = batchOf(params.batchId);
-    return batchToWire(await engine.batch(mode, batchNumber));
+    return batchToWire(await engine.batches.get(mode, batchNumber));
   },
 } as const;
 

@@ -63,7 +63,7 @@ function wantsStream({ method, headers: { accept = "" } }: FastifyRequest): bool
 /** The events after one. Throws `validation_failed` with the parameter's pointer for an event that is not there yet. */
 function eventsAfter(engine: Engine, applicationId: string, after: number, pointer: string) {
   try {
-    return engine.applicationEvents(applicationId, { after });
+    return engine.events.stream(applicationId, { after });
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.code !== "validation_failed") throw error;
     const { code, message: detail } = error;
@@ -71,7 +71,7 @@ function eventsAfter(engine: Engine, applicationId: string, after: number, point
   }
 }
 
-async function page(events: ReturnType<Engine["applicationEvents"]>, limit: number) {
+async function page(events: ReturnType<Engine["events"]["stream"]>, limit: number) {
   const data = [];
   for await (const event of events) {
     if (data.length === limit) return { data, hasMore: true };
@@ -86,9 +86,9 @@ function stream(service: Service, principal: Principal, after: number, request: 
   const closed = streams.take(keyId);
   try {
     const events = eventStream({
-      open: (signal) => engine.applicationEvents(applicationId, { after, follow: true, signal }),
+      open: (signal) => engine.events.stream(applicationId, { after, follow: true, signal }),
       allowed: () => authenticate(request, service),
-      onAccess: (changed) => engine.on("access", (event) => event.applicationId === applicationId && changed()),
+      onAccess: (changed) => engine.events.on("access", (event) => event.applicationId === applicationId && changed()),
       ...{ heartbeatMs, stopping, closed },
     });
     // Proxies that gather answers would hold events back.

@@ -71,7 +71,7 @@ const definition = {
 type MintCall = Call<"mint", undefined, z.output<typeof mintQuery>, unknown>;
 
 async function mint({ service: { engine, buffers, turns }, principal, query, body, request, reply }: MintCall) {
-  if (query.dryRun) return { dryRun: true, ...(await engine.checkMint(principal, body)) };
+  if (query.dryRun) return { dryRun: true, ...(await engine.mints.check(principal, body)) };
   const idempotencyKey = idempotencyKeyOf(request);
   const result = await engine.mint(principal, body, idempotencyKey === undefined ? {} : { idempotencyKey });
   if (result.replayed) reply.header("idempotency-replayed", "true");
@@ -150,7 +150,7 @@ export const mintEndpoints: readonly Endpoint[] = [
     async handle({ service: { engine, turns }, principal, params, reply }) {
       const turn = () => turns.turn(principal.keyId);
       await turn();
-      const text = await mintText(await engine.mintResult(principal.applicationId, params.mintId), turn);
+      const text = await mintText(await engine.mints.get(principal.applicationId, params.mintId), turn);
       reply.type("application/json; charset=utf-8");
       return text;
     },

@@ -87,7 +87,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
     errors: ["vault_not_found", "proof_not_ready", "asset_not_registered", "l1_failed"],
     async handle({ service, owner, params: { vaultId }, reply }) {
       neverStore(reply);
-      const proof = await service.engine.exitProof(vaultId);
+      const proof = await service.engine.proofs.exit(vaultId);
       if (proof.vault.owner !== owner) throw new MintmarkError("vault_not_found", "No such vault of this owner.");
       return exitKitToJson(await exportExitKit(proof, await payingChain(service, proof.vault.chainId)));
     },

@@ -14,7 +14,7 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "The proof, verified before it was sent.", schemas: [vaultProof] },
     errors: ["vault_not_found", "vault_void", "proof_not_ready"],
     async handle({ service: { engine }, params }) {
-      return proofToWire(await engine.vaultProof(params.vaultId));
+      return proofToWire(await engine.proofs.vault(params.vaultId));
     },
   }),
 ];

@@ -9,7 +9,7 @@ const definition = {
   summary: "State roots and commitment: of all sealed batches, and of those that L1 has committed",
   success: { status: 200, description: "The state.", schemas: [state] },
   async handle({ service: { engine } }: { service: Service }) {
-    return stateToWire(engine, engine.state(), await engine.committedState());
+    return stateToWire(engine, engine.batches.state(), await engine.batches.committedState());
   },
 } as const;
 

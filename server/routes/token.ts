@@ -39,7 +39,7 @@ export const tokenEndpoints: readonly Endpoint[] = [
     ],
     async handle({ service: { engine, tokens }, body, request, reply }) {
       const { id, secret } = clientOf(body, request.headers.authorization);
-      const principal = await engine.authenticate(secret);
+      const principal = await engine.keys.authenticate(secret);
       if (principal.keyId !== id) throw new MintmarkError("credentials_invalid");
       const scopes = scopesOf(body.scope, principal.scopes);
       reply.header("cache-control", "no-store");

@@ -15,7 +15,7 @@ export const transactionEndpoints: readonly Endpoint[] = [
     errors: ["cursor_invalid"],
     async handle({ service: { engine, turns }, principal, query }) {
       await turns.turn(principal.keyId);
-      return pageToWire(await engine.transactions(principal.applicationId, query), transactionToWire);
+      return pageToWire(await engine.transactions.list(principal.applicationId, query), transactionToWire);
     },
   }),
   endpoint({
@@ -28,7 +28,7 @@ export const transactionEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "The transaction.", schemas: [transaction] },
     errors: ["transaction_not_found"],
     async handle({ service: { engine }, principal, params }) {
-      return transactionToWire(await engine.transaction(principal.applicationId, params.transactionId));
+      return transactionToWire(await engine.transactions.get(principal.applicationId, params.transactionId));
     },
   }),
 ];

@@ -29,7 +29,7 @@ export const userEndpoints: readonly Endpoint[] = [
     errors: ["user_exists"],
     async handle({ service: { engine }, principal, body, request, reply }) {
       const user = { ...idOfRequest("userId", principal, request), ...body };
-      const created = await engine.createUser(principal.applicationId, user).catch((error: unknown) => {
+      const created = await engine.users.create(principal.applicationId, user).catch((error: unknown) => {
         const isReused = error instanceof MintmarkError && error.code === "user_exists" && body.userId === undefined;
         throw isReused ? new MintmarkError("idempotency_key_reused") : error;
       });
@@ -47,7 +47,7 @@ export const userEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "One page.", schemas: [userPage] },
     errors: ["cursor_invalid"],
     async handle({ service: { engine }, principal, query }) {
-      return pageToWire(await engine.users(principal.applicationId, query), userToWire);
+      return pageToWire(await engine.users.list(principal.applicationId, query), userToWire);
     },
   }),
   endpoint({
@@ -60,7 +60,7 @@ export const userEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "The user.", schemas: [user] },
     errors: ["user_not_found"],
     async handle({ service: { engine }, principal, params }) {
-      return userToWire(await engine.user(principal.applicationId, params.userId));
+      return userToWire(await engine.users.get(principal.applicationId, params.userId));
     },
   }),
   endpoint({
@@ -74,8 +74,8 @@ export const userEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "One page.", schemas: [vaultPage] },
     errors: ["user_not_found", "cursor_invalid"],
     async handle({ service: { engine }, principal: { applicationId }, params: { userId }, query }) {
-      await engine.user(applicationId, userId);
-      return pageToWire(await engine.vaults(applicationId, { ...query, userId }), vaultToWire);
+      await engine.users.get(applicationId, userId);
+      return pageToWire(await engine.vaults.list(applicationId, { ...query, userId }), vaultToWire);
     },
   }),
   endpoint({
@@ -89,7 +89,7 @@ export const userEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "One page.", schemas: [balancePage] },
     errors: ["user_not_found", "cursor_invalid"],
     async handle({ service: { engine }, principal: { applicationId }, params: { userId }, query }) {
-      return pageToWire(await engine.balances(applicationId, userId, query), balanceToWire);
+      return pageToWire(await engine.vaults.balances(applicationId, userId, query), balanceToWire);
     },
   }),
 ];

@@ -14,7 +14,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "One page.", schemas: [vaultPage] },
     errors: ["cursor_invalid"],
     async handle({ service: { engine }, principal, query }) {
-      return pageToWire(await engine.vaults(principal.applicationId, query), vaultToWire);
+      return pageToWire(await engine.vaults.list(principal.applicationId, query), vaultToWire);
     },
   }),
   endpoint({
@@ -27,7 +27,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "The vault.", schemas: [vault] },
     errors: ["vault_not_found"],
     async handle({ service: { engine }, principal, params }) {
-      return vaultToWire(await engine.vault(principal.applicationId, params.vaultId));
+      return vaultToWire(await engine.vaults.get(principal.applicationId, params.vaultId));
     },
   }),
   endpoint({
@@ -40,14 +40,14 @@ export const vaultEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "The proof, verified before it was sent.", schemas: [ownVaultProof] },
     errors: ["vault_not_found", "vault_void", "proof_not_ready"],
     async handle({ service: { engine }, principal, params: { vaultId } }) {
-      const own = await engine.vault(principal.applicationId, vaultId);
-      const proof = await engine.vaultProof(vaultId);
+      const own = await engine.vaults.get(principal.applicationId, vaultId);
+      const proof = await engine.proofs.vault(vaultId);
       const { chainId } = proof.vault;
-      const portal = engine.portals().find((each) => each.chainId === chainId) ?? null;
+      const portal = engine.operator.portals().find((each) => each.chainId === chainId) ?? null;
       return {
         ...proofToWire(proof),
         portal: portal && portalToWire(portal),
-        withdrawCalldata: withdrawCalldata(own.availableBalance, await engine.exitProof(vaultId)),
+        withdrawCalldata: withdrawCalldata(own.availableBalance, await engine.proofs.exit(vaultId)),
       };
     },
   }),

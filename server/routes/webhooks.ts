@@ -141,7 +141,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
 ];
 
 async function eventOf(engine: Engine, applicationId: string, sequence: number): Promise<ApplicationEvent> {
-  for await (const event of engine.applicationEvents(applicationId, { after: sequence - 1 })) return event;
+  for await (const event of engine.events.stream(applicationId, { after: sequence - 1 })) return event;
   const detail = "The application has no event of this sequence; GET /api/v1/events lists them.";
   const issues = [{ pointer: "/sequence", code: "validation_failed", detail }] as const;
   throw new MintmarkError("validation_failed", undefined, { issues });

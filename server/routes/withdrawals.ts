@@ -45,7 +45,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       "l1_failed",
     ],
     async handle({ service: { engine }, principal, body, reply }) {
-      const accepted = await engine.requestWithdrawal(principal, body);
+      const accepted = await engine.withdrawals.request(principal, body);
       reply.header("location", `/api/v1/withdrawals/${accepted.withdrawalId}`);
       return withdrawalToWire(accepted);
     },
@@ -62,7 +62,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     errors: ["cursor_invalid"],
     async handle({ service: { engine, turns }, principal, query }) {
       await turns.turn(principal.keyId);
-      return pageToWire(await engine.withdrawals(principal.applicationId, query), withdrawalToWire);
+      return pageToWire(await engine.withdrawals.list(principal.applicationId, query), withdrawalToWire);
     },
   }),
   endpoint({
@@ -75,7 +75,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "The withdrawal.", schemas: [withdrawal] },
     errors: ["withdrawal_not_found"],
     async handle({ service: { engine }, principal, params }) {
-      return withdrawalToWire(await engine.withdrawal(principal.applicationId, params.withdrawalId));
+      return withdrawalToWire(await engine.withdrawals.get(principal.applicationId, params.withdrawalId));
     },
   }),
 ];

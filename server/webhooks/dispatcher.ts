@@ -90,7 +90,7 @@ export class WebhookDispatcher {
       this.#adjust();
       this.#running.get(webhookId)?.wake.abort();
     };
-    this.#deaf = [this.#engine.on("webhook", changed), this.#engine.on("access", adjust)];
+    this.#deaf = [this.#engine.events.on("webhook", changed), this.#engine.events.on("access", adjust)];
     this.#adjust();
   }
 
@@ -161,7 +161,7 @@ export class WebhookDispatcher {
     const progress = new Progress(this.#engine, webhookId, this.#options.recordEveryMs, this.#options.onError);
     let { failingSince } = webhook;
     try {
-      for await (const event of this.#engine.applicationEvents(applicationId, { after, follow: true, signal })) {
+      for await (const event of this.#engine.events.stream(applicationId, { after, follow: true, signal })) {
         if (types.length === 0 || types.includes(event.type)) {
           if (!(await this.#deliver(webhook, event, failingSince, progress, signal))) return;
           failingSince = null;

@@ -214,7 +214,7 @@ export function portalToWire({ chainId, contract }: PortalIdentity): z.output<ty
 }
 
 export function stateToWire(
-  engine: Pick<Engine, "settlement" | "portals">,
+  engine: Pick<Engine, "settlement" | "operator">,
   sealed: EngineState,
   committed: EngineState,
 ): z.output<typeof state> {
@@ -222,7 +222,7 @@ export function stateToWire(
   return {
     ...portalToWire(settlement),
     engineVersion: settlement.engineVersion,
-    portals: engine.portals().map(portalToWire),
+    portals: engine.operator.portals().map(portalToWire),
     sealed: rootsToWire(sealed),
     committed: rootsToWire(committed),
   };

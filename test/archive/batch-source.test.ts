@@ -10,8 +10,8 @@ beforeAll(async () => {
   world = await createWorld({ rateLimits: { publicReads: { units: 2, windowSeconds: 1 } } });
   const { engine, app, users } = world;
   await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, 1) }] } });
-  await engine.seal("validium");
-  data = (await engine.sealedBatch("validium", 0)).data;
+  await engine.operator.seal("validium");
+  data = (await engine.batches.getSealed("validium", 0)).data;
   url = await app.listen({ host: "127.0.0.1", port: 0 });
 });
 afterAll(() => world[Symbol.asyncDispose]());

@@ -21,7 +21,7 @@ describe("an exit kit", () => {
       await mint(world, "erc20", "zk-rollup", "", 9),
       await mint(world, "erc1155", "zk-rollup", "potion", 3),
     ];
-    await world.engine.seal("validium");
+    await world.engine.operator.seal("validium");
     await expect(kitOf(at(ids, 0))).rejects.toMatchObject({ code: "proof_not_ready" });
     await world.settler.round();
     const [sword, points, potion] = await Promise.all(ids.map(kitOf));
@@ -30,7 +30,7 @@ describe("an exit kit", () => {
   });
   afterAll(() => world.close());
 
-  const kitOf = async (vaultId: VaultId) => exportExitKit(await world.engine.vaultProof(vaultId), world.l1);
+  const kitOf = async (vaultId: VaultId) => exportExitKit(await world.engine.proofs.vault(vaultId), world.l1);
   const owner = () => at(world.users, 0).owner;
   const asOwner = () => {
     const { request, settlement } = world.chain;

@@ -35,7 +35,7 @@ describe("the public state, rebuilt", () => {
 
   /** Everything that an archive tells, against the engine that it never asked. */
   async function requireWhole(archive: Archive, report: RebuildReport) {
-    expect(report.state).toEqual(await world.engine.committedState());
+    expect(report.state).toEqual(await world.engine.batches.committedState());
     expect(report).toMatchObject({
       batches: { validium: 3, "zk-rollup": 3 },
       vaults: { validium: 9, "zk-rollup": 9 },
@@ -44,7 +44,7 @@ describe("the public state, rebuilt", () => {
     });
     for (const vaultId of vaults) {
       const proof = await archive.vaultProof(vaultId);
-      expect(proof).toEqual(await world.engine.vaultProof(vaultId));
+      expect(proof).toEqual(await world.engine.proofs.vault(vaultId));
       expect(await world.l1.verifyVault(proof)).toBe(vaultId === withdrawn ? 40n : 0n);
       expect(await archive.withdrawn(vaultId)).toBe(vaultId === withdrawn ? 40n : 0n);
     }
@@ -62,9 +62,9 @@ describe("the public state, rebuilt", () => {
     const archive = await openArchive(world);
     const report = await rebuild({ archive, ...(await chainOf(world)) });
     expect(report.missing).toEqual(["validium-0", "validium-1", "validium-2"]);
-    expect(report.state).toEqual(await world.engine.committedState());
+    expect(report.state).toEqual(await world.engine.batches.committedState());
     const [validiumVault, rollupVault] = [at(vaults, 0), at(vaults, 3)];
-    expect(await archive.vaultProof(rollupVault)).toEqual(await world.engine.vaultProof(rollupVault));
+    expect(await archive.vaultProof(rollupVault)).toEqual(await world.engine.proofs.vault(rollupVault));
     await expect(archive.vaultProof(validiumVault)).rejects.toMatchObject({ code: "proof_not_ready" });
     await requireWhole(archive, await rebuild({ archive, ...(await withMember()) }));
   });
@@ -126,7 +126,7 @@ describe("the public state, rebuilt", () => {
     const pruned = Object.assign(Object.create(l1) as typeof l1, { rollupData: async () => null });
     const operator: BatchSource = {
       name: "the operator's server",
-      batchData: async (mode, number) => (await engine.sealedBatch(mode, number)).data,
+      batchData: async (mode, number) => (await engine.batches.getSealed(mode, number)).data,
     };
     const archive = await openArchive(world);
     const chain = await chainOf(world);

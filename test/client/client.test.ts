@@ -50,7 +50,7 @@ describe("the client", () => {
     await (await fetch(request)).text();
     throw new TypeError("fetch failed");
   };
-  const mintsMade = async () => (await world.engine.transactions(world.applicationId, { limit: 100 })).data.length;
+  const mintsMade = async () => (await world.engine.transactions.list(world.applicationId, { limit: 100 })).data.length;
 
   test("gives a key to every route that takes one, and to no other", () => {
     for (const endpoint of ENDPOINTS) {

@@ -37,7 +37,7 @@ describe("owners' exits with everything gone but the chain", () => {
     vaults.shield = await mint(world, "erc721", "validium", "8");
     expect((await world.settlerOver().settler.round()).committed).toBe(2);
     // The kit of one vault is kept from when the engine was there.
-    const kit = await exportExitKit(await world.engine.vaultProof(vaults.sword), world.l1);
+    const kit = await exportExitKit(await world.engine.proofs.vault(vaults.sword), world.l1);
     await writeFile(join(world.folder, "sword.json"), exitKitText(kit));
     await world.engine.close();
   });

@@ -128,7 +128,7 @@ async function furnish(store: string, world: MembersWorld) {
     createIfMissing: true,
   });
   const { principal, assets } = await seed(engine, world);
-  const { secret } = await engine.issueKey(principal.applicationId);
+  const { secret } = await engine.keys.issue(principal.applicationId);
   return { key: secret, assets: { erc20: assets.get("erc20") ?? "", erc721: assets.get("erc721") ?? "" } };
 }
 

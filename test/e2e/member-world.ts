@@ -86,7 +86,7 @@ export async function startMembersWorld({ members = COMMITTEE, threshold = THRES
       threshold,
       l1,
       timeoutMs,
-      earlierBatch: (batchNumber) => engine.sealedBatch("validium", batchNumber),
+      earlierBatch: (batchNumber) => engine.batches.getSealed("validium", batchNumber),
     });
     const { deployedAtBlock: fromBlock } = settlement;
     return { committee, settler: new Settler({ engine, l1, committee, fromBlock, sealing: { maxAgeMs: 0 } }) };

@@ -41,7 +41,7 @@ describe("a committee of five processes", () => {
     await mint(world, "erc721", "validium", "one");
     await mint(world, "erc721", "zk-rollup", "two");
     expect((await settler.round()).committed).toBe(2);
-    const { data } = await world.engine.sealedBatch("validium", 0);
+    const { data } = await world.engine.batches.getSealed("validium", 0);
     for (const index of COMMITTEE.keys()) {
       await expect.poll(() => servedData(at(urls(), index), "validium-0"), POLL).toBe(toHex(data));
       await expect.poll(() => servedData(at(urls(), index), "zk-rollup-0"), POLL).not.toBeNull();
@@ -71,7 +71,7 @@ describe("a committee of five processes", () => {
 
   const signer = (index: number) => at(COMMITTEE, index);
   const signature = async (index: number, batchRoot: `0x${string}`) => {
-    const { batchNumber, vaultCount, dataHash } = await world.engine.batch("validium", 3);
+    const { batchNumber, vaultCount, dataHash } = await world.engine.batches.get("validium", 3);
     const message = { batchNumber, batchRoot, vaultCount, dataHash: dataHash ?? "0x", epoch: 0n };
     return signer(index).signTypedData(validiumBatchTypedData(world.l1.settlement, message));
   };
@@ -86,7 +86,7 @@ describe("a committee of five processes", () => {
   const LIARS: Record<string, RequestListener> = {
     "signs another root": json(async () => ({ signature: await signature(4, ROOT) })),
     "signs with another key": json(async () => {
-      const { batchRoot } = await world.engine.batch("validium", 3);
+      const { batchRoot } = await world.engine.batches.get("validium", 3);
       return { signature: await signature(0, batchRoot ?? ROOT) };
     }),
     "answers without a signature": json(() => ({ signature: "0x1234" })),
@@ -105,8 +105,8 @@ describe("a committee of five processes", () => {
 
   test("goes on with one member dead and another lying, whatever the lie, and names it", async () => {
     await mint(world, "erc721", "validium", "among liars");
-    await world.engine.seal("validium");
-    const batch = await world.engine.sealedBatch("validium", 3);
+    await world.engine.operator.seal("validium");
+    const batch = await world.engine.batches.getSealed("validium", 3);
     const gone = await impostor((asked) => asked.destroy());
     for (const [lie, answer] of Object.entries(LIARS)) {
       const lying = [...urls().slice(0, 3), gone, await impostor(answer)];
@@ -130,7 +130,7 @@ describe("a committee of five processes", () => {
       return { batchNumber, batchRoot, vaultCount, dataHash, epoch: 0n, data };
     }
     async function typeAndOwner() {
-      const { vault } = await world.engine.vaultProof(packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }));
+      const { vault } = await world.engine.proofs.vault(packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }));
       return [vault.assetType, vault.owner] as const;
     }
     type Batch = Awaited<ReturnType<typeof nextBatch>>;
@@ -205,7 +205,7 @@ describe("a committee of five processes", () => {
   });
 
   test("voids on L1, by itself, the second vault of a token that a hostile operator has minted twice", async () => {
-    const { vault } = await world.engine.vaultProof(packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }));
+    const { vault } = await world.engine.proofs.vault(packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }));
     const data = encodeBatchData([{ ...vault, owner: GUARDIAN.address.toLowerCase() as `0x${string}` }]);
     const { batchRoot, dataHash } = deriveBatch("zk-rollup", 1, data);
     const batch = { mode: "zk-rollup", batchNumber: 1, vaultCount: 1, batchRoot, dataHash, data } as const;

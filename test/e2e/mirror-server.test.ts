@@ -77,13 +77,13 @@ describe("a server whose application has tokens on two chains", () => {
         createIfMissing: true,
       });
       const { principal, assets: near } = await seed(engine, world);
-      key = (await engine.issueKey(principal.applicationId)).secret;
+      key = (await engine.keys.issue(principal.applicationId)).secret;
       const { standard, quantum, name, symbol } = token;
       const place = { chainId: mirror.chainId, contractAddress: token.address };
-      const { assetId } = await engine.addAsset({ ...place, standard, quantum, name, symbol });
-      await engine.whitelistAsset(assetId);
-      await engine.markAssetRegistered(assetId);
-      await engine.enableAsset(principal.applicationId, assetId);
+      const { assetId } = await engine.assets.add({ ...place, standard, quantum, name, symbol });
+      await engine.assets.whitelist(assetId);
+      await engine.operator.recordRegistered(assetId);
+      await engine.assets.enable(principal.applicationId, assetId);
       Object.assign(assets, { near: near.get("erc20") ?? "", far: assetId });
     }
     server = await OperatorProcess.start({

@@ -73,10 +73,10 @@ describe("tokens of another chain, by commands alone", () => {
     const assets = new Map<Standard, Uuid>();
     for (const { standard, address, quantum, name, symbol } of mirror.tokens) {
       const token = { standard, chainId: 31_338n, contractAddress: address, quantum, name, symbol };
-      const { assetId } = await engine.addAsset(token);
-      await engine.whitelistAsset(assetId);
-      await engine.markAssetRegistered(assetId);
-      await engine.enableAsset(principal.applicationId, assetId);
+      const { assetId } = await engine.assets.add(token);
+      await engine.assets.whitelist(assetId);
+      await engine.operator.recordRegistered(assetId);
+      await engine.assets.enable(principal.applicationId, assetId);
       assets.set(standard, assetId);
     }
     vaults.sword = await mint({ ...world, assets }, "erc721", "validium", "7");

@@ -32,7 +32,7 @@ beforeAll(async () => {
       ...{ store, createIfMissing: true, settlement: world.l1.settlement, environment: "sandbox" },
     });
     const { principal, assets } = await seed(engine, world);
-    key = (await engine.issueKey(principal.applicationId)).secret;
+    key = (await engine.keys.issue(principal.applicationId)).secret;
     assetId = assets.get("erc20") ?? "";
   }
   server = await OperatorProcess.start({ ...operatorOf(world, store), settings });

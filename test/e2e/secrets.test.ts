@@ -27,7 +27,7 @@ test("a whole run of the server prints no secret that was used in it", async () 
       createIfMissing: true,
     });
     const { principal, users, assets } = await seed(engine, world);
-    const { secret } = await engine.issueKey(principal.applicationId);
+    const { secret } = await engine.keys.issue(principal.applicationId);
     return { applicationId: principal.applicationId, key: secret, ...at(users, 0), erc721: assets.get("erc721") };
   })();
   const [tokenSecret, rpcSecret] = [randomBytes(32).toString("hex"), randomBytes(16).toString("hex")];

@@ -43,14 +43,14 @@ async function startShard(chain: Chain): Promise<Shard> {
     { engine, l1, committee: collectAttestations({ members, threshold: THRESHOLD, l1 }) },
     chain,
   );
-  const { applicationId } = await engine.createApplication({ name: chain.settlement.address });
-  const { key, secret } = await engine.issueKey(applicationId);
-  const { userId } = await engine.createUser(applicationId, { ownerAddress: OWNER });
+  const { applicationId } = await engine.applications.create({ name: chain.settlement.address });
+  const { key, secret } = await engine.keys.issue(applicationId);
+  const { userId } = await engine.users.create(applicationId, { ownerAddress: OWNER });
   const { address, name, symbol } = chain.tokens[0] as Chain["tokens"][number];
-  const { assetId } = await engine.addAsset({ standard: "erc721", contractAddress: address, name, symbol });
-  await engine.whitelistAsset(assetId);
-  await engine.markAssetRegistered(assetId);
-  await engine.enableAsset(applicationId, assetId);
+  const { assetId } = await engine.assets.add({ standard: "erc721", contractAddress: address, name, symbol });
+  await engine.assets.whitelist(assetId);
+  await engine.operator.recordRegistered(assetId);
+  await engine.assets.enable(applicationId, assetId);
   const app = await buildServer({ engine, trustedProxies: ["127.0.0.1"] });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   const close = async () => {
@@ -142,15 +142,18 @@ describe("two shards behind one address", () => {
     }
     for (const [i, shard] of shards.entries()) {
       await shard.settler.round();
-      expect(await shard.l1.state()).toEqual({ ...shard.engine.state(), history: shard.engine.history() });
+      expect(await shard.l1.state()).toEqual({
+        ...shard.engine.batches.state(),
+        history: shard.engine.operator.history(),
+      });
       const { body } = await send("/api/v1/vaults", { "x-api-key": shard.key });
       expect(body.data.map(({ status, assetId }: { status: string; assetId: string }) => [status, assetId])).toEqual(
         Array(i + 1).fill(["settled", shard.assetId]),
       );
       const path = `/shards/${shard.engine.settlement.contract}/public/v1/state`;
-      expect((await send(path, {})).body.committed.commitment).toBe(shard.engine.state().commitment);
+      expect((await send(path, {})).body.committed.commitment).toBe(shard.engine.batches.state().commitment);
     }
-    expect(shards[0].engine.state().commitment).not.toBe(shards[1].engine.state().commitment);
+    expect(shards[0].engine.batches.state().commitment).not.toBe(shards[1].engine.batches.state().commitment);
   });
 
   test("a token of one shard is unknown at the other", async () => {

@@ -65,7 +65,7 @@ function exchange({ method, path, headers, body }: Call): Promise<Answered> {
 /** Gives an application users, mints and a webhook that are like no other's, and tells what only it may see of them. */
 async function seed(tenant: Tenant, applicationId: string, key: string) {
   const ownerAddress = `0x${(tenant === "first" ? "1f" : "e2").repeat(20)}` as const;
-  const { userId } = await world.engine.createUser(applicationId, { ownerAddress });
+  const { userId } = await world.engine.users.create(applicationId, { ownerAddress });
   const text = `${tenant}-token`;
   const blob = `0x${Buffer.from(text).toString("hex")}`;
   const mint = { mintingBlob: blob, assetId: world.erc721.assetId, amount: 1, dataAvailabilityMode: "validium" };
@@ -100,7 +100,7 @@ beforeAll(async () => {
   const first = await seed("first", applicationId, key);
   const second = await seed("second", otherApplicationId, otherKey);
   secrets = { first, second };
-  for (const mode of ["validium", "zk-rollup"] as const) await world.engine.seal(mode);
+  for (const mode of ["validium", "zk-rollup"] as const) await world.engine.operator.seal(mode);
   const document: Document = (await world.send("GET", "/openapi.json", { key: null })).body;
   const form = { "content-type": "application/x-www-form-urlencoded" };
   const raw = new URLSearchParams({ grant_type: "client_credentials", client_id: world.keyId, client_secret: key });
@@ -281,7 +281,7 @@ test("whatever is sent is answered as documented, never with our fault, and tell
     .map(({ method, path }) => `${method} ${path}`)
     .filter((name) => !/withdrawals|owner|webhooks\/|readyz/.test(name));
   expect(succeeded.map(([name]) => name)).toEqual(expect.arrayContaining(unsigned));
-  expect((await world.engine.verify()).problems).toEqual([]);
+  expect((await world.engine.operator.verify()).problems).toEqual([]);
 }, 3_000_000);
 
 const mintHead = (more: string) =>

@@ -60,10 +60,10 @@ export async function createMirrorWorld({
     const registration = [REGISTRY_VALUE[standard], BigInt(by.chainId), address, quantum] as const;
     await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
     const far = { standard, chainId: BigInt(by.chainId), contractAddress: address, quantum, name, symbol };
-    const { assetId } = await engine.addAsset(far);
-    await engine.whitelistAsset(assetId);
-    await engine.markAssetRegistered(assetId);
-    await engine.enableAsset(principal.applicationId, assetId);
+    const { assetId } = await engine.assets.add(far);
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId);
+    await engine.assets.enable(principal.applicationId, assetId);
     assets.set(standard, assetId);
     tokens.set(standard, address);
   }
@@ -72,7 +72,7 @@ export async function createMirrorWorld({
   await mine({ request }, Number(CONFIRMATIONS));
   const mirrorBy = (account: LocalAccount, contract = deployed.address) =>
     connectMirror({ rpc: transport, contract, account, finality: { confirmations: 0n }, pollingMs: 5 });
-  await engine.addMirror({ chainId: BigInt(by.chainId), contract: deployed.address });
+  await engine.operator.addMirror({ chainId: BigInt(by.chainId), contract: deployed.address });
   return {
     near,
     far: {

@@ -40,8 +40,8 @@ async function commitFinally(): Promise<void> {
 /** The settler of the state's own chain beside one of the mirror. */
 const besides = (mirror: MirrorSettler) => newSettler({ ...world.near, mirrors: [mirror] }, world.near.chain);
 const statusOf = async ({ withdrawalId }: { readonly withdrawalId: string }) =>
-  (await world.near.engine.withdrawal(world.near.principal.applicationId, withdrawalId)).status;
-const vaultOf = (vaultId: VaultId) => world.near.engine.vault(world.near.principal.applicationId, vaultId);
+  (await world.near.engine.withdrawals.get(world.near.principal.applicationId, withdrawalId)).status;
+const vaultOf = (vaultId: VaultId) => world.near.engine.vaults.get(world.near.principal.applicationId, vaultId);
 const tokenOf = (standard: Standard) => world.far.tokens.get(standard) ?? "0x";
 const farBalance = (standard: "erc20" | "erc721") =>
   world.far.client.readContract({
@@ -79,7 +79,7 @@ describe("withdrawals of another chain's tokens", () => {
     expect(await vaultOf(points)).toMatchObject({ withdrawnBalance: 3n, availableBalance: 2n });
 
     const mirror = await world.far.mirrorBy(OWNER);
-    const { vault, header, siblings } = await proofOnMirror(await near.engine.vaultProof(points), mirror);
+    const { vault, header, siblings } = await proofOnMirror(await near.engine.proofs.vault(points), mirror);
     if (header === null) throw new Error("not on the mirror");
     const authorization = { deadline: 0n, signature: "0x" } as const;
     await mirror.withdrawOwn({ vault, header, siblings, quantity: 2n, recipient: OWNER.address, authorization });
@@ -88,7 +88,7 @@ describe("withdrawals of another chain's tokens", () => {
     await mine(world.far, Number(CONFIRMATIONS));
     await settler.round();
     expect(await Promise.all(asked.map(statusOf))).toEqual(["finalized", "finalized"]);
-    expect((await near.engine.verify()).problems).toEqual([]);
+    expect((await near.engine.operator.verify()).problems).toEqual([]);
   });
 
   test("are taken back and sent again when that chain is reorganised, without the state's chain noticing", async () => {
@@ -111,7 +111,7 @@ describe("withdrawals of another chain's tokens", () => {
         90n,
       ]);
       const reverted: string[] = [];
-      const stop = near.engine.on("withdrawal", ({ withdrawal }) => reverted.push(withdrawal.status));
+      const stop = near.engine.events.on("withdrawal", ({ withdrawal }) => reverted.push(withdrawal.status));
       await rpc(far, "evm_revert", [snapshot]);
       await passSeconds(far, 7n);
       await settler.round();
@@ -119,8 +119,8 @@ describe("withdrawals of another chain's tokens", () => {
       expect(reverted).toContain("submitted");
     }
     expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([["settled", "settled"], 90n]);
-    expect((await near.engine.batch("validium", 0)).status).toBe("finalized");
-    expect((await near.engine.verify()).problems).toEqual([]);
+    expect((await near.engine.batches.get("validium", 0)).status).toBe("finalized");
+    expect((await near.engine.operator.verify()).problems).toEqual([]);
   });
 
   test("are paid though another one there turns expensive after the estimate", async () => {
@@ -194,7 +194,7 @@ describe("withdrawals of another chain's tokens", () => {
     const { address } = await deployMirror(far.by, config);
     const other = await newMirrorSettler(world, { connect: () => far.mirrorBy(OPERATOR, address) });
     await expect(other.round()).rejects.toThrow("is no mirror of");
-    expect(near.engine.portals().map(({ contract }) => contract)).not.toContain(address);
+    expect(near.engine.operator.portals().map(({ contract }) => contract)).not.toContain(address);
   });
 
   test("are given up when their authorization expires before that chain has heard of the batch", async () => {
@@ -220,7 +220,10 @@ describe("withdrawals of another chain's tokens", () => {
     const [first, second] = [await mintFar("erc20", "validium", "", 5), await mintFar("erc20", "zk-rollup", "", 4)];
     await commitFinally();
     const asked = [await requestFar(first, 5n)];
-    const dying: Engine = { ...engine, recordWithdrawalSubmitted: () => Promise.reject(new Error("killed")) };
+    const dying: Engine = {
+      ...engine,
+      operator: { ...engine.operator, recordWithdrawalSubmitted: () => Promise.reject(new Error("killed")) },
+    };
     await expect((await newMirrorSettler(world, { engine: dying })).round()).rejects.toThrow("killed");
     const sent = await farTransactions();
     const successor = await newMirrorSettler(world);
@@ -230,7 +233,7 @@ describe("withdrawals of another chain's tokens", () => {
     asked.push(await requestFar(second, 4n));
     await rpc(far, "evm_setAutomine", [false]);
     const stopping = new AbortController();
-    engine.on("withdrawal", ({ withdrawal }) => {
+    engine.events.on("withdrawal", ({ withdrawal }) => {
       if (withdrawal.status === "submitted") stopping.abort(new Error("stopped"));
     });
     const stopped = expect(successor.round(stopping.signal)).rejects.toThrow("stopped");
@@ -258,7 +261,7 @@ describe("a wallet contract on another chain", () => {
     const hash = await creator.deployContract({ abi, bytecode, args: [OWNER.address, 0], chain: null });
     const { contractAddress } = await far.client.waitForTransactionReceipt({ hash });
     const wallet = contractAddress ?? "0x";
-    const { userId } = await near.engine.createUser(near.principal.applicationId, { ownerAddress: wallet });
+    const { userId } = await near.engine.users.create(near.principal.applicationId, { ownerAddress: wallet });
     const users = [{ userId, owner: { ...OWNER, address: wallet } }];
     const theirs = { engine: near.engine, principal: near.principal, users };
     const vaults = [
@@ -300,18 +303,21 @@ describe("tokens of another chain that could never be withdrawn", () => {
       name: "New",
       symbol: "NEW",
     };
-    const { assetId } = await near.engine.addAsset({ ...stranger, contractAddress: `0x${"33".repeat(20)}` });
-    await near.engine.whitelistAsset(assetId);
-    await near.engine.markAssetRegistered(assetId);
+    const { assetId } = await near.engine.assets.add({ ...stranger, contractAddress: `0x${"33".repeat(20)}` });
+    await near.engine.assets.whitelist(assetId);
+    await near.engine.operator.recordRegistered(assetId);
     await send(far.by, "MintableERC20", tokenOf("erc20"), "revokeRole", [role, world.mirror.settlement.contract]);
     const asked = await newMirrorSettler(world);
     await asked.round();
-    const { unavailableReason } = await near.engine.asset(near.principal.applicationId, far.assets.get("erc20") ?? "");
-    const unregistered = await near.engine.asset(near.principal.applicationId, assetId);
+    const { unavailableReason } = await near.engine.assets.get(
+      near.principal.applicationId,
+      far.assets.get("erc20") ?? "",
+    );
+    const unregistered = await near.engine.assets.get(near.principal.applicationId, assetId);
     expect(unregistered.unavailableReason).toContain("has no final registration of it");
     expect(unavailableReason).toContain(
       `${world.mirror.settlement.contract}, which pays its withdrawals, does not hold`,
     );
-    expect((await near.engine.verify()).problems).toEqual([]);
+    expect((await near.engine.operator.verify()).problems).toEqual([]);
   });
 });

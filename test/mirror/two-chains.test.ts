@@ -39,7 +39,7 @@ const relay = () => advanceMirror({ source: world.source, mirror: world.mirror, 
 /** What the owner sends to the mirror, its batch made known there first. */
 async function callOf(vaultId: VaultId, quantity = 1n): Promise<WithdrawalCall> {
   const { mode, batchNumber } = unpackVaultId(vaultId);
-  const { vault, siblings } = await world.near.engine.vaultProof(vaultId);
+  const { vault, siblings } = await world.near.engine.proofs.vault(vaultId);
   const header = await importBatch(world, mode, batchNumber);
   return { vault, header, siblings, quantity, recipient: OWNER.address, authorization: BY_CALLER };
 }
@@ -162,7 +162,7 @@ describe("a mirror on another chain", () => {
     const { near, far } = world;
     const mirror = await far.mirrorBy(OWNER);
     expect(await mirror.checkWithdrawal(await callOf(nearVault))).toContain("OtherChain");
-    const { header, ...proof } = await near.engine.vaultProof(vaultOf("erc20 validium"));
+    const { header, ...proof } = await near.engine.proofs.vault(vaultOf("erc20 validium"));
     if (header === null) throw new Error("the batch is not committed");
     const call = { ...proof, header, quantity: 1n, recipient: OWNER.address, authorization: BY_CALLER };
     expect(await near.l1.checkWithdrawal(call)).toContain("OtherChain");

@@ -9,13 +9,13 @@ test("a batch on its way to many is in memory once, and past a bound no other is
   const { engine, users } = world;
   for (const token of [1, 2]) {
     await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, token) }] } });
-    await engine.seal("validium");
-    await engine.seal("zk-rollup");
+    await engine.operator.seal("validium");
+    await engine.operator.seal("zk-rollup");
   }
-  const outgoing = new OutgoingBatches(async (...batch) => (await engine.sealedBatch(...batch)).data, 1);
+  const outgoing = new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data, 1);
   const [slow, other] = [new PassThrough(), new PassThrough()];
   const data = await outgoing.data("validium", 0, slow);
-  expect(data).toEqual(Buffer.from((await engine.sealedBatch("validium", 0)).data));
+  expect(data).toEqual(Buffer.from((await engine.batches.getSealed("validium", 0)).data));
   expect(await outgoing.data("validium", 0, other)).toBe(data);
   await expect(outgoing.data("validium", 1, new PassThrough())).rejects.toMatchObject({ code: "rate_limited" });
   for (const answer of [slow, other]) {
@@ -36,7 +36,7 @@ test("an answer of many bytes costs more than one of few", async () => {
   expect((await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints }] } })).status).toBe(
     200,
   );
-  await engine.seal("validium");
+  await engine.operator.seal("validium");
   const read = () => world.send("GET", "/public/v1/batches/validium-0/data", { key: null });
   const { status, body, headers } = await read();
   const units = Math.ceil(body.length / 2 ** 20);

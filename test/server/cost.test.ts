@@ -74,7 +74,7 @@ describe("what a request costs", () => {
     await using world = await createWorld();
     const mints = Array.from({ length: 2_600 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
     const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
-    const result = await world.engine.mintResult(world.applicationId, body.mintId);
+    const result = await world.engine.mints.get(world.applicationId, body.mintId);
     const turns = new Turns();
     let passes = 0;
     let done = false;

@@ -24,12 +24,12 @@ let minted = 0;
 const mint = async (): Promise<string> => {
   const { engine, key, users } = world;
   const request = { users: [{ userId: users[0], mints: entries(world, minted++) }] };
-  return (await engine.mint(await engine.authenticate(key), request)).mintId;
+  return (await engine.mint(await engine.keys.authenticate(key), request)).mintId;
 };
 const mintElsewhere = async () => {
   const { engine, otherKey, otherUser, erc721 } = world;
   const mints = [{ ...entries(world, minted++)[1], assetId: erc721.assetId }];
-  await engine.mint(await engine.authenticate(otherKey), { users: [{ userId: otherUser, mints }] });
+  await engine.mint(await engine.keys.authenticate(otherKey), { users: [{ userId: otherUser, mints }] });
 };
 
 /** Enablements of the fixture. */
@@ -45,7 +45,7 @@ describe("the stream of events", () => {
     await mintElsewhere();
     const mintId = await mint();
     await mintElsewhere();
-    await world.engine.seal("zk-rollup");
+    await world.engine.operator.seal("zk-rollup");
     const [mintEvent, sealed] = await client.take(2);
     expect(mintEvent).toMatchObject({ id: "4", data: { type: "mint.accepted", data: { mintId, users: 1, mints: 3 } } });
     expect(sealed?.data).toMatchObject({ sequence: 5, type: "batch.sealed", data: { batchId: "zk-rollup-0" } });
@@ -95,8 +95,8 @@ describe("the stream of events", () => {
   });
 
   test.each([
-    ["its key is revoked", () => world.engine.revokeKey(world.keyId)],
-    ["the application is suspended", () => world.engine.suspendApplication(world.applicationId)],
+    ["its key is revoked", () => world.engine.keys.revoke(world.keyId)],
+    ["the application is suspended", () => world.engine.applications.suspend(world.applicationId)],
     ["the server shuts down", () => shutDown(world.app, { deadlineMs: 600_000 })],
   ])("ends in order when %s", async (_, happens) => {
     await start();

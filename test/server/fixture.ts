@@ -88,22 +88,22 @@ export async function createWorld({
     ...(receiptSigner && { receiptSigner }),
     ...(clock && { clock }),
   });
-  const { applicationId } = await engine.createApplication({ name: "First" });
-  const { applicationId: otherApplicationId } = await engine.createApplication({ name: "Second" });
-  const { key, secret } = await engine.issueKey(applicationId);
-  const { secret: otherKey } = await engine.issueKey(otherApplicationId);
+  const { applicationId } = await engine.applications.create({ name: "First" });
+  const { applicationId: otherApplicationId } = await engine.applications.create({ name: "Second" });
+  const { key, secret } = await engine.keys.issue(applicationId);
+  const { secret: otherKey } = await engine.keys.issue(otherApplicationId);
   const users = await Promise.all([
-    engine.createUser(applicationId, { ownerAddress: OWNER }),
-    engine.createUser(applicationId, { ownerAddress: OTHER_OWNER }),
+    engine.users.create(applicationId, { ownerAddress: OWNER }),
+    engine.users.create(applicationId, { ownerAddress: OTHER_OWNER }),
   ]);
-  const otherUser = await engine.createUser(otherApplicationId, { ownerAddress: OWNER });
+  const otherUser = await engine.users.create(otherApplicationId, { ownerAddress: OWNER });
   const ready = async (standard: Asset["standard"], applications: readonly string[]) => {
     const names = { name: `Token ${standard}`, symbol: standard.toUpperCase() };
-    const { assetId } = await engine.addAsset({ standard, contractAddress: contractAddress(), ...names });
-    await engine.whitelistAsset(assetId);
-    await engine.markAssetRegistered(assetId, { minterLocked: true });
-    for (const id of applications) await engine.enableAsset(id, assetId);
-    return engine.asset(applicationId, assetId);
+    const { assetId } = await engine.assets.add({ standard, contractAddress: contractAddress(), ...names });
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId, { minterLocked: true });
+    for (const id of applications) await engine.assets.enable(id, assetId);
+    return engine.assets.get(applicationId, assetId);
   };
   const both = [applicationId, otherApplicationId];
   const app = await buildServer({ engine, ...server });
@@ -122,7 +122,7 @@ export async function createWorld({
     erc1155: await ready("erc1155", [applicationId]),
     send: (method, url, options) => send(app, secret, method, url, options),
     async newKey(scopes, more) {
-      return (await engine.issueKey(applicationId, { ...(scopes && { scopes }), ...more })).secret;
+      return (await engine.keys.issue(applicationId, { ...(scopes && { scopes }), ...more })).secret;
     },
     snapshot: () => snapshot(world),
     async [Symbol.asyncDispose]() {
@@ -209,15 +209,15 @@ export function entries({ erc20, erc721, erc1155 }: World, n: number) {
 
 async function snapshot({ engine, applicationId, otherApplicationId, users, otherUser }: World) {
   return {
-    state: engine.state(),
-    open: [engine.openBatch("validium"), engine.openBatch("zk-rollup")],
+    state: engine.batches.state(),
+    open: [engine.batches.getOpen("validium"), engine.batches.getOpen("zk-rollup")],
     balances: [
-      await Array.fromAsync(engine.balances(applicationId, users[0])),
-      await Array.fromAsync(engine.balances(applicationId, users[1])),
-      await Array.fromAsync(engine.balances(otherApplicationId, otherUser)),
+      await Array.fromAsync(engine.vaults.balances(applicationId, users[0])),
+      await Array.fromAsync(engine.vaults.balances(applicationId, users[1])),
+      await Array.fromAsync(engine.vaults.balances(otherApplicationId, otherUser)),
     ],
-    transactions: await engine.transactions(applicationId, { limit: 100 }),
-    assets: await engine.assets(applicationId),
+    transactions: await engine.transactions.list(applicationId, { limit: 100 }),
+    assets: await engine.assets.list(applicationId),
   };
 }
 

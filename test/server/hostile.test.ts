@@ -25,7 +25,7 @@ test("any JSON to the mint route is minted or refused as documented", async () =
     }),
     { numRuns: RUNS },
   );
-  expect(await world.engine.verify()).toMatchObject({ problems: [] });
+  expect(await world.engine.operator.verify()).toMatchObject({ problems: [] });
 });
 
 test("any bytes to the mint route are refused as documented", async () => {

@@ -145,10 +145,10 @@ describe("credentials", () => {
     }
     const expired = await own.newKey(["read"], { expiresAt: 1 });
     expect(refusal(await own.send("GET", path, { key: expired }))).toMatchObject({ code: "credentials_expired" });
-    await own.engine.revokeKey(own.keyId);
+    await own.engine.keys.revoke(own.keyId);
     expect(refusal(await own.send("GET", path))).toMatchObject({ status: 401, code: "credentials_invalid" });
     const fresh = await own.newKey();
-    await own.engine.suspendApplication(own.applicationId);
+    await own.engine.applications.suspend(own.applicationId);
     expect(refusal(await own.send("GET", path, { key: fresh }))).toMatchObject({
       status: 403,
       code: "application_suspended",

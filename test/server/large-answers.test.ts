@@ -34,7 +34,7 @@ test("an answer that its caller reads slowly stays as it is while others are ans
   const slow = connect(port, "127.0.0.1").setEncoding("latin1").pause();
   const head = Object.entries({ host: "x", ...headers(world.key), "content-length": text.length });
   slow.write(`POST /api/v1/mint HTTP/1.1\r\n${head.map((field) => `${field.join(": ")}\r\n`).join("")}\r\n${text}`);
-  const minted = async () => (await world.engine.asset(world.applicationId, world.erc721.assetId)).minted;
+  const minted = async () => (await world.engine.assets.get(world.applicationId, world.erc721.assetId)).minted;
   await expect.poll(minted).toBe(BigInt(COUNT));
   for (const first of [COUNT, 2 * COUNT]) {
     const body = JSON.stringify(mintsOf(world, world.otherUser, first, COUNT));

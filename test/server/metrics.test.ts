@@ -23,7 +23,7 @@ test("metrics count requests, problems and mints, tell of batches and L1, and na
   await world.send("POST", "/api/v1/mint", { body });
   await world.send("GET", `/api/v1/users/${world.users[0]}`);
   await world.app.inject({ url: `/nowhere/${world.key}` });
-  await world.engine.seal("validium");
+  await world.engine.operator.seal("validium");
 
   const text = await read();
   for (const line of [

@@ -36,19 +36,19 @@ test.each([
     ...(receiptSigner && { receiptSigner }),
   });
   const { engine, applicationId, key, erc20, erc721, erc1155 } = world;
-  const framed = await engine.addAsset({
+  const framed = await engine.assets.add({
     standard: "erc721",
     blobScheme: "imx",
     contractAddress: `0x${"f7".repeat(20)}`,
     name: "Framed",
     symbol: "FRM",
   });
-  await engine.whitelistAsset(framed.assetId);
-  await engine.markAssetRegistered(framed.assetId, { minterLocked: true });
-  await engine.enableAsset(applicationId, framed.assetId);
+  await engine.assets.whitelist(framed.assetId);
+  await engine.operator.recordRegistered(framed.assetId, { minterLocked: true });
+  await engine.assets.enable(applicationId, framed.assetId);
   const assetIds = { erc20: erc20.assetId, erc721: erc721.assetId, erc1155: erc1155.assetId, framed: framed.assetId };
-  const { userId: third } = await engine.createUser(applicationId, { ownerAddress: OWNER });
-  const principal = await engine.authenticate(key);
+  const { userId: third } = await engine.users.create(applicationId, { ownerAddress: OWNER });
+  const principal = await engine.keys.authenticate(key);
   const buffers = new BufferPool();
   let tokens = 0;
   const blobOf = (of: typeof entry extends fc.Arbitrary<infer E> ? E : never): string => {

@@ -132,7 +132,7 @@ describe("an idempotency key", () => {
 describe("a bad mint gets its documented error and changes nothing", () => {
   type Case = readonly [name: string, status: number, code: string, pointers: readonly string[], body: () => unknown];
   const asset = (more: object) => async () => {
-    const { assetId } = await world.engine.addAsset({
+    const { assetId } = await world.engine.assets.add({
       standard: "erc721",
       contractAddress: `0x${(++token).toString(16).padStart(40, "d")}`,
       name: "N",
@@ -309,17 +309,17 @@ describe("a bad mint gets its documented error and changes nothing", () => {
     const { engine, applicationId } = world;
     const ready = async (more: object) => {
       const id = await asset(more)();
-      await engine.whitelistAsset(id);
-      await engine.markAssetRegistered(id);
+      await engine.assets.whitelist(id);
+      await engine.operator.recordRegistered(id);
       return id;
     };
     notEnabled = await ready({});
     notWhitelisted = await asset({})();
     notRegistered = await asset({})();
-    await engine.whitelistAsset(notRegistered);
+    await engine.assets.whitelist(notRegistered);
     imx = await ready({ standard: "erc1155", blobScheme: "imx" });
     capped = await ready({ standard: "erc20", supplyCap: 10n });
-    for (const id of [notRegistered, imx, capped]) await engine.enableAsset(applicationId, id);
+    for (const id of [notRegistered, imx, capped]) await engine.assets.enable(applicationId, id);
     const body = request(nft("taken"), coin({ assetId: imx, mintingBlob: hex("{1}:{one}") }));
     await world.send("POST", "/api/v1/mint", { body });
   });
@@ -377,7 +377,7 @@ test("no mint is taken while too many vaults wait for L1, and the caller is told
   const body = () => ({ users: [{ userId: full.users[0], mints: entries(full, ++token) }] });
   for (let i = 0; i < 2; i++) expect((await full.send("POST", "/api/v1/mint", { body: body() })).status).toBe(200);
   // Two of the second request's entries have added to vaults; of the third's that is known too late.
-  expect(full.engine.uncommittedVaults()).toBe(4);
+  expect(full.engine.batches.uncommittedVaults()).toBe(4);
   const refused = await full.send("POST", "/api/v1/mint", { body: body() });
   expect([refused.status, refused.body.code, refused.headers["retry-after"]]).toEqual([503, "backpressure", "10"]);
   const dryRun = async (of: unknown) => {
@@ -393,7 +393,7 @@ test("no mint is taken while too many vaults wait for L1, and the caller is told
 
 test("a dry run is refused as a mint is while the store has not been compared with L1", async () => {
   await using uncompared = await createWorld();
-  uncompared.engine.awaitComparison();
+  uncompared.engine.operator.awaitComparison();
   const body = { users: [{ userId: uncompared.users[0], mints: entries(uncompared, 1) }] };
   for (const path of ["/api/v1/mint", "/api/v1/mint?dryRun=true"]) {
     const refused = await uncompared.send("POST", path, { body });

@@ -21,5 +21,5 @@ test("a server that listens forgets idempotency keys past their time, and no oth
   expect((await mint("young", 2)).body.code).toBe("idempotency_key_reused");
   expect((await mint("young", 1)).headers["idempotency-replayed"]).toBe("true");
   await world.app.close();
-  expect((await world.engine.verify()).problems).toEqual([]);
+  expect((await world.engine.operator.verify()).problems).toEqual([]);
 });

@@ -176,14 +176,14 @@ describe("the OpenAPI document", () => {
     const example = mint?.operation.requestBody?.content["application/json"]?.example;
     const { users } = example as MintExample;
     for (const { userId, mints } of users) {
-      await engine.createUser(applicationId, { userId, ownerAddress: OWNER });
+      await engine.users.create(applicationId, { userId, ownerAddress: OWNER });
       for (const [i, { assetId, mintingBlob }] of mints.entries()) {
         const contractAddress = `0x${"e".repeat(39)}${i}` as const;
         const standard = mintingBlob === "" ? "erc20" : "erc721";
-        await engine.addAsset({ assetId, standard, contractAddress, name: "Example", symbol: "EX" });
-        await engine.whitelistAsset(assetId);
-        await engine.markAssetRegistered(assetId);
-        await engine.enableAsset(applicationId, assetId);
+        await engine.assets.add({ assetId, standard, contractAddress, name: "Example", symbol: "EX" });
+        await engine.assets.whitelist(assetId);
+        await engine.operator.recordRegistered(assetId);
+        await engine.assets.enable(applicationId, assetId);
       }
     }
     // The others carry times and signatures, which no document can give for a vault or a challenge that is not there yet.

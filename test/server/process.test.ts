@@ -46,7 +46,7 @@ describe("over a real socket", () => {
     const late = new Connection(port);
     const [error] = await once(late.socket, "error").catch((cause: unknown) => [cause]);
     expect(error).toMatchObject({ code: "ECONNREFUSED" });
-    expect((await world.engine.transactions(world.applicationId)).data).toHaveLength(3);
+    expect((await world.engine.transactions.list(world.applicationId)).data).toHaveLength(3);
   });
 
   test("a shutdown under load answers every request that came, and loses no mint that it acknowledged", async () => {
@@ -77,7 +77,7 @@ describe("over a real socket", () => {
     await Promise.all(clients);
     expect(answered).toBe(came);
     for (const mintId of minted) {
-      expect((await world.engine.mintResult(world.applicationId, mintId)).vaults).toHaveLength(3);
+      expect((await world.engine.mints.get(world.applicationId, mintId)).vaults).toHaveLength(3);
     }
   });
 
@@ -92,7 +92,7 @@ describe("over a real socket", () => {
     const { head, body } = mintRequest();
     const refused = await new Connection(port).write(head + body).answer();
     expect([refused.status, JSON.parse(refused.body).code]).toEqual([503, "shutting_down"]);
-    expect(world.engine.openBatch("validium").vaultCount).toBe(0);
+    expect(world.engine.batches.getOpen("validium").vaultCount).toBe(0);
   });
 
   test("a connection that is busy past the deadline is cut", async () => {
@@ -226,8 +226,8 @@ describe("the process", () => {
     let key: string;
     {
       await using engine = await openEngine(options);
-      ({ applicationId } = await engine.createApplication({ name: "Only" }));
-      key = (await engine.issueKey(applicationId)).secret;
+      ({ applicationId } = await engine.applications.create({ name: "Only" }));
+      key = (await engine.keys.issue(applicationId)).secret;
     }
     const child = run({
       MINTMARK_STORE: folder,
@@ -259,7 +259,7 @@ describe("the process", () => {
     expect(log.join("\n")).toContain('"msg":"shutting down"');
     expect(log.join("\n")).not.toContain(key.split("_")[3]);
     await using engine = await openEngine(options);
-    expect((await engine.user(applicationId, userId)).userId).toBe(userId);
+    expect((await engine.users.get(applicationId, userId)).userId).toBe(userId);
   });
 
   /** Starts the server by a command; resolves with its address once it listens. */
@@ -318,7 +318,7 @@ describe("the process", () => {
     let key: string;
     {
       await using engine = await openEngine({ ...here, store: folder });
-      key = (await engine.issueKey((await engine.createApplication({ name: "Only" })).applicationId)).secret;
+      key = (await engine.keys.issue((await engine.applications.create({ name: "Only" })).applicationId)).secret;
     }
     // No file may grow beyond 64 blocks of 512 bytes; a write beyond it fails, like that to a full disk.
     const limited = 'trap "" XFSZ; ulimit -f 64; exec "$0" "$@"';

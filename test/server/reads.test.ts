@@ -13,7 +13,7 @@ beforeAll(async () => {
   for (const [n, userId] of [first, first, second].entries()) {
     const body = { users: [{ userId, mints: entries(world, n) }] };
     answers.push((await world.send("POST", "/api/v1/mint", { body })).body);
-    if (n === 1) await world.engine.seal("validium");
+    if (n === 1) await world.engine.operator.seal("validium");
   }
   mints = answers;
   const theirs = { users: [{ userId: world.otherUser, mints: entries(world, 99).slice(0, 2) }] };
@@ -132,7 +132,12 @@ describe("assets", () => {
 
   test("that are not whitelisted cannot be enabled", async () => {
     const contractAddress = `0x${"ab".repeat(20)}` as const;
-    const { assetId } = await world.engine.addAsset({ standard: "erc20", contractAddress, name: "New", symbol: "NEW" });
+    const { assetId } = await world.engine.assets.add({
+      standard: "erc20",
+      contractAddress,
+      name: "New",
+      symbol: "NEW",
+    });
     const answer = await world.send("PUT", `/api/v1/assets/${assetId}/enablement`);
     expect(refusal(answer)).toMatchObject({ status: 409, code: "asset_not_whitelisted" });
   });
@@ -254,7 +259,7 @@ describe("batches, proofs and state", () => {
 
   test.each(BOTH)("%s/state", async (root) => {
     const { body } = await get(`${root}/state`);
-    const state = world.engine.state();
+    const state = world.engine.batches.state();
     expect(body.sealed).toEqual(state);
     expect(body.committed).toMatchObject({ countValidium: 0, countRollup: 0 });
     expect(body).toMatchObject({ chainId: "31337", engineVersion: 5 });

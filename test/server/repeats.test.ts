@@ -57,15 +57,15 @@ describe("an asset that the operator keeps for one application", () => {
   it("does not exist for another", async () => {
     await using world = await createWorld();
     const { engine, applicationId, otherKey } = world;
-    const { assetId } = await engine.addAsset({
+    const { assetId } = await engine.assets.add({
       standard: "erc20",
       contractAddress: `0x${"ab".repeat(20)}`,
       name: "Reserved",
       symbol: "RSV",
       applicationId,
     });
-    await engine.whitelistAsset(assetId);
-    await engine.markAssetRegistered(assetId, { minterLocked: true });
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId, { minterLocked: true });
     const path = `/api/v1/assets/${assetId}`;
     expect((await world.send("GET", path)).status).toBe(200);
     const listed = await world.send("GET", "/api/v1/assets?symbol=RSV", { key: otherKey });
@@ -93,7 +93,7 @@ describe("an address", () => {
       errors: ["/ownerAddress validation_failed"],
     });
     await expect(
-      world.engine.createUser(world.applicationId, { ownerAddress: wrong as `0x${string}` }),
+      world.engine.users.create(world.applicationId, { ownerAddress: wrong as `0x${string}` }),
     ).rejects.toMatchObject({ code: "validation_failed" });
     for (const right of [MIXED, MIXED.toLowerCase(), `0x${MIXED.slice(2).toUpperCase()}`, OWNER]) {
       expect((await register(right)).body.ownerAddress).toBe(right.toLowerCase());

@@ -150,14 +150,14 @@ describe("an owner's session", () => {
 
   test("shows the owner's own vaults only, and a kit only where L1 can be asked", async () => {
     const { engine, applicationId, erc20, users } = world;
-    const { userId } = await engine.createUser(applicationId, { ownerAddress: address as `0x${string}` });
+    const { userId } = await engine.users.create(applicationId, { ownerAddress: address as `0x${string}` });
     const mint = { mintingBlob: "", assetId: erc20.assetId, amount: 5, dataAvailabilityMode: "validium" };
     const body = { users: [userId, users[0]].map((id) => ({ userId: id, mints: [mint] })) };
     const { vaults } = (await world.send("POST", "/api/v1/mint", { body })).body;
     const { token } = (await signIn()).body;
     const [own, foreign] = vaults.map(({ vaultId }: { vaultId: string }) => vaultId);
     expect(refusal(await kit(own, token)).code).toBe("proof_not_ready");
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     expect(refusal(await kit(own, token)).code).toBe("l1_failed");
     expect(refusal(await kit(foreign, token))).toMatchObject({ status: 404, code: "vault_not_found" });
   });

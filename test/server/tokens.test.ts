@@ -80,7 +80,7 @@ test("a scope that the key lacks is invalid_scope, and a suspended application a
   const refused = await exchange(client(world, { scope: "read root" }));
   expect([refused.status, refused.body.code, refused.body.error]).toEqual([400, "scope_missing", "invalid_scope"]);
   await using own = await createWorld();
-  await own.engine.suspendApplication(own.applicationId);
+  await own.engine.applications.suspend(own.applicationId);
   const suspended = await own.send("POST", "/oauth/token", { key: null, raw: client(own), headers: FORM });
   expect([suspended.status, suspended.body.error]).toEqual([400, "unauthorized_client"]);
 });
@@ -150,11 +150,11 @@ test("a token ends with its time, its key and its application", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 15 * 60_000 + 1000 });
   expect(refusal(await use(access))).toMatchObject({ status: 401, code: "credentials_expired" });
   vi.useRealTimers();
-  await own.engine.suspendApplication(own.applicationId);
+  await own.engine.applications.suspend(own.applicationId);
   expect(refusal(await use(access))).toMatchObject({ status: 403, code: "application_suspended" });
-  await own.engine.resumeApplication(own.applicationId);
+  await own.engine.applications.resume(own.applicationId);
   expect((await use(access)).status).toBe(200);
-  await own.engine.revokeKey(own.keyId);
+  await own.engine.keys.revoke(own.keyId);
   expect(refusal(await use(access))).toMatchObject({ status: 401, code: "credentials_invalid" });
 });
 

@@ -42,8 +42,8 @@ const look = async (webhookId: string) => (await world.send("GET", `/api/v1/webh
 const happen = async (count: number) => {
   const { engine, applicationId, erc20 } = world;
   for (let i = 0; i < count; i++) {
-    const { enabled } = await engine.asset(applicationId, erc20.assetId);
-    await (enabled ? engine.disableAsset : engine.enableAsset).call(engine, applicationId, erc20.assetId);
+    const { enabled } = await engine.assets.get(applicationId, erc20.assetId);
+    await (enabled ? engine.assets.disable : engine.assets.enable).call(engine, applicationId, erc20.assetId);
   }
 };
 const sequences = (received: readonly Received[]) => received.map(({ event }) => event.sequence);
@@ -70,7 +70,7 @@ describe("deliveries", () => {
   test("are of the types asked for, and of nobody else's application", async () => {
     await start();
     await create({ types: ["asset.enabled"] });
-    await world.engine.disableAsset(world.otherApplicationId, world.erc20.assetId);
+    await world.engine.assets.disable(world.otherApplicationId, world.erc20.assetId);
     await happen(4);
     const received = await receiver.has(2);
     expect(received.map(({ event }) => `${event.sequence} ${event.type}`)).toEqual([
@@ -252,10 +252,10 @@ describe("after a restart", () => {
       // The end of a server in order leaves nothing to repeat.
       const dispatcher = new WebhookDispatcher(engine, QUICK);
       dispatcher.start();
-      await engine.disableAsset(world.applicationId, world.erc721.assetId);
+      await engine.assets.disable(world.applicationId, world.erc721.assetId);
       expect(sequences(await receiver.has(4))).toEqual([4, 5, 6, 7]);
       await dispatcher.stop();
-      expect((await engine.verify()).problems).toEqual([]);
+      expect((await engine.operator.verify()).problems).toEqual([]);
     } finally {
       await rm(folder, { recursive: true });
     }

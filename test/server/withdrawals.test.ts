@@ -22,7 +22,7 @@ afterAll(() => world[Symbol.asyncDispose]());
 async function vault(sealed: boolean): Promise<string> {
   const mint = { mintingBlob: "", assetId: world.erc20.assetId, amount: 10, dataAvailabilityMode: "validium" };
   const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId, mints: [mint] }] } });
-  if (sealed) await world.engine.seal("validium");
+  if (sealed) await world.engine.operator.seal("validium");
   return body.vaults[0].vaultId;
 }
 
@@ -105,14 +105,14 @@ test("each refusal has its code, and reserves nothing", async () => {
 });
 
 test("once its batch is committed on L1, a vault's proof comes with calldata for its owner alone", async () => {
-  await world.engine.seal("validium");
+  await world.engine.operator.seal("validium");
   const vaultId = await vault(true);
   const path = `/api/v1/vaults/${vaultId}/proof`;
   expect((await world.send("GET", path)).body).toMatchObject({ header: null, withdrawCalldata: null });
   const { batchId } = (await world.send("GET", `/api/v1/vaults/${vaultId}`)).body;
   for (let batchNumber = 0; batchNumber <= Number(batchId.split("-")[1]); batchNumber++) {
-    const { batchRoot, dataHash, vaultCount } = await world.engine.sealedBatch("validium", batchNumber);
-    await world.engine.recordCommitted({
+    const { batchRoot, dataHash, vaultCount } = await world.engine.batches.getSealed("validium", batchNumber);
+    await world.engine.operator.recordCommitted({
       ...{ type: "batchCommitted", mode: "validium", batchNumber, batchRoot, dataHash, vaultCount },
       ...{ committedAt: 1_800_000_000n, sequence: BigInt(batchNumber) },
       ...{ txHash: `0x${"aa".repeat(32)}`, blockNumber: 9n, logIndex: batchNumber },
@@ -139,14 +139,14 @@ test("the same signed request answers the same withdrawal, also at once, after i
   const { body: user } = await own.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
   const mint = { mintingBlob: "", assetId: own.erc20.assetId, amount: 10, dataAvailabilityMode: "validium" };
   const minted = await own.send("POST", "/api/v1/mint", { body: { users: [{ userId: user.userId, mints: [mint] }] } });
-  await own.engine.seal("validium");
+  await own.engine.operator.seal("validium");
   const { vaultId } = minted.body.vaults[0];
   const body = await signed(vaultId);
   const repeat = () => own.send("POST", "/api/v1/withdrawals", { body });
   const [one, two] = await Promise.all([repeat(), repeat()]);
   expect([one.status, two.status]).toEqual([202, 202]);
   expect(two.body).toEqual(one.body);
-  await own.engine.recordWithdrawalFailed(one.body.withdrawalId, "expired", DEADLINE + 1n);
+  await own.engine.operator.recordWithdrawalFailed(one.body.withdrawalId, "expired", DEADLINE + 1n);
   now += 2 * 3_600_000;
   expect((await repeat()).body).toMatchObject({ withdrawalId: one.body.withdrawalId, status: "failed" });
   const list = async (query: string) => (await own.send("GET", `/api/v1/withdrawals${query}`)).body.data;

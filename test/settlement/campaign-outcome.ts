@@ -11,9 +11,10 @@ export async function settle({ near, places }: Asked, round: () => Promise<unkno
     await mature();
     await round();
     const statuses = await Promise.all(
-      withdrawals.map(async (id) => (await engine.withdrawal(principal.applicationId, id)).status),
+      withdrawals.map(async (id) => (await engine.withdrawals.get(principal.applicationId, id)).status),
     );
-    const state = JSON.stringify(await engine.committedState(), asText) === JSON.stringify(engine.state(), asText);
+    const state =
+      JSON.stringify(await engine.batches.committedState(), asText) === JSON.stringify(engine.batches.state(), asText);
     if (state && statuses.every((status) => status === "settled" || status === "finalized")) return;
   }
   throw new Error("not everything was settled after sixty rounds without a fault");
@@ -26,10 +27,10 @@ function asText(_key: string, value: unknown): unknown {
 /** Nothing lost, nothing minted twice: vault by vault, and token by token. */
 export async function compare({ near, places, vaults }: Asked, l1: Pick<L1Reader, "state">): Promise<void> {
   const { engine, principal } = near;
-  same("the state on L1", await l1.state(), { ...engine.state(), history: engine.history() });
+  same("the state on L1", await l1.state(), { ...engine.batches.state(), history: engine.operator.history() });
   const paid = new Map(places.map((place) => [place, new Map<string, bigint>()]));
   for (const [vaultId, { place, standard, tokenId, amount, withdrawn }] of vaults) {
-    const vault = await engine.vault(principal.applicationId, vaultId);
+    const vault = await engine.vaults.get(principal.applicationId, vaultId);
     same(`amount of vault ${vaultId}`, vault.amount, amount);
     same(`what was withdrawn of vault ${vaultId}`, vault.withdrawnBalance, withdrawn);
     const there = await place.portal.withdrawn(vaultId, standard);
@@ -39,7 +40,7 @@ export async function compare({ near, places, vaults }: Asked, l1: Pick<L1Reader
     tokens?.set(token, (tokens.get(token) ?? 0n) + withdrawn);
   }
   for (const [place, tokens] of paid) await compareTokens(place, tokens, at(near.users, 0).owner.address);
-  const { problems } = await engine.verify();
+  const { problems } = await engine.operator.verify();
   same("the problems that verify found", problems, []);
 }
 

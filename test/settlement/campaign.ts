@@ -136,7 +136,7 @@ export async function campaign(steps: number, seed: number): Promise<CampaignRep
       for (const { chain } of places) await passSeconds(chain, MATURITY);
     });
     await compare(asked, near.l1);
-    const { countValidium, countRollup } = engine.state();
+    const { countValidium, countRollup } = engine.batches.state();
     return {
       steps,
       injected,
@@ -188,7 +188,7 @@ async function askForWithdrawals({ near, vaults }: Asked, random: (below: number
   for (let i = 0; i < Math.min(2, ids.length); i++) {
     const vaultId = at(ids, random(ids.length));
     const vault = vaults.get(vaultId);
-    const { availableBalance } = await near.engine.vault(near.principal.applicationId, vaultId);
+    const { availableBalance } = await near.engine.vaults.get(near.principal.applicationId, vaultId);
     if (vault === undefined || availableBalance === 0n) continue;
     const quantity = vault.standard === "erc721" ? 1n : 1n + BigInt(random(Number(availableBalance)));
     const { portal, withdrawals } = vault.place;

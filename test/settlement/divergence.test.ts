@@ -80,12 +80,15 @@ describe("two operators on copies of one store", () => {
       await winner.settler.round();
 
       expect(await codeOf(loser.settler.round())).toBe("history_diverged");
-      expect(loser.engine.divergence()?.detail).toMatch(/L1/);
+      expect(loser.engine.operator.divergence()?.detail).toMatch(/L1/);
       expect(await codeOf(mintAt(loser, "erc721", mode, "4"))).toBe("history_diverged");
-      expect(await codeOf(loser.engine.seal(mode))).toBe("history_diverged");
+      expect(await codeOf(loser.engine.operator.seal(mode))).toBe("history_diverged");
       expect(await loser.settler.round()).toEqual({ sealed: 0, committed: 0, withdrawn: 0 });
-      expect(await l1.state()).toEqual({ ...(await winner.engine.committedState()), history: winner.engine.history() });
-      expect((await loser.engine.verify()).problems).toEqual([]);
+      expect(await l1.state()).toEqual({
+        ...(await winner.engine.batches.committedState()),
+        history: winner.engine.operator.history(),
+      });
+      expect((await loser.engine.operator.verify()).problems).toEqual([]);
 
       await loser.engine.close();
       const { engine } = await operate(loser.store);
@@ -98,7 +101,7 @@ describe("two operators on copies of one store", () => {
     const loser = await copyOf(winner);
     await mintAt(winner, "erc20", "zk-rollup", "", 5);
     await winner.settler.round();
-    loser.engine.awaitComparison();
+    loser.engine.operator.awaitComparison();
     expect(await codeOf(mintAt(loser, "erc20", "zk-rollup"))).toBe("l1_not_compared");
     expect(await codeOf(loser.settler.round())).toBe("history_diverged");
     expect(await codeOf(mintAt(loser, "erc20", "zk-rollup"))).toBe("history_diverged");
@@ -106,17 +109,17 @@ describe("two operators on copies of one store", () => {
 
   test("a store that holds L1's history mints as soon as it is compared", async () => {
     const operator = await first();
-    operator.engine.awaitComparison();
+    operator.engine.operator.awaitComparison();
     expect(await codeOf(mintAt(operator, "erc20", "validium"))).toBe("l1_not_compared");
     await operator.settler.round();
     expect(await codeOf(mintAt(operator, "erc20", "validium"))).toBe("done");
-    expect(operator.engine.divergence()).toBeNull();
+    expect(operator.engine.operator.divergence()).toBeNull();
   });
 });
 
 /** The vaults that wait for L1, by the batches as anyone can read them. */
 async function uncommitted(engine: Engine): Promise<number> {
-  const { data } = await engine.batches({ limit: 100 });
+  const { data } = await engine.batches.list({ limit: 100 });
   return data.reduce((sum, { vaultCount, l1BlockNumber }) => (l1BlockNumber === null ? sum + vaultCount : sum), 0);
 }
 
@@ -151,22 +154,27 @@ describe("adopting L1's history", () => {
       await winner.settler.round();
       expect(await codeOf(loser.settler.round())).toBe("history_diverged");
       const { applicationId } = seeded.principal;
-      const held = (await loser.engine.vault(applicationId, lost)).amount;
+      const held = (await loser.engine.vaults.get(applicationId, lost)).amount;
       expect(held).toBe(1n);
 
       expect(await adopt(loser)).toEqual({ batches: 2, lostVaults: 3 });
-      expect(loser.engine.uncommittedVaults()).toBe(await uncommitted(loser.engine));
-      expect(loser.engine.divergence()).toBeNull();
-      expect((await loser.engine.verify()).problems).toEqual([]);
+      expect(loser.engine.batches.uncommittedVaults()).toBe(await uncommitted(loser.engine));
+      expect(loser.engine.operator.divergence()).toBeNull();
+      expect((await loser.engine.operator.verify()).problems).toEqual([]);
       await loser.settler.round();
       await loser.settler.round();
-      expect(await l1.state()).toEqual({ ...(await loser.engine.committedState()), history: loser.engine.history() });
-      expect((await loser.engine.vault(applicationId, shared)).status).toMatch(/settled|finalized/);
-      expect((await loser.engine.vault(applicationId, grown)).amount).toBe(15n);
+      expect(await l1.state()).toEqual({
+        ...(await loser.engine.batches.committedState()),
+        history: loser.engine.operator.history(),
+      });
+      expect((await loser.engine.vaults.get(applicationId, shared)).status).toMatch(/settled|finalized/);
+      expect((await loser.engine.vaults.get(applicationId, grown)).amount).toBe(15n);
       // The winner's vault has an owner and a place in proofs; for the application of the lost mint it is nobody's.
-      expect((await loser.engine.vaultProof(foreign)).vault).toEqual((await winner.engine.vaultProof(foreign)).vault);
-      expect(await codeOf(loser.engine.vault(applicationId, foreign))).toBe("vault_not_found");
-      const { data } = await loser.engine.transactions(applicationId, {});
+      expect((await loser.engine.proofs.vault(foreign)).vault).toEqual(
+        (await winner.engine.proofs.vault(foreign)).vault,
+      );
+      expect(await codeOf(loser.engine.vaults.get(applicationId, foreign))).toBe("vault_not_found");
+      const { data } = await loser.engine.transactions.list(applicationId, {});
       const failed = data.filter(({ status }) => status === "failed");
       expect(failed.map(({ amount, failure }) => [amount, /another history/.test(failure ?? "")])).toEqual([
         [3n, true],
@@ -174,10 +182,10 @@ describe("adopting L1's history", () => {
         [7n, true],
       ]);
       const events = [];
-      for await (const event of loser.engine.applicationEvents(applicationId)) events.push(event.type);
+      for await (const event of loser.engine.events.stream(applicationId)) events.push(event.type);
       expect(events.filter((type) => type === "mint.failed").length).toBe(2);
       const [user] = seeded.users;
-      const balances = await loser.engine.balances(applicationId, user?.userId ?? "");
+      const balances = await loser.engine.vaults.balances(applicationId, user?.userId ?? "");
       expect(balances.data.map(({ amount }) => amount)).toEqual([1n, 1n, 10n]);
 
       // What was lost can be minted again, and what L1 has cannot.
@@ -185,13 +193,13 @@ describe("adopting L1's history", () => {
       await mintAt(loser, "erc721", mode, "4");
       await mintAt(loser, "erc1155", mode, "5", 3);
       await loser.settler.round();
-      expect(await l1.state()).toMatchObject(loser.engine.state());
-      expect((await loser.engine.verify()).problems).toEqual([]);
+      expect(await l1.state()).toMatchObject(loser.engine.batches.state());
+      expect((await loser.engine.operator.verify()).problems).toEqual([]);
       await loser.engine.close();
       const again = await operate(loser.store);
-      expect((await again.engine.verify()).problems).toEqual([]);
+      expect((await again.engine.operator.verify()).problems).toEqual([]);
       expect(await codeOf(mintAt(again, "erc721", mode, "4"))).toBe("token_already_minted");
-      expect((await again.engine.transactions(applicationId, { status: "failed" })).data).toHaveLength(3);
+      expect((await again.engine.transactions.list(applicationId, { status: "failed" })).data).toHaveLength(3);
     },
   );
 

@@ -44,7 +44,7 @@ const transactionsOf = (chain: Chain) => chain.client.getTransactionCount({ addr
 
 /** The owner's own withdrawal, past engine and operator. */
 async function withdrawAlone({ chain, engine, l1, users }: World, vaultId: bigint, quantity: bigint): Promise<void> {
-  const { vault, header, siblings } = await engine.vaultProof(vaultId);
+  const { vault, header, siblings } = await engine.proofs.vault(vaultId);
   if (header === null) throw new Error("the batch is not committed");
   const { owner } = at(users, 0);
   const asStruct = { ...vault, assetType: BigInt(vault.assetType) };
@@ -62,23 +62,23 @@ describe("a settler that was killed between sending and recording", () => {
     world = await createWorld();
     const { chain, engine, l1, committee } = world;
     await mint(world, "erc721", "validium", "1");
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     await mint(world, "erc721", "validium", "2");
     await expect(newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round()).rejects.toThrow("killed");
-    expect((await engine.batch("validium", 0)).status).toBe("sealed");
+    expect((await engine.batches.get("validium", 0)).status).toBe("sealed");
     expect(await transactionsOf(chain)).toBe(1);
 
     await newSettler({ engine, l1: await connectOperator(chain), committee }, chain).round();
     expect(await transactionsOf(chain)).toBe(2);
-    expect(await l1.state()).toEqual({ ...engine.state(), history: engine.history() });
-    expect(await engine.committedState()).toEqual(engine.state());
+    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+    expect(await engine.batches.committedState()).toEqual(engine.batches.state());
   });
 
   test("waits for the transaction when it is still under way, and sends no second one", async () => {
     world = await createWorld();
     const { chain, engine, l1, committee } = world;
     await mint(world, "erc721", "zk-rollup", "1");
-    await engine.seal("zk-rollup");
+    await engine.operator.seal("zk-rollup");
     await rpc(chain, "evm_setAutomine", [false]);
     await expect(newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round()).rejects.toThrow("killed");
 
@@ -89,14 +89,14 @@ describe("a settler that was killed between sending and recording", () => {
     await round;
     await newSettler({ engine, l1, committee }, chain).round();
     expect(await transactionsOf(chain)).toBe(1);
-    expect((await engine.batch("zk-rollup", 0)).status).toBe("settled");
+    expect((await engine.batches.get("zk-rollup", 0)).status).toBe("settled");
   });
 
   test("replaces a transaction of the dead process that nobody mines", async () => {
     world = await createWorld();
     const { chain, engine, l1, committee } = world;
     await mint(world, "erc20", "validium", "", 3);
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     await rpc(chain, "evm_setAutomine", [false]);
     await expect(newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round()).rejects.toThrow("killed");
     const [stuck] = await pendingHashes(chain);
@@ -107,7 +107,7 @@ describe("a settler that was killed between sending and recording", () => {
     await mine(chain, 1);
     await round;
     expect(await transactionsOf(chain)).toBe(1);
-    expect((await engine.batch("validium", 0)).status).toBe("settled");
+    expect((await engine.batches.get("validium", 0)).status).toBe("settled");
   });
 });
 
@@ -123,9 +123,9 @@ describe("fees", () => {
     const cap = 6_000_000_000n;
     const l1 = await connectOperator(chain, chain.request, { replaceAfterMs: 30, maxFeePerGas: cap });
     await mint(world, "erc721", "validium", "1");
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     const submitted: (string | null)[] = [];
-    engine.on("batchSubmitted", ({ l1TxHash }) => submitted.push(l1TxHash));
+    engine.events.on("batchSubmitted", ({ l1TxHash }) => submitted.push(l1TxHash));
     await rpc(chain, "evm_setAutomine", [false]);
     const settler = newSettler({ engine, l1, committee }, chain);
     // Past the cap nothing more is offered, and the settler goes on with what else there is to do.
@@ -138,7 +138,7 @@ describe("fees", () => {
     expect(submitted).toContain(highest);
     await mine(chain, 1);
     await settler.round();
-    const batch = await engine.batch("validium", 0);
+    const batch = await engine.batches.get("validium", 0);
     expect(batch.status).toBe("settled");
     expect(submitted).toContain(batch.l1TxHash);
     const mined = await chain.client.getTransaction({ hash: batch.l1TxHash ?? "0x" });
@@ -159,8 +159,8 @@ describe("an operator's key that is used elsewhere at the same time", () => {
       await settler.round();
       await elsewhere(chain);
     }
-    expect(await l1.state()).toEqual({ ...engine.state(), history: engine.history() });
-    expect(await engine.committedState()).toEqual(engine.state());
+    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+    expect(await engine.batches.committedState()).toEqual(engine.batches.state());
     expect(await transactionsOf(chain)).toBe(6);
   });
 
@@ -180,7 +180,7 @@ describe("an operator's key that is used elsewhere at the same time", () => {
     await mint(world, "erc721", "zk-rollup", "1");
     await expect(settler.round()).rejects.toThrow(`another transaction of ${OPERATOR.address} took nonce 0`);
     await settler.round();
-    expect(await l1.state()).toEqual({ ...engine.state(), history: engine.history() });
+    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
     expect(await transactionsOf(chain)).toBe(2);
   });
 });
@@ -205,17 +205,21 @@ describe("an RPC that fails", () => {
     const { chain, engine, settler, l1 } = world;
     const points = await mint(world, "erc20", "validium", "", 9);
     await mint(world, "erc721", "zk-rollup", "1");
-    for (let attempt = 0; attempt < 20 && engine.state().countRollup + engine.state().countValidium < 2; attempt++) {
+    for (
+      let attempt = 0;
+      attempt < 20 && engine.batches.state().countRollup + engine.batches.state().countValidium < 2;
+      attempt++
+    ) {
       await settler.round().catch(() => {});
     }
     await retry(async () => {
       await settler.round();
-      expect(await engine.committedState()).toEqual(engine.state());
+      expect(await engine.batches.committedState()).toEqual(engine.batches.state());
     });
     const { withdrawalId } = await requestWithdrawal(world, points, 4n);
     await retry(async () => {
       await settler.round();
-      expect((await engine.withdrawal(world.principal.applicationId, withdrawalId)).status).toBe("settled");
+      expect((await engine.withdrawals.get(world.principal.applicationId, withdrawalId)).status).toBe("settled");
     });
     expect(await transactionsOf(chain)).toBe(3);
     expect((await l1.state()).countValidium).toBe(1);
@@ -230,15 +234,15 @@ describe("an RPC that fails", () => {
     });
     const { engine, settler, l1 } = world;
     await mint(world, "erc20", "validium", "", 9);
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     gone = true;
     for (const ask of [() => settler.round(), () => l1.state(), () => l1.registration(1n, `0x${"00".repeat(32)}`)]) {
       await expect(ask()).rejects.toMatchObject({ code: "l1_failed" });
     }
-    expect((await engine.batch("validium", 0)).status).toBe("sealed");
+    expect((await engine.batches.get("validium", 0)).status).toBe("sealed");
     gone = false;
     await settler.round();
-    expect((await engine.batch("validium", 0)).status).toBe("settled");
+    expect((await engine.batches.get("validium", 0)).status).toBe("settled");
   });
 });
 
@@ -271,13 +275,13 @@ describe("a committee that is gone", () => {
       code: "l1_failed",
       message: expect.stringContaining("connection refused"),
     });
-    expect((await engine.batch("zk-rollup", 0)).status).toBe("settled");
-    expect((await engine.batch("validium", 1)).status).toBe("sealed");
-    expect((await engine.withdrawal(principal.applicationId, withdrawalId)).status).toBe("settled");
+    expect((await engine.batches.get("zk-rollup", 0)).status).toBe("settled");
+    expect((await engine.batches.get("validium", 1)).status).toBe("sealed");
+    expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("settled");
 
     gone = false;
     await settler.round();
-    expect((await engine.batch("validium", 1)).status).toBe("settled");
+    expect((await engine.batches.get("validium", 1)).status).toBe("settled");
   });
 });
 
@@ -293,11 +297,11 @@ describe("withdrawals", () => {
     const good = await requestWithdrawal(world, points, 10n);
     expect((await settler.round()).withdrawn).toBe(1);
     const { applicationId } = principal;
-    expect((await engine.withdrawal(applicationId, good.withdrawalId)).status).toBe("settled");
-    const waiting = await engine.withdrawal(applicationId, refused.withdrawalId);
+    expect((await engine.withdrawals.get(applicationId, good.withdrawalId)).status).toBe("settled");
+    const waiting = await engine.withdrawals.get(applicationId, refused.withdrawalId);
     expect(waiting.status).toBe("accepted");
     expect(waiting.failure).toContain("TokenRefused");
-    expect((await engine.vault(applicationId, potions)).availableBalance).toBe(2n);
+    expect((await engine.vaults.get(applicationId, potions)).availableBalance).toBe(2n);
     const balance = { abi: erc20Abi, functionName: "balanceOf", args: [at(users, 0).owner.address] } as const;
     expect(await chain.client.readContract({ ...balance, address: at(chain.tokens, 0).address })).toBe(10_000n);
   });
@@ -312,11 +316,11 @@ describe("withdrawals", () => {
     await passSeconds(chain, 2_000n);
     await settler.round();
     const { applicationId } = principal;
-    expect((await engine.withdrawal(applicationId, withdrawalId)).status).not.toBe("failed");
+    expect((await engine.withdrawals.get(applicationId, withdrawalId)).status).not.toBe("failed");
     await mine(chain, 30);
     await settler.round();
-    expect((await engine.withdrawal(applicationId, withdrawalId)).status).toBe("failed");
-    expect((await engine.vault(applicationId, points)).availableBalance).toBe(10n);
+    expect((await engine.withdrawals.get(applicationId, withdrawalId)).status).toBe("failed");
+    expect((await engine.vaults.get(applicationId, points)).availableBalance).toBe(10n);
   });
 
   test("a stranger who makes the contract report a failure changes nothing of another's request", async () => {
@@ -325,7 +329,7 @@ describe("withdrawals", () => {
     const sword = await mint(world, "erc721", "validium", "7");
     await settler.round();
     const { withdrawalId } = await requestWithdrawal(world, sword);
-    const { vault, header, siblings } = await engine.vaultProof(sword);
+    const { vault, header, siblings } = await engine.proofs.vault(sword);
     if (header === null) throw new Error("the batch is not committed");
     const stranger = at(world.users, 1).owner;
     const request = {
@@ -341,7 +345,7 @@ describe("withdrawals", () => {
     });
     expect(reported.map(({ args }) => args.vaultId)).toEqual([sword]);
     await settler.round();
-    expect(await engine.withdrawal(principal.applicationId, withdrawalId)).toMatchObject({
+    expect(await engine.withdrawals.get(principal.applicationId, withdrawalId)).toMatchObject({
       status: "accepted",
       failure: null,
     });
@@ -356,11 +360,14 @@ describe("withdrawals", () => {
     await withdrawAlone(world, points, 5n);
     await settler.round();
     const { applicationId } = principal;
-    expect((await engine.withdrawal(applicationId, overtaken.withdrawalId)).status).toBe("failed");
-    expect(await engine.vault(applicationId, points)).toMatchObject({ withdrawnBalance: 5n, availableBalance: 5n });
+    expect((await engine.withdrawals.get(applicationId, overtaken.withdrawalId)).status).toBe("failed");
+    expect(await engine.vaults.get(applicationId, points)).toMatchObject({
+      withdrawnBalance: 5n,
+      availableBalance: 5n,
+    });
     const again = await requestWithdrawal(world, points, 5n);
     await settler.round();
-    expect((await engine.withdrawal(applicationId, again.withdrawalId)).status).toBe("settled");
+    expect((await engine.withdrawals.get(applicationId, again.withdrawalId)).status).toBe("settled");
   });
 
   test("many at once go in few transactions", async () => {
@@ -376,7 +383,7 @@ describe("withdrawals", () => {
     expect(withdrawn).toBe(25);
     expect((await transactionsOf(chain)) - before).toBe(2);
     for (const { withdrawalId } of asked) {
-      expect((await engine.withdrawal(principal.applicationId, withdrawalId)).status).toBe("settled");
+      expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("settled");
     }
   });
 });

@@ -136,20 +136,20 @@ export function newSettler(
 
 /** An application with a key, users, and the chain's tokens ready to be minted. */
 export async function seed(engine: Engine, chain: Pick<Chain, "tokens">) {
-  const { applicationId } = await engine.createApplication({ name: "Settlement test" });
-  const { secret } = await engine.issueKey(applicationId);
-  const principal: Principal = await engine.authenticate(secret);
+  const { applicationId } = await engine.applications.create({ name: "Settlement test" });
+  const { secret } = await engine.keys.issue(applicationId);
+  const principal: Principal = await engine.keys.authenticate(secret);
   const users: { userId: Uuid; owner: HDAccount }[] = [];
   for (const { userId, owner } of USERS) {
-    await engine.createUser(applicationId, { userId, ownerAddress: owner.address });
+    await engine.users.create(applicationId, { userId, ownerAddress: owner.address });
     users.push({ userId, owner });
   }
   const assets = new Map<Standard, Uuid>();
   for (const { standard, address, name, symbol, quantum } of chain.tokens) {
-    const { assetId } = await engine.addAsset({ standard, contractAddress: address, quantum, name, symbol });
-    await engine.whitelistAsset(assetId);
-    await engine.markAssetRegistered(assetId);
-    await engine.enableAsset(applicationId, assetId);
+    const { assetId } = await engine.assets.add({ standard, contractAddress: address, quantum, name, symbol });
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId);
+    await engine.assets.enable(applicationId, assetId);
     assets.set(standard, assetId);
   }
   return { principal, users, assets };
@@ -192,14 +192,14 @@ export async function requestWithdrawal(
   portal: PortalIdentity = world.engine.settlement,
 ) {
   const { owner } = at(world.users, 0);
-  const vault = await world.engine.vault(world.principal.applicationId, vaultId);
+  const vault = await world.engine.vaults.get(world.principal.applicationId, vaultId);
   const message = { vaultId, withdrawnBefore: vault.withdrawnBalance, quantity, recipient: owner.address, deadline };
   const signature = await owner.signTypedData(withdrawalTypedData(portal, message));
-  return world.engine.requestWithdrawal(world.principal, { vaultId, quantity, deadline, signature });
+  return world.engine.withdrawals.request(world.principal, { vaultId, quantity, deadline, signature });
 }
 
 export function transactionStatus({ engine, principal }: World, vaultId: VaultId): Promise<string> {
-  return engine.vault(principal.applicationId, vaultId).then(({ status }) => status);
+  return engine.vaults.get(principal.applicationId, vaultId).then(({ status }) => status);
 }
 
 /** Code of a contract that refuses every call with these words. */

@@ -67,7 +67,7 @@ describe("withdrawals beside those of a hostile token", () => {
   afterEach(() => world.close());
 
   const become = (code: Hex) => rpc(world.chain, "hardhat_setCode", [at(world.chain.tokens, 2).address, code]);
-  const read = (id: string) => world.engine.withdrawal(world.principal.applicationId, id);
+  const read = (id: string) => world.engine.withdrawals.get(world.principal.applicationId, id);
   const sent = () => world.chain.client.getTransactionCount({ address: OPERATOR.address });
 
   test.each([
@@ -129,7 +129,7 @@ describe("withdrawals beside those of a hostile token", () => {
     const good: VaultId[] = [];
     for (let i = 0; i < 15; i++) {
       good.push(await mint(world, "erc1155", "validium", `${i}`, 1));
-      await engine.seal("validium");
+      await engine.operator.seal("validium");
     }
     await settler.round();
     const bad = await requestWithdrawal(world, poisoned);

@@ -26,7 +26,7 @@ function running({ chain, engine, l1, committee }: World, failed: (error: unknow
 }
 
 const commitOf = async ({ engine, principal }: World, vaultId: VaultId) =>
-  (await engine.vault(principal.applicationId, vaultId)).status;
+  (await engine.vaults.get(principal.applicationId, vaultId)).status;
 
 describe("the loops of a settler", () => {
   test("seal, commit and follow while no withdrawal and no asset can be looked at, and end when told to", async () => {
@@ -82,7 +82,7 @@ describe("the loops of a settler", () => {
       await expect.poll(() => pendingCount(chain), { timeout: 60_000, interval: 5 }).toBe(1);
       const rollups = (await l1.state()).countRollup;
       await mint(world, "erc721", "zk-rollup", `${i}`);
-      await expect.poll(() => engine.state().countRollup, { timeout: 20_000 }).toBe(rollups + 1);
+      await expect.poll(() => engine.batches.state().countRollup, { timeout: 20_000 }).toBe(rollups + 1);
       const sealedAt = await l1.blockNumber();
       while ((await l1.state()).countRollup === rollups) {
         await expect.poll(() => pendingCount(chain), { timeout: 60_000, interval: 5 }).toBe(1);

@@ -49,7 +49,7 @@ describe("an RPC", () => {
     await mint(world, "erc20", "zk-rollup", "", 5);
     await mine(chain, 95);
     await settler.round();
-    expect((await engine.batch("zk-rollup", 0)).status).toBe("settled");
+    expect((await engine.batches.get("zk-rollup", 0)).status).toBe("settled");
     expect(sizes.length).toBeGreaterThan(10);
   });
 
@@ -61,14 +61,14 @@ describe("an RPC", () => {
     const { withdrawalId } = await requestWithdrawal(world, vaultId, 20n);
     rpc.answer = ({ method }) => (method === "eth_getLogs" ? Promise.resolve([]) : undefined);
     await settler.round();
-    const statusOf = async () => (await engine.withdrawal(principal.applicationId, withdrawalId)).status;
+    const statusOf = async () => (await engine.withdrawals.get(principal.applicationId, withdrawalId)).status;
     expect(await statusOf()).toBe("submitted");
     rpc.answer = () => undefined;
     await mine(chain, 40);
     await expect(settler.round()).rejects.toThrow("disagree on the events of block");
     await settler.round();
     expect(await statusOf()).toBe("finalized");
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   test("whose node is behind for a while takes nothing back", async () => {
@@ -80,7 +80,7 @@ describe("an RPC", () => {
     const vaultId = await mint(world, "erc20", "validium", "", 50);
     await settler.round();
     const reverted: string[] = [];
-    engine.on("batchReverted", ({ batchId }) => reverted.push(batchId));
+    engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
     let asked = 0;
     rpc.answer = ({ method, params }) => {
       if (asked >= 2 || method !== "eth_blockNumber") {

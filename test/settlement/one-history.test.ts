@@ -57,7 +57,7 @@ async function openCopy(firstToken: number): Promise<Operator> {
     async seal() {
       for (const mode of MODES) {
         await mint({ ...world, engine }, "erc721", mode, String(token++));
-        await engine.seal(mode);
+        await engine.operator.seal(mode);
       }
     },
     async commit() {
@@ -80,7 +80,7 @@ async function whoIsOnL1(): Promise<number[]> {
 
 async function sealerOf(mode: Mode, batchNumber: number, dataHash: string): Promise<number> {
   const hashes = await Promise.all(
-    operators.map(async ({ engine }) => (await engine.batch(mode, batchNumber).catch(() => null))?.dataHash),
+    operators.map(async ({ engine }) => (await engine.batches.get(mode, batchNumber).catch(() => null))?.dataHash),
   );
   return hashes.indexOf(dataHash as `0x${string}`);
 }
@@ -96,7 +96,7 @@ describe("two operators on copies of one store", () => {
     await expect(second.settler.round()).rejects.toMatchObject({ code: "history_diverged" });
     expect(await whoIsOnL1()).toEqual([0, 0, 0, 0]);
     await first.settler.round();
-    expect((await world.l1.state()).history).toBe(first.engine.history());
+    expect((await world.l1.state()).history).toBe(first.engine.operator.history());
   });
 
   test.each([1, 2, 3, 4])("that commit at the same time never mix, in either mode, run %i", async (run) => {
@@ -114,6 +114,9 @@ describe("two operators on copies of one store", () => {
     expect(new Set(sealers).size).toBe(1);
     const winner = at(operators, at(sealers, 0));
     await winner.settler.round();
-    expect(await world.l1.state()).toEqual({ ...winner.engine.state(), history: winner.engine.history() });
+    expect(await world.l1.state()).toEqual({
+      ...winner.engine.batches.state(),
+      history: winner.engine.operator.history(),
+    });
   });
 });

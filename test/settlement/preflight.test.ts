@@ -20,16 +20,16 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">, blocksAb
   const { address, quantum } = await deployToken(chain.by, chain.settlement.address, token);
   await mine(chain, blocksAbove);
   const { standard } = config;
-  const { assetId } = await engine.addAsset({
+  const { assetId } = await engine.assets.add({
     standard,
     contractAddress: address,
     quantum,
     name: "Open",
     symbol: "OPN",
   });
-  await engine.whitelistAsset(assetId);
-  await engine.markAssetRegistered(assetId);
-  await engine.enableAsset(principal.applicationId, assetId);
+  await engine.assets.whitelist(assetId);
+  await engine.operator.recordRegistered(assetId);
+  await engine.assets.enable(principal.applicationId, assetId);
   let later = 0;
   const settler = newSettler({ engine, l1, committee, clock: () => Date.now() + later }, chain);
   const role = await chain.client.readContract({
@@ -41,7 +41,7 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">, blocksAb
   });
   return {
     settler,
-    asset: () => engine.asset(principal.applicationId, assetId),
+    asset: () => engine.assets.get(principal.applicationId, assetId),
     mint: (text: string, amount = 1, mode: Mode = "validium") =>
       mint({ ...world, assets: new Map<Standard, string>([[standard, assetId]]) }, standard, mode, text, amount),
     assetId,
@@ -75,9 +75,9 @@ test("two hundred assets are looked at in few rounds of calls, and not one after
   const ids: string[] = [];
   for (let i = 0; i < count; i++) {
     const contractAddress = `0x${(0xabc000 + i).toString(16).padStart(40, "0")}` as const;
-    const { assetId } = await engine.addAsset({ standard: "erc721", contractAddress, name: "None", symbol: "NON" });
-    await engine.whitelistAsset(assetId);
-    await engine.markAssetRegistered(assetId);
+    const { assetId } = await engine.assets.add({ standard: "erc721", contractAddress, name: "None", symbol: "NON" });
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId);
     ids.push(assetId);
   }
   Object.assign(asked, { calls: 0, rounds: 0 });
@@ -88,7 +88,7 @@ test("two hundred assets are looked at in few rounds of calls, and not one after
   expect(asked.rounds).toBeLessThan(count / 4);
   expect(most).toBeGreaterThan(8);
   expect(most).toBeLessThanOrEqual(16);
-  for await (const { assetId, unavailableReason } of engine.allAssets()) {
+  for await (const { assetId, unavailableReason } of engine.operator.assets()) {
     if (ids.includes(assetId)) expect(unavailableReason).toContain("has no final registration of it");
   }
 });
@@ -123,7 +123,7 @@ describe("a mint that L1 would refuse", () => {
     await token.settler.round();
     await token.mint("1");
     await token.settler.round();
-    expect(world.engine.state().countValidium).toBe(1);
+    expect(world.engine.batches.state().countValidium).toBe(1);
   });
 
   test.each([
@@ -158,12 +158,15 @@ describe("a mint that L1 would refuse", () => {
     const [taken, free] = [await token.mint("7"), await token.mint("8")];
     await token.settler.round();
     const { applicationId } = world.principal;
-    expect((await world.engine.batch("validium", 0)).status).toBe("settled");
-    expect((await world.engine.vault(applicationId, free)).status).toBe("settled");
-    const { data } = await world.engine.transactions(applicationId, { vaultId: taken });
+    expect((await world.engine.batches.get("validium", 0)).status).toBe("settled");
+    expect((await world.engine.vaults.get(applicationId, free)).status).toBe("settled");
+    const { data } = await world.engine.transactions.list(applicationId, { vaultId: taken });
     expect(at(data, 0)).toMatchObject({ status: "failed", failure: expect.stringContaining("exists on L1 already") });
     expect((await token.asset()).mintingAvailable).toBe(true);
-    expect(await world.l1.state()).toEqual({ ...world.engine.state(), history: world.engine.history() });
+    expect(await world.l1.state()).toEqual({
+      ...world.engine.batches.state(),
+      history: world.engine.operator.history(),
+    });
   });
 
   test("is found among hundreds in one batch", async () => {
@@ -175,7 +178,7 @@ describe("a mint that L1 would refuse", () => {
     for (let id = 0; id < 300; id++) minted.push(await token.mint(`${id}`));
     expect((await token.settler.round()).committed).toBe(1);
     const { applicationId } = world.principal;
-    const { data } = await world.engine.transactions(applicationId, { status: "failed" });
+    const { data } = await world.engine.transactions.list(applicationId, { status: "failed" });
     expect(data.map(({ vaultId }) => vaultId)).toEqual([at(minted, 299)]);
   });
 
@@ -204,7 +207,7 @@ describe("a mint that L1 would refuse", () => {
     expect((await token.asset()).unavailableReason).toContain(reason);
     await expect(token.mint("", 1)).rejects.toMatchObject({ code: "mint_unwithdrawable" });
     // A new process knows nothing of it, and counts the same again.
-    await engine.setMintingFault(token.assetId, null);
+    await engine.operator.recordMintingFault(token.assetId, null);
     await newSettler({ engine, l1, committee }, chain).round();
     expect((await token.asset()).unavailableReason).toContain(reason);
   });
@@ -220,10 +223,10 @@ describe("a mint that L1 would refuse", () => {
       await token.settler.round().catch(() => {});
       for (let block = 0; block < 25; block++) await mine(world.chain, 1);
     }
-    const statusOf = async (vaultId: bigint) => (await engine.vault(principal.applicationId, vaultId)).status;
+    const statusOf = async (vaultId: bigint) => (await engine.vaults.get(principal.applicationId, vaultId)).status;
     expect(await Promise.all([kept, beside].map(statusOf))).toEqual(["finalized", "finalized"]);
-    const { data } = await engine.transactions(principal.applicationId, { vaultId: lost });
+    const { data } = await engine.transactions.list(principal.applicationId, { vaultId: lost });
     expect(at(data, 0)).toMatchObject({ status: "failed", failure: expect.stringContaining("cap of 100") });
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });

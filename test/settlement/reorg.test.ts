@@ -36,20 +36,23 @@ describe("a reorganisation below finality", () => {
     await mint(world, "erc20", "validium", "", 5);
     const snapshot = await rpc(chain, "evm_snapshot");
     const reverted: string[] = [];
-    engine.on("batchReverted", ({ batchId, status }) => reverted.push(`${batchId} ${status}`));
+    engine.events.on("batchReverted", ({ batchId, status }) => reverted.push(`${batchId} ${status}`));
 
     await settler.round();
-    const first = await engine.batch("zk-rollup", 0);
+    const first = await engine.batches.get("zk-rollup", 0);
     expect(first.status).toBe("settled");
     await reorganise(world, snapshot, blocks);
     expect(await l1.state()).toMatchObject({ countValidium: 0, countRollup: 0 });
 
     await settler.round();
     expect(reverted.toSorted()).toEqual(["validium-0 submitted", "zk-rollup-0 submitted"]);
-    const second = await engine.batch("zk-rollup", 0);
+    const second = await engine.batches.get("zk-rollup", 0);
     expect(second).toMatchObject({ status: "settled", batchRoot: first.batchRoot });
     expect(second.committedAt).not.toBe(first.committedAt);
-    expect(await l1.state()).toEqual({ ...(await engine.committedState()), history: engine.history() });
+    expect(await l1.state()).toEqual({
+      ...(await engine.batches.committedState()),
+      history: engine.operator.history(),
+    });
     expect(await transactionStatus(world, vaultId)).toBe("settled");
   });
 
@@ -60,15 +63,18 @@ describe("a reorganisation below finality", () => {
     const snapshot = await rpc(chain, "evm_snapshot");
     await mint(world, "erc20", "zk-rollup", "", 5);
     await settler.round();
-    const first = await engine.batch("zk-rollup", 0);
+    const first = await engine.batches.get("zk-rollup", 0);
     await reorganise(world, snapshot, 40);
     expect(await l1.finalizedBlockNumber()).toBeGreaterThan(first.l1BlockNumber ?? 0n);
 
     // With the checkpoints, and without them: those of the process that slept are gone.
     for (const each of [settler, newSettler({ engine, l1, committee }, chain)]) await each.round();
-    const second = await engine.batch("zk-rollup", 0);
+    const second = await engine.batches.get("zk-rollup", 0);
     expect(second.committedAt).not.toBe(first.committedAt);
-    expect(await l1.state()).toEqual({ ...(await engine.committedState()), history: engine.history() });
+    expect(await l1.state()).toEqual({
+      ...(await engine.batches.committedState()),
+      history: engine.operator.history(),
+    });
   });
 
   test("takes a withdrawal back, and the settler sends it again", async () => {
@@ -79,18 +85,18 @@ describe("a reorganisation below finality", () => {
     const { withdrawalId } = await requestWithdrawal(world, vaultId, 20n);
     const snapshot = await rpc(chain, "evm_snapshot");
     await settler.round();
-    const first = await engine.withdrawal(principal.applicationId, withdrawalId);
+    const first = await engine.withdrawals.get(principal.applicationId, withdrawalId);
     expect(first.status).toBe("settled");
 
     await reorganise(world, snapshot, 3);
     const seen: string[] = [];
-    engine.on("withdrawal", ({ withdrawal }) => seen.push(withdrawal.status));
+    engine.events.on("withdrawal", ({ withdrawal }) => seen.push(withdrawal.status));
     await settler.round();
     expect(seen).toContain("submitted");
-    const second = await engine.withdrawal(principal.applicationId, withdrawalId);
+    const second = await engine.withdrawals.get(principal.applicationId, withdrawalId);
     expect(second.status).toBe("settled");
     expect(second.l1BlockNumber).not.toBe(first.l1BlockNumber);
-    expect(await engine.vault(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 20n });
+    expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 20n });
   });
 
   test.each([{ durable: true }, { durable: false }])(
@@ -113,17 +119,20 @@ describe("a reorganisation below finality", () => {
       await mint(world, "erc1155", "zk-rollup", "9", 3);
       const snapshot = await rpc(chain, "evm_snapshot");
       await (await restarted()).round();
-      const first = await engine.batch("zk-rollup", 0);
+      const first = await engine.batches.get("zk-rollup", 0);
 
       await reorganise(world, snapshot, 1);
       const reverted: string[] = [];
-      engine.on("batchReverted", ({ batchId }) => reverted.push(batchId));
+      engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
       await (await restarted()).round();
       expect(reverted).toEqual(["zk-rollup-0"]);
-      const second = await engine.batch("zk-rollup", 0);
+      const second = await engine.batches.get("zk-rollup", 0);
       expect(second.status).toBe("settled");
       expect(second.l1TxHash === first.l1TxHash && second.committedAt === first.committedAt).toBe(false);
-      expect(await l1.state()).toEqual({ ...(await engine.committedState()), history: engine.history() });
+      expect(await l1.state()).toEqual({
+        ...(await engine.batches.committedState()),
+        history: engine.operator.history(),
+      });
     },
   );
 
@@ -137,14 +146,14 @@ describe("a reorganisation below finality", () => {
       chain,
     ).round();
     const reverted: unknown[] = [];
-    engine.on("batchReverted", (batch) => reverted.push(batch));
+    engine.events.on("batchReverted", (batch) => reverted.push(batch));
     await mine(chain, 3);
     await newSettler(
       { engine, l1, committee, checkpoints: await Checkpoints.open(store, engine.settlement.chainId) },
       chain,
     ).round();
     expect(reverted).toEqual([]);
-    expect((await engine.batch("validium", 0)).status).toBe("settled");
+    expect((await engine.batches.get("validium", 0)).status).toBe("settled");
   });
 });
 
@@ -166,23 +175,26 @@ describe("a reorganisation of blocks that were final", () => {
       await settler.round();
       await mine(chain, 30);
       await settler.round();
-      const first = await engine.batch("zk-rollup", 0);
+      const first = await engine.batches.get("zk-rollup", 0);
       expect(first.status).toBe("finalized");
-      expect((await engine.withdrawal(principal.applicationId, withdrawalId)).status).toBe("finalized");
+      expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
 
       await reorganise(world, snapshot, 60);
       if (restarted) settler = await settlerOf();
       await settler.round();
       await settler.round();
-      const second = await engine.batch("zk-rollup", 0);
+      const second = await engine.batches.get("zk-rollup", 0);
       expect(second.committedAt).not.toBe(first.committedAt);
-      expect(await l1.state()).toEqual({ ...(await engine.committedState()), history: engine.history() });
-      expect(await engine.vault(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 20n });
-      expect((await engine.verify()).problems).toEqual([]);
+      expect(await l1.state()).toEqual({
+        ...(await engine.batches.committedState()),
+        history: engine.operator.history(),
+      });
+      expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 20n });
+      expect((await engine.operator.verify()).problems).toEqual([]);
       await mine(chain, 30);
       await settler.round();
-      expect((await engine.batch("zk-rollup", 0)).status).toBe("finalized");
-      expect((await engine.withdrawal(principal.applicationId, withdrawalId)).status).toBe("finalized");
+      expect((await engine.batches.get("zk-rollup", 0)).status).toBe("finalized");
+      expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
     },
   );
 
@@ -196,6 +208,6 @@ describe("a reorganisation of blocks that were final", () => {
     await settler.round();
     await reorganise(world, snapshot, 0);
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
-    expect((await engine.batch("zk-rollup", 0)).status).toBe("finalized");
+    expect((await engine.batches.get("zk-rollup", 0)).status).toBe("finalized");
   });
 });

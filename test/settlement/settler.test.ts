@@ -28,9 +28,9 @@ describe("a settler", () => {
     const validium = await mint(world, "erc20", "validium", "", 500);
     expect(await settler.round()).toEqual({ sealed: 2, committed: 2, withdrawn: 0 });
 
-    expect(await l1.state()).toEqual({ ...engine.state(), history: engine.history() });
-    expect(await engine.committedState()).toEqual(engine.state());
-    expect(engine.state()).toMatchObject({ countValidium: 1, countRollup: 1 });
+    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+    expect(await engine.batches.committedState()).toEqual(engine.batches.state());
+    expect(engine.batches.state()).toMatchObject({ countValidium: 1, countRollup: 1 });
     for (const vaultId of [rollup, validium]) expect(await transactionStatus(world, vaultId)).toBe("settled");
 
     await mine(chain, 30);
@@ -51,10 +51,10 @@ describe("a settler", () => {
     const [erc20, erc721] = chain.tokens.map(({ address }) => address);
     const balance = { abi: erc20Abi, functionName: "balanceOf", args: [owner] } as const;
     expect(await chain.client.readContract({ ...balance, address: erc20 ?? "0x" })).toBe(200_000n);
-    const statusOf = async (id: string) => (await engine.withdrawal(principal.applicationId, id)).status;
+    const statusOf = async (id: string) => (await engine.withdrawals.get(principal.applicationId, id)).status;
     expect(await statusOf(pointsWithdrawal.withdrawalId)).toBe("settled");
     expect(await statusOf(swordWithdrawal.withdrawalId)).toBe("accepted");
-    expect(await engine.vault(principal.applicationId, points)).toMatchObject({
+    expect(await engine.vaults.get(principal.applicationId, points)).toMatchObject({
       withdrawnBalance: 200n,
       availableBalance: 300n,
     });
@@ -70,7 +70,7 @@ describe("a settler", () => {
     const { settler, engine, chain, l1, principal, users } = await start();
     const points = await mint(world, "erc20", "validium", "", 900);
     await settler.round();
-    const { vault, siblings, header } = await engine.vaultProof(points);
+    const { vault, siblings, header } = await engine.proofs.vault(points);
     if (header === null) throw new Error("the batch is committed");
     const { owner } = at(users, 0);
     const call = {
@@ -92,7 +92,7 @@ describe("a settler", () => {
     await createWalletClient({ transport: chain.transport }).writeContract({ ...request, chain: null });
 
     await settler.round();
-    expect(await engine.vault(principal.applicationId, points)).toMatchObject({
+    expect(await engine.vaults.get(principal.applicationId, points)).toMatchObject({
       withdrawnBalance: 300n,
       availableBalance: 600n,
     });

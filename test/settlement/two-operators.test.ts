@@ -110,7 +110,7 @@ async function operate(store: Store): Promise<Operator> {
 async function restart(operator: Operator): Promise<void> {
   await operator.engine.close();
   const { engine, settler } = await operate(operator.store);
-  engine.awaitComparison();
+  engine.operator.awaitComparison();
   Object.assign(operator, { engine, settler });
 }
 
@@ -161,7 +161,7 @@ async function take(todo: Step): Promise<void> {
     const text = standard === "erc20" ? "" : (HEROES[token] ?? String(token));
     const amount = standard === "erc721" ? 1 : token;
     await allowing(mint({ ...seeded, engine }, standard, mode, text, amount).then((vaultId) => vaults.push(vaultId)));
-  } else if (todo.kind === "seal") await allowing(engine.seal(todo.mode));
+  } else if (todo.kind === "seal") await allowing(engine.operator.seal(todo.mode));
   else if (todo.kind === "withdraw") {
     const vaultId = vaults[todo.vault];
     if (vaultId !== undefined) await allowing(requestWithdrawal({ ...seeded, engine }, vaultId));
@@ -174,13 +174,13 @@ async function take(todo: Step): Promise<void> {
 async function settle(): Promise<void> {
   for (const operator of operators) {
     await allowing(operator.settler.round());
-    if (operator.engine.divergence() !== null) await adopt(operator);
+    if (operator.engine.operator.divergence() !== null) await adopt(operator);
     await operator.settler.round();
     await operator.settler.round();
   }
   for (const operator of operators.toReversed()) {
     await allowing(operator.settler.round());
-    if (operator.engine.divergence() !== null) await adopt(operator);
+    if (operator.engine.operator.divergence() !== null) await adopt(operator);
     await operator.settler.round();
   }
 }
@@ -189,20 +189,20 @@ async function expectOneHistory(): Promise<void> {
   const there = await l1.state();
   for (const operator of operators) {
     const { engine } = operator;
-    expect(engine.divergence()).toBeNull();
-    expect({ ...engine.state(), history: engine.history() }).toEqual(there);
-    expect(await engine.committedState()).toEqual(engine.state());
-    expect((await engine.verify()).problems).toEqual([]);
+    expect(engine.operator.divergence()).toBeNull();
+    expect({ ...engine.batches.state(), history: engine.operator.history() }).toEqual(there);
+    expect(await engine.batches.committedState()).toEqual(engine.batches.state());
+    expect((await engine.operator.verify()).problems).toEqual([]);
     await restart(operator);
-    expect((await operator.engine.verify()).problems).toEqual([]);
-    expect({ ...operator.engine.state(), history: operator.engine.history() }).toEqual(there);
+    expect((await operator.engine.operator.verify()).problems).toEqual([]);
+    expect({ ...operator.engine.batches.state(), history: operator.engine.operator.history() }).toEqual(there);
   }
   const tokens: string[] = [];
   const { engine } = at(operators, 0);
   for (const mode of MODES) {
     const count = mode === "validium" ? there.countValidium : there.countRollup;
     for (let batchNumber = 0; batchNumber < count; batchNumber++) {
-      const { data } = await engine.sealedBatch(mode, batchNumber);
+      const { data } = await engine.batches.getSealed(mode, batchNumber);
       const { standard, address, quantum } = at(chain.tokens, 1);
       const swords = assetType(standard, address, quantum);
       for (const vault of decodeBatchData(data)) {

@@ -12,10 +12,10 @@ afterEach(() => world.close());
 async function unregisteredAsset({ engine, principal }: World): Promise<string> {
   const contractAddress = `0x${"99".repeat(20)}` as const;
   const asset = { standard: "erc1155", contractAddress, name: "Gone", symbol: "GONE" } as const;
-  const { assetId } = await engine.addAsset(asset);
-  await engine.whitelistAsset(assetId);
-  await engine.markAssetRegistered(assetId);
-  await engine.enableAsset(principal.applicationId, assetId);
+  const { assetId } = await engine.assets.add(asset);
+  await engine.assets.whitelist(assetId);
+  await engine.operator.recordRegistered(assetId);
+  await engine.assets.enable(principal.applicationId, assetId);
   return assetId;
 }
 
@@ -54,21 +54,21 @@ describe.each(["zk-rollup", "validium"] as const)("a %s batch of which L1 refuse
     await mine(chain, 25);
     expect((await settler.round()).committed).toBe(2);
     const { applicationId } = principal;
-    const status = async (vaultId: bigint) => (await engine.vault(applicationId, vaultId)).status;
+    const status = async (vaultId: bigint) => (await engine.vaults.get(applicationId, vaultId)).status;
     expect(await Promise.all([first, second, third, behind].map(status))).toEqual([
       "settled",
       "failed",
       "settled",
       "settled",
     ]);
-    expect(await l1.state()).toEqual({ ...engine.state(), history: engine.history() });
-    expect(await engine.vaultProof(third)).toMatchObject({ header: expect.anything() });
-    const { data } = await engine.transactions(applicationId, { status: "failed" });
+    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+    expect(await engine.proofs.vault(third)).toMatchObject({ header: expect.anything() });
+    const { data } = await engine.transactions.list(applicationId, { status: "failed" });
     expect(data).toMatchObject([{ vaultId: second, failure: "L1 has no registration of the asset" }]);
     // Nothing more of the asset is taken, so that no later batch meets the same.
-    expect(await engine.asset(applicationId, bad)).toMatchObject({ mintingAvailable: false });
+    expect(await engine.assets.get(applicationId, bad)).toMatchObject({ mintingAvailable: false });
     await expect(mintAround(world, bad, mode)).rejects.toMatchObject({ code: "mint_unwithdrawable" });
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   test("is committed even if nothing of it is left", async () => {
@@ -80,8 +80,8 @@ describe.each(["zk-rollup", "validium"] as const)("a %s batch of which L1 refuse
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
     await mine(chain, 25);
     expect((await settler.round()).committed).toBe(1);
-    expect(await l1.state()).toEqual({ ...engine.state(), history: engine.history() });
-    expect((await engine.verify()).problems).toEqual([]);
+    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });
 
@@ -91,18 +91,18 @@ describe("a batch that was on its way", () => {
     const { engine, settler, chain, l1 } = world;
     const bad = await unregisteredAsset(world);
     await mintAround(world, bad, "zk-rollup");
-    await engine.seal("zk-rollup");
-    await engine.recordSubmitted("zk-rollup", 0, `0x${"77".repeat(32)}`);
+    await engine.operator.seal("zk-rollup");
+    await engine.operator.recordSubmitted("zk-rollup", 0, `0x${"77".repeat(32)}`);
     const sent = async () => chain.client.getTransactionCount({ address: OPERATOR.address });
     const before = await sent();
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
     expect(await sent()).toBe(before + 1);
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
     expect(await sent()).toBe(before + 1);
-    expect((await engine.batch("zk-rollup", 0)).status).toBe("submitted");
+    expect((await engine.batches.get("zk-rollup", 0)).status).toBe("submitted");
     await mine(chain, 25);
     await settler.round();
-    expect(await l1.state()).toEqual({ ...engine.state(), history: engine.history() });
+    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
   });
 });
 
@@ -118,8 +118,8 @@ describe("a batch that L1 refuses for other reasons", () => {
     }
     await pauseCommits(world, false);
     expect((await settler.round()).committed).toBe(1);
-    expect(await engine.vaultProof(vaultId)).toMatchObject({ header: expect.anything() });
-    expect(await l1.state()).toEqual({ ...engine.state(), history: engine.history() });
+    expect(await engine.proofs.vault(vaultId)).toMatchObject({ header: expect.anything() });
+    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
   });
 });
 
@@ -140,18 +140,18 @@ describe("a rollup batch that is more than a block can carry", () => {
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
     await mine(chain, 25);
     expect((await settler.round()).committed).toBe(1);
-    expect(await l1.state()).toMatchObject(engine.state());
+    expect(await l1.state()).toMatchObject(engine.batches.state());
 
     const { applicationId } = principal;
     const statuses = await Promise.all(
-      minted.vaults.map(async ({ vaultId }) => (await engine.vault(applicationId, vaultId)).status),
+      minted.vaults.map(async ({ vaultId }) => (await engine.vaults.get(applicationId, vaultId)).status),
     );
     const settled = statuses.filter((status) => status === "settled").length;
     // More than half of what the limit of 800,000 could carry at best, and no slot behind a void one.
     expect(settled).toBeGreaterThan(130);
     expect(statuses).toEqual([...Array(settled).fill("settled"), ...Array(vaults - settled).fill("failed")]);
-    const { data } = await engine.transactions(applicationId, { status: "failed", limit: 1 });
+    const { data } = await engine.transactions.list(applicationId, { status: "failed", limit: 1 });
     expect(data[0]?.failure).toContain("more gas than the 800000 that a transaction can have");
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });

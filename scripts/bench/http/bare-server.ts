@@ -33,7 +33,7 @@ interface Body {
 function instant(engine: Engine, principal: Principal): Engine {
   return new Proxy(engine, {
     get(target, name) {
-      if (name === "authenticate") return async () => principal;
+      if (name === "keys") return { ...target.keys, authenticate: async () => principal };
       if (name === "mint") return async (_: Principal, body: unknown) => answerTo(body as Body);
       const value = Reflect.get(target, name, target) as unknown;
       return typeof value === "function" ? value.bind(target) : value;
@@ -108,7 +108,7 @@ function columnsOf(users: Body["users"]): AcceptedColumns {
 const { MINTMARK_STORE: store = "", MINTMARK_PORT: port = "0", BENCH_KEY: apiKey = "" } = process.env;
 await using engine = await openEngine({ store, environment: "sandbox", settlement: SETTLEMENT });
 const app = await buildServer({
-  engine: instant(engine, await engine.authenticate(apiKey)),
+  engine: instant(engine, await engine.keys.authenticate(apiKey)),
   log: { level: "info" },
   rateLimits: { key: { units: UNLIMITED, windowSeconds: 1 } },
 });

@@ -8,7 +8,7 @@ import { signed, stranger } from "./l1-fixture.ts";
 const REASON = new Error("gave up");
 
 async function entriesOf(engine: Engine): Promise<number> {
-  const { journalEntries, problems } = await engine.verify();
+  const { journalEntries, problems } = await engine.operator.verify();
   expect(problems).toEqual([]);
   return journalEntries;
 }
@@ -28,7 +28,7 @@ describe("an abort while the writer is busy with another write", () => {
     const { engine } = made;
     const before = await entriesOf(engine);
     const writing = gate.close();
-    const busy = engine.createApplication({ name: "busy" });
+    const busy = engine.applications.create({ name: "busy" });
     await writing;
     const controller = new AbortController();
     const waiting = call(made, { signal: controller.signal });
@@ -71,8 +71,8 @@ describe("an abort while the change itself is being written", () => {
       await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints.slice(at, at + 1_000)));
     }
     const controller = new AbortController();
-    const sealed = engine.seal("validium", { signal: controller.signal });
-    while (engine.openBatch("validium").batchNumber === 0) await settled();
+    const sealed = engine.operator.seal("validium", { signal: controller.signal });
+    while (engine.batches.getOpen("validium").batchNumber === 0) await settled();
     controller.abort(REASON);
     await expect(sealed).resolves.toMatchObject({ batchNumber: 0, status: "sealed", vaultCount: 2_000 });
   });
@@ -94,14 +94,14 @@ describe("an abort while somebody else is asked", () => {
     const { engine, tenant, assets } = made;
     await using _ = engine;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 100)));
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     const request = { ...(await signed(made, 10n)), signature: "0x01" } as const;
     const controller = new AbortController();
-    const waiting = engine.requestWithdrawal(tenant.principal, request, { signal: controller.signal });
+    const waiting = engine.withdrawals.request(tenant.principal, request, { signal: controller.signal });
     await asking;
     controller.abort(REASON);
     await expect(waiting).rejects.toBe(REASON);
-    expect(await engine.vault(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 100n });
+    expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 100n });
   });
 
   it("gives up the signature of a receipt: the mint stays, and can be asked for it again", async () => {
@@ -111,7 +111,7 @@ describe("an abort while somebody else is asked", () => {
     await using _ = engine;
     const { receipt } = await engine
       .mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)))
-      .then(({ mintId }) => engine.mintResult(tenant.applicationId, mintId));
+      .then(({ mintId }) => engine.mints.get(tenant.applicationId, mintId));
     const waiting = receipt({ signal: controller.signal });
     controller.abort(REASON);
     await expect(waiting).rejects.toBe(REASON);

@@ -11,7 +11,7 @@ const swords = ({ assets, tenant }: Fixture, count: number, mode: Mode) =>
 
 /** The count by the batches as anyone can read them. */
 async function counted(engine: Engine): Promise<number> {
-  const { data } = await engine.batches({ limit: 100 });
+  const { data } = await engine.batches.list({ limit: 100 });
   const waiting = data.filter(({ status }) => !["settled", "finalized"].includes(status));
   return waiting.reduce((sum, { vaultCount }) => sum + vaultCount, 0);
 }
@@ -22,13 +22,13 @@ describe("the bound on vaults that L1 has not committed", () => {
     await using engine = fix.engine;
     const { principal } = fix.tenant;
     await engine.mint(principal, swords(fix, 3, "validium"));
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     await engine.mint(principal, swords(fix, 2, "zk-rollup"));
-    expect(engine.uncommittedVaults()).toBe(5);
+    expect(engine.batches.uncommittedVaults()).toBe(5);
     expect((await refusal(engine.mint(principal, swords(fix, 2, "validium")))).code).toBe("backpressure");
-    expect(engine.uncommittedVaults()).toBe(5);
+    expect(engine.batches.uncommittedVaults()).toBe(5);
     await engine.mint(principal, swords(fix, 1, "validium"));
-    expect(engine.uncommittedVaults()).toBe(6);
+    expect(engine.batches.uncommittedVaults()).toBe(6);
     expect((await refusal(engine.mint(principal, swords(fix, 1, "zk-rollup")))).code).toBe("backpressure");
   });
 
@@ -48,17 +48,17 @@ describe("the bound on vaults that L1 has not committed", () => {
     const { principal } = fix.tenant;
     for (const mode of ["validium", "zk-rollup"] as const) {
       await engine.mint(principal, swords(fix, 3, mode));
-      await engine.seal(mode);
+      await engine.operator.seal(mode);
     }
     expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe("backpressure");
-    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
-    expect(engine.uncommittedVaults()).toBe(3);
+    await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
+    expect(engine.batches.uncommittedVaults()).toBe(3);
     await engine.mint(principal, swords(fix, 3, "validium"));
-    await engine.recordReorg(HOME, 7n);
-    expect(engine.uncommittedVaults()).toBe(9);
+    await engine.operator.recordReorg(HOME, 7n);
+    expect(engine.batches.uncommittedVaults()).toBe(9);
     expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe("backpressure");
-    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
-    expect(engine.uncommittedVaults()).toBe(6);
+    await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
+    expect(engine.batches.uncommittedVaults()).toBe(6);
   });
 
   it("counts alike after a restart, with batches open, sealed, void in part, committed and final", async () => {
@@ -70,11 +70,11 @@ describe("the bound on vaults that L1 has not committed", () => {
       await fix.engine.mint(principal, swords(fix, 4, "validium"));
       await fix.engine.mint(principal, swords(fix, 3, "zk-rollup"));
     }
-    await fix.engine.recordEvents(HOME, [await committed(fix.engine, "validium", 0, 7n)], 7n);
-    await fix.engine.recordFinalized(HOME, 7n);
-    await fix.engine.recordEvents(HOME, [await committed(fix.engine, "zk-rollup", 0, 8n)], 9n);
-    await fix.engine.voidSlots("validium", 1, [{ firstSlot: 1, count: 1, failure: "refused" }]);
-    const before = fix.engine.uncommittedVaults();
+    await fix.engine.operator.recordEvents(HOME, [await committed(fix.engine, "validium", 0, 7n)], 7n);
+    await fix.engine.operator.recordFinalized(HOME, 7n);
+    await fix.engine.operator.recordEvents(HOME, [await committed(fix.engine, "zk-rollup", 0, 8n)], 9n);
+    await fix.engine.operator.voidSlots("validium", 1, [{ firstSlot: 1, count: 1, failure: "refused" }]);
+    const before = fix.engine.batches.uncommittedVaults();
     expect(before).toBe(16 - 3 + 12 - 2);
     expect(before).toBe(await counted(fix.engine));
     await fix.engine.close();
@@ -82,11 +82,11 @@ describe("the bound on vaults that L1 has not committed", () => {
       clock: clock.read,
       limits: { ...limits, uncommittedVaults: before },
     });
-    expect(engine.uncommittedVaults()).toBe(before);
+    expect(engine.batches.uncommittedVaults()).toBe(before);
     expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe("backpressure");
-    await engine.recordEvents(HOME, [await committed(engine, "zk-rollup", 1, 10n)], 10n);
+    await engine.operator.recordEvents(HOME, [await committed(engine, "zk-rollup", 1, 10n)], 10n);
     await engine.mint(principal, swords(fix, 2, "validium"));
-    expect(engine.uncommittedVaults()).toBe(before);
+    expect(engine.batches.uncommittedVaults()).toBe(before);
   });
 
   it("is off without the limit, and never below the largest request", async () => {

@@ -100,7 +100,7 @@ class World {
         await this.#mint(step.user, step.mints);
         return;
       case "seal":
-        await engine.seal(step.mode);
+        await engine.operator.seal(step.mode);
         return;
       case "request":
         return this.#withSealed(step.pick, async (vault) => {
@@ -108,7 +108,7 @@ class World {
           const signer = OWNERS[vault.ownerAddress === OWNERS[0].address.toLowerCase() ? 0 : 1];
           const { withdrawnBalance: withdrawnBefore, vaultId } = vault;
           const request = await signed(made, BigInt(step.quantity), { withdrawnBefore, vaultId, signer });
-          const asked = engine.requestWithdrawal(this.#made.tenant.principal, request);
+          const asked = engine.withdrawals.request(this.#made.tenant.principal, request);
           await asked.catch((error) => expect(error.code).toMatch(/^(insufficient_balance|withdrawal_pending)$/));
         });
       case "alone":
@@ -116,13 +116,18 @@ class World {
           const taken = BigInt(step.quantity);
           const total = withdrawnBalance + taken;
           if (total > amount) return;
-          await engine.recordEvents(HOME, [withdrawn(vaultId, taken, total, stranger, ++this.#block)], this.#block);
+          await engine.operator.recordEvents(
+            HOME,
+            [withdrawn(vaultId, taken, total, stranger, ++this.#block)],
+            this.#block,
+          );
         });
       case "fail": {
-        const { data } = await engine.withdrawals(this.applicationId);
+        const { data } = await engine.withdrawals.list(this.applicationId);
         const pending = data.filter(({ status }) => status === "accepted");
         const chosen = pending[step.pick % pending.length];
-        if (chosen !== undefined) await engine.recordWithdrawalFailed(chosen.withdrawalId, "no", chosen.deadline + 1n);
+        if (chosen !== undefined)
+          await engine.operator.recordWithdrawalFailed(chosen.withdrawalId, "no", chosen.deadline + 1n);
         return;
       }
       case "void":
@@ -130,7 +135,7 @@ class World {
           const batchNumber = Number(batchId.slice(dataAvailabilityMode.length + 1));
           const firstSlot = Number(vaultId & 0xf_ffffn);
           const slots = [{ firstSlot, count: 1, failure: "refused" }];
-          const voided = engine.voidSlots(dataAvailabilityMode, batchNumber, slots);
+          const voided = engine.operator.voidSlots(dataAvailabilityMode, batchNumber, slots);
           await voided.catch((error) => expect(error.code).toBe("batch_committed"));
         });
       case "commit":
@@ -141,7 +146,7 @@ class World {
         return;
       case "reorg": {
         const from = this.#block - BigInt(step.back);
-        if (from > 10n) await engine.recordReorg(HOME, from);
+        if (from > 10n) await engine.operator.recordReorg(HOME, from);
         return;
       }
     }
@@ -158,7 +163,7 @@ class World {
   }
 
   async #withSealed(pick: number, body: (vault: Vault) => Promise<void>): Promise<void> {
-    const vaults = await Array.fromAsync(this.engine.vaults(this.applicationId));
+    const vaults = await Array.fromAsync(this.engine.vaults.list(this.applicationId));
     const sealed = vaults.filter(({ status }) => status !== "accepted" && status !== "failed");
     const vault = sealed[pick % sealed.length];
     if (vault !== undefined) await body(vault);
@@ -167,11 +172,11 @@ class World {
   /** The oldest sealed batch of the first mode that has one. */
   async #commit(): Promise<void> {
     for (const mode of MODES) {
-      const waiting = await Array.fromAsync(this.engine.batches({ mode }));
+      const waiting = await Array.fromAsync(this.engine.batches.list({ mode }));
       const next = waiting.reverse().find(({ status }) => status === "sealed" || status === "submitted");
       if (next === undefined) continue;
       const event = await committed(this.engine, mode, next.batchNumber, ++this.#block);
-      await this.engine.recordEvents(HOME, [event], this.#block);
+      await this.engine.operator.recordEvents(HOME, [event], this.#block);
       return;
     }
   }
@@ -181,7 +186,7 @@ class World {
 async function pagesOf(engine: Engine, applicationId: Uuid, userId: Uuid, limit: number): Promise<Balance[]> {
   const found: Balance[] = [];
   for (let cursor: string | undefined; ; ) {
-    const page = await engine.balances(applicationId, userId, { limit, cursor });
+    const page = await engine.vaults.balances(applicationId, userId, { limit, cursor });
     expect(page.data.length).toBeLessThanOrEqual(limit);
     found.push(...page.data);
     if (page.nextCursor === null) return found;
@@ -198,10 +203,10 @@ describe("balances", () => {
           await world.take(step);
           for (const user of USERS) {
             const userId = world.userId(user);
-            const vaults = await Array.fromAsync(world.engine.vaults(world.applicationId, { userId }));
+            const vaults = await Array.fromAsync(world.engine.vaults.list(world.applicationId, { userId }));
             const expected = naiveBalances(vaults);
             expect(await pagesOf(world.engine, world.applicationId, userId, 2)).toEqual(expected);
-            expect(await Array.fromAsync(world.engine.balances(world.applicationId, userId))).toEqual(expected);
+            expect(await Array.fromAsync(world.engine.vaults.balances(world.applicationId, userId))).toEqual(expected);
           }
         }
         await world.engine.close();
@@ -218,10 +223,10 @@ describe("balances", () => {
     const userId = user?.userId ?? "";
     const mint = () => engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc20, "", 3)));
     await mint();
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     const asking = async () => {
       for (let i = 0; i < 20; i++) {
-        const { data } = await engine.balances(tenant.applicationId, userId);
+        const { data } = await engine.vaults.balances(tenant.applicationId, userId);
         expect((data[0]?.amount ?? 0n) % 3n).toBe(0n);
         expect(data[0]?.available ?? 0n).toBeLessThanOrEqual(data[0]?.amount ?? 0n);
       }
@@ -231,12 +236,16 @@ describe("balances", () => {
     };
     const leaving = async () => {
       for (let i = 1; i <= 3; i++) {
-        await engine.recordEvents(HOME, [withdrawn(0n, 1n, BigInt(i), stranger, BigInt(10 + i))], BigInt(10 + i));
+        await engine.operator.recordEvents(
+          HOME,
+          [withdrawn(0n, 1n, BigInt(i), stranger, BigInt(10 + i))],
+          BigInt(10 + i),
+        );
       }
     };
     await Promise.all([asking(), asking(), minting(), leaving()]);
-    const vaults = await Array.fromAsync(engine.vaults(tenant.applicationId, { userId }));
-    expect((await engine.balances(tenant.applicationId, userId)).data).toEqual(naiveBalances(vaults));
+    const vaults = await Array.fromAsync(engine.vaults.list(tenant.applicationId, { userId }));
+    expect((await engine.vaults.balances(tenant.applicationId, userId)).data).toEqual(naiveBalances(vaults));
     expect(naiveBalances(vaults)).toMatchObject([{ amount: 63n, available: 60n, withdrawn: 3n }]);
   });
 
@@ -246,12 +255,12 @@ describe("balances", () => {
     await using _ = engine;
     const userId = tenant.users[0]?.userId ?? "";
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 10)));
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     const held = store.holdNextActivity();
-    const early = engine.balances(tenant.applicationId, userId);
+    const early = engine.vaults.balances(tenant.applicationId, userId);
     await held;
-    await engine.recordWithdrawn(HOME, withdrawn(0n, 4n, 4n, stranger, 11n));
-    const late = engine.balances(tenant.applicationId, userId);
+    await engine.operator.recordWithdrawn(HOME, withdrawn(0n, 4n, 4n, stranger, 11n));
+    const late = engine.vaults.balances(tenant.applicationId, userId);
     store.release();
     await early;
     expect((await late).data).toMatchObject([{ amount: 10n, available: 6n, withdrawn: 4n }]);
@@ -261,15 +270,15 @@ describe("balances", () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const userId = tenant.users[0]?.userId ?? "";
-    const { applicationId: other } = await engine.createApplication({ name: "other" });
-    expect((await refusal(engine.balances(other, userId))).code).toBe("user_not_found");
+    const { applicationId: other } = await engine.applications.create({ name: "other" });
+    expect((await refusal(engine.vaults.balances(other, userId))).code).toBe("user_not_found");
     const mints = [1, 2, 3].map((id) => mintOf(assets.erc721, id));
     await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
-    const { nextCursor, data } = await engine.balances(tenant.applicationId, userId, { limit: 1 });
+    const { nextCursor, data } = await engine.vaults.balances(tenant.applicationId, userId, { limit: 1 });
     expect(data).toMatchObject([{ tokenId: 1n, mintingBlob: blobOf(1), amount: 1n, available: 1n, withdrawn: 0n }]);
     const cursor = nextCursor ?? "";
-    const foreign = engine.balances(tenant.applicationId, tenant.users[1]?.userId ?? "", { cursor });
+    const foreign = engine.vaults.balances(tenant.applicationId, tenant.users[1]?.userId ?? "", { cursor });
     expect((await refusal(foreign)).code).toBe("cursor_invalid");
-    expect((await refusal(engine.vaults(tenant.applicationId, { userId, cursor }))).code).toBe("cursor_invalid");
+    expect((await refusal(engine.vaults.list(tenant.applicationId, { userId, cursor }))).code).toBe("cursor_invalid");
   });
 });

@@ -15,7 +15,7 @@ async function reopened(hours: number) {
   clock.now += hours * HOUR;
   const times = { clock: clock.read, monotonic: monotonic.read };
   const opened = await openTest(database, { ...times, clockAheadMs: 12 * HOUR });
-  const forget = () => opened.forgetIdempotencyKeys(Math.floor(opened.reachedTime()) - 24 * HOUR);
+  const forget = () => opened.operator.forgetIdempotencyKeys(Math.floor(opened.operator.reachedTime()) - 24 * HOUR);
   const repeated = async () => (await opened.mint(tenant.principal, request, again)).mintId === mintId;
   const pass = (ms: number) => {
     clock.now += ms;
@@ -27,7 +27,7 @@ async function reopened(hours: number) {
 test.each([25, -1, 400])("a clock that is off by %i hours mints nothing twice, and is told of", async (hours) => {
   const { engine, forget, repeated } = await reopened(hours);
   await using _ = engine;
-  expect(engine.clockFault()).toMatch(hours > 0 ? `${hours} hours ahead` : "60 minutes behind");
+  expect(engine.operator.clockFault()).toMatch(hours > 0 ? `${hours} hours ahead` : "60 minutes behind");
   expect(await forget()).toBe(0);
   expect(await repeated()).toBe(true);
 });
@@ -35,7 +35,7 @@ test.each([25, -1, 400])("a clock that is off by %i hours mints nothing twice, a
 test("an idempotency key is forgotten when its hours have passed while the engine ran", async () => {
   const { engine, forget, repeated, pass } = await reopened(3);
   await using _ = engine;
-  expect(engine.clockFault()).toBeNull();
+  expect(engine.operator.clockFault()).toBeNull();
   pass(24 * HOUR - 1);
   expect(await forget()).toBe(0);
   expect(await repeated()).toBe(true);
@@ -49,9 +49,9 @@ test("a clock that steps while the engine runs makes nothing expire either", asy
   await using _ = engine;
   clock.now += 25 * HOUR;
   expect(await forget()).toBe(0);
-  expect(engine.clockFault()).toMatch("25 hours ahead");
+  expect(engine.operator.clockFault()).toMatch("25 hours ahead");
   clock.now -= 25 * HOUR;
-  expect(engine.clockFault()).toBeNull();
+  expect(engine.operator.clockFault()).toBeNull();
   pass(25 * HOUR);
   expect(await forget()).toBe(1);
 });
@@ -59,12 +59,12 @@ test("a clock that steps while the engine runs makes nothing expire either", asy
 test("no entry is dated by a clock that is too far ahead, so a second restart forgets nothing either", async () => {
   const { engine, database, tenant, assets, clock } = await reopened(25);
   await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
-  expect(engine.openBatch("validium").timestamps.open).toBe(START);
+  expect(engine.batches.getOpen("validium").timestamps.open).toBe(START);
   await engine.close();
   const times = { clock: clock.read, monotonic: new TestClock().read };
   await using again = await openTest(database, { ...times, clockAheadMs: 12 * HOUR });
-  expect(again.reachedTime()).toBe(START);
-  expect((await again.verify()).problems).toEqual([]);
+  expect(again.operator.reachedTime()).toBe(START);
+  expect((await again.operator.verify()).problems).toEqual([]);
 });
 
 test("a clock that nothing ran for is accepted with a larger bound, or without one", async () => {
@@ -73,9 +73,9 @@ test("a clock that nothing ran for is accepted with a larger bound, or without o
   for (const bound of [{ clockAheadMs: 401 * HOUR }, {}]) {
     const times = { clock: clock.read, monotonic: new TestClock().read };
     const opened = await openTest(database, { ...times, ...bound });
-    expect(opened.clockFault()).toBeNull();
-    await opened.createApplication({ name: "later" });
-    expect(opened.clockFault()).toBeNull();
+    expect(opened.operator.clockFault()).toBeNull();
+    await opened.applications.create({ name: "later" });
+    expect(opened.operator.clockFault()).toBeNull();
     await opened.close();
   }
 });

@@ -57,7 +57,7 @@ async function contentOf(store: string): Promise<Record<string, string>> {
 
 async function mintsIn(store: string): Promise<number> {
   await using engine = await openTest(store, { createIfMissing: false });
-  return (await all(engine.transactions(tenant.applicationId, {}))).length;
+  return (await all(engine.transactions.list(tenant.applicationId, {}))).length;
 }
 
 /** Opening the store is refused, says which folder, and changes nothing. */

@@ -38,8 +38,8 @@ it("a withdrawal is told before its engine has closed", async () => {
   const made = await holding();
   const { engine, tenant } = made;
   const told: string[] = [];
-  engine.on("withdrawal", ({ withdrawal: { status } }) => told.push(status));
-  await engine.requestWithdrawal(tenant.principal, await signed(made, 10n));
+  engine.events.on("withdrawal", ({ withdrawal: { status } }) => told.push(status));
+  await engine.withdrawals.request(tenant.principal, await signed(made, 10n));
   await engine.close();
   expect(told).toEqual(["accepted"]);
 });

@@ -12,7 +12,7 @@ import { all, fixture, hashOf, mintOf, newTenant, openTest, refusal, requestOf, 
 import { committed, HOME, holding, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
 
 const eventsOf = (engine: Engine, applicationId: Uuid, after = 0) =>
-  all(engine.applicationEvents(applicationId, { after }));
+  all(engine.events.stream(applicationId, { after }));
 const typesOf = (events: readonly ApplicationEvent[]) => events.map(({ type }) => type);
 
 /** What comes next while following; the rest stays to be read. */
@@ -32,18 +32,18 @@ describe("the events of an application", () => {
     const { engine, tenant, assets } = made;
     await using _ = engine;
     const { applicationId, principal, users } = tenant;
-    await engine.disableAsset(applicationId, assets.erc1155);
-    await engine.recordSubmitted("validium", 0, hashOf(1));
-    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
-    await engine.recordReorg(HOME, 7n);
-    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 8n)], 8n);
-    const { withdrawalId } = await engine.requestWithdrawal(principal, await signed(made, 40n));
-    await engine.recordWithdrawalAttempt(withdrawalId, "no gas");
-    await engine.recordWithdrawalSubmitted(withdrawalId, hashOf(2));
-    await engine.recordEvents(HOME, [withdrawn(0n, 40n, 40n, ownerAddress, 9n)], 9n);
-    await engine.recordReorg(HOME, 9n);
-    await engine.recordEvents(HOME, [withdrawn(0n, 40n, 40n, ownerAddress, 10n)], 10n);
-    await engine.recordFinalized(HOME, 10n);
+    await engine.assets.disable(applicationId, assets.erc1155);
+    await engine.operator.recordSubmitted("validium", 0, hashOf(1));
+    await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
+    await engine.operator.recordReorg(HOME, 7n);
+    await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 8n)], 8n);
+    const { withdrawalId } = await engine.withdrawals.request(principal, await signed(made, 40n));
+    await engine.operator.recordWithdrawalAttempt(withdrawalId, "no gas");
+    await engine.operator.recordWithdrawalSubmitted(withdrawalId, hashOf(2));
+    await engine.operator.recordEvents(HOME, [withdrawn(0n, 40n, 40n, ownerAddress, 9n)], 9n);
+    await engine.operator.recordReorg(HOME, 9n);
+    await engine.operator.recordEvents(HOME, [withdrawn(0n, 40n, 40n, ownerAddress, 10n)], 10n);
+    await engine.operator.recordFinalized(HOME, 10n);
     const events = await eventsOf(engine, applicationId);
     expect(typesOf(events)).toEqual([
       ...["asset.enabled", "asset.enabled", "asset.enabled", "mint.accepted", "batch.sealed", "asset.disabled"],
@@ -52,7 +52,7 @@ describe("the events of an application", () => {
       ...["withdrawal.reverted", "withdrawal.settled", "batch.finalized", "withdrawal.finalized"],
     ]);
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, i) => i + 1));
-    const { batchRoot } = await engine.batch("validium", 0);
+    const { batchRoot } = await engine.batches.get("validium", 0);
     const batch = { batchId: "validium-0", dataAvailabilityMode: "validium", vaultCount: 1, batchRoot };
     const withdrawal = {
       withdrawalId,
@@ -62,7 +62,7 @@ describe("the events of an application", () => {
       quantity: 40n,
       recipient: ownerAddress,
     };
-    const [mint] = (await engine.transactions(applicationId)).data.filter(({ type }) => type === "mint");
+    const [mint] = (await engine.transactions.list(applicationId)).data.filter(({ type }) => type === "mint");
     expect(events[3]?.data).toEqual({ mintId: mint?.mintId, users: 1, mints: 1 });
     expect(events[5]?.data).toEqual({ assetId: assets.erc1155 });
     expect(events[6]?.data).toEqual({ ...batch, l1TxHash: hashOf(1), l1BlockNumber: null });
@@ -71,7 +71,7 @@ describe("the events of an application", () => {
     const refused = { ...withdrawal, l1TxHash: null, l1BlockNumber: null, failure: "no gas" };
     expect(events[11]?.data).toEqual(refused);
     expect(events[17]?.data).toEqual({ ...withdrawal, l1TxHash: hashOf(1000), l1BlockNumber: 10n, failure: null });
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("go on over restarts without gap or duplicate, and are what the journal alone determines", async () => {
@@ -83,7 +83,7 @@ describe("the events of an application", () => {
       for (let round = 0; round < 4; round++) {
         await using again = await openTest(folder);
         await again.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, round)));
-        if (round % 2 === 1) await again.seal("validium");
+        if (round % 2 === 1) await again.operator.seal("validium");
         told.push(...(await eventsOf(again, tenant.applicationId, told.length)));
       }
       await using again = await openTest(folder);
@@ -117,10 +117,7 @@ describe("the events of an application", () => {
     const { applicationId, principal, users } = tenant;
     const stop = new AbortController();
     const follow = { after: 3, follow: true, signal: stop.signal };
-    const [quick, slow] = [
-      engine.applicationEvents(applicationId, follow),
-      engine.applicationEvents(applicationId, follow),
-    ];
+    const [quick, slow] = [engine.events.stream(applicationId, follow), engine.events.stream(applicationId, follow)];
     const next = quick.next();
     const mint = (token: number) => engine.mint(principal, requestOf(users[0], mintOf(assets.erc721, token)));
     const { mintId } = await mint(0);
@@ -138,10 +135,10 @@ describe("the events of an application", () => {
 
   it("end for a follower when the engine is closed", async () => {
     const { engine, tenant } = await fixture();
-    const waiting = engine.applicationEvents(tenant.applicationId, { after: 3, follow: true }).next();
+    const waiting = engine.events.stream(tenant.applicationId, { after: 3, follow: true }).next();
     await engine.close();
     expect((await refusal(waiting)).code).toBe("engine_closed");
-    expect(() => engine.applicationEvents(tenant.applicationId)).toThrow(
+    expect(() => engine.events.stream(tenant.applicationId)).toThrow(
       expect.objectContaining({ code: "engine_closed" }),
     );
   });
@@ -149,11 +146,9 @@ describe("the events of an application", () => {
   it.each([4, -1, 0.5, Number.NaN])("cannot be asked for after %s", async (after) => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
-    const events = () => engine.applicationEvents(tenant.applicationId, { after });
+    const events = () => engine.events.stream(tenant.applicationId, { after });
     expect(events).toThrow(expect.objectContaining({ code: "validation_failed" }));
-    expect(() => engine.applicationEvents("nobody")).toThrow(
-      expect.objectContaining({ code: "application_not_found" }),
-    );
+    expect(() => engine.events.stream("nobody")).toThrow(expect.objectContaining({ code: "application_not_found" }));
   });
 });
 
@@ -191,7 +186,7 @@ describe("two applications", () => {
             expected[at]?.push(`mint.accepted ${mintId}`);
             inOpen[what.mode].add(at);
           } else if (what.kind === "seal") {
-            const batch = await engine.seal(what.mode);
+            const batch = await engine.operator.seal(what.mode);
             const members = [...inOpen[what.mode]];
             inOpen[what.mode].clear();
             expect(batch === null).toBe(members.length === 0);
@@ -202,18 +197,22 @@ describe("two applications", () => {
             const next = sealed.find(({ mode, submitted }) => mode === what.mode && !submitted);
             if (next === undefined) continue;
             next.submitted = true;
-            const { batchId } = await engine.recordSubmitted(next.mode, next.number, hashOf(next.number));
+            const { batchId } = await engine.operator.recordSubmitted(next.mode, next.number, hashOf(next.number));
             for (const member of next.members) expected[member]?.push(`batch.submitted ${batchId}`);
           } else {
             const was = at === 0 ? enabledFirst : enabledSecond;
-            await (what.enabled ? engine.enableAsset : engine.disableAsset).call(engine, applicationId, assets.erc20);
+            await (what.enabled ? engine.assets.enable : engine.assets.disable).call(
+              engine,
+              applicationId,
+              assets.erc20,
+            );
             if (at === 0) enabledFirst = what.enabled;
             else enabledSecond = what.enabled;
             if (was !== what.enabled)
               expected[at]?.push(`asset.${what.enabled ? "enabled" : "disabled"} ${assets.erc20}`);
           }
         }
-        expect((await engine.verify()).problems).toEqual([]);
+        expect((await engine.operator.verify()).problems).toEqual([]);
         await engine.close();
         await using again = await openTest(database, { clock: clock.read });
         for (const [i, { applicationId }] of tenants.entries()) {

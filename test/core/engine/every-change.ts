@@ -14,13 +14,13 @@ export async function changeable(options: Partial<EngineOptions> & { readonly st
     tenant.principal,
     requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), mintOf(assets.erc721, 1)),
   );
-  await engine.seal("validium");
-  const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, await signed(made, 10n));
+  await engine.operator.seal("validium");
+  const { withdrawalId } = await engine.withdrawals.request(tenant.principal, await signed(made, 10n));
   await mint("2");
-  await engine.seal("validium");
+  await engine.operator.seal("validium");
   const webhook = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/told" });
   const other = await knownAsset(engine, "erc20", { ready: false });
-  const key = await engine.issueKey(tenant.applicationId);
+  const key = await engine.keys.issue(tenant.applicationId);
   return { ...made, withdrawalId, webhookId: webhook.webhook.webhookId, other, keyId: key.key.keyId };
 }
 
@@ -29,18 +29,18 @@ type Change = (made: Changeable, wait?: WaitOptions) => Promise<unknown>;
 
 /** Every method that waits for the writer, by a call that changes something once it follows all before it. */
 export const CHANGES: Readonly<Record<string, Change>> = {
-  createApplication: ({ engine }, wait) => engine.createApplication({ name: "another" }, wait),
-  issueKey: ({ engine, tenant }, wait) => engine.issueKey(tenant.applicationId, {}, wait),
-  revokeKey: ({ engine, keyId }, wait) => engine.revokeKey(keyId, wait),
+  createApplication: ({ engine }, wait) => engine.applications.create({ name: "another" }, wait),
+  issueKey: ({ engine, tenant }, wait) => engine.keys.issue(tenant.applicationId, {}, wait),
+  revokeKey: ({ engine, keyId }, wait) => engine.keys.revoke(keyId, wait),
   addAsset: ({ engine }, wait) =>
-    engine.addAsset({ standard: "erc20", contractAddress: stranger, name: "New", symbol: "NEW" }, wait),
-  whitelistAsset: ({ engine, other }, wait) => engine.whitelistAsset(other, wait),
-  markAssetRegistered: ({ engine, other }, wait) => engine.markAssetRegistered(other, {}, wait),
-  setMintingFault: ({ engine, other }, wait) => engine.setMintingFault(other, "paused", wait),
-  enableAsset: ({ engine, tenant, other }, wait) => engine.enableAsset(tenant.applicationId, other, wait),
-  disableAsset: ({ engine, tenant, other }, wait) => engine.disableAsset(tenant.applicationId, other, wait),
-  unlistAsset: ({ engine, other }, wait) => engine.unlistAsset(other, wait),
-  createUser: ({ engine, tenant }, wait) => engine.createUser(tenant.applicationId, { ownerAddress }, wait),
+    engine.assets.add({ standard: "erc20", contractAddress: stranger, name: "New", symbol: "NEW" }, wait),
+  whitelistAsset: ({ engine, other }, wait) => engine.assets.whitelist(other, wait),
+  markAssetRegistered: ({ engine, other }, wait) => engine.operator.recordRegistered(other, {}, wait),
+  setMintingFault: ({ engine, other }, wait) => engine.operator.recordMintingFault(other, "paused", wait),
+  enableAsset: ({ engine, tenant, other }, wait) => engine.assets.enable(tenant.applicationId, other, wait),
+  disableAsset: ({ engine, tenant, other }, wait) => engine.assets.disable(tenant.applicationId, other, wait),
+  unlistAsset: ({ engine, other }, wait) => engine.assets.unlist(other, wait),
+  createUser: ({ engine, tenant }, wait) => engine.users.create(tenant.applicationId, { ownerAddress }, wait),
   mint: ({ engine, tenant, assets }, wait) =>
     engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 3)), wait),
   "mint with a key": ({ engine, tenant, assets }, wait) =>
@@ -48,26 +48,28 @@ export const CHANGES: Readonly<Record<string, Change>> = {
       ...wait,
       idempotencyKey: "k",
     }),
-  seal: ({ engine }, wait) => engine.seal("validium", wait),
+  seal: ({ engine }, wait) => engine.operator.seal("validium", wait),
   voidSlots: ({ engine }, wait) =>
-    engine.voidSlots("validium", 1, [{ firstSlot: 0, count: 1, failure: "refused" }], wait),
-  recordSubmitted: ({ engine }, wait) => engine.recordSubmitted("validium", 0, hashOf(1), wait),
+    engine.operator.voidSlots("validium", 1, [{ firstSlot: 0, count: 1, failure: "refused" }], wait),
+  recordSubmitted: ({ engine }, wait) => engine.operator.recordSubmitted("validium", 0, hashOf(1), wait),
   recordCommitted: async ({ engine }, wait) =>
-    engine.recordCommitted(await committed(engine, "validium", 0, 10n), wait),
+    engine.operator.recordCommitted(await committed(engine, "validium", 0, 10n), wait),
   recordWithdrawalSubmitted: ({ engine, withdrawalId }, wait) =>
-    engine.recordWithdrawalSubmitted(withdrawalId, hashOf(2), wait),
+    engine.operator.recordWithdrawalSubmitted(withdrawalId, hashOf(2), wait),
   recordWithdrawalAttempt: ({ engine, withdrawalId }, wait) =>
-    engine.recordWithdrawalAttempt(withdrawalId, "not yet", wait),
+    engine.operator.recordWithdrawalAttempt(withdrawalId, "not yet", wait),
   recordWithdrawalFailed: ({ engine, withdrawalId, clock }, wait) =>
-    engine.recordWithdrawalFailed(withdrawalId, "too late", BigInt(clock.now), wait),
+    engine.operator.recordWithdrawalFailed(withdrawalId, "too late", BigInt(clock.now), wait),
   requestWithdrawal: async (made, wait) =>
-    made.engine.requestWithdrawal(made.tenant.principal, await signed(made, 5n), wait),
-  recordWithdrawn: ({ engine }, wait) => engine.recordWithdrawn(HOME, withdrawn(0n, 7n, 7n, stranger, 11n), wait),
-  recordEvents: ({ engine }, wait) => engine.recordEvents(HOME, [withdrawn(0n, 1n, 8n, stranger, 12n)], 12n, wait),
-  recordReorg: ({ engine }, wait) => engine.recordReorg(HOME, 12n, wait),
-  addMirror: ({ engine }, wait) => engine.addMirror(MIRROR, wait),
-  recordFinalized: ({ engine }, wait) => engine.recordFinalized(HOME, 11n, wait),
-  forgetIdempotencyKeys: ({ engine, clock }, wait) => engine.forgetIdempotencyKeys(clock.now + 1, wait),
+    made.engine.withdrawals.request(made.tenant.principal, await signed(made, 5n), wait),
+  recordWithdrawn: ({ engine }, wait) =>
+    engine.operator.recordWithdrawn(HOME, withdrawn(0n, 7n, 7n, stranger, 11n), wait),
+  recordEvents: ({ engine }, wait) =>
+    engine.operator.recordEvents(HOME, [withdrawn(0n, 1n, 8n, stranger, 12n)], 12n, wait),
+  recordReorg: ({ engine }, wait) => engine.operator.recordReorg(HOME, 12n, wait),
+  addMirror: ({ engine }, wait) => engine.operator.addMirror(MIRROR, wait),
+  recordFinalized: ({ engine }, wait) => engine.operator.recordFinalized(HOME, 11n, wait),
+  forgetIdempotencyKeys: ({ engine, clock }, wait) => engine.operator.forgetIdempotencyKeys(clock.now + 1, wait),
   "webhooks.create": ({ engine, tenant }, wait) =>
     engine.webhooks.create(tenant.applicationId, { url: "https://example.com/also" }, wait),
   "webhooks.rotateSecret": ({ engine, tenant, webhookId }, wait) =>
@@ -79,6 +81,6 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.webhooks.enable(tenant.applicationId, webhookId, wait),
   "webhooks.delete": ({ engine, tenant, webhookId }, wait) =>
     engine.webhooks.delete(tenant.applicationId, webhookId, wait),
-  suspendApplication: ({ engine, tenant }, wait) => engine.suspendApplication(tenant.applicationId, wait),
-  resumeApplication: ({ engine, tenant }, wait) => engine.resumeApplication(tenant.applicationId, wait),
+  suspendApplication: ({ engine, tenant }, wait) => engine.applications.suspend(tenant.applicationId, wait),
+  resumeApplication: ({ engine, tenant }, wait) => engine.applications.resume(tenant.applicationId, wait),
 };

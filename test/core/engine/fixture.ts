@@ -89,10 +89,10 @@ export async function knownAsset(
 ): Promise<Uuid> {
   const { ready = true, ...rest } = options;
   const contractAddress: Hex = `0x${(contracts++).toString(16).padStart(40, "0")}`;
-  const { assetId } = await engine.addAsset({ standard, contractAddress, name: standard, symbol: standard, ...rest });
+  const { assetId } = await engine.assets.add({ standard, contractAddress, name: standard, symbol: standard, ...rest });
   if (ready) {
-    await engine.whitelistAsset(assetId);
-    await engine.markAssetRegistered(assetId, { minterLocked: true });
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId, { minterLocked: true });
   }
   return assetId;
 }
@@ -101,14 +101,14 @@ export async function knownAsset(
 export async function newTenant(
   engine: Engine,
   enabled: readonly Uuid[],
-  key: Parameters<Engine["issueKey"]>[1] = {},
+  key: Parameters<Engine["keys"]["issue"]>[1] = {},
 ): Promise<TestTenant> {
-  const { applicationId } = await engine.createApplication({ name: "tenant" });
-  const { secret: token } = await engine.issueKey(applicationId, key);
-  const principal = await engine.authenticate(token);
+  const { applicationId } = await engine.applications.create({ name: "tenant" });
+  const { secret: token } = await engine.keys.issue(applicationId, key);
+  const principal = await engine.keys.authenticate(token);
   const users: User[] = [];
-  for (const { address } of OWNERS) users.push(await engine.createUser(applicationId, { ownerAddress: address }));
-  for (const assetId of enabled) await engine.enableAsset(applicationId, assetId);
+  for (const { address } of OWNERS) users.push(await engine.users.create(applicationId, { ownerAddress: address }));
+  for (const assetId of enabled) await engine.assets.enable(applicationId, assetId);
   return { applicationId, principal, token, users };
 }
 

@@ -50,11 +50,11 @@ describe("followers of events", () => {
     await using _ = engine;
     const end = new AbortController();
     const [rounds, readers] = [20, 500];
-    const before = await lastSequence(engine.applicationEvents(tenant.applicationId));
+    const before = await lastSequence(engine.events.stream(tenant.applicationId));
     const read = Array.from({ length: readers }, async () => {
       const seen: number[] = [];
       const { signal } = end;
-      for await (const event of engine.applicationEvents(tenant.applicationId, {
+      for await (const event of engine.events.stream(tenant.applicationId, {
         after: before,
         follow: true,
         signal,

@@ -50,12 +50,12 @@ it("a full disk acknowledges nothing more, and loses nothing that was acknowledg
   await engine.close();
   disk.grow(64);
   await using again = await openTest(store);
-  const held = await all(again.balances(applicationId, users[0]?.userId ?? ""));
+  const held = await all(again.vaults.balances(applicationId, users[0]?.userId ?? ""));
   const ids = held.map(({ tokenId }) => tokenId);
   // The write that failed may have reached the disk whole, but not in part.
   expect([acknowledged, acknowledged + MINTS]).toContain(ids.length);
   expect(ids).toEqual(Array.from(ids, (_, i) => BigInt(i)));
-  expect((await again.verify()).problems).toEqual([]);
+  expect((await again.operator.verify()).problems).toEqual([]);
   const next = requestOf(users[0], mintOf(assetId, 2_000_000));
   expect((await again.mint(principal, next)).transactions).toHaveLength(1);
 });

@@ -25,33 +25,35 @@ const withdrawn = { type: "withdrawn", vaultId: 0n, recipient: stranger, quantit
 const noApplication = "00000000-0000-7000-8000-000000000000";
 
 const WRONG: Readonly<Record<string, Call>> = {
-  "an asset of a negative chain": (engine) => engine.addAsset({ ...asset, chainId: -1n }),
-  "an asset of a chain past 2^64": (engine) => engine.addAsset({ ...asset, chainId: 1n << 64n }),
-  "an asset of a chain in a number": (engine) => engine.addAsset({ ...asset, chainId: 31_337 }),
-  "an asset of an unknown blob scheme": (engine) => engine.addAsset({ ...asset, blobScheme: "other" }),
-  "a key that expired before 1970": (engine, { tenant }) => engine.issueKey(tenant.applicationId, { expiresAt: -1 }),
+  "an asset of a negative chain": (engine) => engine.assets.add({ ...asset, chainId: -1n }),
+  "an asset of a chain past 2^64": (engine) => engine.assets.add({ ...asset, chainId: 1n << 64n }),
+  "an asset of a chain in a number": (engine) => engine.assets.add({ ...asset, chainId: 31_337 }),
+  "an asset of an unknown blob scheme": (engine) => engine.assets.add({ ...asset, blobScheme: "other" }),
+  "a key that expired before 1970": (engine, { tenant }) => engine.keys.issue(tenant.applicationId, { expiresAt: -1 }),
   "a key that expires past any time": (engine, { tenant }) =>
-    engine.issueKey(tenant.applicationId, { expiresAt: 2 ** 48 }),
+    engine.keys.issue(tenant.applicationId, { expiresAt: 2 ** 48 }),
   "an idempotency key that is no text": (engine, { tenant, assets }) =>
     engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)), { idempotencyKey: 12 }),
-  "a final block in a number": (engine) => engine.recordFinalized(HOME, 7),
-  "a negative final block": (engine) => engine.recordFinalized(HOME, -7n),
-  "a reorganisation from a block in a number": (engine) => engine.recordReorg(HOME, 7),
-  "a reorganisation from a negative block": (engine) => engine.recordReorg(HOME, -1n),
-  "events up to a block in a number": (engine) => engine.recordEvents(HOME, [], 700),
-  "events of a negative block": (engine) => engine.recordEvents(HOME, [{ ...withdrawn, blockNumber: -1n }], 9n),
+  "a final block in a number": (engine) => engine.operator.recordFinalized(HOME, 7),
+  "a negative final block": (engine) => engine.operator.recordFinalized(HOME, -7n),
+  "a reorganisation from a block in a number": (engine) => engine.operator.recordReorg(HOME, 7),
+  "a reorganisation from a negative block": (engine) => engine.operator.recordReorg(HOME, -1n),
+  "events up to a block in a number": (engine) => engine.operator.recordEvents(HOME, [], 700),
+  "events of a negative block": (engine) =>
+    engine.operator.recordEvents(HOME, [{ ...withdrawn, blockNumber: -1n }], 9n),
   "an event without its place in the block": (engine) =>
-    engine.recordEvents(HOME, [{ ...withdrawn, logIndex: Number.NaN }], 9n),
-  "a withdrawal of less than nothing": (engine) => engine.recordWithdrawn(HOME, { ...withdrawn, withdrawnTotal: -1n }),
-  "a withdrawal past 2^63": (engine) => engine.recordWithdrawn(HOME, { ...withdrawn, quantity: 1n << 63n }),
+    engine.operator.recordEvents(HOME, [{ ...withdrawn, logIndex: Number.NaN }], 9n),
+  "a withdrawal of less than nothing": (engine) =>
+    engine.operator.recordWithdrawn(HOME, { ...withdrawn, withdrawnTotal: -1n }),
+  "a withdrawal past 2^63": (engine) => engine.operator.recordWithdrawn(HOME, { ...withdrawn, quantity: 1n << 63n }),
   "a commit without a time": (engine) =>
-    engine.recordCommitted({ type: "batchCommitted", mode: "validium", batchNumber: 0, ...place }),
-  "a failure at no time": (engine) => engine.recordWithdrawalFailed(noApplication, "late", Number.NaN),
+    engine.operator.recordCommitted({ type: "batchCommitted", mode: "validium", batchNumber: 0, ...place }),
+  "a failure at no time": (engine) => engine.operator.recordWithdrawalFailed(noApplication, "late", Number.NaN),
 };
 
 async function holdsTogether(engine: Engine, { database }: Fixture): Promise<void> {
-  await engine.createApplication({ name: "still here" });
-  expect((await engine.verify()).problems).toEqual([]);
+  await engine.applications.create({ name: "still here" });
+  expect((await engine.operator.verify()).problems).toEqual([]);
   await engine.close();
   await (await openTest(database)).close();
 }
@@ -63,13 +65,16 @@ describe("a call that is wrong", () => {
     await holdsTogether(made.engine, made);
   });
 
-  it.each(["mint", "checkMint"] as const)("by nobody's principal, of %s, stops nobody else's", async (method) => {
+  it.each([
+    ["mint", (engine: Engine) => engine.mint],
+    ["mints.check", (engine: Engine) => engine.mints.check],
+  ] as const)("by nobody's principal, of %s, stops nobody else's", async (_, methodOf) => {
     const made = await fixture();
     const { engine, tenant, assets } = made;
     const nobody = { ...tenant.principal, applicationId: noApplication };
     const request = (id: number) => requestOf(tenant.users[0], mintOf(assets.erc721, id));
     const [refused, minted] = await Promise.allSettled([
-      engine[method](nobody, request(1)),
+      methodOf(engine)(nobody, request(1)),
       engine.mint(tenant.principal, request(2)),
     ]);
     expect(refused).toMatchObject({ status: "rejected", reason: { code: "application_not_found" } });
@@ -102,10 +107,10 @@ it("a refused request binds no ERC-1155 id, however often it names it", async ()
 });
 
 it.each([
-  ["revoked", (engine: Engine, { principal }: TestTenant) => engine.revokeKey(principal.keyId)],
+  ["revoked", (engine: Engine, { principal }: TestTenant) => engine.keys.revoke(principal.keyId)],
   [
     "its application suspended",
-    (engine: Engine, { applicationId }: TestTenant) => engine.suspendApplication(applicationId),
+    (engine: Engine, { applicationId }: TestTenant) => engine.applications.suspend(applicationId),
   ],
 ])("a key that was %s after it had been looked at withdraws nothing", async (_, end) => {
   const made = await holding();
@@ -113,20 +118,20 @@ it.each([
   await using _engine = engine;
   const request = await signed(made, 10n);
   await end(engine, tenant);
-  expect((await refusal(engine.requestWithdrawal(tenant.principal, request))).code).toMatch(
+  expect((await refusal(engine.withdrawals.request(tenant.principal, request))).code).toMatch(
     /^(credentials|application)_/,
   );
-  expect((await engine.vault(tenant.applicationId, 0n)).availableBalance).toBe(100n);
+  expect((await engine.vaults.get(tenant.applicationId, 0n)).availableBalance).toBe(100n);
 });
 
 it("a clock of fractions gives times that are the same after a restart", async () => {
   const clock = () => 1_893_456_000_000.7;
   const { engine, tenant, assets, database } = await fixture({ clock });
   await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 5)));
-  const before = await engine.vault(tenant.applicationId, 0n);
+  const before = await engine.vaults.get(tenant.applicationId, 0n);
   await engine.close();
   await using again = await openTest(database, { clock });
-  expect(await again.vault(tenant.applicationId, 0n)).toEqual(before);
+  expect(await again.vaults.get(tenant.applicationId, 0n)).toEqual(before);
 });
 
 describe("a journal beside the store that answers wrong", () => {

@@ -15,20 +15,20 @@ describe("an idempotency key", () => {
     expect((await refusal(engine.mint(tenant.principal, other, { idempotencyKey: "old" }))).code).toBe(
       "idempotency_key_reused",
     );
-    expect(await engine.forgetIdempotencyKeys(clock.now)).toBe(1);
-    expect(await engine.forgetIdempotencyKeys(clock.now)).toBe(0);
+    expect(await engine.operator.forgetIdempotencyKeys(clock.now)).toBe(1);
+    expect(await engine.operator.forgetIdempotencyKeys(clock.now)).toBe(0);
     const again = await engine.mint(tenant.principal, other, { idempotencyKey: "old" });
     expect(again.replayed).toBe(false);
     expect((await engine.mint(tenant.principal, body, { idempotencyKey: "young" })).mintId).toBe(young.mintId);
-    expect((await engine.mintResult(tenant.applicationId, old.mintId)).transactions).toHaveLength(1);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.mints.get(tenant.applicationId, old.mintId)).transactions).toHaveLength(1);
+    expect((await engine.operator.verify()).problems).toEqual([]);
     await engine.close();
     await using reopened = await openTest(database, { clock: clock.read });
     const replayed = await reopened.mint(tenant.principal, other, { idempotencyKey: "old" });
     expect(replayed).toMatchObject({ mintId: again.mintId, replayed: true });
     clock.now += 1;
-    expect(await reopened.forgetIdempotencyKeys(clock.now)).toBe(2);
-    expect((await reopened.verify()).problems).toEqual([]);
+    expect(await reopened.operator.forgetIdempotencyKeys(clock.now)).toBe(2);
+    expect((await reopened.operator.verify()).problems).toEqual([]);
   });
 
   it("answers as a plain model does, whatever is minted, repeated and forgotten", async () => {
@@ -50,7 +50,7 @@ describe("an idempotency key", () => {
           else if ("forget" in one) {
             const before = clock.now - one.forget * HOUR;
             const due = [...known].filter(([, { time }]) => time < before);
-            expect(await engine.forgetIdempotencyKeys(before)).toBe(due.length);
+            expect(await engine.operator.forgetIdempotencyKeys(before)).toBe(due.length);
             for (const [key] of due) known.delete(key);
           } else {
             const { key, amount } = one;
@@ -67,7 +67,7 @@ describe("an idempotency key", () => {
             else expect(mintId).toBe(earlier.mintId);
           }
         }
-        expect((await engine.verify()).problems).toEqual([]);
+        expect((await engine.operator.verify()).problems).toEqual([]);
       }),
       { numRuns: 25 },
     );
@@ -81,15 +81,15 @@ describe("an idempotency key", () => {
     await Promise.all(Array.from({ length: 2_500 }, (__, i) => mint(`old ${i}`)));
     clock.now += HOUR;
     const [first, second, ...minted] = await Promise.all([
-      engine.forgetIdempotencyKeys(clock.now),
-      engine.forgetIdempotencyKeys(clock.now),
+      engine.operator.forgetIdempotencyKeys(clock.now),
+      engine.operator.forgetIdempotencyKeys(clock.now),
       ...Array.from({ length: 500 }, (__, i) => mint(`new ${i}`)),
     ]);
     expect(first + second).toBe(2_500);
     expect(minted.every(({ replayed }) => !replayed)).toBe(true);
     expect((await mint("new 7")).replayed).toBe(true);
     expect((await mint("old 7")).replayed).toBe(false);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("is forgotten no further than asked: a signal stops between steps, a bad time is refused", async () => {
@@ -100,10 +100,10 @@ describe("an idempotency key", () => {
     });
     clock.now += 1;
     const signal = AbortSignal.abort(new Error("enough"));
-    await expect(engine.forgetIdempotencyKeys(clock.now, { signal })).rejects.toThrow("enough");
+    await expect(engine.operator.forgetIdempotencyKeys(clock.now, { signal })).rejects.toThrow("enough");
     for (const before of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      expect((await refusal(engine.forgetIdempotencyKeys(before))).code).toBe("validation_failed");
+      expect((await refusal(engine.operator.forgetIdempotencyKeys(before))).code).toBe("validation_failed");
     }
-    expect(await engine.forgetIdempotencyKeys(clock.now)).toBe(1);
+    expect(await engine.operator.forgetIdempotencyKeys(clock.now)).toBe(1);
   });
 });

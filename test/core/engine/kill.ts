@@ -86,7 +86,7 @@ async function killedRun(args: readonly string[], delay: number): Promise<Acknow
 
 /** Every acknowledged request is there, once and where it was told to be; every other one wholly or not at all. */
 async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, acknowledged: readonly Acknowledged[]) {
-  const { problems, batches } = await engine.verify();
+  const { problems, batches } = await engine.operator.verify();
   if (problems.length > 0) throw new Error(`the store does not follow from its journal: ${problems.join("; ")}`);
   const vaults = new Map<string, Vault>();
   const tokensOf = new Map<string, number>();
@@ -116,7 +116,7 @@ async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, 
 async function requireToldOnce(engine: Engine, { applicationId }: TestTenant, requests: number): Promise<void> {
   let sequence = 0;
   const mints = new Set<string>();
-  for await (const event of engine.applicationEvents(applicationId)) {
+  for await (const event of engine.events.stream(applicationId)) {
     if (event.sequence !== ++sequence) throw new Error(`event ${sequence} is missing`);
     if (event.type === "mint.accepted") mints.add(event.data.mintId);
   }
@@ -126,7 +126,7 @@ async function requireToldOnce(engine: Engine, { applicationId }: TestTenant, re
 async function* allVaults(engine: Engine, { applicationId }: TestTenant): AsyncGenerator<Vault> {
   let cursor: string | null = null;
   do {
-    const page = await engine.vaults(applicationId, { limit: 100, ...(cursor !== null && { cursor }) });
+    const page = await engine.vaults.list(applicationId, { limit: 100, ...(cursor !== null && { cursor }) });
     yield* page.data;
     cursor = page.nextCursor;
   } while (cursor !== null);

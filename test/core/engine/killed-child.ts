@@ -13,7 +13,7 @@ const engine = await openEngine({
   environment: "sandbox",
   limits: { batchVaults: { validium: 1_200, "zk-rollup": 200 } },
 });
-const principal = await engine.authenticate(token);
+const principal = await engine.keys.authenticate(token);
 process.stdout.write("open\n");
 
 let next = 0;

@@ -9,7 +9,7 @@ export const HOME = SETTLEMENT.chainId;
 
 /** The event that L1 emits for a sealed batch. */
 export async function committed(engine: Engine, mode: Mode, batchNumber: number, blockNumber: bigint) {
-  const { batchRoot, vaultCount, dataHash } = await engine.sealedBatch(mode, batchNumber);
+  const { batchRoot, vaultCount, dataHash } = await engine.batches.getSealed(mode, batchNumber);
   const place = { txHash: hashOf(Number(blockNumber)), blockNumber, logIndex: 0 };
   const header = { batchRoot, vaultCount, committedAt: 1000n + blockNumber, sequence: BigInt(batchNumber) };
   return { type: "batchCommitted", mode, batchNumber, dataHash, ...place, ...header } as const;
@@ -40,7 +40,7 @@ export async function imported(engine: Engine, mode: Mode, batchNumber: number, 
 export async function holding(options: Parameters<typeof fixture>[0] = {}): Promise<Fixture> {
   const made = await fixture(options);
   await made.engine.mint(made.tenant.principal, requestOf(made.tenant.users[0], mintOf(made.assets.erc20, "", 100)));
-  await made.engine.seal("validium");
+  await made.engine.operator.seal("validium");
   return made;
 }
 

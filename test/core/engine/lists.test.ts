@@ -16,15 +16,15 @@ async function busy(): Promise<Fixture> {
     const mints = [mintOf(assets.erc721, i), mintOf(assets.erc20, "", 5, "zk-rollup")];
     await engine.mint(tenant.principal, requestOf(tenant.users[i % 2], ...mints));
     if (i % 4 !== 0) continue;
-    await engine.seal("validium");
-    const { data } = await engine.vaults(tenant.applicationId, { userId: tenant.users[0]?.userId, limit: 100 });
+    await engine.operator.seal("validium");
+    const { data } = await engine.vaults.list(tenant.applicationId, { userId: tenant.users[0]?.userId, limit: 100 });
     const vault = data.findLast(({ dataAvailabilityMode }) => dataAvailabilityMode === "validium");
     if (vault === undefined) throw new Error("no vault to withdraw");
     const deadline = BigInt(clock.now / 1000 + 3600);
     const message = { vaultId: vault.vaultId, withdrawnBefore: 0n, quantity: 1n, recipient: owner.address, deadline };
     const signature = await owner.signTypedData(withdrawalTypedData(SETTLEMENT, message));
     clock.now += 1000;
-    await engine.requestWithdrawal(tenant.principal, { ...message, signature });
+    await engine.withdrawals.request(tenant.principal, { ...message, signature });
   }
   return made;
 }
@@ -63,14 +63,14 @@ describe("a list", () => {
     await using _ = engine;
     const { applicationId } = tenant;
     const lists: readonly ((page: { limit?: number; cursor?: string }) => List<unknown>)[] = [
-      (page) => engine.users(applicationId, page),
-      (page) => engine.assets(applicationId, page),
-      (page) => engine.transactions(applicationId, page),
-      (page) => engine.transactions(applicationId, { ...page, order: "asc", assetId: assets.erc20 }),
-      (page) => engine.vaults(applicationId, page),
-      (page) => engine.vaults(applicationId, { ...page, userId: tenant.users[1]?.userId }),
-      (page) => engine.batches(page),
-      (page) => engine.withdrawals(applicationId, page),
+      (page) => engine.users.list(applicationId, page),
+      (page) => engine.assets.list(applicationId, page),
+      (page) => engine.transactions.list(applicationId, page),
+      (page) => engine.transactions.list(applicationId, { ...page, order: "asc", assetId: assets.erc20 }),
+      (page) => engine.vaults.list(applicationId, page),
+      (page) => engine.vaults.list(applicationId, { ...page, userId: tenant.users[1]?.userId }),
+      (page) => engine.batches.list(page),
+      (page) => engine.withdrawals.list(applicationId, page),
     ];
     for (const list of lists) {
       const everything = await list({ limit: 100 });
@@ -91,17 +91,17 @@ describe("a list", () => {
     await using _ = world.engine;
     const { engine, tenant } = world;
     const few = await recordsRead(world, async () => {
-      for await (const __ of engine.transactions(tenant.applicationId, { limit: 1 })) break;
+      for await (const __ of engine.transactions.list(tenant.applicationId, { limit: 1 })) break;
     });
-    const many = await recordsRead(world, () => all(engine.transactions(tenant.applicationId, { limit: 1 })));
+    const many = await recordsRead(world, () => all(engine.transactions.list(tenant.applicationId, { limit: 1 })));
     expect(few * 5).toBeLessThan(many);
   });
 
   it("refuses once the engine is closed, awaited or iterated", async () => {
     const { engine, tenant } = await busy();
     await engine.close();
-    expect((await refusal(engine.users(tenant.applicationId))).code).toBe("engine_closed");
-    expect((await refusal(all(engine.vaults(tenant.applicationId)))).code).toBe("engine_closed");
+    expect((await refusal(engine.users.list(tenant.applicationId))).code).toBe("engine_closed");
+    expect((await refusal(all(engine.vaults.list(tenant.applicationId)))).code).toBe("engine_closed");
   });
 });
 
@@ -110,7 +110,7 @@ describe("a filter", () => {
     const { engine, tenant, clock } = await busy();
     await using _ = engine;
     const { applicationId } = tenant;
-    const everything = await all(engine.transactions(applicationId, { order: "asc", limit: 100 }));
+    const everything = await all(engine.transactions.list(applicationId, { order: "asc", limit: 100 }));
     const times = [0, clock.now + 1, ...everything.map(({ timestamps }) => timestamps.accepted ?? 0)];
     const filters: TransactionFilter[] = [
       ...times.flatMap((time) => [
@@ -149,7 +149,8 @@ describe("a filter", () => {
         );
       });
       const name = JSON.stringify({ ...filter, vaultId: String(filter.vaultId) });
-      const list = (order: "asc" | "desc") => all(engine.transactions(applicationId, { ...filter, order, limit: 3 }));
+      const list = (order: "asc" | "desc") =>
+        all(engine.transactions.list(applicationId, { ...filter, order, limit: 3 }));
       expect(await list("asc"), name).toEqual(expected);
       expect(await list("desc"), name).toEqual(expected.toReversed());
     }
@@ -175,7 +176,7 @@ describe("a filter", () => {
     for (const filter of filters) {
       let found = 0;
       const read = await recordsRead(world, async () => {
-        found = (await all(engine.transactions(tenant.applicationId, filter))).length;
+        found = (await all(engine.transactions.list(tenant.applicationId, filter))).length;
       });
       expect(found).toBe(filter.type === undefined ? 1 : 0);
       expect(read, JSON.stringify(filter)).toBeLessThan(60);
@@ -190,18 +191,18 @@ describe("a page of batches", () => {
     for (let i = 0; i < 40; i++) {
       const mode = i % 10 === 3 ? "zk-rollup" : "validium";
       await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 7_000 + i, 1, mode)));
-      await engine.seal(mode);
+      await engine.operator.seal(mode);
     }
     const ids = (batches: readonly { readonly batchId: string }[]) => batches.map(({ batchId }) => batchId);
     const wanted = Array.from({ length: 36 }, (__, i) => [`zk-rollup-${35 - i}`, `validium-${35 - i}`]).flat();
     const expected = wanted.filter((id) => !id.startsWith("zk") || Number(id.split("-")[2]) < 4);
-    expect(ids(await all(engine.batches({ limit: 3 })))).toEqual(expected);
-    expect(ids(await all(engine.batches({ limit: 3, mode: "zk-rollup" })))).toEqual(
+    expect(ids(await all(engine.batches.list({ limit: 3 })))).toEqual(expected);
+    expect(ids(await all(engine.batches.list({ limit: 3, mode: "zk-rollup" })))).toEqual(
       expected.filter((id) => id.startsWith("zk")),
     );
     const asked = vi.spyOn(Table.prototype, "get");
     const listed = vi.spyOn(Table.prototype, "values");
-    const page = await engine.batches({ mode: "validium", limit: 5 });
+    const page = await engine.batches.list({ mode: "validium", limit: 5 });
     expect(ids(page.data)).toEqual(Array.from({ length: 5 }, (__, i) => `validium-${35 - i}`));
     expect(asked.mock.calls.length).toBeLessThanOrEqual(6);
     expect(listed).not.toHaveBeenCalled();

@@ -48,8 +48,8 @@ describe("a mint", () => {
     ]);
     const again = await engine.mint(tenant.principal, requestOf(alice, mintOf(assets.erc20, "", 30)));
     expect(again.vaults.map(({ vaultId, amount }) => [vaultId, amount])).toEqual([[0n, 42n]]);
-    expect(await engine.vault(tenant.applicationId, 0n)).toEqual(again.vaults[0]);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect(await engine.vaults.get(tenant.applicationId, 0n)).toEqual(again.vaults[0]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("is of 1 to 2^63 - 1 units, as a number that is exact or in decimal digits", async () => {
@@ -74,15 +74,15 @@ describe("a mint", () => {
     const token = { standard: "erc20", contractAddress: `0x${"e2".repeat(20)}`, name: "q", symbol: "Q" } as const;
     const quantum = 1_000_000n;
     for (const wrong of [0n, -1n, 1n << 128n]) {
-      expect((await refusal(engine.addAsset({ ...token, quantum: wrong }))).code).toBe("validation_failed");
+      expect((await refusal(engine.assets.add({ ...token, quantum: wrong }))).code).toBe("validation_failed");
     }
     const card = { ...token, standard: "erc1155", quantum } as const;
-    expect((await refusal(engine.addAsset(card))).code).toBe("validation_failed");
-    const asset = await engine.addAsset({ ...token, quantum, supplyCap: 5n });
+    expect((await refusal(engine.assets.add(card))).code).toBe("validation_failed");
+    const asset = await engine.assets.add({ ...token, quantum, supplyCap: 5n });
     expect(asset.assetType).toBe(assetType("erc20", token.contractAddress, quantum));
-    await engine.whitelistAsset(asset.assetId);
-    await engine.markAssetRegistered(asset.assetId);
-    await engine.enableAsset(tenant.applicationId, asset.assetId);
+    await engine.assets.whitelist(asset.assetId);
+    await engine.operator.recordRegistered(asset.assetId);
+    await engine.assets.enable(tenant.applicationId, asset.assetId);
     const mint = (amount: number) =>
       engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset.assetId, "", amount)));
     expect((await mint(5)).vaults[0]).toMatchObject({ assetType: asset.assetType, amount: 5n });
@@ -102,9 +102,9 @@ describe("a mint", () => {
     expect(await mint(alice, 8, 1)).toEqual(["validium-0", 1n, 1n]);
     expect(await mint(bob, 7, 1)).toEqual(["validium-0", 2n, 1n]);
     expect(await mint(alice, 7, 1, "zk-rollup")).toEqual(["zk-rollup-0", 0n, 1n]);
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     expect(await mint(alice, 7, 4)).toEqual(["validium-1", 0n, 4n]);
-    const balances = await all(engine.balances(tenant.applicationId, alice?.userId ?? ""));
+    const balances = await all(engine.vaults.balances(tenant.applicationId, alice?.userId ?? ""));
     expect(balances.map(({ tokenId, amount }) => [tokenId, amount])).toEqual([
       [7n, 10n],
       [8n, 1n],
@@ -120,7 +120,7 @@ describe("a mint", () => {
     expect((await mint(1n)).vaults[0]).toMatchObject({ vaultId: 0n, amount: MAX });
     expect((await mint(1n)).vaults[0]).toMatchObject({ vaultId: 1n, amount: 1n });
     expect((await mint(2n)).vaults[0]).toMatchObject({ vaultId: 1n, amount: 3n });
-    const [balance] = await all(engine.balances(tenant.applicationId, tenant.users[0]?.userId ?? ""));
+    const [balance] = await all(engine.vaults.balances(tenant.applicationId, tenant.users[0]?.userId ?? ""));
     expect(balance?.amount).toBe(MAX + 3n);
   });
 
@@ -129,14 +129,14 @@ describe("a mint", () => {
     await using _ = engine;
     const ids = Array.from({ length: 8 }, (_, i) => mintOf(assets.erc721, 100 + i));
     const sealed: string[] = [];
-    engine.on("batchSealed", ({ batchId, vaultCount }) => sealed.push(`${batchId}:${vaultCount}`));
+    engine.events.on("batchSealed", ({ batchId, vaultCount }) => sealed.push(`${batchId}:${vaultCount}`));
     const { vaults } = await engine.mint(tenant.principal, requestOf(tenant.users[0], ...ids));
     expect(vaults.map(({ batchId }) => batchId)).toEqual(
       ["validium-0", "validium-1", "validium-2"].flatMap((id, i) => Array(i === 2 ? 2 : 3).fill(id)),
     );
     expect(sealed).toEqual(["validium-0:3", "validium-1:3"]);
-    expect(engine.openBatch("validium")).toMatchObject({ batchNumber: 2, vaultCount: 2 });
-    expect((await engine.verify()).problems).toEqual([]);
+    expect(engine.batches.getOpen("validium")).toMatchObject({ batchNumber: 2, vaultCount: 2 });
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("keeps a batch that is full within its bytes though the amounts in it grow", async () => {
@@ -146,7 +146,7 @@ describe("a mint", () => {
     const users = await Promise.all(
       Array.from({ length: 64 }, (_, i) => {
         const ownerAddress = `0x${i.toString(16).padStart(40, "f")}` as const;
-        return engine.createUser(applicationId, { ownerAddress });
+        return engine.users.create(applicationId, { ownerAddress });
       }),
     );
     for (const mode of ["validium", "zk-rollup"] as const) {
@@ -159,15 +159,15 @@ describe("a mint", () => {
       };
       await mintAll("1");
       await mintAll(`${2n ** 60n}`);
-      await engine.seal(mode);
-      const { data: batches } = await engine.batches({ mode });
+      await engine.operator.seal(mode);
+      const { data: batches } = await engine.batches.list({ mode });
       for (const { batchNumber, status } of batches) {
         if (status !== "open") {
-          expect((await engine.sealedBatch(mode, batchNumber)).data.length).toBeLessThanOrEqual(2_000);
+          expect((await engine.batches.getSealed(mode, batchNumber)).data.length).toBeLessThanOrEqual(2_000);
         }
       }
     }
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("keeps a validium batch within what a committee's member takes, however long its identifiers are", async () => {
@@ -175,11 +175,11 @@ describe("a mint", () => {
     await using _ = engine;
     const ids = Array.from({ length: 60 }, (_, i) => mintOf(assets.erc721, `${"x".repeat(200)}${i}`));
     await engine.mint(tenant.principal, requestOf(tenant.users[0], ...ids));
-    const { data: batches } = await engine.batches({ mode: "validium" });
+    const { data: batches } = await engine.batches.list({ mode: "validium" });
     expect(batches.length).toBeGreaterThan(3);
     for (const { batchNumber, status } of batches) {
       if (status === "open") continue;
-      const { length } = (await engine.sealedBatch("validium", batchNumber)).data;
+      const { length } = (await engine.batches.getSealed("validium", batchNumber)).data;
       expect(length).toBeLessThanOrEqual(4_000);
       expect(length).toBeGreaterThan(2_000);
     }
@@ -191,11 +191,11 @@ describe("a mint", () => {
     const long = "x".repeat(200);
     const ids = Array.from({ length: 60 }, (_, i) => mintOf(assets.erc721, `${long}${i}`, 1, "zk-rollup"));
     await engine.mint(tenant.principal, requestOf(tenant.users[0], ...ids));
-    const { data: batches } = await engine.batches({ mode: "zk-rollup" });
+    const { data: batches } = await engine.batches.list({ mode: "zk-rollup" });
     expect(batches.length).toBeGreaterThan(3);
     for (const { batchNumber, status } of batches) {
       if (status === "open") continue;
-      expect((await engine.sealedBatch("zk-rollup", batchNumber)).data.length).toBeLessThanOrEqual(2_000);
+      expect((await engine.batches.getSealed("zk-rollup", batchNumber)).data.length).toBeLessThanOrEqual(2_000);
     }
   });
 
@@ -211,12 +211,12 @@ describe("a mint", () => {
       });
       await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
     }
-    await engine.seal("zk-rollup");
-    const { data: batches } = await engine.batches({ mode: "zk-rollup", limit: 100 });
+    await engine.operator.seal("zk-rollup");
+    const { data: batches } = await engine.batches.list({ mode: "zk-rollup", limit: 100 });
     const gas: number[] = [];
     for (const { batchNumber, status } of [...batches].reverse()) {
       if (status === "open") continue;
-      const { data } = await engine.sealedBatch("zk-rollup", batchNumber);
+      const { data } = await engine.batches.getSealed("zk-rollup", batchNumber);
       gas.push(contentGas(contentOf(readColumns(decodeBatchData(data)))));
     }
     expect(gas.length).toBeGreaterThan(2);
@@ -235,7 +235,7 @@ describe("uniqueness", () => {
     const taken = { code: "token_already_minted", issues: { "/users/0/mints/0/mintingBlob": "token_already_minted" } };
     const elsewhere = requestOf(other.users[1], mintOf(assets.erc721, 17, 1, "zk-rollup"));
     expect(await refusal(engine.mint(other.principal, elsewhere))).toEqual(taken);
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     expect(await refusal(engine.mint(other.principal, elsewhere))).toEqual(taken);
     const shouted = { ...mintOf(assets.erc721, 17), mintingBlob: blobOf(17).slice(2).toUpperCase() };
     expect(await refusal(engine.mint(tenant.principal, requestOf(tenant.users[0], shouted)))).toEqual(taken);
@@ -262,7 +262,7 @@ describe("uniqueness", () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const imx = await knownAsset(engine, "erc1155", { blobScheme: "imx" });
-    await engine.enableAsset(tenant.applicationId, imx);
+    await engine.assets.enable(tenant.applicationId, imx);
     const mint = (text: string) => engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(imx, text, 2)));
     await mint("{1}:{red}");
     await mint("{1}:{red}");
@@ -280,7 +280,7 @@ describe("what cannot be minted", () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const unknown = "00000000-0000-4000-8000-000000000000";
-    const before = engine.openBatch("validium");
+    const before = engine.batches.getOpen("validium");
     const attempt = engine.mint(tenant.principal, {
       users: [
         {
@@ -324,9 +324,9 @@ describe("what cannot be minted", () => {
         "/users/2/userId": "duplicate_user",
       },
     });
-    expect(engine.openBatch("validium")).toEqual(before);
-    expect((await engine.transactions(tenant.applicationId)).data).toEqual([]);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect(engine.batches.getOpen("validium")).toEqual(before);
+    expect((await engine.transactions.list(tenant.applicationId)).data).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it.each([
@@ -350,7 +350,7 @@ describe("what cannot be minted", () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const capped = await knownAsset(engine, "erc20", { supplyCap: 10n });
-    await engine.enableAsset(tenant.applicationId, capped);
+    await engine.assets.enable(tenant.applicationId, capped);
     const mint = (...amounts: number[]) =>
       engine.mint(tenant.principal, requestOf(tenant.users[0], ...amounts.map((amount) => mintOf(capped, "", amount))));
     await mint(4);
@@ -359,7 +359,10 @@ describe("what cannot be minted", () => {
       issues: { "/users/0/mints/2/amount": "supply_cap_exceeded" },
     });
     await mint(3, 3);
-    expect(await engine.asset(tenant.applicationId, capped)).toMatchObject({ minted: 10n, mintingAvailable: false });
+    expect(await engine.assets.get(tenant.applicationId, capped)).toMatchObject({
+      minted: 10n,
+      mintingAvailable: false,
+    });
     expect((await refusal(mint(1))).code).toBe("supply_cap_exceeded");
   });
 
@@ -372,17 +375,17 @@ describe("what cannot be minted", () => {
     await mint(2);
     expect(await refusal(mint(2))).toEqual({ code: "quota_exceeded", issues: { "": "quota_exceeded" } });
     await mint(1);
-    expect((await all(engine.keys(principal.applicationId)))[0]).toMatchObject({ mintsUsed: 3n, mintQuota: 3n });
+    expect((await all(engine.keys.list(principal.applicationId)))[0]).toMatchObject({ mintsUsed: 3n, mintQuota: 3n });
   });
 
   it("is checked by checkMint as by mint, without minting", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const request = requestOf(tenant.users[0], mintOf(assets.erc721, 9), mintOf(assets.erc20, "", 4));
-    expect(await engine.checkMint(tenant.principal, request)).toEqual({ users: 1, mints: 2 });
-    expect(engine.openBatch("validium").vaultCount).toBe(0);
+    expect(await engine.mints.check(tenant.principal, request)).toEqual({ users: 1, mints: 2 });
+    expect(engine.batches.getOpen("validium").vaultCount).toBe(0);
     await engine.mint(tenant.principal, request);
-    expect((await refusal(engine.checkMint(tenant.principal, request))).code).toBe("token_already_minted");
+    expect((await refusal(engine.mints.check(tenant.principal, request))).code).toBe("token_already_minted");
   });
 });
 
@@ -399,12 +402,12 @@ describe("an idempotency key", () => {
     const first = await engine.mint(tenant.principal, request, fixed);
     clock.now += 1000;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 100)));
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     const replay = await engine.mint(tenant.principal, request, fixed);
     expect([first.replayed, replay.replayed]).toEqual([false, true]);
     expect(withoutFlag(replay)).toEqual(withoutFlag(first));
     expect(first.vaults[0]).toMatchObject({ amount: 6n });
-    const now = await engine.mintResult(tenant.applicationId, first.mintId);
+    const now = await engine.mints.get(tenant.applicationId, first.mintId);
     expect(now.vaults[0]).toMatchObject({ amount: 106n, status: "batched" });
   });
 

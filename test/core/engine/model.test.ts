@@ -77,7 +77,7 @@ class SealStep implements Step {
   check = (): boolean => true;
 
   async run(model: Model, real: Real): Promise<void> {
-    expect((await real.engine.seal(this.mode)) !== null).toBe(model.ledger.seal(this.mode));
+    expect((await real.engine.operator.seal(this.mode)) !== null).toBe(model.ledger.seal(this.mode));
   }
 
   toString = (): string => `seal(${this.mode})`;
@@ -99,7 +99,7 @@ class VoidStep implements Step {
 
   async run(model: Model, { engine }: Real): Promise<void> {
     model.ledger.voidSlot(this.mode, this.batch, this.slot);
-    await engine.voidSlots(this.mode, this.batch, [{ firstSlot: this.slot, count: 1, failure: "refused" }]);
+    await engine.operator.voidSlots(this.mode, this.batch, [{ firstSlot: this.slot, count: 1, failure: "refused" }]);
   }
 
   toString = (): string => `void(${this.mode}, ${this.batch}, ${this.slot})`;
@@ -122,8 +122,8 @@ class EnableStep implements Step {
     const { applicationId } = real.fixture.tenant;
     const { engine } = real;
     await (this.enabled
-      ? engine.enableAsset(applicationId, asset.assetId)
-      : engine.disableAsset(applicationId, asset.assetId));
+      ? engine.assets.enable(applicationId, asset.assetId)
+      : engine.assets.disable(applicationId, asset.assetId));
     asset.naive.enabled = this.enabled;
   }
 
@@ -158,11 +158,11 @@ async function setup(): Promise<{ model: Model; real: Real }> {
   const real = await fixture({ limits });
   const { engine, tenant } = real;
   const capped = await knownAsset(engine, "erc20", { supplyCap: 40n });
-  await engine.enableAsset(tenant.applicationId, capped);
+  await engine.assets.enable(tenant.applicationId, capped);
   const ids = [...Object.values(real.assets), capped];
   const assets = await Promise.all(
     ids.map(async (assetId) => {
-      const { standard, assetType, supplyCap } = await engine.asset(tenant.applicationId, assetId);
+      const { standard, assetType, supplyCap } = await engine.assets.get(tenant.applicationId, assetId);
       return { assetId, naive: { standard, assetType, supplyCap, enabled: true } };
     }),
   );
@@ -172,16 +172,16 @@ async function setup(): Promise<{ model: Model; real: Real }> {
 
 /** After any run: the same roots, the same balances, and a store that follows from its journal. */
 async function requireSame({ ledger, assets, users }: Model, { engine, fixture: { tenant } }: Real): Promise<void> {
-  const { rootValidium, rootRollup } = engine.state();
+  const { rootValidium, rootRollup } = engine.batches.state();
   expect([rootValidium, rootRollup]).toEqual(MODES.map((mode) => ledger.root(mode)));
   for (const { userId, ownerAddress } of users) {
-    const balances = await all(engine.balances(tenant.applicationId, userId));
+    const balances = await all(engine.vaults.balances(tenant.applicationId, userId));
     for (const { assetId, naive } of assets) {
       const own = balances.filter((balance) => balance.assetId === assetId);
       expect(own.reduce((sum, { amount }) => sum + amount, 0n)).toBe(ledger.balance(ownerAddress, naive));
     }
   }
-  expect((await engine.verify()).problems).toEqual([]);
+  expect((await engine.operator.verify()).problems).toEqual([]);
 }
 
 describe("the engine and the naive ledger", () => {

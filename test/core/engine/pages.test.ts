@@ -34,7 +34,7 @@ async function minted() {
       })),
     });
   }
-  await engine.seal("zk-rollup");
+  await engine.operator.seal("zk-rollup");
   return made;
 }
 
@@ -45,7 +45,7 @@ describe("a page of transactions", () => {
     for (const limit of [1, 2, 5, 6, 7, 17, 18, 100]) {
       for (const order of ["asc", "desc"] as const) {
         const list = (cursor?: string) =>
-          engine.transactions(tenant.applicationId, { limit, order, ...(cursor !== undefined && { cursor }) });
+          engine.transactions.list(tenant.applicationId, { limit, order, ...(cursor !== undefined && { cursor }) });
         const sequences = (await pages(list)).map(({ sequence }) => sequence);
         const ascending = Array.from({ length: 18 }, (_, i) => i);
         expect(sequences).toEqual(order === "asc" ? ascending : ascending.reverse());
@@ -56,7 +56,9 @@ describe("a page of transactions", () => {
   it("holds what its filters ask for, as a plain filter over all of them does", async () => {
     const { engine, tenant, assets } = await minted();
     await using _ = engine;
-    const everything = await pages((cursor) => engine.transactions(tenant.applicationId, cursor ? { cursor } : {}));
+    const everything = await pages((cursor) =>
+      engine.transactions.list(tenant.applicationId, cursor ? { cursor } : {}),
+    );
     const [first] = everything;
     const filters: TransactionFilter[] = [
       { userId: tenant.users[1]?.userId ?? "" },
@@ -88,42 +90,46 @@ describe("a page of transactions", () => {
           (filter.createdBefore === undefined || (one.timestamps.accepted ?? 0) < filter.createdBefore),
       );
       const list = (cursor?: string) =>
-        engine.transactions(tenant.applicationId, { ...filter, limit: 4, ...(cursor !== undefined && { cursor }) });
+        engine.transactions.list(tenant.applicationId, {
+          ...filter,
+          limit: 4,
+          ...(cursor !== undefined && { cursor }),
+        });
       expect(await pages(list), JSON.stringify({ ...filter, vaultId: String(filter.vaultId) })).toEqual(expected);
     }
     for (const one of everything) {
-      expect(await engine.transaction(tenant.applicationId, one.transactionId)).toEqual(one);
+      expect(await engine.transactions.get(tenant.applicationId, one.transactionId)).toEqual(one);
     }
   });
 
   it("stays as it is while mints arrive", async () => {
     const { engine, tenant, assets } = await minted();
     await using _ = engine;
-    const first = await engine.transactions(tenant.applicationId, { limit: 10 });
+    const first = await engine.transactions.list(tenant.applicationId, { limit: 10 });
     const cursor = first.nextCursor ?? "";
-    const second = await engine.transactions(tenant.applicationId, { limit: 10, cursor });
+    const second = await engine.transactions.list(tenant.applicationId, { limit: 10, cursor });
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
-    expect(await engine.transactions(tenant.applicationId, { limit: 10, cursor })).toEqual(second);
+    expect(await engine.transactions.list(tenant.applicationId, { limit: 10, cursor })).toEqual(second);
   });
 
   it("has a cursor that nobody else, no other list and no other filter can use", async () => {
     const { engine, tenant, assets } = await minted();
     await using _ = engine;
     const other = await newTenant(engine, []);
-    const cursor = (await engine.transactions(tenant.applicationId, { limit: 2 })).nextCursor ?? "";
+    const cursor = (await engine.transactions.list(tenant.applicationId, { limit: 2 })).nextCursor ?? "";
     const code = async (promise: Promise<unknown>) => (await refusal(promise)).code;
-    expect(await code(engine.transactions(other.applicationId, { limit: 2, cursor }))).toBe("cursor_invalid");
-    expect(await code(engine.vaults(tenant.applicationId, { limit: 2, cursor }))).toBe("cursor_invalid");
-    expect(await code(engine.transactions(tenant.applicationId, { cursor, assetId: assets.erc20 }))).toBe(
+    expect(await code(engine.transactions.list(other.applicationId, { limit: 2, cursor }))).toBe("cursor_invalid");
+    expect(await code(engine.vaults.list(tenant.applicationId, { limit: 2, cursor }))).toBe("cursor_invalid");
+    expect(await code(engine.transactions.list(tenant.applicationId, { cursor, assetId: assets.erc20 }))).toBe(
       "cursor_invalid",
     );
     for (let i = 0; i < cursor.length; i++) {
       const forged = cursor.slice(0, i) + (cursor[i] === "A" ? "B" : "A") + cursor.slice(i + 1);
-      expect(await code(engine.transactions(tenant.applicationId, { cursor: forged }))).toBe("cursor_invalid");
+      expect(await code(engine.transactions.list(tenant.applicationId, { cursor: forged }))).toBe("cursor_invalid");
     }
-    expect((await engine.transactions(tenant.applicationId, { limit: 3, cursor })).data[0]?.sequence).toBe(15);
-    expect(await code(engine.transactions(tenant.applicationId, { limit: 0 }))).toBe("validation_failed");
-    expect(await code(engine.transactions(tenant.applicationId, { limit: 101 }))).toBe("validation_failed");
+    expect((await engine.transactions.list(tenant.applicationId, { limit: 3, cursor })).data[0]?.sequence).toBe(15);
+    expect(await code(engine.transactions.list(tenant.applicationId, { limit: 0 }))).toBe("validation_failed");
+    expect(await code(engine.transactions.list(tenant.applicationId, { limit: 101 }))).toBe("validation_failed");
   });
 });
 
@@ -133,23 +139,23 @@ describe("other lists", () => {
     await using _ = engine;
     const { applicationId } = tenant;
     const paged = (cursor?: string) => ({ limit: 3, ...(cursor !== undefined && { cursor }) });
-    const vaults = await pages((cursor) => engine.vaults(applicationId, paged(cursor)));
+    const vaults = await pages((cursor) => engine.vaults.list(applicationId, paged(cursor)));
     // Six ERC-721 vaults, and one vault per user for each of the fungible two.
     expect(vaults).toHaveLength(10);
     expect(new Set(vaults.map(({ vaultId }) => vaultId)).size).toBe(10);
-    for (const vault of vaults) expect(await engine.vault(applicationId, vault.vaultId)).toEqual(vault);
+    for (const vault of vaults) expect(await engine.vaults.get(applicationId, vault.vaultId)).toEqual(vault);
     const userId = tenant.users[1]?.userId ?? "";
     const own = await pages((cursor) =>
-      engine.vaults(applicationId, { ...paged(cursor), userId, assetId: assets.erc721 }),
+      engine.vaults.list(applicationId, { ...paged(cursor), userId, assetId: assets.erc721 }),
     );
     expect(own).toEqual(vaults.filter((vault) => vault.userId === userId && vault.assetId === assets.erc721));
-    expect(await pages((cursor) => engine.users(applicationId, paged(cursor)))).toEqual(tenant.users);
-    const known = await pages((cursor) => engine.assets(applicationId, { limit: 1, ...(cursor && { cursor }) }));
+    expect(await pages((cursor) => engine.users.list(applicationId, paged(cursor)))).toEqual(tenant.users);
+    const known = await pages((cursor) => engine.assets.list(applicationId, { limit: 1, ...(cursor && { cursor }) }));
     expect(known.map(({ assetId }) => assetId)).toEqual(Object.values(assets));
-    const erc20 = await engine.assets(applicationId, { standard: ["erc20"], enabled: true, symbol: "erc20" });
+    const erc20 = await engine.assets.list(applicationId, { standard: ["erc20"], enabled: true, symbol: "erc20" });
     expect(erc20.data.map(({ assetId }) => assetId)).toEqual([assets.erc20]);
-    await engine.seal("validium");
-    const batches = await pages((cursor) => engine.batches({ limit: 1, ...(cursor && { cursor }) }));
+    await engine.operator.seal("validium");
+    const batches = await pages((cursor) => engine.batches.list({ limit: 1, ...(cursor && { cursor }) }));
     expect(batches.map(({ batchId }) => batchId)).toEqual(["zk-rollup-0", "validium-0"]);
   });
 
@@ -161,10 +167,10 @@ describe("other lists", () => {
       const swords = Array.from({ length: 500 }, (__, i) => mintOf(assets.erc721, round * 500 + i));
       const potions = [1, 2].map((id) => mintOf(assets.erc1155, id, 1 + round));
       await engine.mint(tenant.principal, requestOf(user, ...swords, mintOf(assets.erc20, "", 5), ...potions));
-      await engine.seal("validium");
+      await engine.operator.seal("validium");
     }
-    const vaults = await all(engine.vaults(tenant.applicationId, { userId: user?.userId }));
-    const balances = await all(engine.balances(tenant.applicationId, user?.userId ?? ""));
+    const vaults = await all(engine.vaults.list(tenant.applicationId, { userId: user?.userId }));
+    const balances = await all(engine.vaults.balances(tenant.applicationId, user?.userId ?? ""));
     expect(balances).toHaveLength(1_503);
     expect(balances).toEqual(naiveBalances(vaults));
     // In the order of first mints: the first round's swords, then what is summed over all rounds, then the other swords.
@@ -176,15 +182,15 @@ describe("other lists", () => {
     const { engine, tenant } = await minted();
     await using _ = engine;
     const other = await newTenant(engine, []);
-    const [mint] = (await engine.transactions(tenant.applicationId)).data;
+    const [mint] = (await engine.transactions.list(tenant.applicationId)).data;
     const id = other.applicationId;
     const codes = await Promise.all(
       [
-        engine.transaction(id, mint?.transactionId ?? ""),
-        engine.mintResult(id, mint?.mintId ?? ""),
-        engine.vault(id, mint?.vaultId ?? 0n),
-        engine.user(id, mint?.userId ?? ""),
-        all(engine.balances(id, mint?.userId ?? "")),
+        engine.transactions.get(id, mint?.transactionId ?? ""),
+        engine.mints.get(id, mint?.mintId ?? ""),
+        engine.vaults.get(id, mint?.vaultId ?? 0n),
+        engine.users.get(id, mint?.userId ?? ""),
+        all(engine.vaults.balances(id, mint?.userId ?? "")),
       ].map(async (promise) => (await refusal(promise)).code),
     );
     expect(codes).toEqual([
@@ -194,8 +200,8 @@ describe("other lists", () => {
       "user_not_found",
       "user_not_found",
     ]);
-    expect((await engine.transactions(id)).data).toEqual([]);
-    expect((await engine.vaults(id, { userId: mint?.userId ?? "" })).data).toEqual([]);
+    expect((await engine.transactions.list(id)).data).toEqual([]);
+    expect((await engine.vaults.list(id, { userId: mint?.userId ?? "" })).data).toEqual([]);
   });
 });
 
@@ -204,10 +210,10 @@ describe("keys", () => {
     const { engine, tenant, clock } = await fixture();
     await using _ = engine;
     const { applicationId } = tenant;
-    const code = async (token: string) => (await refusal(engine.authenticate(token))).code;
-    const { key, secret } = await engine.issueKey(applicationId, { scopes: ["read"], expiresAt: clock.now + 1000 });
+    const code = async (token: string) => (await refusal(engine.keys.authenticate(token))).code;
+    const { key, secret } = await engine.keys.issue(applicationId, { scopes: ["read"], expiresAt: clock.now + 1000 });
     expect(secret).toMatch(/^mm_test_[0-9a-f]{16}_[0-9a-f]{72}$/);
-    expect(await engine.authenticate(secret)).toEqual({ applicationId, keyId: key.keyId, scopes: ["read"] });
+    expect(await engine.keys.authenticate(secret)).toEqual({ applicationId, keyId: key.keyId, scopes: ["read"] });
     for (const wrong of [
       "",
       secret.slice(0, -1),
@@ -219,25 +225,25 @@ describe("keys", () => {
     ]) {
       expect(await code(wrong)).toBe("credentials_invalid");
     }
-    const principal = await engine.authenticate(secret);
+    const principal = await engine.keys.authenticate(secret);
     expect((await refusal(engine.mint(principal, {}))).code).toBe("scope_missing");
     clock.now += 1000;
     expect(await code(secret)).toBe("credentials_expired");
-    await engine.revokeKey(key.keyId);
+    await engine.keys.revoke(key.keyId);
     expect(await code(secret)).toBe("credentials_invalid");
-    expect((await refusal(engine.revokeKey("nobody"))).code).toBe("key_not_found");
+    expect((await refusal(engine.keys.revoke("nobody"))).code).toBe("key_not_found");
   });
 
   it("stop with their application, also for a request that was let in before", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const request = requestOf(tenant.users[0], mintOf(assets.erc20, "", 1));
-    await engine.suspendApplication(tenant.applicationId);
-    expect((await refusal(engine.authenticate(tenant.token))).code).toBe("application_suspended");
+    await engine.applications.suspend(tenant.applicationId);
+    expect((await refusal(engine.keys.authenticate(tenant.token))).code).toBe("application_suspended");
     expect((await refusal(engine.mint(tenant.principal, request))).code).toBe("application_suspended");
-    await engine.resumeApplication(tenant.applicationId);
+    await engine.applications.resume(tenant.applicationId);
     await engine.mint(tenant.principal, request);
-    await engine.revokeKey(tenant.principal.keyId);
+    await engine.keys.revoke(tenant.principal.keyId);
     expect((await refusal(engine.mint(tenant.principal, request))).code).toBe("credentials_invalid");
   });
 });
@@ -251,37 +257,37 @@ describe("an asset", () => {
     const attempt = async (engine: Engine) =>
       (await refusal(engine.mint(principal, requestOf(users[0], mintOf(assetId, "", 1))))).code;
     expect(await attempt(engine)).toBe("asset_not_whitelisted");
-    expect((await refusal(engine.enableAsset(applicationId, assetId))).code).toBe("asset_not_whitelisted");
-    await engine.whitelistAsset(assetId);
+    expect((await refusal(engine.assets.enable(applicationId, assetId))).code).toBe("asset_not_whitelisted");
+    await engine.assets.whitelist(assetId);
     expect(await attempt(engine)).toBe("asset_not_registered");
-    await engine.markAssetRegistered(assetId, { minterLocked: false });
+    await engine.operator.recordRegistered(assetId, { minterLocked: false });
     expect(await attempt(engine)).toBe("asset_not_enabled");
-    expect(await engine.asset(applicationId, assetId)).toMatchObject({ enabled: false, mintingAvailable: false });
-    expect(await engine.enableAsset(applicationId, assetId)).toMatchObject({
+    expect(await engine.assets.get(applicationId, assetId)).toMatchObject({ enabled: false, mintingAvailable: false });
+    expect(await engine.assets.enable(applicationId, assetId)).toMatchObject({
       enabled: true,
       minterLocked: false,
       mintingAvailable: true,
       unavailableReason: null,
     });
     await engine.mint(principal, requestOf(users[0], mintOf(assetId, "", 1)));
-    await engine.disableAsset(applicationId, assetId);
+    await engine.assets.disable(applicationId, assetId);
     expect(await attempt(engine)).toBe("asset_not_enabled");
-    expect((await all(engine.allAssets())).at(-1)).toMatchObject({ assetId, enabled: false, minted: 1n });
+    expect((await all(engine.operator.assets())).at(-1)).toMatchObject({ assetId, enabled: false, minted: 1n });
   });
 
   it("that is one application's cannot be enabled for another, whatever key asks, and still not after a restart", async () => {
     const { engine, database, tenant } = await fixture();
-    const { applicationId: stranger } = await engine.createApplication({ name: "Another" });
+    const { applicationId: stranger } = await engine.applications.create({ name: "Another" });
     const assetId = await knownAsset(engine, "erc721", { applicationId: tenant.applicationId });
     const facts = { standard: "erc20", contractAddress: `0x${"5a".repeat(20)}`, name: "n", symbol: "s" } as const;
     const unknown = "00000000-0000-4000-8000-000000000000";
-    expect((await refusal(engine.addAsset({ ...facts, applicationId: unknown }))).code).toBe("application_not_found");
-    expect((await refusal(engine.enableAsset(stranger, assetId))).code).toBe("asset_not_found");
+    expect((await refusal(engine.assets.add({ ...facts, applicationId: unknown }))).code).toBe("application_not_found");
+    expect((await refusal(engine.assets.enable(stranger, assetId))).code).toBe("asset_not_found");
     await engine.close();
     await using again = await openTest(database);
-    expect((await refusal(again.enableAsset(stranger, assetId))).code).toBe("asset_not_found");
-    expect(await again.enableAsset(tenant.applicationId, assetId)).toMatchObject({ enabled: true });
-    expect((await again.verify()).problems).toEqual([]);
+    expect((await refusal(again.assets.enable(stranger, assetId))).code).toBe("asset_not_found");
+    expect(await again.assets.enable(tenant.applicationId, assetId)).toMatchObject({ enabled: true });
+    expect((await again.operator.verify()).problems).toEqual([]);
   });
 
   it("that is one application's is whitelisted and enabled in the step that adds it", async () => {
@@ -289,15 +295,15 @@ describe("an asset", () => {
     await using _ = engine;
     const { applicationId } = tenant;
     const facts = { standard: "erc20", contractAddress: `0x${"5a".repeat(20)}`, name: "n", symbol: "s" } as const;
-    const { sequence } = (await all(engine.applicationEvents(applicationId))).at(-1) ?? { sequence: 0 };
-    const added = await engine.addAsset({ ...facts, applicationId });
+    const { sequence } = (await all(engine.events.stream(applicationId))).at(-1) ?? { sequence: 0 };
+    const added = await engine.assets.add({ ...facts, applicationId });
     expect(added).toMatchObject({ whitelisted: true, enabled: true, registered: false, mintingAvailable: false });
     const { assetId } = added;
-    expect(await engine.markAssetRegistered(assetId)).toMatchObject({ whitelisted: true });
-    expect(await engine.asset(applicationId, assetId)).toMatchObject({ enabled: true, mintingAvailable: true });
-    const told = await all(engine.applicationEvents(applicationId, { after: sequence }));
+    expect(await engine.operator.recordRegistered(assetId)).toMatchObject({ whitelisted: true });
+    expect(await engine.assets.get(applicationId, assetId)).toMatchObject({ enabled: true, mintingAvailable: true });
+    const told = await all(engine.events.stream(applicationId, { after: sequence }));
     expect(told).toMatchObject([{ type: "asset.enabled", data: { assetId } }]);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("of a standard that the contract's version does not know is refused, and the listing says why", async () => {
@@ -309,7 +315,7 @@ describe("an asset", () => {
     expect((await refusal(mint(assets.erc20, ""))).code).toBe("standard_not_available");
     expect((await refusal(mint(assets.erc1155, 1))).code).toBe("standard_not_available");
     await mint(assets.erc721, 1);
-    const { unavailableReason } = await engine.asset(tenant.applicationId, assets.erc20);
+    const { unavailableReason } = await engine.assets.get(tenant.applicationId, assets.erc20);
     expect(unavailableReason).toContain("engine version 5");
   });
 
@@ -317,11 +323,11 @@ describe("an asset", () => {
     const { engine } = await fixture();
     await using _ = engine;
     const asset = { contractAddress: `0x${"cd".repeat(20)}`, name: "a", symbol: "A" } as const;
-    await engine.addAsset({ ...asset, standard: "erc721" });
+    await engine.assets.add({ ...asset, standard: "erc721" });
     const shouted = { ...asset, contractAddress: `0x${"CD".repeat(20)}` } as const;
-    expect((await refusal(engine.addAsset({ ...shouted, standard: "erc1155" }))).code).toBe("asset_exists");
-    await engine.addAsset({ ...asset, standard: "erc1155", chainId: 5n });
-    expect((await refusal(engine.addAsset({ ...asset, chainId: 6n, standard: "erc721", quantum: 2n }))).code).toBe(
+    expect((await refusal(engine.assets.add({ ...shouted, standard: "erc1155" }))).code).toBe("asset_exists");
+    await engine.assets.add({ ...asset, standard: "erc1155", chainId: 5n });
+    expect((await refusal(engine.assets.add({ ...asset, chainId: 6n, standard: "erc721", quantum: 2n }))).code).toBe(
       "validation_failed",
     );
   });
@@ -334,12 +340,12 @@ describe("a user", () => {
     const { applicationId } = tenant;
     const userId = "7D444840-9DC0-11D1-B245-5FFDCE74FAD2";
     const ownerAddress = `0x${"AB".repeat(20)}` as const;
-    const user = await engine.createUser(applicationId, { userId, ownerAddress });
+    const user = await engine.users.create(applicationId, { userId, ownerAddress });
     expect(user).toMatchObject({ userId: userId.toLowerCase(), ownerAddress: ownerAddress.toLowerCase() });
-    expect(await engine.createUser(applicationId, { userId, ownerAddress })).toEqual(user);
+    expect(await engine.users.create(applicationId, { userId, ownerAddress })).toEqual(user);
     const thief = { userId, ownerAddress: `0x${"ef".repeat(20)}` as const };
-    expect((await refusal(engine.createUser(applicationId, thief))).code).toBe("user_exists");
+    expect((await refusal(engine.users.create(applicationId, thief))).code).toBe("user_exists");
     const burnt = { ownerAddress: `0x${"00".repeat(20)}` as const };
-    expect((await refusal(engine.createUser(applicationId, burnt))).code).toBe("validation_failed");
+    expect((await refusal(engine.users.create(applicationId, burnt))).code).toBe("validation_failed");
   });
 });

@@ -15,14 +15,14 @@ async function holdingOnTwo(): Promise<FarFixture> {
   const made = await fixture();
   const { engine, tenant, assets } = made;
   const contractAddress = `0x${"cc".repeat(20)}` as const;
-  const { assetId: far } = await engine.addAsset({
+  const { assetId: far } = await engine.assets.add({
     ...{ standard: "erc20", chainId: FAR, contractAddress, name: "far", symbol: "FAR" },
   });
-  await engine.whitelistAsset(far);
-  await engine.markAssetRegistered(far);
-  await engine.enableAsset(tenant.applicationId, far);
+  await engine.assets.whitelist(far);
+  await engine.operator.recordRegistered(far);
+  await engine.assets.enable(tenant.applicationId, far);
   await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), mintOf(far, "", 100)));
-  await engine.seal("validium");
+  await engine.operator.seal("validium");
   return { ...made, far };
 }
 
@@ -32,28 +32,28 @@ const forMirror = (fix: Fixture, quantity: bigint, withdrawnBefore = 0n) =>
 describe("a mirror", () => {
   it("is made known once a chain, and for ever", async () => {
     const { engine, database } = await fixture();
-    expect(engine.portals()).toEqual([{ ...portalOf(engine.settlement), observed: null, finalized: null }]);
-    await engine.addMirror({ ...MIRROR, contract: `0x${"BB".repeat(20)}` });
-    await engine.addMirror(MIRROR);
+    expect(engine.operator.portals()).toEqual([{ ...portalOf(engine.settlement), observed: null, finalized: null }]);
+    await engine.operator.addMirror({ ...MIRROR, contract: `0x${"BB".repeat(20)}` });
+    await engine.operator.addMirror(MIRROR);
     // A smaller id than the settlement chain's: which is first all the same.
-    await engine.addMirror({ ...MIRROR, chainId: 7n });
-    expect(engine.portals().map(({ chainId }) => chainId)).toEqual([HOME, FAR, 7n]);
+    await engine.operator.addMirror({ ...MIRROR, chainId: 7n });
+    expect(engine.operator.portals().map(({ chainId }) => chainId)).toEqual([HOME, FAR, 7n]);
     for (const other of [{ ...MIRROR, contract: stranger }, engine.settlement]) {
-      expect((await refusal(engine.addMirror(other))).code).toBe("store_mismatch");
+      expect((await refusal(engine.operator.addMirror(other))).code).toBe("store_mismatch");
     }
     for (const bad of [
       { ...MIRROR, chainId: 0n },
       { ...MIRROR, chainId: 1n << 64n },
       { chainId: 8n, contract: "0x1" },
     ]) {
-      expect((await refusal(engine.addMirror(bad as typeof MIRROR))).code).toBe("validation_failed");
+      expect((await refusal(engine.operator.addMirror(bad as typeof MIRROR))).code).toBe("validation_failed");
     }
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
     await engine.close();
     await using again = await openTest(database);
-    expect(again.portals().map(({ chainId }) => chainId)).toEqual([HOME, 7n, FAR]);
-    expect(again.portal(FAR)).toMatchObject(MIRROR);
-    expect(() => again.portal(8n)).toThrow(expect.objectContaining({ code: "chain_not_supported" }));
+    expect(again.operator.portals().map(({ chainId }) => chainId)).toEqual([HOME, 7n, FAR]);
+    expect(again.operator.portal(FAR)).toMatchObject(MIRROR);
+    expect(() => again.operator.portal(8n)).toThrow(expect.objectContaining({ code: "chain_not_supported" }));
   });
 
   it("is what owners of that chain's tokens sign for; no other chain's contract", async () => {
@@ -61,15 +61,15 @@ describe("a mirror", () => {
     const { engine, tenant } = fix;
     await using _ = engine;
     const code = async (request: Awaited<ReturnType<typeof signed>>) =>
-      (await refusal(engine.requestWithdrawal(tenant.principal, request))).code;
+      (await refusal(engine.withdrawals.request(tenant.principal, request))).code;
     expect(await code(await forMirror(fix, 1n))).toBe("chain_not_supported");
-    await engine.addMirror(MIRROR);
+    await engine.operator.addMirror(MIRROR);
     // Signed for the settlement contract; for the mirror's address on the other chain; and the mirror's for the settlement contract.
     expect(await code(await signed(fix, 1n, { vaultId: 1n }))).toBe("signature_invalid");
     const elsewhere = { ...MIRROR, chainId: HOME };
     expect(await code(await signed(fix, 1n, { vaultId: 1n, portal: elsewhere }))).toBe("signature_invalid");
     expect(await code(await signed(fix, 1n, { portal: MIRROR }))).toBe("signature_invalid");
-    const accepted = await engine.requestWithdrawal(tenant.principal, await forMirror(fix, 1n));
+    const accepted = await engine.withdrawals.request(tenant.principal, await forMirror(fix, 1n));
     expect(accepted).toMatchObject({ status: "accepted", chainId: FAR });
   });
 
@@ -77,35 +77,35 @@ describe("a mirror", () => {
     const fix = await holdingOnTwo();
     const { engine, tenant } = fix;
     await using _ = engine;
-    await engine.addMirror(MIRROR);
-    const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, await forMirror(fix, 30n));
-    const status = async () => (await engine.withdrawal(tenant.applicationId, withdrawalId)).status;
+    await engine.operator.addMirror(MIRROR);
+    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, await forMirror(fix, 30n));
+    const status = async () => (await engine.withdrawals.get(tenant.applicationId, withdrawalId)).status;
     const pending = async (chainId: bigint) =>
-      (await all(engine.pendingWithdrawals(chainId))).map(({ header }) => header);
-    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
+      (await all(engine.operator.pendingWithdrawals(chainId))).map(({ header }) => header);
+    await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
     expect([await pending(HOME), await pending(FAR)]).toEqual([[], [null]]);
-    await engine.recordEvents(FAR, [await imported(engine, "validium", 0, 3n)], 3n);
+    await engine.operator.recordEvents(FAR, [await imported(engine, "validium", 0, 3n)], 3n);
     expect(await pending(HOME)).toEqual([]);
     expect(await pending(FAR)).toMatchObject([{ committedAt: 5003n, sequence: 0n, vaultCount: 2 }]);
-    expect((await engine.vaultProof(1n)).header).toMatchObject({ committedAt: 1007n });
-    await engine.recordEvents(FAR, [withdrawn(1n, 30n, 30n, ownerAddress, 4n)], 4n);
+    expect((await engine.proofs.vault(1n)).header).toMatchObject({ committedAt: 1007n });
+    await engine.operator.recordEvents(FAR, [withdrawn(1n, 30n, 30n, ownerAddress, 4n)], 4n);
     expect(await status()).toBe("settled");
-    expect(await engine.vault(tenant.applicationId, 1n)).toMatchObject({
+    expect(await engine.vaults.get(tenant.applicationId, 1n)).toMatchObject({
       withdrawnBalance: 30n,
       availableBalance: 70n,
     });
-    await engine.recordFinalized(HOME, 7n);
-    expect([await status(), engine.portal(FAR).finalized]).toEqual(["settled", null]);
-    await engine.recordFinalized(FAR, 4n);
+    await engine.operator.recordFinalized(HOME, 7n);
+    expect([await status(), engine.operator.portal(FAR).finalized]).toEqual(["settled", null]);
+    await engine.operator.recordFinalized(FAR, 4n);
     expect(await status()).toBe("finalized");
-    expect(engine.portal(HOME)).toMatchObject({ observed: 7n, finalized: 7n });
-    expect((await engine.verify()).problems).toEqual([]);
+    expect(engine.operator.portal(HOME)).toMatchObject({ observed: 7n, finalized: 7n });
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("tells nothing that only the settlement contract can, nor of another chain's vault, nor another batch than ours", async () => {
     const { engine } = await holdingOnTwo();
     await using _ = engine;
-    await engine.addMirror(MIRROR);
+    await engine.operator.addMirror(MIRROR);
     const [commit, known] = [await committed(engine, "validium", 0, 7n), await imported(engine, "validium", 0, 7n)];
     for (const [chainId, event] of [
       [FAR, commit],
@@ -118,32 +118,35 @@ describe("a mirror", () => {
     ] as const) {
       // A mirror's committee must not be able to stop what happens on other chains.
       const code = chainId === HOME ? "history_diverged" : "l1_failed";
-      expect((await refusal(engine.recordEvents(chainId, [event], 9n))).code).toBe(code);
-      if (chainId === FAR) expect(engine.divergence()?.detail ?? "").not.toMatch(`Chain ${FAR}`);
+      expect((await refusal(engine.operator.recordEvents(chainId, [event], 9n))).code).toBe(code);
+      if (chainId === FAR) expect(engine.operator.divergence()?.detail ?? "").not.toMatch(`Chain ${FAR}`);
     }
-    expect((await refusal(engine.recordEvents(9n, [], 9n))).code).toBe("chain_not_supported");
-    expect(engine.portals().map(({ observed }) => observed)).toEqual([null, null]);
+    expect((await refusal(engine.operator.recordEvents(9n, [], 9n))).code).toBe("chain_not_supported");
+    expect(engine.operator.portals().map(({ observed }) => observed)).toEqual([null, null]);
   });
 
   it("is reorganised by itself: what it knew and paid is taken back, and nothing of the state's chain", async () => {
     const fix = await holdingOnTwo();
     const { engine, tenant } = fix;
     await using _ = engine;
-    await engine.addMirror(MIRROR);
-    const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, await forMirror(fix, 30n));
-    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 9n);
+    await engine.operator.addMirror(MIRROR);
+    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, await forMirror(fix, 30n));
+    await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 9n);
     const paid = withdrawn(1n, 30n, 30n, ownerAddress, 8n);
-    await engine.recordEvents(FAR, [await imported(engine, "validium", 0, 7n), paid], 9n);
-    await engine.recordReorg(FAR, 7n);
-    expect((await engine.withdrawal(tenant.applicationId, withdrawalId)).status).toBe("submitted");
-    expect(await engine.vault(tenant.applicationId, 1n)).toMatchObject({ withdrawnBalance: 0n, availableBalance: 70n });
-    expect(await all(engine.pendingWithdrawals(FAR))).toMatchObject([{ header: null }]);
-    expect((await engine.batch("validium", 0)).status).toBe("settled");
-    expect(engine.portals().map(({ observed }) => observed)).toEqual([9n, 6n]);
-    await engine.recordEvents(FAR, [await imported(engine, "validium", 0, 8n)], 8n);
-    const [again] = await all(engine.pendingWithdrawals(FAR));
+    await engine.operator.recordEvents(FAR, [await imported(engine, "validium", 0, 7n), paid], 9n);
+    await engine.operator.recordReorg(FAR, 7n);
+    expect((await engine.withdrawals.get(tenant.applicationId, withdrawalId)).status).toBe("submitted");
+    expect(await engine.vaults.get(tenant.applicationId, 1n)).toMatchObject({
+      withdrawnBalance: 0n,
+      availableBalance: 70n,
+    });
+    expect(await all(engine.operator.pendingWithdrawals(FAR))).toMatchObject([{ header: null }]);
+    expect((await engine.batches.get("validium", 0)).status).toBe("settled");
+    expect(engine.operator.portals().map(({ observed }) => observed)).toEqual([9n, 6n]);
+    await engine.operator.recordEvents(FAR, [await imported(engine, "validium", 0, 8n)], 8n);
+    const [again] = await all(engine.operator.pendingWithdrawals(FAR));
     expect(again?.header?.committedAt).toBe(5008n);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });
 
@@ -171,7 +174,7 @@ describe("any sequence of what two chains do", () => {
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
         const fix = await holdingOnTwo();
         let { engine } = fix;
-        await engine.addMirror(MIRROR);
+        await engine.operator.addMirror(MIRROR);
         /** Of each chain the blocks that stand: units that its vault's owner withdrew there, and whether the batch became known. */
         const standing = new Map<bigint, { units: bigint; tells: boolean }[]>([HOME, FAR].map((id) => [id, []]));
         const final = new Map<bigint, bigint>([HOME, FAR].map((id) => [id, 0n]));
@@ -190,40 +193,40 @@ describe("any sequence of what two chains do", () => {
             const after = total(one.chain) + units;
             const spent = units === 0n ? [] : [withdrawn(vaultId, units, after, ownerAddress, number, 1)];
             blocks.push({ units, tells });
-            await engine.recordEvents(one.chain, [...events, ...spent], number);
+            await engine.operator.recordEvents(one.chain, [...events, ...spent], number);
           } else if (one.kind === "ask") {
             const portal = one.chain === HOME ? engine.settlement : MIRROR;
             const asked = await signed(fix, 1n, { vaultId, portal, withdrawnBefore: total(one.chain) });
-            await engine.requestWithdrawal(fix.tenant.principal, asked).catch((error) => {
+            await engine.withdrawals.request(fix.tenant.principal, asked).catch((error) => {
               if (error.code !== "withdrawal_pending") throw error;
             });
           } else if (one.kind === "reorg") {
             const least = (final.get(one.chain) ?? 0n) + 1n;
             const from = number - BigInt(one.depth) > least ? number - BigInt(one.depth) : least;
             blocks.length = Math.min(blocks.length, Number(from) - 1);
-            await engine.recordReorg(one.chain, from);
+            await engine.operator.recordReorg(one.chain, from);
           } else if (one.kind === "finalize") {
             const upTo = number - 1n - BigInt(one.behind);
             if (upTo > (final.get(one.chain) ?? 0n)) final.set(one.chain, upTo);
-            await engine.recordFinalized(one.chain, upTo > 0n ? upTo : 0n);
+            await engine.operator.recordFinalized(one.chain, upTo > 0n ? upTo : 0n);
           } else {
             await engine.close();
             engine = await openTest(fix.database, { clock: fix.clock.read });
             Object.assign(fix, { engine });
           }
         }
-        const { status } = await engine.batch("validium", 0);
+        const { status } = await engine.batches.get("validium", 0);
         expect(["settled", "finalized"].includes(status)).toBe(isKnown(HOME));
         for (const [vaultId, chainId] of [HOME, FAR].entries()) {
-          const vault = await engine.vault(fix.tenant.applicationId, BigInt(vaultId));
+          const vault = await engine.vaults.get(fix.tenant.applicationId, BigInt(vaultId));
           expect(vault.withdrawnBalance).toBe(total(chainId));
-          const pending = await all(engine.pendingWithdrawals(chainId));
+          const pending = await all(engine.operator.pendingWithdrawals(chainId));
           expect(pending.length > 0).toBe(vault.availableBalance < 100n - vault.withdrawnBalance);
           for (const { header } of pending) expect(header !== null).toBe(isKnown(HOME) && isKnown(chainId));
-          const observed = engine.portal(chainId).observed;
+          const observed = engine.operator.portal(chainId).observed;
           expect(observed ?? 0n).toBe(BigInt(blocksOf(chainId).length));
         }
-        expect((await engine.verify()).problems).toEqual([]);
+        expect((await engine.operator.verify()).problems).toEqual([]);
         await engine.close();
       }),
       { numRuns: 60 },

@@ -16,21 +16,23 @@ afterAll(() => rm(folder, { recursive: true }));
 
 /** What readers see of an application, and the state over all. */
 async function seen(engine: Engine, applicationId: Uuid) {
-  const users = await Array.fromAsync(engine.users(applicationId));
+  const users = await Array.fromAsync(engine.users.list(applicationId));
   return {
-    state: engine.state(),
-    committed: await engine.committedState(),
-    open: [engine.openBatch("validium"), engine.openBatch("zk-rollup")],
-    batches: await Array.fromAsync(engine.batches()),
+    state: engine.batches.state(),
+    committed: await engine.batches.committedState(),
+    open: [engine.batches.getOpen("validium"), engine.batches.getOpen("zk-rollup")],
+    batches: await Array.fromAsync(engine.batches.list()),
     users,
-    keys: await Array.fromAsync(engine.keys(applicationId)),
-    assets: await Array.fromAsync(engine.assets(applicationId)),
-    transactions: await Array.fromAsync(engine.transactions(applicationId)),
-    vaults: await Array.fromAsync(engine.vaults(applicationId)),
-    withdrawals: await Array.fromAsync(engine.withdrawals(applicationId)),
-    events: await Array.fromAsync(engine.applicationEvents(applicationId)),
-    balances: await Promise.all(users.map(({ userId }) => Array.fromAsync(engine.balances(applicationId, userId)))),
-    portals: engine.portals(),
+    keys: await Array.fromAsync(engine.keys.list(applicationId)),
+    assets: await Array.fromAsync(engine.assets.list(applicationId)),
+    transactions: await Array.fromAsync(engine.transactions.list(applicationId)),
+    vaults: await Array.fromAsync(engine.vaults.list(applicationId)),
+    withdrawals: await Array.fromAsync(engine.withdrawals.list(applicationId)),
+    events: await Array.fromAsync(engine.events.stream(applicationId)),
+    balances: await Promise.all(
+      users.map(({ userId }) => Array.fromAsync(engine.vaults.balances(applicationId, userId))),
+    ),
+    portals: engine.operator.portals(),
   };
 }
 
@@ -42,16 +44,16 @@ describe("a store and a journal of one's own", () => {
     const { applicationId } = made.tenant;
     for (const change of Object.values(CHANGES)) await change(made);
     const before = await seen(engine, applicationId);
-    expect(await engine.verify()).toMatchObject({ journalEntries: journal.list.length, problems: [] });
+    expect(await engine.operator.verify()).toMatchObject({ journalEntries: journal.list.length, problems: [] });
     await engine.close();
 
     const path = join(folder, "restored");
     expect(await restoreStore(journal, path)).toBe(journal.list.length);
     await using again = await openTest(path, { clock: clock.read, journal });
     expect(await seen(again, applicationId)).toEqual(before);
-    expect((await again.verify()).problems).toEqual([]);
-    await again.createApplication({ name: "behind" });
-    expect((await again.verify()).journalEntries).toBe(journal.list.length);
+    expect((await again.operator.verify()).problems).toEqual([]);
+    await again.applications.create({ name: "behind" });
+    expect((await again.operator.verify()).journalEntries).toBe(journal.list.length);
   });
 
   it("lead to the same roots as LevelDB, whatever is minted, from any beginning of the journal on", async () => {
@@ -66,9 +68,9 @@ describe("a store and a journal of one's own", () => {
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), fc.nat(), async (steps, cut) => {
         const journal = new NaiveJournal();
         const { engine, tenant, assets, clock, database } = await fixture({ journal });
-        const roots = new Map([[journal.list.length, engine.state()]]);
+        const roots = new Map([[journal.list.length, engine.batches.state()]]);
         for (const one of steps) {
-          if (typeof one === "string") await engine.seal(one);
+          if (typeof one === "string") await engine.operator.seal(one);
           else {
             const mode = one.text % 2 === 0 ? "validium" : "zk-rollup";
             const request = requestOf(
@@ -80,7 +82,7 @@ describe("a store and a journal of one's own", () => {
               expect(error).toMatchObject({ code: "token_already_minted" });
             });
           }
-          roots.set(journal.list.length, engine.state());
+          roots.set(journal.list.length, engine.batches.state());
         }
         await engine.close();
         const ends = [...roots.keys()];
@@ -88,11 +90,11 @@ describe("a store and a journal of one's own", () => {
         const store = new NaiveStore();
         await restoreStore(new NaiveJournal(journal.list.slice(0, end)), store);
         await using restored = await openTest(store, { clock: clock.read });
-        expect(restored.state()).toEqual(roots.get(end));
-        expect((await restored.verify()).problems).toEqual([]);
+        expect(restored.batches.state()).toEqual(roots.get(end));
+        expect((await restored.operator.verify()).problems).toEqual([]);
         // The store that went on is not touched by any of it.
         await using original = await openTest(database, { journal });
-        expect(original.state()).toEqual(roots.get(journal.list.length));
+        expect(original.batches.state()).toEqual(roots.get(journal.list.length));
       }),
       { numRuns: 15 },
     );
@@ -114,7 +116,7 @@ describe("a journal beside the store", () => {
     };
     let acknowledged = false;
     const { ownerAddress } = tenant.users[0] ?? { ownerAddress: "0x" };
-    const user = engine.createUser(tenant.applicationId, { ownerAddress }).then(() => {
+    const user = engine.users.create(tenant.applicationId, { ownerAddress }).then(() => {
       acknowledged = true;
     });
     await asked.promise;
@@ -138,7 +140,7 @@ describe("a journal beside the store", () => {
     expect(journal.list.length).toBe(length);
     const again = new NaiveJournal(journal.list);
     await using reopened = await openTest(database, { journal: again });
-    expect(again.list.length).toBe((await reopened.verify()).journalEntries);
+    expect(again.list.length).toBe((await reopened.operator.verify()).journalEntries);
     expect(again.list.length).toBe(length + 1);
   });
 
@@ -169,7 +171,7 @@ describe("a journal in a folder", () => {
       await using again = await openTest(database, { clock: clock.read, journal });
       await mint(again, id);
       expect((await refusal(LevelJournal.open(path))).code).toBe("store_locked");
-      expect(await journal.length()).toBe((await again.verify()).journalEntries);
+      expect(await journal.length()).toBe((await again.operator.verify()).journalEntries);
       expect((await refusal(journal.append(0, [Buffer.from("x")]))).code).toBe("store_mismatch");
     }
     expect((await refusal(openTest(path))).code).toBe("store_corrupt");
@@ -177,11 +179,11 @@ describe("a journal in a folder", () => {
     const store = memory();
     await restoreStore(journal, store);
     await using restored = await openTest(store, { clock: clock.read, journal });
-    await restored.seal("validium");
+    await restored.operator.seal("validium");
     await using original = await openTest(database, { clock: clock.read });
-    await original.seal("validium");
-    expect(restored.state()).toEqual(original.state());
-    expect(restored.state().countValidium).toBe(1);
+    await original.operator.seal("validium");
+    expect(restored.batches.state()).toEqual(original.batches.state());
+    expect(restored.batches.state().countValidium).toBe(1);
   });
 });
 
@@ -208,7 +210,7 @@ describe("making a store of a journal", () => {
     for (const id of [1, 2]) {
       await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
     }
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     await engine.close();
     const without = journal.list.filter((_, i) => i !== journal.list.length - 3);
     expect((await refusal(restoreStore(new NaiveJournal(without), new NaiveStore()))).code).toBe("store_corrupt");

@@ -25,10 +25,10 @@ beforeAll(async () => {
     for (const count of BATCHES[mode]) {
       const mints = Array.from({ length: count }, () => mintOf(assets.erc721, ++token, 1, mode));
       await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
-      await engine.seal(mode);
+      await engine.operator.seal(mode);
     }
   }
-  await engine.voidSlots("validium", 0, [{ firstSlot: VOID_SLOT, count: 1, failure: "L1 refuses it" }]);
+  await engine.operator.voidSlots("validium", 0, [{ firstSlot: VOID_SLOT, count: 1, failure: "L1 refuses it" }]);
   await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, ++token)));
 });
 afterAll(() => world.engine.close());
@@ -37,7 +37,7 @@ const idOf = (mode: Mode, batchNumber: number, slot: number): VaultId => packVau
 
 /** The leaves of a sealed batch by what anyone can read of it. */
 async function leavesOf(mode: Mode, batchNumber: number): Promise<Uint8Array[]> {
-  const { data } = await world.engine.sealedBatch(mode, batchNumber);
+  const { data } = await world.engine.batches.getSealed(mode, batchNumber);
   const zero = new Uint8Array(32);
   return placeVaults(decodeBatchData(data), mode, batchNumber).map((vault) => (vault ? vaultLeaf(vault) : zero));
 }
@@ -45,11 +45,11 @@ async function leavesOf(mode: Mode, batchNumber: number): Promise<Uint8Array[]> 
 describe("a multiproof", () => {
   it("has the naive twin's siblings for any vaults of a batch of several pages, in any order", async () => {
     const leaves = await leavesOf("validium", 0);
-    const { batchRoot } = await world.engine.sealedBatch("validium", 0);
+    const { batchRoot } = await world.engine.batches.getSealed("validium", 0);
     const slots = [...leaves.keys()].filter((slot) => slot !== VOID_SLOT);
     await fc.assert(
       fc.asyncProperty(fc.shuffledSubarray(slots, { minLength: 1, maxLength: 40 }), async (some) => {
-        const proof = await world.engine.vaultMultiproof(some.map((slot) => idOf("validium", 0, slot)));
+        const proof = await world.engine.proofs.vaults(some.map((slot) => idOf("validium", 0, slot)));
         const ascending = some.toSorted((a, b) => a - b);
         expect(proof.vaults.map(({ vaultId }) => vaultId)).toEqual(ascending.map((slot) => idOf("validium", 0, slot)));
         expect(proof.siblings).toEqual(naiveMultiproof(leaves, ascending).map(bytesToHex));
@@ -63,12 +63,12 @@ describe("a multiproof", () => {
   it("of all vaults of a batch needs no sibling", async () => {
     const ids = [0, 1, 2, 3, 4, 5, 6].map((slot) => idOf("zk-rollup", 0, slot));
     // The empty place beside the seventh is a sibling too: a verifier need not know where the batch ends.
-    expect((await world.engine.vaultMultiproof(ids)).siblings).toHaveLength(1);
+    expect((await world.engine.proofs.vaults(ids)).siblings).toHaveLength(1);
   });
 
   it("is refused for none, for one twice, for two batches', and for what cannot be proven", async () => {
     const { engine } = world;
-    const code = async (...ids: VaultId[]) => (await refusal(engine.vaultMultiproof(ids))).code;
+    const code = async (...ids: VaultId[]) => (await refusal(engine.proofs.vaults(ids))).code;
     expect(await code()).toBe("validation_failed");
     expect(await code(idOf("validium", 0, 1), idOf("validium", 0, 1))).toBe("validation_failed");
     expect(await code(idOf("validium", 0, 1), idOf("validium", 2, 1))).toBe("validation_failed");
@@ -89,30 +89,30 @@ describe("a vault's proof", () => {
       ["zk-rollup", 2, 0],
     ] as const) {
       const vaultId = idOf(mode, batchNumber, slot);
-      const latest = await engine.vaultStateProof(vaultId);
-      expect(latest.commitment).toBe(engine.state().commitment);
+      const latest = await engine.proofs.vaultState(vaultId);
+      expect(latest.commitment).toBe(engine.batches.state().commitment);
       for (const count of [3, batchNumber + 1]) {
         const at = { countValidium: count, countRollup: Math.min(count, 3) };
-        const { proof, path, commitment } = await engine.vaultStateProof(vaultId, at);
-        expect(proof).toEqual(await engine.vaultProof(vaultId));
+        const { proof, path, commitment } = await engine.proofs.vaultState(vaultId, at);
+        expect(proof).toEqual(await engine.proofs.vault(vaultId));
         expect(path).toMatchObject(at);
         expect(verifyVaultProof(proof.batchRoot, proof)).toBe(true);
         expect(verifyVaultInState(SETTLEMENT, commitment, proof, path)).toBe(true);
         expect(verifyVaultInState(SETTLEMENT, latest.commitment, proof, path)).toBe(commitment === latest.commitment);
       }
-      expect((await refusal(engine.vaultStateProof(vaultId, { countValidium: 0, countRollup: 0 }))).code).toBe(
+      expect((await refusal(engine.proofs.vaultState(vaultId, { countValidium: 0, countRollup: 0 }))).code).toBe(
         "proof_not_ready",
       );
     }
     const tooMany = { countValidium: BATCHES.validium.length + 1, countRollup: 0 };
-    expect((await refusal(engine.vaultStateProof(0n, tooMany))).code).toBe("validation_failed");
+    expect((await refusal(engine.proofs.vaultState(0n, tooMany))).code).toBe("validation_failed");
   });
 
   it("does not leave the engine when the store gives another page than the one that was sealed", async () => {
     const { engine, database, tenant, assets } = await fixture();
     await using _ = engine;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], ...[1, 2].map((id) => mintOf(assets.erc721, id))));
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     const binary = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
     for (const prefix of [PREFIX.chunk, PREFIX.pageRoots]) {
       const range = { gte: Buffer.from([prefix]), lt: Buffer.from([prefix + 1]), ...binary };
@@ -121,7 +121,7 @@ describe("a vault's proof", () => {
       const flipped = Buffer.from(value);
       flipped[value.length >> 1] = (flipped[value.length >> 1] ?? 0) ^ 1;
       await database.put(key, flipped, binary);
-      for (const proof of [engine.vaultProof(0n), engine.vaultMultiproof([0n, 1n]), engine.vaultStateProof(1n)]) {
+      for (const proof of [engine.proofs.vault(0n), engine.proofs.vaults([0n, 1n]), engine.proofs.vaultState(1n)]) {
         expect((await refusal(proof)).code).toBe("store_corrupt");
       }
       await database.put(key, value, binary);
@@ -135,16 +135,16 @@ describe("a batch's proof", () => {
     for (const mode of ["validium", "zk-rollup"] as const) {
       const leaves: Uint8Array[] = [];
       for (const batchNumber of BATCHES[mode].keys()) {
-        const { oldRoot, newRoot, proof } = await engine.batchProof(mode, batchNumber);
+        const { oldRoot, newRoot, proof } = await engine.proofs.batch(mode, batchNumber);
         expect(oldRoot).toBe(bytesToHex(naiveRoot(leaves, 32)));
-        leaves.push(hexToBytes(stateLeaf(await engine.sealedBatch(mode, batchNumber))));
+        leaves.push(hexToBytes(stateLeaf(await engine.batches.getSealed(mode, batchNumber))));
         expect(newRoot).toBe(bytesToHex(naiveRoot(leaves, 32)));
         expect(verifyBatchProof(oldRoot, newRoot, proof)).toBe(true);
         expect(verifyBatchProof(newRoot, oldRoot, proof)).toBe(false);
       }
     }
-    expect((await refusal(engine.batchProof("validium", BATCHES.validium.length))).code).toBe("proof_not_ready");
-    expect((await refusal(engine.batchProof("validium", 99))).code).toBe("batch_not_found");
+    expect((await refusal(engine.proofs.batch("validium", BATCHES.validium.length))).code).toBe("proof_not_ready");
+    expect((await refusal(engine.proofs.batch("validium", 99))).code).toBe("batch_not_found");
   });
 });
 
@@ -160,10 +160,10 @@ describe("a consistency proof", () => {
       fc.asyncProperty(counts, counts, async (a, b) => {
         const ordered = a.countValidium <= b.countValidium && a.countRollup <= b.countRollup;
         if (!ordered) {
-          expect((await refusal(engine.consistencyProof(a, b))).code).toBe("validation_failed");
+          expect((await refusal(engine.proofs.consistency(a, b))).code).toBe("validation_failed");
           return;
         }
-        const { older, newer, proof } = await engine.consistencyProof(a, b);
+        const { older, newer, proof } = await engine.proofs.consistency(a, b);
         expect([older, newer]).toMatchObject([a, b]);
         expect(older.commitment).toBe(stateCommitment(SETTLEMENT, older));
         const [from, to] = [older, newer].map((state) => ({ commitment: state.commitment, state }));
@@ -173,16 +173,16 @@ describe("a consistency proof", () => {
       }),
       { numRuns: 40 },
     );
-    const { newer } = await engine.consistencyProof({ countValidium: 0, countRollup: 0 });
-    expect(newer).toEqual(engine.state());
+    const { newer } = await engine.proofs.consistency({ countValidium: 0, countRollup: 0 });
+    expect(newer).toEqual(engine.batches.state());
   });
 
   it("is refused for counts that no state has", async () => {
     const { engine } = world;
     for (const countValidium of [-1, 0.5, BATCHES.validium.length + 1, Number.NaN]) {
       const at = { countValidium, countRollup: 0 };
-      expect((await refusal(engine.consistencyProof(at))).code).toBe("validation_failed");
-      expect((await refusal(engine.consistencyProof({ countValidium: 0, countRollup: 0 }, at))).code).toBe(
+      expect((await refusal(engine.proofs.consistency(at))).code).toBe("validation_failed");
+      expect((await refusal(engine.proofs.consistency({ countValidium: 0, countRollup: 0 }, at))).code).toBe(
         "validation_failed",
       );
     }

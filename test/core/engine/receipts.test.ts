@@ -41,7 +41,7 @@ describe("the receipt of a mint", () => {
     await engine.close();
     const reopened = await openTest(database, { receiptSigner: signer });
     await using _ = reopened;
-    expect(await (await reopened.mintResult(tenant.applicationId, first.mintId)).receipt()).toEqual(receipt);
+    expect(await (await reopened.mints.get(tenant.applicationId, first.mintId)).receipt()).toEqual(receipt);
   });
 
   it("is not there without a signer", async () => {

@@ -24,7 +24,7 @@ function requestFor({ tenant, assets }: Fixture, name: string, count: number) {
 function sealed(engine: Engine, count: number): Promise<Batch[]> {
   const batches: Batch[] = [];
   return new Promise((resolve) => {
-    const off = engine.on("batchSealed", (batch) => {
+    const off = engine.events.on("batchSealed", (batch) => {
       batches.push(batch);
       if (batches.length < count) return;
       off();
@@ -53,10 +53,10 @@ describe("large batches", () => {
     expect(more.transactions[0]?.vaultId).toBe((3n << 20n) | 10n);
     expect((await done).map(({ batchNumber }) => batchNumber)).toEqual([0, 1, 2]);
     const { vaultId = 0n } = transactions[LARGE] ?? {};
-    expect((await engine.vaultProof(vaultId)).siblings).toHaveLength(11);
-    const report = await engine.verify();
+    expect((await engine.proofs.vault(vaultId)).siblings).toHaveLength(11);
+    const report = await engine.operator.verify();
     expect(report.problems).toEqual([]);
-    expect(report).toMatchObject({ batches: 3, vaults: 3 * LARGE + 11, state: await engine.state() });
+    expect(report).toMatchObject({ batches: 3, vaults: 3 * LARGE + 11, state: await engine.batches.state() });
     await engine.close();
   });
 
@@ -77,17 +77,21 @@ describe("large batches", () => {
     ]);
     await store.close();
     const reopened = await openTest(database, { limits: LIMITS });
-    expect(reopened.openBatch("validium")).toMatchObject({ batchNumber: 2, vaultCount: 10 });
+    expect(reopened.batches.getOpen("validium")).toMatchObject({ batchNumber: 2, vaultCount: 10 });
     const twice = reopened.mint(tenant.principal, requestFor(world, "a", 1));
     await expect(twice).rejects.toMatchObject({ code: "token_already_minted" });
-    expect(await reopened.seal("validium")).toMatchObject({ batchNumber: 2, status: "sealed", vaultCount: 10 });
-    const { data } = await reopened.batches({ mode: "validium" });
+    expect(await reopened.operator.seal("validium")).toMatchObject({
+      batchNumber: 2,
+      status: "sealed",
+      vaultCount: 10,
+    });
+    const { data } = await reopened.batches.list({ mode: "validium" });
     expect(data.map(({ status, vaultCount }) => [status, vaultCount])).toEqual([
       ["sealed", 10],
       ["sealed", LARGE],
       ["sealed", LARGE],
     ]);
-    expect((await reopened.verify()).problems).toEqual([]);
+    expect((await reopened.operator.verify()).problems).toEqual([]);
     await reopened.close();
   });
 });

@@ -10,37 +10,37 @@ describe("the life of a batch", () => {
     const { engine, tenant, clock } = await holding();
     await using _ = engine;
     const statuses: string[] = [];
-    engine.on("batchSubmitted", ({ status }) => statuses.push(status));
-    engine.on("batchCommitted", ({ status }) => statuses.push(status));
-    engine.on("batchFinalized", ({ status }) => statuses.push(status));
-    const mintStatus = async () => (await engine.transactions(tenant.applicationId)).data[0]?.status;
+    engine.events.on("batchSubmitted", ({ status }) => statuses.push(status));
+    engine.events.on("batchCommitted", ({ status }) => statuses.push(status));
+    engine.events.on("batchFinalized", ({ status }) => statuses.push(status));
+    const mintStatus = async () => (await engine.transactions.list(tenant.applicationId)).data[0]?.status;
     expect(await mintStatus()).toBe("batched");
     clock.now += 1000;
-    await engine.recordSubmitted("validium", 0, hashOf(1));
+    await engine.operator.recordSubmitted("validium", 0, hashOf(1));
     expect(await mintStatus()).toBe("submitted");
     clock.now += 1000;
-    const settled = await engine.recordCommitted(await committed(engine, "validium", 0, 7n));
+    const settled = await engine.operator.recordCommitted(await committed(engine, "validium", 0, 7n));
     expect(settled).toMatchObject({ status: "settled", l1BlockNumber: 7n, committedAt: 1007n, l1TxHash: hashOf(7) });
     clock.now += 1000;
-    await engine.recordFinalized(HOME, 7n);
-    const [mint] = (await engine.transactions(tenant.applicationId)).data;
+    await engine.operator.recordFinalized(HOME, 7n);
+    const [mint] = (await engine.transactions.list(tenant.applicationId)).data;
     expect(mint?.status).toBe("finalized");
     expect(Object.keys(mint?.timestamps ?? {})).toEqual(["accepted", "batched", "submitted", "settled", "finalized"]);
     expect(statuses).toEqual(["submitted", "settled", "finalized"]);
-    expect(await engine.committedState()).toEqual(engine.state());
-    expect((await engine.verify()).problems).toEqual([]);
+    expect(await engine.batches.committedState()).toEqual(engine.batches.state());
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("is not changed by hearing of the same thing twice", async () => {
     const { engine } = await holding();
     await using _ = engine;
-    await engine.recordSubmitted("validium", 0, hashOf(1));
+    await engine.operator.recordSubmitted("validium", 0, hashOf(1));
     const event = await committed(engine, "validium", 0, 7n);
-    const first = await engine.recordCommitted(event);
-    const entries = (await engine.verify()).journalEntries;
-    expect(await engine.recordCommitted(event)).toEqual(first);
-    expect(await engine.recordSubmitted("validium", 0, hashOf(1))).toEqual(first);
-    expect((await engine.verify()).journalEntries).toBe(entries);
+    const first = await engine.operator.recordCommitted(event);
+    const entries = (await engine.operator.verify()).journalEntries;
+    expect(await engine.operator.recordCommitted(event)).toEqual(first);
+    expect(await engine.operator.recordSubmitted("validium", 0, hashOf(1))).toEqual(first);
+    expect((await engine.operator.verify()).journalEntries).toBe(entries);
   });
 
   it("refuses another batch than ours, and then nothing of the same blocks is applied", async () => {
@@ -48,37 +48,37 @@ describe("the life of a batch", () => {
     await using _ = engine;
     const event = await committed(engine, "validium", 0, 7n);
     for (const wrong of [{ batchRoot: hashOf(1) }, { dataHash: hashOf(1) }, { vaultCount: 2 }, { batchNumber: 1 }]) {
-      expect((await refusal(engine.recordCommitted({ ...event, ...wrong }))).code).toBe("history_diverged");
+      expect((await refusal(engine.operator.recordCommitted({ ...event, ...wrong }))).code).toBe("history_diverged");
     }
     const unknown = withdrawn(99n, 1n, 1n, stranger, 7n, 1);
-    expect((await refusal(engine.recordEvents(HOME, [event, unknown], 9n))).code).toBe("history_diverged");
-    expect((await engine.batch("validium", 0)).status).toBe("sealed");
-    expect(engine.portal(HOME).observed).toBeNull();
+    expect((await refusal(engine.operator.recordEvents(HOME, [event, unknown], 9n))).code).toBe("history_diverged");
+    expect((await engine.batches.get("validium", 0)).status).toBe("sealed");
+    expect(engine.operator.portal(HOME).observed).toBeNull();
   });
 
   it("goes back to submitted in a reorganisation and forward again, but never behind finality", async () => {
     const fix = await holding();
     const { engine } = fix;
     await using _ = engine;
-    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
-    expect(engine.portal(HOME).observed).toBe(8n);
+    await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
+    expect(engine.operator.portal(HOME).observed).toBe(8n);
     const reverted: string[] = [];
-    engine.on("batchReverted", ({ batchId }) => reverted.push(batchId));
-    await engine.recordReorg(HOME, 6n);
-    expect(await engine.batch("validium", 0)).toMatchObject({
+    engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
+    await engine.operator.recordReorg(HOME, 6n);
+    expect(await engine.batches.get("validium", 0)).toMatchObject({
       status: "submitted",
       l1BlockNumber: null,
       committedAt: null,
     });
-    expect(engine.portal(HOME).observed).toBe(5n);
+    expect(engine.operator.portal(HOME).observed).toBe(5n);
     expect(reverted).toEqual(["validium-0"]);
-    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 9n)], 10n);
-    expect((await engine.vaultProof(0n)).header).toMatchObject({ committedAt: 1009n });
-    await engine.recordFinalized(HOME, 1000n);
-    expect((await refusal(engine.recordReorg(HOME, 10n))).code).toBe("l1_failed");
-    await engine.recordReorg(HOME, 11n);
-    expect((await engine.batch("validium", 0)).status).toBe("finalized");
-    expect((await engine.verify()).problems).toEqual([]);
+    await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 9n)], 10n);
+    expect((await engine.proofs.vault(0n)).header).toMatchObject({ committedAt: 1009n });
+    await engine.operator.recordFinalized(HOME, 1000n);
+    expect((await refusal(engine.operator.recordReorg(HOME, 10n))).code).toBe("l1_failed");
+    await engine.operator.recordReorg(HOME, 11n);
+    expect((await engine.batches.get("validium", 0)).status).toBe("finalized");
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });
 
@@ -88,35 +88,35 @@ describe("a withdrawal", () => {
     const { engine, tenant } = fix;
     await using _ = engine;
     const told: string[] = [];
-    engine.on("withdrawal", ({ withdrawal }) => told.push(withdrawal.status));
+    engine.events.on("withdrawal", ({ withdrawal }) => told.push(withdrawal.status));
     const request = await signed(fix, 30n);
-    const accepted = await engine.requestWithdrawal(tenant.principal, request);
+    const accepted = await engine.withdrawals.request(tenant.principal, request);
     expect(accepted).toMatchObject({ status: "accepted", withdrawnBefore: 0n, recipient: ownerAddress });
-    const vault = () => engine.vault(tenant.applicationId, 0n);
+    const vault = () => engine.vaults.get(tenant.applicationId, 0n);
     expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 0n });
-    expect(await all(engine.pendingWithdrawals(HOME))).toMatchObject([{ withdrawal: accepted, header: null }]);
-    await engine.recordCommitted(await committed(engine, "validium", 0, 7n));
-    const [pending] = await all(engine.pendingWithdrawals(HOME));
+    expect(await all(engine.operator.pendingWithdrawals(HOME))).toMatchObject([{ withdrawal: accepted, header: null }]);
+    await engine.operator.recordCommitted(await committed(engine, "validium", 0, 7n));
+    const [pending] = await all(engine.operator.pendingWithdrawals(HOME));
     expect(pending).toMatchObject({
       withdrawal: accepted,
       standard: "erc20",
       header: { sequence: 0n },
     });
-    await engine.recordWithdrawalSubmitted(accepted.withdrawalId, hashOf(8));
-    await engine.recordWithdrawn(HOME, withdrawn(0n, 30n, 30n, ownerAddress, 8n));
-    const settled = await engine.withdrawal(tenant.applicationId, accepted.withdrawalId);
+    await engine.operator.recordWithdrawalSubmitted(accepted.withdrawalId, hashOf(8));
+    await engine.operator.recordWithdrawn(HOME, withdrawn(0n, 30n, 30n, ownerAddress, 8n));
+    const settled = await engine.withdrawals.get(tenant.applicationId, accepted.withdrawalId);
     expect(settled).toMatchObject({ status: "settled", l1BlockNumber: 8n });
     expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 30n });
-    expect(await all(engine.pendingWithdrawals(HOME))).toEqual([]);
-    await engine.recordFinalized(HOME, 8n);
-    const [transaction] = (await engine.transactions(tenant.applicationId, { type: "withdrawal" })).data;
+    expect(await all(engine.operator.pendingWithdrawals(HOME))).toEqual([]);
+    await engine.operator.recordFinalized(HOME, 8n);
+    const [transaction] = (await engine.transactions.list(tenant.applicationId, { type: "withdrawal" })).data;
     expect(transaction).toMatchObject({ transactionId: accepted.withdrawalId, status: "finalized", amount: 30n });
-    expect(await engine.transaction(tenant.applicationId, accepted.withdrawalId)).toEqual(transaction);
-    const repeated = await engine.requestWithdrawal(tenant.principal, request);
+    expect(await engine.transactions.get(tenant.applicationId, accepted.withdrawalId)).toEqual(transaction);
+    const repeated = await engine.withdrawals.request(tenant.principal, request);
     expect(repeated).toMatchObject({ withdrawalId: accepted.withdrawalId, status: "finalized", l1BlockNumber: 8n });
     expect(await vault()).toMatchObject({ availableBalance: 70n, withdrawnBalance: 30n });
     expect(told).toEqual(["accepted", "submitted", "settled", "finalized"]);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("is refused without the owner's signature over exactly this", async () => {
@@ -125,7 +125,7 @@ describe("a withdrawal", () => {
     await using _ = engine;
     const good = await signed(fix, 30n);
     const code = async (change: object) =>
-      (await refusal(engine.requestWithdrawal(tenant.principal, { ...good, ...change }))).code;
+      (await refusal(engine.withdrawals.request(tenant.principal, { ...good, ...change }))).code;
     expect(await code({ quantity: 31n })).toBe("signature_invalid");
     expect(await code({ recipient: stranger })).toBe("signature_invalid");
     expect(await code({ deadline: good.deadline + 1n })).toBe("signature_invalid");
@@ -138,7 +138,7 @@ describe("a withdrawal", () => {
     expect(await code({ quantity: 0n })).toBe("amount_out_of_range");
     expect(await code({ deadline: BigInt(fix.clock.now / 1000) })).toBe("deadline_invalid");
     expect(await code(await signed(fix, 101n))).toBe("insufficient_balance");
-    expect((await engine.vault(tenant.applicationId, 0n)).availableBalance).toBe(100n);
+    expect((await engine.vaults.get(tenant.applicationId, 0n)).availableBalance).toBe(100n);
   });
 
   it("asks L1 about a wallet contract's signature", async () => {
@@ -147,7 +147,7 @@ describe("a withdrawal", () => {
     const { engine, tenant } = fix;
     await using _ = engine;
     const request = { ...(await signed(fix, 30n)), signature: "0x1234" as const };
-    expect((await engine.requestWithdrawal(tenant.principal, request)).status).toBe("accepted");
+    expect((await engine.withdrawals.request(tenant.principal, request)).status).toBe("accepted");
     expect(asked).toEqual([[HOME, ownerAddress, expect.stringMatching(/^0x[0-9a-f]{64}$/), "0x1234"]]);
   });
 
@@ -157,106 +157,115 @@ describe("a withdrawal", () => {
     await using _ = engine;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 5)));
     const open = await signed(fix, 1n, { vaultId: 1n << 20n });
-    expect((await refusal(engine.requestWithdrawal(tenant.principal, open))).code).toBe("proof_not_ready");
+    expect((await refusal(engine.withdrawals.request(tenant.principal, open))).code).toBe("proof_not_ready");
     const request = await signed(fix, 30n);
-    const outcomes = await Promise.allSettled([1, 2].map(() => engine.requestWithdrawal(tenant.principal, request)));
+    const outcomes = await Promise.allSettled([1, 2].map(() => engine.withdrawals.request(tenant.principal, request)));
     const ids = outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value.withdrawalId : "refused"));
     expect(new Set(ids).size, "the same signed request is the same withdrawal").toBe(1);
     const next = await signed(fix, 29n);
-    expect((await refusal(engine.requestWithdrawal(tenant.principal, next))).code).toBe("withdrawal_pending");
-    const { applicationId } = await engine.createApplication({ name: "other" });
-    const { principal } = { principal: await engine.authenticate((await engine.issueKey(applicationId)).secret) };
-    expect((await refusal(engine.requestWithdrawal(principal, request))).code).toBe("vault_not_found");
+    expect((await refusal(engine.withdrawals.request(tenant.principal, next))).code).toBe("withdrawal_pending");
+    const { applicationId } = await engine.applications.create({ name: "other" });
+    const { principal } = {
+      principal: await engine.keys.authenticate((await engine.keys.issue(applicationId)).secret),
+    };
+    expect((await refusal(engine.withdrawals.request(principal, request))).code).toBe("vault_not_found");
   });
 
   it("fails and is released when the owner withdrew alone, cancelled, or let it expire; never before", async () => {
     const fix = await holding();
     const { engine, tenant } = fix;
     await using _ = engine;
-    const status = async (id: string) => (await engine.withdrawal(tenant.applicationId, id)).status;
-    const vault = () => engine.vault(tenant.applicationId, 0n);
-    const first = await engine.requestWithdrawal(tenant.principal, await signed(fix, 30n));
-    await engine.recordWithdrawn(HOME, withdrawn(0n, 10n, 10n, stranger, 8n));
+    const status = async (id: string) => (await engine.withdrawals.get(tenant.applicationId, id)).status;
+    const vault = () => engine.vaults.get(tenant.applicationId, 0n);
+    const first = await engine.withdrawals.request(tenant.principal, await signed(fix, 30n));
+    await engine.operator.recordWithdrawn(HOME, withdrawn(0n, 10n, 10n, stranger, 8n));
     expect(await status(first.withdrawalId)).toBe("failed");
     expect(await vault()).toMatchObject({ availableBalance: 90n, withdrawnBalance: 10n });
 
-    const second = await engine.requestWithdrawal(tenant.principal, await signed(fix, 5n, { withdrawnBefore: 10n }));
-    await engine.recordWithdrawalAttempt(second.withdrawalId, "the token reverts");
-    expect(await engine.withdrawal(tenant.applicationId, second.withdrawalId)).toMatchObject({
+    const second = await engine.withdrawals.request(tenant.principal, await signed(fix, 5n, { withdrawnBefore: 10n }));
+    await engine.operator.recordWithdrawalAttempt(second.withdrawalId, "the token reverts");
+    expect(await engine.withdrawals.get(tenant.applicationId, second.withdrawalId)).toMatchObject({
       status: "accepted",
       failure: "the token reverts",
     });
-    const early = engine.recordWithdrawalFailed(second.withdrawalId, "gave up", second.deadline);
+    const early = engine.operator.recordWithdrawalFailed(second.withdrawalId, "gave up", second.deadline);
     expect((await refusal(early)).code).toBe("withdrawal_pending");
-    await engine.recordWithdrawalFailed(second.withdrawalId, "gave up", second.deadline + 1n);
+    await engine.operator.recordWithdrawalFailed(second.withdrawalId, "gave up", second.deadline + 1n);
     expect(await vault()).toMatchObject({ availableBalance: 90n });
 
-    const third = await engine.requestWithdrawal(tenant.principal, await signed(fix, 6n, { withdrawnBefore: 10n }));
+    const third = await engine.withdrawals.request(tenant.principal, await signed(fix, 6n, { withdrawnBefore: 10n }));
     const digest = await digestOf(fix, third);
     const cancel = { type: "authorizationCancelled", digest, txHash: hashOf(9), blockNumber: 9n, logIndex: 0 } as const;
-    await engine.recordEvents(HOME, [{ ...cancel, signer: stranger }], 9n);
+    await engine.operator.recordEvents(HOME, [{ ...cancel, signer: stranger }], 9n);
     expect(await status(third.withdrawalId)).toBe("accepted");
-    await engine.recordEvents(HOME, [{ ...cancel, blockNumber: 10n, signer: ownerAddress }], 10n);
+    await engine.operator.recordEvents(HOME, [{ ...cancel, blockNumber: 10n, signer: ownerAddress }], 10n);
     expect(await status(third.withdrawalId)).toBe("failed");
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("comes back in a reorganisation, with its reservation", async () => {
     const fix = await holding();
     const { engine, tenant } = fix;
     await using _ = engine;
-    const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, await signed(fix, 30n));
+    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, await signed(fix, 30n));
     const commit = await committed(engine, "validium", 0, 7n);
-    await engine.recordEvents(HOME, [commit, withdrawn(0n, 30n, 30n, ownerAddress, 9n)], 9n);
-    const again = await engine.requestWithdrawal(tenant.principal, await signed(fix, 5n, { withdrawnBefore: 30n }));
-    await engine.recordReorg(HOME, 8n);
-    expect(await engine.vault(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 65n, withdrawnBalance: 0n });
-    expect((await all(engine.pendingWithdrawals(HOME))).map(({ withdrawal }) => withdrawal.withdrawalId)).toEqual([
-      withdrawalId,
-      again.withdrawalId,
-    ]);
-    await engine.recordEvents(HOME, [withdrawn(0n, 30n, 30n, ownerAddress, 12n)], 12n);
-    expect((await engine.withdrawal(tenant.applicationId, withdrawalId)).status).toBe("settled");
-    expect((await engine.withdrawal(tenant.applicationId, again.withdrawalId)).status).toBe("accepted");
-    await engine.recordEvents(HOME, [withdrawn(0n, 5n, 35n, ownerAddress, 13n)], 13n);
-    expect((await engine.withdrawal(tenant.applicationId, again.withdrawalId)).status).toBe("settled");
-    expect((await engine.verify()).problems).toEqual([]);
+    await engine.operator.recordEvents(HOME, [commit, withdrawn(0n, 30n, 30n, ownerAddress, 9n)], 9n);
+    const again = await engine.withdrawals.request(tenant.principal, await signed(fix, 5n, { withdrawnBefore: 30n }));
+    await engine.operator.recordReorg(HOME, 8n);
+    expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({
+      availableBalance: 65n,
+      withdrawnBalance: 0n,
+    });
+    expect(
+      (await all(engine.operator.pendingWithdrawals(HOME))).map(({ withdrawal }) => withdrawal.withdrawalId),
+    ).toEqual([withdrawalId, again.withdrawalId]);
+    await engine.operator.recordEvents(HOME, [withdrawn(0n, 30n, 30n, ownerAddress, 12n)], 12n);
+    expect((await engine.withdrawals.get(tenant.applicationId, withdrawalId)).status).toBe("settled");
+    expect((await engine.withdrawals.get(tenant.applicationId, again.withdrawalId)).status).toBe("accepted");
+    await engine.operator.recordEvents(HOME, [withdrawn(0n, 5n, 35n, ownerAddress, 13n)], 13n);
+    expect((await engine.withdrawals.get(tenant.applicationId, again.withdrawalId)).status).toBe("settled");
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("waits through a reorganisation for those that were signed before it", async () => {
     const fix = await holding();
     const { engine, tenant } = fix;
     await using _ = engine;
-    await engine.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
+    await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
     const asked: string[] = [];
     const payments = [10n, 20n, 30n].map((total, i) => withdrawn(0n, 10n, total, ownerAddress, 8n + BigInt(i)));
     for (const [i, payment] of payments.entries()) {
       const request = await signed(fix, 10n, { withdrawnBefore: BigInt(i) * 10n });
-      asked.push((await engine.requestWithdrawal(tenant.principal, request)).withdrawalId);
-      if (i < 2) await engine.recordEvents(HOME, [payment], payment.blockNumber);
+      asked.push((await engine.withdrawals.request(tenant.principal, request)).withdrawalId);
+      if (i < 2) await engine.operator.recordEvents(HOME, [payment], payment.blockNumber);
     }
-    await engine.recordReorg(HOME, 8n);
+    await engine.operator.recordReorg(HOME, 8n);
     const last = asked.at(-1) ?? "";
-    expect((await refusal(engine.recordWithdrawalFailed(last, "gave up", 0n))).code).toBe("withdrawal_pending");
-    for (const payment of payments) await engine.recordEvents(HOME, [payment], payment.blockNumber);
+    expect((await refusal(engine.operator.recordWithdrawalFailed(last, "gave up", 0n))).code).toBe(
+      "withdrawal_pending",
+    );
+    for (const payment of payments) await engine.operator.recordEvents(HOME, [payment], payment.blockNumber);
     for (const id of asked) {
-      expect((await engine.withdrawal(tenant.applicationId, id)).status).toBe("settled");
+      expect((await engine.withdrawals.get(tenant.applicationId, id)).status).toBe("settled");
     }
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("exhausts a voided duplicate", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     const place = { txHash: hashOf(3), blockNumber: 3n, logIndex: 0 };
-    await engine.recordEvents(
+    await engine.operator.recordEvents(
       HOME,
       [{ type: "duplicateVoided", earlierVaultId: 1n << 63n, laterVaultId: 0n, ...place }],
       3n,
     );
-    expect(await engine.vault(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 0n, withdrawnBalance: 1n });
+    expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({
+      availableBalance: 0n,
+      withdrawnBalance: 1n,
+    });
   });
 });
 
@@ -298,32 +307,32 @@ describe("any sequence of what L1 does", () => {
             const units = BigInt(one.block.units);
             if (one.block.asked) {
               const asked = await signed(fix, 1n, { withdrawnBefore: total() });
-              await engine.requestWithdrawal(fix.tenant.principal, asked).catch((error) => {
+              await engine.withdrawals.request(fix.tenant.principal, asked).catch((error) => {
                 if (!["withdrawal_pending", "signature_invalid"].includes(error.code)) throw error;
               });
             }
             if (units > 0n && isCommitted())
               events.push(withdrawn(0n, units, total() + units, ownerAddress, number, 1));
             chain.push({ number, events });
-            await engine.recordEvents(HOME, events, number);
+            await engine.operator.recordEvents(HOME, events, number);
           } else if (one.kind === "reorg") {
             const from = number - BigInt(one.depth) > final ? number - BigInt(one.depth) : final + 1n;
             chain = chain.filter((existing) => existing.number < from);
-            await engine.recordReorg(HOME, from);
+            await engine.operator.recordReorg(HOME, from);
           } else if (one.kind === "finalize") {
             const upTo = number - 1n - BigInt(one.behind);
             if (upTo > final) final = upTo;
-            await engine.recordFinalized(HOME, upTo > 0n ? upTo : 0n);
+            await engine.operator.recordFinalized(HOME, upTo > 0n ? upTo : 0n);
           } else {
             await engine.close();
             engine = await openTest(fix.database, { clock: fix.clock.read });
             Object.assign(fix, { engine });
           }
         }
-        const { status } = await engine.batch("validium", 0);
+        const { status } = await engine.batches.get("validium", 0);
         expect(["settled", "finalized"].includes(status)).toBe(isCommitted());
-        expect((await engine.vault(fix.tenant.applicationId, 0n)).withdrawnBalance).toBe(total());
-        expect((await engine.verify()).problems).toEqual([]);
+        expect((await engine.vaults.get(fix.tenant.applicationId, 0n)).withdrawnBalance).toBe(total());
+        expect((await engine.operator.verify()).problems).toEqual([]);
         await engine.close();
       }),
       { numRuns: 60 },

@@ -24,34 +24,36 @@ describe("a store", () => {
   it("keeps everything over a restart, in a folder as in memory", async () => {
     const path = join(folder, "kept");
     const engine = await openTest(path);
-    const asset = await engine.addAsset({
+    const asset = await engine.assets.add({
       standard: "erc721",
       contractAddress: SETTLEMENT.contract,
       name: "a",
       symbol: "A",
     });
-    await engine.whitelistAsset(asset.assetId);
-    await engine.markAssetRegistered(asset.assetId);
+    await engine.assets.whitelist(asset.assetId);
+    await engine.operator.recordRegistered(asset.assetId);
     const tenant = await newTenant(engine, [asset.assetId]);
     const mint = (id: number) => mintOf(asset.assetId, id);
     const { mintId } = await engine.mint(tenant.principal, requestOf(tenant.users[0], mint(1), mint(2)));
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     await engine.mint(tenant.principal, requestOf(tenant.users[1], mint(3)));
     const before = [
-      engine.state(),
-      engine.openBatch("validium"),
-      await engine.mintResult(tenant.applicationId, mintId),
+      engine.batches.state(),
+      engine.batches.getOpen("validium"),
+      await engine.mints.get(tenant.applicationId, mintId),
     ];
     await engine.close();
     await using again = await openTest(path);
-    expect([again.state(), again.openBatch("validium"), await again.mintResult(tenant.applicationId, mintId)]).toEqual(
-      before,
-    );
-    expect(await again.authenticate(tenant.token)).toEqual(tenant.principal);
+    expect([
+      again.batches.state(),
+      again.batches.getOpen("validium"),
+      await again.mints.get(tenant.applicationId, mintId),
+    ]).toEqual(before);
+    expect(await again.keys.authenticate(tenant.token)).toEqual(tenant.principal);
     expect((await refusal(again.mint(tenant.principal, requestOf(tenant.users[0], mint(3))))).code).toBe(
       "token_already_minted",
     );
-    expect((await again.verify()).problems).toEqual([]);
+    expect((await again.operator.verify()).problems).toEqual([]);
   });
 
   it("is one engine's at a time", async () => {
@@ -99,8 +101,8 @@ describe("a store", () => {
     await Promise.all([engine.close(), engine.close()]);
     expect((await mint).transactions).toHaveLength(1);
     expect((await refusal(engine.mint(tenant.principal, {}))).code).toBe("engine_closed");
-    expect((await refusal(engine.vault(tenant.applicationId, 0n))).code).toBe("engine_closed");
-    expect(() => engine.state()).toThrow(expect.objectContaining({ code: "engine_closed" }));
+    expect((await refusal(engine.vaults.get(tenant.applicationId, 0n))).code).toBe("engine_closed");
+    expect(() => engine.batches.state()).toThrow(expect.objectContaining({ code: "engine_closed" }));
   });
 });
 
@@ -118,27 +120,27 @@ describe("a failing write", () => {
     const { engine, tenant, assets, database, clock } = await fixture();
     const mint = (id: number) => engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
     await mint(1);
-    const state = engine.openBatch("validium");
+    const state = engine.batches.getOpen("validium");
     const batch = database.batch;
     failWrites(database);
     const heard: unknown[] = [];
-    engine.on("mint", (event) => heard.push(event));
+    engine.events.on("mint", (event) => heard.push(event));
     const outcomes = await Promise.allSettled([
       mint(2),
       mint(3),
-      engine.createUser(tenant.applicationId, { ownerAddress: SETTLEMENT.contract }),
+      engine.users.create(tenant.applicationId, { ownerAddress: SETTLEMENT.contract }),
     ]);
     expect(outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason.code : "fulfilled"))).toEqual(
       Array(3).fill("store_failed"),
     );
     Object.assign(database, { batch });
     expect((await refusal(mint(4))).code).toBe("store_failed");
-    expect((await refusal(engine.vault(tenant.applicationId, 0n))).code).toBe("store_failed");
+    expect((await refusal(engine.vaults.get(tenant.applicationId, 0n))).code).toBe("store_failed");
     expect(heard).toEqual([]);
     await engine.close();
     await using again = await openTest(database, { clock: clock.read });
-    expect(again.openBatch("validium")).toEqual(state);
-    expect((await again.verify()).problems).toEqual([]);
+    expect(again.batches.getOpen("validium")).toEqual(state);
+    expect((await again.operator.verify()).problems).toEqual([]);
     await again.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 2)));
   });
 
@@ -159,30 +161,31 @@ async function furnished() {
   const mint = (...mints: Parameters<typeof requestOf>[1][]) =>
     engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints), { idempotencyKey: `key ${mints.length}` });
   await mint(mintOf(assets.erc721, 1), mintOf(assets.erc1155, "a", 5), mintOf(assets.erc20, "", 7, "zk-rollup"));
-  await engine.seal("validium");
-  await engine.seal("zk-rollup");
-  await engine.voidSlots("validium", 0, [{ firstSlot: 1, count: 1, failure: "L1 refuses it" }]);
+  await engine.operator.seal("validium");
+  await engine.operator.seal("zk-rollup");
+  await engine.operator.voidSlots("validium", 0, [{ firstSlot: 1, count: 1, failure: "L1 refuses it" }]);
   const deadline = BigInt(clock.now / 1000 + 3600);
   const message = { vaultId: 0n, withdrawnBefore: 0n, quantity: 1n, recipient: owner.address, deadline };
   const signature = await owner.signTypedData(withdrawalTypedData(SETTLEMENT, message));
-  await engine.requestWithdrawal(tenant.principal, { ...message, signature });
+  await engine.withdrawals.request(tenant.principal, { ...message, signature });
   clock.now += 1;
-  expect(await engine.forgetIdempotencyKeys(clock.now)).toBe(1);
+  expect(await engine.operator.forgetIdempotencyKeys(clock.now)).toBe(1);
   await mint(mintOf(assets.erc721, 2), mintOf(assets.erc20, "", 9));
-  await engine.recordSubmitted("validium", 0, `0x${"11".repeat(32)}`);
+  await engine.operator.recordSubmitted("validium", 0, `0x${"11".repeat(32)}`);
   const ownVault = packVaultId({ mode: "zk-rollup", batchNumber: 0, slot: 0 });
   const ownWithdrawal = withdrawn(ownVault, 3n, 3n, ownerAddress, 11n);
-  await engine.recordEvents(HOME, [await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal], 12n);
-  await engine.addMirror(MIRROR);
-  await engine.recordEvents(MIRROR.chainId, [await imported(engine, "zk-rollup", 0, 5n)], 6n);
+  await engine.operator.recordEvents(HOME, [await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal], 12n);
+  await engine.operator.addMirror(MIRROR);
+  await engine.operator.recordEvents(MIRROR.chainId, [await imported(engine, "zk-rollup", 0, 5n)], 6n);
   const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
   await engine.webhooks.recordDelivered(webhook.webhookId, 4);
   await engine.webhooks.recordDisabled(webhook.webhookId, "down");
   const foreign = { ...(await committed(engine, "validium", 0, 12n)), batchRoot: `0x${"11".repeat(32)}` } as const;
-  const diverge = async () => expect((await refusal(engine.recordCommitted(foreign))).code).toBe("history_diverged");
+  const diverge = async () =>
+    expect((await refusal(engine.operator.recordCommitted(foreign))).code).toBe("history_diverged");
   await diverge();
-  const { batchNumber: first } = engine.openBatch("validium");
-  expect(await engine.adoptHistory([{ mode: "validium", first, batches: [] }])).toMatchObject({ batches: 0 });
+  const { batchNumber: first } = engine.batches.getOpen("validium");
+  expect(await engine.operator.adopt([{ mode: "validium", first, batches: [] }])).toMatchObject({ batches: 0 });
   await mint(mintOf(assets.erc721, 2));
   await diverge();
   await engine.close();
@@ -193,7 +196,7 @@ async function problemsOf(database: Database): Promise<readonly string[]> {
   try {
     const engine = await openTest(database);
     try {
-      return (await engine.verify()).problems;
+      return (await engine.operator.verify()).problems;
     } finally {
       await engine.close();
     }
@@ -245,7 +248,7 @@ describe("damage", () => {
     const flipped = Buffer.from(value);
     flipped[20] = (flipped[20] ?? 0) ^ 1;
     await database.put(key, flipped, BINARY);
-    expect((await refusal(engine.vaultContent(1n << 20n))).code).toBe("store_corrupt");
+    expect((await refusal(engine.vaults.content(1n << 20n))).code).toBe("store_corrupt");
     await engine.close();
   });
 });

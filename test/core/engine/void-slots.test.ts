@@ -33,9 +33,9 @@ async function threeBatches(mode: Mode): Promise<Fixture> {
     mintOf(assets.erc1155, "3", 4, mode),
   ];
   await engine.mint(tenant.principal, requestOf(user, ...first));
-  await engine.seal(mode);
+  await engine.operator.seal(mode);
   await engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc721, "8", 1, mode)));
-  await engine.seal(mode);
+  await engine.operator.seal(mode);
   await engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc721, "9", 1, mode)));
   return made;
 }
@@ -48,107 +48,111 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
   it("become zero leaves; the batch, and the state roots from it on, are as if they had never held a vault", async () => {
     const { engine, tenant, assets } = await threeBatches(mode);
     await using _ = engine;
-    const before = engine.state();
+    const before = engine.batches.state();
     const told: unknown[] = [];
-    engine.on("slotsVoided", ({ batch, slots }) => told.push([batch.batchId, slots]));
-    const batch = await engine.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: REASON }]);
+    engine.events.on("slotsVoided", ({ batch, slots }) => told.push([batch.batchId, slots]));
+    const batch = await engine.operator.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: REASON }]);
     expect(batch.status).toBe("sealed");
     expect(told).toEqual([[`${mode}-0`, [{ firstSlot: 1, count: 1, failure: REASON }]]]);
-    const sealed = await engine.sealedBatch(mode, 0);
+    const sealed = await engine.batches.getSealed(mode, 0);
     const slots = placeVaults(decodeBatchData(sealed.data), mode, 0);
     expect(slots.map((slot) => slot?.vaultId ?? null)).toEqual([idOf(mode, 0, 0), null, idOf(mode, 0, 2)]);
     expect(sealed.batchRoot).toBe(bytesToHex(new BatchTree(vaultLeaves(slots)).root));
-    expect(engine.state().commitment).not.toBe(before.commitment);
-    expect((await engine.batch(mode, 1)).stateRoot).toBe(
-      mode === "validium" ? engine.state().rootValidium : engine.state().rootRollup,
+    expect(engine.batches.state().commitment).not.toBe(before.commitment);
+    expect((await engine.batches.get(mode, 1)).stateRoot).toBe(
+      mode === "validium" ? engine.batches.state().rootValidium : engine.batches.state().rootRollup,
     );
-    expect(await engine.vaultProof(idOf(mode, 0, 2))).toMatchObject({ batchRoot: sealed.batchRoot });
-    expect((await refusal(engine.vaultProof(idOf(mode, 0, 1)))).code).toBe("vault_void");
-    expect((await refusal(engine.vaultContent(idOf(mode, 0, 1)))).code).toBe("vault_void");
+    expect(await engine.proofs.vault(idOf(mode, 0, 2))).toMatchObject({ batchRoot: sealed.batchRoot });
+    expect((await refusal(engine.proofs.vault(idOf(mode, 0, 1)))).code).toBe("vault_void");
+    expect((await refusal(engine.vaults.content(idOf(mode, 0, 1)))).code).toBe("vault_void");
 
-    const events = (await all(engine.applicationEvents(tenant.applicationId))).filter(
-      ({ type }) => type === "mint.failed",
-    );
+    const events = (await all(engine.events.stream(tenant.applicationId))).filter(({ type }) => type === "mint.failed");
     expect(events).toMatchObject([{ data: { firstVaultId: idOf(mode, 0, 1), vaults: 1, failure: REASON } }]);
-    const list = await engine.transactions(tenant.applicationId, { status: "failed" });
+    const list = await engine.transactions.list(tenant.applicationId, { status: "failed" });
     expect(list.data).toMatchObject([{ vaultId: idOf(mode, 0, 1), failure: REASON, l1TxHash: null }]);
     expect(Object.keys(list.data[0]?.timestamps ?? {})).toEqual(["accepted", "batched", "failed"]);
-    expect(await engine.vault(tenant.applicationId, idOf(mode, 0, 1))).toMatchObject({
+    expect(await engine.vaults.get(tenant.applicationId, idOf(mode, 0, 1))).toMatchObject({
       status: "failed",
       availableBalance: 0n,
     });
-    const balances = await all(engine.balances(tenant.applicationId, tenant.users[0]?.userId ?? ""));
+    const balances = await all(engine.vaults.balances(tenant.applicationId, tenant.users[0]?.userId ?? ""));
     const swords = balances.filter(({ assetId }) => assetId === assets.erc721).map(({ tokenId }) => tokenId);
     expect(swords).toEqual([8n, 9n]);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("free the token and the supply, once", async () => {
     const { engine, tenant, assets, database } = await threeBatches(mode);
     const again = requestOf(tenant.users[1], mintOf(assets.erc721, "7", 1, mode));
     expect((await refusal(engine.mint(tenant.principal, again))).code).toBe("token_already_minted");
-    await engine.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: REASON }]);
-    await engine.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: "again" }]);
-    const mintedOf = async () => (await engine.asset(tenant.applicationId, assets.erc721)).minted;
+    await engine.operator.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: REASON }]);
+    await engine.operator.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: "again" }]);
+    const mintedOf = async () => (await engine.assets.get(tenant.applicationId, assets.erc721)).minted;
     expect(await mintedOf()).toBe(2n);
     await engine.mint(tenant.principal, again);
     expect(await mintedOf()).toBe(3n);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
     await engine.close();
     const reopened = await openTest(database);
     await using _ = reopened;
     expect((await refusal(reopened.mint(tenant.principal, again))).code).toBe("token_already_minted");
-    const { data } = await reopened.transactions(tenant.applicationId, { status: "failed" });
+    const { data } = await reopened.transactions.list(tenant.applicationId, { status: "failed" });
     expect(data).toMatchObject([{ failure: REASON }]);
   });
 
   it("stay free and void across a restart, and an undone seal does not bring them back", async () => {
     const { engine, tenant, assets, database } = await threeBatches(mode);
-    await engine.voidSlots(mode, 0, [{ firstSlot: 0, count: 2, failure: REASON }]);
-    await engine.voidSlots(mode, 1, [{ firstSlot: 0, count: 1, failure: REASON }]);
-    const state = engine.state();
+    await engine.operator.voidSlots(mode, 0, [{ firstSlot: 0, count: 2, failure: REASON }]);
+    await engine.operator.voidSlots(mode, 1, [{ firstSlot: 0, count: 1, failure: REASON }]);
+    const state = engine.batches.state();
     await engine.close();
     const reopened = await openTest(database);
     await using _ = reopened;
-    expect(reopened.state()).toEqual(state);
+    expect(reopened.batches.state()).toEqual(state);
     const both = [mintOf(assets.erc721, "7", 1, mode), mintOf(assets.erc721, "8", 1, mode)];
     await reopened.mint(tenant.principal, requestOf(tenant.users[2], ...both));
-    expect((await reopened.verify()).problems).toEqual([]);
+    expect((await reopened.operator.verify()).problems).toEqual([]);
   });
 
   it("leave a batch of nothing but one void slot with a root that L1 takes", async () => {
     const { engine } = await threeBatches(mode);
     await using _ = engine;
-    const { vaultCount, batchRoot } = await engine.voidSlots(mode, 1, [{ firstSlot: 0, count: 1, failure: REASON }]);
+    const { vaultCount, batchRoot } = await engine.operator.voidSlots(mode, 1, [
+      { firstSlot: 0, count: 1, failure: REASON },
+    ]);
     expect(vaultCount).toBe(2);
     expect(batchRoot).toBe(bytesToHex(new BatchTree(new Uint8Array(64)).root));
-    const { data } = await engine.sealedBatch(mode, 1);
+    const { data } = await engine.batches.getSealed(mode, 1);
     expect(decodeBatchData(data)).toEqual([null, null]);
     const place = { txHash: hashOf(1), blockNumber: 7n, logIndex: 0, committedAt: 1n, sequence: 0n };
-    const first = await engine.sealedBatch(mode, 0);
-    await engine.recordCommitted({ type: "batchCommitted", ...first, ...place });
-    const second = await engine.sealedBatch(mode, 1);
-    expect(await engine.recordCommitted({ type: "batchCommitted", ...second, ...place })).toMatchObject({
+    const first = await engine.batches.getSealed(mode, 0);
+    await engine.operator.recordCommitted({ type: "batchCommitted", ...first, ...place });
+    const second = await engine.batches.getSealed(mode, 1);
+    expect(await engine.operator.recordCommitted({ type: "batchCommitted", ...second, ...place })).toMatchObject({
       status: "settled",
     });
-    expect((await refusal(engine.vaultProof(idOf(mode, 1, 1)))).code).toBe("vault_not_found");
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await refusal(engine.proofs.vault(idOf(mode, 1, 1)))).code).toBe("vault_not_found");
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("cannot be made of a batch that L1 has, of an open one, or outside of it", async () => {
     const { engine } = await threeBatches(mode);
     await using _ = engine;
     const place = { txHash: hashOf(1), blockNumber: 7n, logIndex: 0, committedAt: 1n, sequence: 0n };
-    await engine.recordCommitted({ type: "batchCommitted", ...(await engine.sealedBatch(mode, 0)), ...place });
+    await engine.operator.recordCommitted({
+      type: "batchCommitted",
+      ...(await engine.batches.getSealed(mode, 0)),
+      ...place,
+    });
     const slot = { firstSlot: 0, count: 1, failure: REASON };
     const codes = await Promise.all(
       [
-        engine.voidSlots(mode, 0, [slot]),
-        engine.voidSlots(mode, 2, [slot]),
-        engine.voidSlots(mode, 9, [slot]),
-        engine.voidSlots(mode, 1, [{ ...slot, firstSlot: 1 }]),
-        engine.voidSlots(mode, 1, [{ ...slot, count: 0 }]),
-        engine.voidSlots(mode, 1, [{ ...slot, failure: "" }]),
+        engine.operator.voidSlots(mode, 0, [slot]),
+        engine.operator.voidSlots(mode, 2, [slot]),
+        engine.operator.voidSlots(mode, 9, [slot]),
+        engine.operator.voidSlots(mode, 1, [{ ...slot, firstSlot: 1 }]),
+        engine.operator.voidSlots(mode, 1, [{ ...slot, count: 0 }]),
+        engine.operator.voidSlots(mode, 1, [{ ...slot, failure: "" }]),
       ].map(async (attempt) => (await refusal(attempt)).code),
     );
     expect(codes).toEqual([
@@ -159,7 +163,7 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
       "validation_failed",
       "validation_failed",
     ]);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("fail the withdrawals that wait for them, and take no new ones", async () => {
@@ -174,17 +178,17 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
       deadline: BigInt(clock.now / 1000 + 3600),
     };
     const signature = await owner.signTypedData(withdrawalTypedData(engine.settlement, message));
-    const { withdrawalId } = await engine.requestWithdrawal(tenant.principal, { ...message, signature });
-    await engine.voidSlots(mode, 0, [{ firstSlot: 2, count: 1, failure: REASON }]);
-    const failed = await engine.withdrawal(tenant.applicationId, withdrawalId);
+    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, { ...message, signature });
+    await engine.operator.voidSlots(mode, 0, [{ firstSlot: 2, count: 1, failure: REASON }]);
+    const failed = await engine.withdrawals.get(tenant.applicationId, withdrawalId);
     expect(failed).toMatchObject({ status: "failed", failure: expect.stringContaining(REASON) });
-    expect(await engine.requestWithdrawal(tenant.principal, { ...message, signature })).toEqual(failed);
+    expect(await engine.withdrawals.request(tenant.principal, { ...message, signature })).toEqual(failed);
     const later = { ...message, deadline: message.deadline + 1n };
     const again = await owner.signTypedData(withdrawalTypedData(engine.settlement, later));
-    const fresh = engine.requestWithdrawal(tenant.principal, { ...later, signature: again });
+    const fresh = engine.withdrawals.request(tenant.principal, { ...later, signature: again });
     expect((await refusal(fresh)).code).toBe("vault_void");
-    expect(await all(engine.pendingWithdrawals(HOME))).toEqual([]);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect(await all(engine.operator.pendingWithdrawals(HOME))).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });
 
@@ -193,13 +197,13 @@ describe("the supply cap", () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const capped = await knownAsset(engine, "erc20", { supplyCap: 10n });
-    await engine.enableAsset(tenant.applicationId, capped);
+    await engine.assets.enable(tenant.applicationId, capped);
     const ten = requestOf(tenant.users[0], mintOf(capped, "", 10));
     await engine.mint(tenant.principal, ten);
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
     expect((await refusal(engine.mint(tenant.principal, ten))).code).toBe("supply_cap_exceeded");
-    await engine.voidSlots("validium", 0, [{ firstSlot: 0, count: 1, failure: REASON }]);
+    await engine.operator.voidSlots("validium", 0, [{ firstSlot: 0, count: 1, failure: REASON }]);
     await engine.mint(tenant.principal, ten);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });

@@ -11,7 +11,7 @@ describe("webhooks", () => {
     const { webhookId } = webhook;
     expect(webhook).toMatchObject({ url: URL, types: ["mint.accepted"], status: "active", delivered: 3 });
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-    await engine.disableAsset(applicationId, assets.erc20);
+    await engine.assets.disable(applicationId, assets.erc20);
     await engine.webhooks.recordDelivered(webhookId, 2);
     expect((await engine.webhooks.get(applicationId, webhookId)).delivered).toBe(3);
     await engine.webhooks.recordDelivered(webhookId, 4);
@@ -26,12 +26,12 @@ describe("webhooks", () => {
     expect(again.webhooks.secrets(webhookId)).toEqual([secret]);
     await again.webhooks.recordDisabled(webhookId, "given up");
     expect(again.webhooks.deliverable()).toEqual([]);
-    const told = await all(again.applicationEvents(applicationId, { after: 3 }));
+    const told = await all(again.events.stream(applicationId, { after: 3 }));
     expect(told.at(-1)).toMatchObject({ type: "webhook.disabled", data: { webhookId, failure: "given up" } });
     // What was on its way when it was disabled no longer counts.
     await again.webhooks.recordDelivered(webhookId, 5);
     expect(await again.webhooks.enable(applicationId, webhookId)).toMatchObject({ status: "active", delivered: 4 });
-    expect((await again.verify()).problems).toEqual([]);
+    expect((await again.operator.verify()).problems).toEqual([]);
   });
 
   it("sign with the old secret as well for a day after a rotation", async () => {
@@ -44,7 +44,7 @@ describe("webhooks", () => {
     expect(engine.webhooks.secrets(webhook.webhookId)).toEqual([rotated.secret, secret]);
     clock.now += 86_400_000;
     expect(engine.webhooks.secrets(webhook.webhookId)).toEqual([rotated.secret]);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("belong to one application, are few, and rest while it is suspended", async () => {
@@ -70,9 +70,9 @@ describe("webhooks", () => {
     expect((await refusal(engine.webhooks.get(tenant.applicationId, webhookId))).code).toBe("webhook_not_found");
     await engine.webhooks.create(tenant.applicationId, { url: URL });
     expect(engine.webhooks.deliverable()).toHaveLength(10);
-    await engine.suspendApplication(tenant.applicationId);
+    await engine.applications.suspend(tenant.applicationId);
     expect(engine.webhooks.deliverable()).toEqual([]);
-    expect((await engine.verify()).problems).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it.each([

@@ -14,18 +14,18 @@ test("what comes in while the last write is under way is written next", async ()
     environment: "sandbox",
     createIfMissing: true,
   });
-  const { applicationId } = await engine.createApplication({ name: "A" });
+  const { applicationId } = await engine.applications.create({ name: "A" });
   for (let round = 0; round < 3; round++) {
     const started = gate.close();
-    const first = engine.createUser(applicationId, { ownerAddress: OWNER });
+    const first = engine.users.create(applicationId, { ownerAddress: OWNER });
     await started;
     // Nothing else is queued: the writer waits for this one write only.
-    const others = [1, 2].map(() => engine.createUser(applicationId, { ownerAddress: OWNER }));
+    const others = [1, 2].map(() => engine.users.create(applicationId, { ownerAddress: OWNER }));
     gate.open();
     const users = await Promise.all([first, ...others]);
     expect(new Set(users.map(({ userId }) => userId)).size).toBe(3);
   }
-  expect((await engine.users(applicationId)).data).toHaveLength(9);
+  expect((await engine.users.list(applicationId)).data).toHaveLength(9);
 });
 
 test("callers who come in at any turn of the event loop are all served", async () => {
@@ -35,18 +35,18 @@ test("callers who come in at any turn of the event loop are all served", async (
     environment: "sandbox",
     createIfMissing: true,
   });
-  const { applicationId } = await engine.createApplication({ name: "A" });
+  const { applicationId } = await engine.applications.create({ name: "A" });
   const caller = async (turns: number) => {
     for (let round = 0; round < 20; round++) {
       for (let turn = 0; turn < turns + round; turn++) await null;
-      await engine.createUser(applicationId, { ownerAddress: OWNER });
+      await engine.users.create(applicationId, { ownerAddress: OWNER });
     }
   };
   await Promise.all(Array.from({ length: 12 }, (_, turns) => caller(turns)));
   let count = 0;
   let cursor: string | undefined;
   do {
-    const page = await engine.users(applicationId, { limit: 100, ...(cursor && { cursor }) });
+    const page = await engine.users.list(applicationId, { limit: 100, ...(cursor && { cursor }) });
     count += page.data.length;
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);

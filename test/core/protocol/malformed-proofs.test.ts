@@ -34,7 +34,7 @@ beforeAll(async () => {
   for (const first of [0, 10]) {
     const mints = Array.from({ length: 7 }, (_, i) => mintOf(assets.erc721, first + i));
     await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
-    await engine.seal("validium");
+    await engine.operator.seal("validium");
   }
 });
 afterAll(() => made.engine.close());
@@ -58,25 +58,25 @@ type Check = readonly [proof: unknown, holds: (proof: any) => boolean];
 
 const CHECKS: Readonly<Record<string, () => Promise<Check>>> = {
   vault: async () => {
-    const { vault, vaultCount, siblings, batchRoot } = await made.engine.vaultProof(3n);
+    const { vault, vaultCount, siblings, batchRoot } = await made.engine.proofs.vault(3n);
     return [{ vault, vaultCount, siblings }, (proof) => verifyVaultProof(batchRoot, proof)];
   },
   "many vaults": async () => {
-    const { vaults, vaultCount, siblings, batchRoot } = await made.engine.vaultMultiproof([1n, 4n]);
+    const { vaults, vaultCount, siblings, batchRoot } = await made.engine.proofs.vaults([1n, 4n]);
     return [{ vaults, vaultCount, siblings }, (proof) => verifyVaultMultiproof(batchRoot, proof)];
   },
   "a vault in the state": async () => {
-    const { proof, path, commitment } = await made.engine.vaultStateProof(3n);
+    const { proof, path, commitment } = await made.engine.proofs.vaultState(3n);
     const { vault, vaultCount, siblings } = proof;
     const both = { proof: { vault, vaultCount, siblings }, path };
     return [both, (of) => verifyVaultInState(SETTLEMENT, commitment, of?.proof, of?.path)];
   },
   "a batch": async () => {
-    const { oldRoot, newRoot, proof } = await made.engine.batchProof("validium", 1);
+    const { oldRoot, newRoot, proof } = await made.engine.proofs.batch("validium", 1);
     return [proof, (of) => verifyBatchProof(oldRoot, newRoot, of)];
   },
   "an extension": async () => {
-    const { older, newer, proof } = await made.engine.consistencyProof({ countValidium: 1, countRollup: 0 });
+    const { older, newer, proof } = await made.engine.proofs.consistency({ countValidium: 1, countRollup: 0 });
     const [from, to] = [older, newer].map((state) => ({ commitment: state.commitment, state }));
     if (from === undefined || to === undefined) throw new Error("there are two");
     return [proof, (of) => verifyStateConsistency(SETTLEMENT, from, to, of)];

@@ -1,19 +1,39 @@
-import type { WaitOptions } from "../abort.ts";
-import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
-import type { Batch, Hash, Mode, Uuid, Withdrawal } from "../model.ts";
-import type { L1Event, L1State, PortalIdentity } from "../ports.ts";
-import { adopt } from "../progress/adopt.ts";
-import { recordSubmitted } from "../progress/batch-progress.ts";
-import { compareState } from "../progress/divergence.ts";
-import { recordFinalized, recordReorg } from "../progress/finality.ts";
-import { recordCommitted, recordEvents, recordWithdrawn } from "../progress/l1-events.ts";
-import { type PendingOptions, type PendingWithdrawal, pendingWithdrawals } from "../progress/pending-withdrawals.ts";
-import { addMirror, type FollowedPortal, portalOf, portals } from "../progress/portals.ts";
-import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "../progress/withdrawals.ts";
-import { type EngineContext, requireMode } from "./context.ts";
+import type { WaitOptions } from "./abort.ts";
+import type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
+import { sealOpenBatch } from "./batches/seal.ts";
+import { voidSlots } from "./batches/void-slots.ts";
+import type { EngineContext } from "./ledger/context.ts";
+import type { List, PageOptions } from "./ledger/list.ts";
+import { forgetIdempotencyKeys } from "./mint/forget-keys.ts";
+import type { Asset, Batch, Hash, Mode, Uuid, Withdrawal } from "./model.ts";
+import type { L1Event, L1State, PortalIdentity } from "./ports.ts";
+import { adopt } from "./progress/adopt.ts";
+import { recordSubmitted } from "./progress/batch-progress.ts";
+import { compareState } from "./progress/divergence.ts";
+import { recordFinalized, recordReorg } from "./progress/finality.ts";
+import { recordCommitted, recordEvents, recordWithdrawn } from "./progress/l1-events.ts";
+import { type PendingOptions, type PendingWithdrawal, pendingWithdrawals } from "./progress/pending-withdrawals.ts";
+import { addMirror, type FollowedPortal, portalOf, portals } from "./progress/portals.ts";
+import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "./progress/withdrawals.ts";
+import type { VoidSlots } from "./sealing/void-runs.ts";
+import { allAssets, markAssetRegistered, setMintingFault } from "./tenants/assets.ts";
+import { requireMode } from "./validate.ts";
+import { type VerifyOptions, type VerifyReport, verifyStore } from "./verify/verify.ts";
 
-export function settlementRecord(context: EngineContext): SettlementRecord {
+export function operatorOf(context: EngineContext): Operator {
   return {
+    assets: (page = {}) => allAssets(context, page),
+    seal: async (mode, wait) => sealOpenBatch(context.ledger, requireMode(mode), wait?.signal),
+    voidSlots: async (mode, batchNumber, slots, wait) =>
+      voidSlots(context.ledger, requireMode(mode), batchNumber, slots, wait?.signal),
+    recordRegistered: async (assetId, facts = {}, wait) =>
+      markAssetRegistered(context.ledger, assetId, facts.minterLocked ?? null, wait?.signal),
+    recordMintingFault: async (assetId, fault, wait) => setMintingFault(context.ledger, assetId, fault, wait?.signal),
+    history: () => context.ledger.commits.of(context.ledger),
+    forgetIdempotencyKeys: async (before, wait) => forgetIdempotencyKeys(context.ledger, before, wait?.signal),
+    verify: async (how = {}) => verifyStore(context.ledger.store, context.ledger.settlement, how),
+    clockFault: () => context.ledger.journalClock.fault(context.ledger.head.time),
+    reachedTime: () => context.ledger.journalClock.reached(),
     addMirror: async (mirror, wait) => addMirror(context.ledger, mirror, wait?.signal),
     portals: () => portals(context.ledger),
     portal: (chainId) => portalOf(context.ledger, chainId),
@@ -34,7 +54,7 @@ export function settlementRecord(context: EngineContext): SettlementRecord {
       context.ledger.awaitsComparison = true;
     },
     requirePromising: () => context.ledger.requirePromising(),
-    adoptHistory: async (adopted, wait) => adopt(context.ledger, adopted, wait?.signal),
+    adopt: async (adopted, wait) => adopt(context.ledger, adopted, wait?.signal),
     compareState: async (state, wait) => compareState(context.ledger, state, wait?.signal),
     recordWithdrawalSubmitted: async (withdrawalId, txHash, wait) =>
       recordWithdrawalSubmitted(context.ledger, withdrawalId, txHash, wait?.signal),
@@ -46,8 +66,52 @@ export function settlementRecord(context: EngineContext): SettlementRecord {
   };
 }
 
-/** What the settlement layer saw; each call is one atomic, journaled transition, and repeating it changes nothing. */
-export interface SettlementRecord {
+/**
+ * What only the operator and the settlement loop call. Each `record…` takes in what L1 showed: one atomic, journaled transition, and
+ * repeating it changes nothing.
+ */
+export interface Operator {
+  /** Every known asset, `enabled` false, in the order in which each became known. */
+  assets(page?: PageOptions): List<Asset>;
+  /** Closes the mode's open batch; null when it is empty. */
+  seal(mode: Mode, wait?: WaitOptions): Promise<Batch | null>;
+  /**
+   * Makes slots of a sealed batch void that L1 refuses, so that the batch can be committed without them: their mints have failed, with
+   * these reasons. Rejects with `batch_committed` once L1 has the batch. The caller answers for it that nothing sent earlier can
+   * still commit the batch as it was; the settlement layer makes sure of that.
+   */
+  voidSlots(mode: Mode, batchNumber: number, slots: readonly VoidSlots[], wait?: WaitOptions): Promise<Batch>;
+  /** The asset is in L1's registry. */
+  recordRegistered(
+    assetId: Uuid,
+    facts?: { readonly minterLocked?: boolean | null },
+    wait?: WaitOptions,
+  ): Promise<Asset>;
+  /**
+   * Why L1 would refuse to mint of the asset, or null when it would not. With a fault nothing of it is minted (`mint_unwithdrawable`),
+   * and `unavailableReason` tells it.
+   */
+  recordMintingFault(assetId: Uuid, fault: string | null, wait?: WaitOptions): Promise<Asset>;
+  /**
+   * One hash over the batches that L1 has committed, in L1's order: what the contract's `history` must be, derived from this store alone.
+   * The next commit names it (docs/protocol.md 3).
+   */
+  history(): Hash;
+  /**
+   * Forgets the idempotency keys of mints that were made before a time (ms since 1970), so that the store does not keep them for ever;
+   * the mints stay. Whoever repeats one of these requests then mints anew: leave callers the time that they were promised. Resolves
+   * with the number of keys; mints go on meanwhile. An aborted `signal` stops it between two steps.
+   */
+  forgetIdempotencyKeys(before: number, wait?: WaitOptions): Promise<number>;
+  /** Derives every record from the journal by a second implementation and compares it; finds any flipped byte. */
+  verify(options?: VerifyOptions): Promise<VerifyReport>;
+  /** What is wrong with the system's clock and what to do; null when it fits the journal. */
+  clockFault(): string | null;
+  /**
+   * A time that has certainly been reached, in ms since 1970, however wrong the system's clock is. It stands behind the clock by the
+   * time for which nothing ran. What must not expire too early is held against it.
+   */
+  reachedTime(): number;
   /**
    * Makes the mirror of the state on another chain known, so that withdrawals of that chain's tokens are taken; `store_mismatch` for
    * another contract than the chain's first.
@@ -72,7 +136,7 @@ export interface SettlementRecord {
   recordDeepReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
   /** How L1's history differs from this store's, in a sentence, and since when (ms); null while no difference was found. */
   divergence(): { readonly detail: string; readonly since: number } | null;
-  /** From now on mints and withdrawals are refused with `l1_not_compared`, until {@link SettlementRecord.compareState} finds one history. */
+  /** From now on mints and withdrawals are refused with `l1_not_compared`, until {@link Operator.compareState} finds one history. */
   awaitComparison(): void;
   /** Throws what mints are refused with now: `history_diverged`, `l1_not_compared`. */
   requirePromising(): void;
@@ -87,7 +151,7 @@ export interface SettlementRecord {
    * of their own, `Adopted from L1`. Rejects with `asset_not_found` for an asset that must be added first, `l1_failed` for data that do
    * not make their root. `adoptFromL1` of the settlement module gathers the batches.
    */
-  adoptHistory(adopted: readonly AdoptedBatches[], wait?: WaitOptions): Promise<Adopted>;
+  adopt(adopted: readonly AdoptedBatches[], wait?: WaitOptions): Promise<Adopted>;
   recordWithdrawalSubmitted(withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions): Promise<Withdrawal>;
   /** L1 refused an attempt; the authorization is still good, so the reservation stays and `failure` tells the reason. */
   recordWithdrawalAttempt(withdrawalId: Uuid, failure: string, wait?: WaitOptions): Promise<Withdrawal>;

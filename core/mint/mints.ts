@@ -2,34 +2,40 @@ import type { WaitOptions } from "../abort.ts";
 import { columnsOf, type MintColumns, readMintColumns } from "../columns/mint-columns.ts";
 import { Issues, type MintRequest, readMintRequest } from "../columns/request.ts";
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { forgetIdempotencyKeys } from "../mint/forget-keys.ts";
-import { idempotencyKeyHash } from "../mint/idempotency.ts";
-import { type MintOutcome, MintTransition } from "../mint/mint.ts";
-import { MintCheck } from "../mint/mint-check.ts";
-import { AcceptedResult, type MintResult, presentResult, replayedResult } from "../mint/mint-results.ts";
 import type { Hex, Principal, Uuid } from "../model.ts";
-import { type EngineContext, requireScope } from "./context.ts";
+import { requireScope } from "../tenants/api-keys.ts";
+import { idempotencyKeyHash } from "./idempotency.ts";
+import { type MintOutcome, MintTransition } from "./mint.ts";
+import { MintCheck } from "./mint-check.ts";
+import { AcceptedResult, type MintResult, presentResult, replayedResult } from "./mint-results.ts";
 
-export function minting(context: EngineContext): Minting {
+/** The engine's `mint`. */
+export function mintOf(
+  context: EngineContext,
+): (principal: Principal, request: unknown, options?: MintOptions) => Promise<MintResult> {
   const inFlight = new Set<string>();
+  return async (principal, request, { idempotencyKey, signal } = {}) => {
+    const { ledger } = context;
+    requireScope(principal, "mint");
+    const read = readMint(ledger, request);
+    if (idempotencyKey === undefined) return await mint(ledger, principal, read, null, signal);
+    const key = idempotencyKeyHash(requireIdempotencyKey(idempotencyKey));
+    const name = `${principal.applicationId} ${idempotencyKey}`;
+    if (inFlight.has(name)) throw new MintmarkError("idempotency_in_progress");
+    inFlight.add(name);
+    try {
+      return await mint(ledger, principal, read, key, signal);
+    } finally {
+      inFlight.delete(name);
+    }
+  };
+}
+
+export function mintsOf(context: EngineContext): Mints {
   return {
-    async mint(principal, request, { idempotencyKey, signal } = {}) {
-      const { ledger } = context;
-      requireScope(principal, "mint");
-      const read = readMint(ledger, request);
-      if (idempotencyKey === undefined) return await mint(ledger, principal, read, null, signal);
-      const key = idempotencyKeyHash(requireIdempotencyKey(idempotencyKey));
-      const name = `${principal.applicationId} ${idempotencyKey}`;
-      if (inFlight.has(name)) throw new MintmarkError("idempotency_in_progress");
-      inFlight.add(name);
-      try {
-        return await mint(ledger, principal, read, key, signal);
-      } finally {
-        inFlight.delete(name);
-      }
-    },
-    async checkMint(principal, request, wait) {
+    async check(principal, request, wait) {
       const { ledger } = context;
       requireScope(principal, "mint");
       const issues = new Issues();
@@ -37,8 +43,7 @@ export function minting(context: EngineContext): Minting {
       await ledger.writer.run(new MintCheck(ledger, principal, read, issues, null), wait?.signal);
       return { users: read.users.length, mints: read.mints.length };
     },
-    forgetIdempotencyKeys: async (before, wait) => forgetIdempotencyKeys(context.ledger, before, wait?.signal),
-    mintResult: async (applicationId, mintId) => presentResult(context.ledger, applicationId, mintId),
+    get: async (applicationId, mintId) => presentResult(context.ledger, applicationId, mintId),
   };
 }
 
@@ -103,29 +108,17 @@ export interface MintOptions extends WaitOptions {
   readonly idempotencyKey?: string;
 }
 
-/** Minting, and what became of it. */
-export interface Minting {
-  /**
-   * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API, untrusted:
-   * `{users: [{userId, mints: [{mintingBlob, assetId, amount, dataAvailabilityMode}]}]}`.
-   *
-   * Rejects with every bad entry in `issues`, in request order; the error's own code is that of the first of them.
-   */
-  mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
+/** Mint requests that were accepted, and those that would be. */
+export interface Mints {
   /**
    * Everything that `mint` checks, at this moment, without minting. Rejects with what is wrong with the request; else as `mint` would, with
    * `backpressure`, `l1_not_compared` or `history_diverged`.
    */
-  checkMint(
+  check(
     principal: Principal,
     request: unknown,
     wait?: WaitOptions,
   ): Promise<{ readonly users: number; readonly mints: number }>;
-  /**
-   * Forgets the idempotency keys of mints that were made before a time (ms since 1970), so that the store does not keep them for ever;
-   * the mints stay. Whoever repeats one of these requests then mints anew: leave callers the time that they were promised. Resolves
-   * with the number of keys; mints go on meanwhile. An aborted `signal` stops it between two steps.
-   */
-  forgetIdempotencyKeys(before: number, wait?: WaitOptions): Promise<number>;
-  mintResult(applicationId: Uuid, mintId: Uuid): Promise<MintResult>;
+  /** The answer of an earlier `mint`, as it is now. Rejects with `mint_not_found`. */
+  get(applicationId: Uuid, mintId: Uuid): Promise<MintResult>;
 }

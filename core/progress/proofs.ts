@@ -1,0 +1,82 @@
+import {
+  type BatchMultiproof,
+  type BatchTransition,
+  batchProof,
+  consistencyProof,
+  headerOf,
+  type StateExtension,
+  vaultMultiproof,
+  vaultProof,
+  vaultStateProof,
+} from "../batches/proofs.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Mode, VaultId } from "../model.ts";
+import type { BatchHeader } from "../ports.ts";
+import type { StateCounts } from "../protocol/commitment.ts";
+import type { BatchVaultProof, VaultStateProof } from "../protocol/proof.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { importRecord } from "../store/records.ts";
+import { importKey } from "../store/store-keys.ts";
+import { requireMode } from "../validate.ts";
+import { batchOfRecord, placeOf } from "../vaults/vaults.ts";
+
+/** A vault's proof under the header by which the contract that pays it keeps its batch; no header while that contract does not know the batch. */
+async function exitProof(ledger: Ledger, vaultId: VaultId): Promise<BatchVaultProof> {
+  const proof = await vaultProof(ledger, vaultId);
+  return { ...proof, header: await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId)) };
+}
+
+/** A batch's header as the contract of a chain keeps it: the settlement contract, or a mirror, which has times and an order of its own. */
+export async function exitHeader(ledger: Ledger, chainId: bigint, place: VaultPlace): Promise<BatchHeader | null> {
+  const header = headerOf(batchOfRecord(ledger, place));
+  if (header === null || chainId === ledger.settlement.chainId) return header;
+  const stored = await ledger.store.get(importKey(chainId, place.mode, place.batchNumber));
+  if (stored === undefined) return null;
+  const { committedAt, l1Sequence } = decodeRecord(importRecord, stored, "A mirror's batch");
+  return { ...header, committedAt, sequence: l1Sequence };
+}
+
+export function proofsOf(context: EngineContext): Proofs {
+  return {
+    vault: async (vaultId) => vaultProof(context.ledger, vaultId),
+    exit: async (vaultId) => exitProof(context.ledger, vaultId),
+    vaults: async (vaultIds) => vaultMultiproof(context.ledger, vaultIds),
+    vaultState: async (vaultId, at) => vaultStateProof(context.ledger, vaultId, at),
+    batch: async (mode, batchNumber) => batchProof(context.ledger, requireMode(mode), batchNumber),
+    consistency: async (older, newer) => consistencyProof(context.ledger, older, newer),
+  };
+}
+
+/**
+ * Proofs of what sealed batches hold, docs/protocol.md 7; public, without tenants. Each is verified before it is returned, by the
+ * functions of `mintmark/protocol` that its reader has too. Until L1 has committed a batch, slots of it can still become void, and
+ * what was proven of it and of states that hold it goes stale.
+ *
+ * All reject with `proof_not_ready` while a batch that they are about is open, with `vault_not_found`, `vault_void` or `batch_not_found`
+ * when there is nothing to prove.
+ */
+export interface Proofs {
+  vault(vaultId: VaultId): Promise<BatchVaultProof>;
+  /**
+   * The same under the header by which the contract that pays the vault keeps the batch: a mirror's own for a token of another chain.
+   * `header` is null while that contract does not know the batch.
+   */
+  exit(vaultId: VaultId): Promise<BatchVaultProof>;
+  /**
+   * One proof for many vaults of one batch, in whatever order they are named; shared siblings are given once. Rejects with
+   * `validation_failed` for none, for one named twice, and for vaults of several batches.
+   */
+  vaults(vaultIds: readonly VaultId[]): Promise<BatchMultiproof>;
+  /** @param at - batches of each mode that the commitment is over; default all that are sealed */
+  vaultState(vaultId: VaultId, at?: StateCounts): Promise<VaultStateProof>;
+  /** That the batch was appended to the batches before it. Shows extension, not acceptance by L1. */
+  batch(mode: Mode, batchNumber: number): Promise<BatchTransition>;
+  /**
+   * Rejects with `validation_failed` unless both modes' counts of `older` are at most those of `newer`, and these at most those sealed.
+   *
+   * @param newer - default all that are sealed
+   */
+  consistency(older: StateCounts, newer?: StateCounts): Promise<StateExtension>;
+}
