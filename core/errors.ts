@@ -36,6 +36,7 @@ export const ERROR_CODES = {
   proof_not_ready: "The batch of this vault is not sealed yet, or not committed on L1 as this call needs.",
   vault_void: "L1 refuses this vault, so its slot is void and its mint has failed; its transaction says why.",
   batch_committed: "L1 has committed this batch; its vaults never change.",
+  mint_consented: "The issuer has consented to a batch that uses this mint, so it cannot be cancelled.",
   withdrawal_pending: "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
   too_many_webhooks: "The application has as many webhooks as it may; delete one.",
   // The request is well-formed but cannot be carried out.

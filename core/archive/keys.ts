@@ -88,7 +88,7 @@ export function within(prefix: string) {
   return { ...TEXT, gte: prefix, lt: `${prefix.slice(0, -1)}0` } as const;
 }
 
-function numberKey(batchNumber: number): string {
+export function numberKey(batchNumber: number): string {
   return batchNumber.toString(16).padStart(8, "0");
 }
 

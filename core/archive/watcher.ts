@@ -6,6 +6,8 @@ export interface WatcherOptions extends Omit<FollowOptions, "toBlock" | "signal"
   readonly l1: FollowedChain & VoidingPortal;
   /** Milliseconds between rounds; default 12 000, a block of Ethereum. */
   readonly intervalMs?: number;
+  /** What a round does once the archive is in step; it returns how much there was to do. Default: voids ERC-721 duplicates. */
+  readonly work?: (signal?: AbortSignal) => Promise<number>;
   readonly onVoided?: (voided: VoidedDuplicate) => void;
   /** Told what went wrong in a round; the next one tries again, later and later. */
   readonly onError?: (error: unknown) => void;
@@ -27,10 +29,11 @@ export class Watcher {
     return this.#lastError;
   }
 
-  /** One pass. Returns how many duplicates were voided. */
+  /** One pass. Returns what its work returns. */
   async round(signal?: AbortSignal): Promise<number> {
-    const { archive, l1, onVoided } = this.#options;
+    const { archive, l1, onVoided, work } = this.#options;
     await follow({ ...this.#options, ...(signal && { signal }) });
+    if (work !== undefined) return work(signal);
     return voidDuplicates({ archive, portal: l1, ...(onVoided && { onVoided }), ...(signal && { signal }) });
   }
 

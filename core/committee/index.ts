@@ -7,6 +7,6 @@ export {
   type MemberStanding,
 } from "./collector.ts";
 export { CommitteeMember, type MemberOptions } from "./member.ts";
-export { CommitteeRefusal, REFUSAL_REASONS, type RefusalReason } from "./refusal.ts";
+export { REFUSAL_REASONS, Refusal, type RefusalReason } from "./refusal.ts";
 export { RemoteMember, type RemoteMemberOptions } from "./remote-member.ts";
 export { type AttestationRequest, attestationRequestTypedData, requestSigner } from "./request.ts";

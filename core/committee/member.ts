@@ -1,6 +1,6 @@
 import type { LocalAccount } from "viem";
 import { Archive } from "../archive/archive.ts";
-import { type DerivedBatch, deriveBatch, vaultsOf } from "../archive/derive.ts";
+import { type DerivedBatch, vaultsOf } from "../archive/derive.ts";
 import {
   assetKey,
   BYTES,
@@ -14,17 +14,12 @@ import {
 } from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
-import { MintmarkError } from "../errors.ts";
-import type { Address, Hash, Hex } from "../model.ts";
+import type { Address, Hash, Hex, Mode } from "../model.ts";
 import type { L1Reader, SealedBatch, VaultContent } from "../ports.ts";
-import { BatchDataError } from "../protocol/batch-data.ts";
-import { decodeBatchData } from "../protocol/batch-decoder.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
-import { keccak256 } from "../protocol/hash.ts";
-import { bytesToHex } from "../protocol/hex.ts";
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
 import type { Database } from "../store/ports.ts";
-import { CommitteeRefusal } from "./refusal.ts";
+import { deriveClaimed, MAX_AHEAD, requireRegistered } from "./claim.ts";
+import { Refusal } from "./refusal.ts";
 
 export interface MemberOptions {
   readonly account: LocalAccount;
@@ -32,9 +27,6 @@ export interface MemberOptions {
   readonly store: Database;
   readonly l1: AssetReader & Pick<L1Reader, "state">;
 }
-
-/** Batches that are stored beyond those that L1 has. An honest operator needs one, and a reorganisation some more; a hostile one would fill the disk. */
-const MOST_AHEAD = 16;
 
 /**
  * One member of the data availability committee. It signs a validium batch only after it has stored the whole data and re-derived from it
@@ -69,20 +61,20 @@ export class CommitteeMember {
   /**
    * Stores and checks a batch, then signs it: 65 bytes, `r ‖ s ‖ v`.
    *
-   * @throws CommitteeRefusal with the reason, when the batch is not what it claims or another one was signed under its number
+   * @throws Refusal with the reason, when the batch is not what it claims or another one was signed under its number
    */
   async sign(batch: SealedBatch, epoch: bigint): Promise<Hex> {
-    if (batch.mode !== "validium") throw new CommitteeRefusal("mode", "the committee signs validium batches only");
+    if (batch.mode !== "validium") throw new Refusal("mode", "the committee signs validium batches only");
     // What is out of bounds is refused here, before anything is stored.
     const message = validiumBatchTypedData(this.archive.settlement, { ...batch, epoch });
     await this.archive.inTurn(() => this.#take(batch));
     return this.#account.signTypedData(message);
   }
 
-  /** The stored data of a validium batch, null when this member has not seen it. */
-  async data(batchNumber: number): Promise<Uint8Array | null> {
-    const committed = await this.archive.data("validium", batchNumber);
-    if (committed !== null) return committed;
+  /** The stored data of a batch, null when this member has not seen it. */
+  async data(mode: Mode, batchNumber: number): Promise<Uint8Array | null> {
+    const committed = await this.archive.data(mode, batchNumber);
+    if (committed !== null || mode !== "validium") return committed;
     const signed = await this.#signed(batchNumber);
     return signed === null ? null : this.archive.dataOf(signed.dataHash);
   }
@@ -116,19 +108,17 @@ export class CommitteeMember {
     const isLost = signed !== null && signed.history !== history && committed === null && batchNumber >= countValidium;
     if (isLost) await this.#forget(batchNumber);
     else if (signed !== null || (committed !== null && !isSame(committed, batch))) {
-      throw new CommitteeRefusal("equivocation", `another root stands for validium batch ${batchNumber}`);
+      throw new Refusal("equivocation", `another root stands for validium batch ${batchNumber}`);
     }
-    if (batchNumber >= countValidium + MOST_AHEAD) {
-      throw new CommitteeRefusal(
+    if (batchNumber >= countValidium + MAX_AHEAD) {
+      throw new Refusal(
         "ahead",
         `L1 has only ${countValidium} validium batches: commit those before ${batchNumber} first`,
       );
     }
     if (batchNumber > (await this.nextBatch())) {
-      throw new CommitteeRefusal("gap", `validium batch ${this.#next} has not been seen`);
+      throw new Refusal("gap", `validium batch ${this.#next} has not been seen`);
     }
-    if (bytesToHex(keccak256(data)) !== dataHash)
-      throw new CommitteeRefusal("data_hash", "the data is not of this hash");
     const entries = await this.#check(batch);
     const write = this.archive.store.batch();
     for (const [key, value] of entries) write.put(key, value, TEXT);
@@ -147,43 +137,14 @@ export class CommitteeMember {
     this.#next = Math.min(this.#next, from);
   }
 
-  /** The index entries that the batch adds. What the decoder or a blob scheme does not take is refused as `malformed`. */
+  /** The index entries that the batch adds, after all checks. */
   async #check(batch: SealedBatch): Promise<ReadonlyMap<string, string>> {
-    try {
-      const derived = await this.#derive(batch);
-      const taken = await this.archive.commit("validium", batch.batchNumber);
-      const indexing = await this.archive.indexing("validium", batch.batchNumber, derived, taken);
-      await this.#requireNew(derived, indexing);
-      return indexing.puts;
-    } catch (error) {
-      const malformed =
-        error instanceof BatchDataError || (error instanceof MintmarkError && error.code === "blob_invalid");
-      throw malformed ? new CommitteeRefusal("malformed", error.message) : error;
-    }
-  }
-
-  /** Derives the batch under L1's own rules and compares what that gives with what is claimed. */
-  async #derive(batch: SealedBatch): Promise<DerivedBatch> {
-    const derived = deriveBatch("validium", batch.batchNumber, batch.data);
-    const { assets } = this.archive;
-    const vaults = vaultsOf(derived);
-    // A vault counts only if its asset was registered before L1 took its batch, and a registration that is not final may still come later.
-    await assets.learn(vaults);
-    for (const vault of vaults) {
-      const asset = assets.known(vault.chainId, vault.assetType);
-      if (asset === null) {
-        throw new CommitteeRefusal("unregistered", `asset ${vault.assetType} has no final registration on L1`);
-      }
-      tokenIdOf(asset.standard, asset.blobScheme, vault.blob);
-    }
-    // Once more with what L1 says of each asset: amounts of ERC-721, blobs of ERC-20.
-    decodeBatchData(batch.data, {
-      standardOf: (chainId, assetType) => assets.known(chainId, assetType)?.standard ?? null,
-    });
-    if (!isSame(derived, batch)) {
-      throw new CommitteeRefusal("root", `the data makes root ${derived.batchRoot} of ${derived.vaultCount} slots`);
-    }
-    return derived;
+    const derived = deriveClaimed(batch);
+    await requireRegistered(batch, derived, this.archive.assets);
+    const taken = await this.archive.commit("validium", batch.batchNumber);
+    const indexing = await this.archive.indexing("validium", batch.batchNumber, derived, taken);
+    await this.#requireNew(derived, indexing);
+    return indexing.puts;
   }
 
   /** Refuses tokens that are there already, and amounts that a token's cap would never let out. */
@@ -191,7 +152,7 @@ export class CommitteeMember {
     // Of another chain's tokens a second reading is noted for those who watch there, and refuses nothing here.
     const repeat = repeats.find(({ asset, scheme }) => scheme === asset.blobScheme);
     if (repeat !== undefined) {
-      throw new CommitteeRefusal("duplicate", `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`);
+      throw new Refusal("duplicate", `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`);
     }
     for (const { chainId, assetType } of assetsIn(vaultsOf(derived))) {
       const asset = this.archive.assets.known(chainId, assetType);
@@ -199,10 +160,7 @@ export class CommitteeMember {
       if (asset === null || cap === null) continue;
       const minted = BigInt(puts.get(mintedKey(chainId, asset.token)) ?? "0");
       if (minted > cap) {
-        throw new CommitteeRefusal(
-          "cap",
-          `${minted} base units of ${asset.token} would be minted, above its cap ${cap}`,
-        );
+        throw new Refusal("cap", `${minted} base units of ${asset.token} would be minted, above its cap ${cap}`);
       }
     }
   }

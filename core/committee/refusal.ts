@@ -1,4 +1,4 @@
-/** Why a committee member does not sign. The reasons are stable. */
+/** Why a committee member or an issuer does not sign. The reasons are stable. */
 export const REFUSAL_REASONS = [
   "mode",
   "equivocation",
@@ -10,12 +10,15 @@ export const REFUSAL_REASONS = [
   "duplicate",
   "unregistered",
   "cap",
+  "committed",
+  "not_issuer",
+  "not_allowed",
 ] as const;
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-/** A committee member looked at a batch and will not sign it. */
-export class CommitteeRefusal extends Error {
-  override readonly name = "CommitteeRefusal";
+/** A committee member or an issuer looked at a batch and does not sign it. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
   readonly reason: RefusalReason;
 
   constructor(reason: RefusalReason, detail: string) {

@@ -1,4 +1,4 @@
-import { recoverTypedDataAddress } from "viem";
+import { recoverTypedDataAddress, type TypedDataDefinition } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import type { Settlement } from "../ports.ts";
@@ -24,17 +24,11 @@ export function attestationRequestTypedData(
   } as const;
 }
 
-/** The account that signed a request. Throws `credentials_invalid` for what is no signature. */
-export async function requestSigner(
-  settlement: Pick<Settlement, "chainId" | "contract">,
-  request: AttestationRequest,
-  signature: Hex,
-): Promise<Address> {
+/** The account that signed a request, typed data as viem takes it. Throws `credentials_invalid` for what is no signature. */
+export async function requestSigner(request: TypedDataDefinition, signature: Hex): Promise<Address> {
   try {
-    const signer = await recoverTypedDataAddress({ ...attestationRequestTypedData(settlement, request), signature });
-    return signer.toLowerCase() as Address;
+    return (await recoverTypedDataAddress({ ...request, signature })).toLowerCase() as Address;
   } catch (error) {
-    if (error instanceof MintmarkError) throw error;
     throw new MintmarkError("credentials_invalid", "The request's signature cannot be read.", { cause: error });
   }
 }

@@ -17,6 +17,7 @@ import { configured } from "../cli/command.ts";
 import { finalityOf, openLevel } from "../cli/l1.ts";
 import { messageOf } from "../cli/message.ts";
 import { privateKey } from "../cli/secret.ts";
+import { fieldsOf, runSigner } from "../cli/signer.ts";
 import { watchMirrors } from "../cli/watch-mirrors.ts";
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -30,56 +31,40 @@ export function addMembers(program: Command): void {
     ["member --member-store ./member --rpc https://rpc.example --contract 0x… < member.key"],
     memberSettings,
     async (settings) => {
-      const account = privateKeyToAccount(await privateKey("MINTMARK_MEMBER_KEY"));
+      const key = await privateKey("MINTMARK_MEMBER_KEY");
+      const account = privateKeyToAccount(key);
       const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: fromBlock } = settings;
       const l1 = await connectL1({ rpc, contract, account, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
-      await using stack = new AsyncDisposableStack();
-      const store = await openLevel(settings.MINTMARK_MEMBER_STORE);
-      const member = await CommitteeMember.open({ account, store, l1 });
-      stack.defer(() => member.close());
-      const watcher = new Watcher({
-        archive: member.archive,
+      const member = await CommitteeMember.open({
+        account,
+        store: await openLevel(settings.MINTMARK_MEMBER_STORE),
         l1,
-        fromBlock,
-        sources: settings.MINTMARK_PEERS.map((url) => new HttpBatchSource(url)),
-        intervalMs: settings.MINTMARK_POLL_MS,
-        onFault: ({ name }, batchId, error) =>
-          app.log.warn({ peer: name, batchId, reason: messageOf(error) }, "no data"),
-        onVoided: (voided) => app.log.warn(fieldsOf(voided), "duplicate voided on L1"),
-        onError: (error) => app.log.error({ reason: messageOf(error) }, "watching L1 failed; trying again"),
       });
       const source = new SourceHistory(l1, fromBlock);
-      const { buildMemberServer } = await import("../../server/member/app.ts");
       const attester = new MirrorAttester(account, source);
-      const app = buildMemberServer({
-        member,
+      const { buildMemberServer } = await import("../../server/member/app.ts");
+      await runSigner({
+        what: "member",
+        signer: member,
         l1,
-        watcher,
-        attester,
-        log: { level: settings.MINTMARK_LOG_LEVEL },
-        hosts: [...settings.MINTMARK_HOSTS, settings.MINTMARK_HOST],
+        settings,
+        secrets: [key],
+        build: (options) => buildMemberServer({ ...options, member, attester }),
+        beside: (log, stopped) => {
+          const mirrors = {
+            archive: member.archive,
+            source,
+            account,
+            mirrors: settings.MINTMARK_MIRRORS,
+            intervalMs: settings.MINTMARK_POLL_MS,
+            onVoided: (chainId: bigint, voided: VoidedDuplicate) =>
+              log.warn({ chainId: `${chainId}`, ...fieldsOf(voided) }, "duplicate voided on a mirror"),
+            onError: (chainId: bigint, error: unknown) =>
+              log.error({ chainId: `${chainId}`, reason: messageOf(error) }, "watching a mirror failed; trying again"),
+          };
+          return watchMirrors(mirrors, stopped);
+        },
       });
-      const mirrors = {
-        archive: member.archive,
-        source,
-        account,
-        mirrors: settings.MINTMARK_MIRRORS,
-        intervalMs: settings.MINTMARK_POLL_MS,
-        onVoided: (chainId: bigint, voided: VoidedDuplicate) =>
-          app.log.warn({ chainId: `${chainId}`, ...fieldsOf(voided) }, "duplicate voided on a mirror"),
-        onError: (chainId: bigint, error: unknown) =>
-          app.log.error({ chainId: `${chainId}`, reason: messageOf(error) }, "watching a mirror failed; trying again"),
-      };
-      const url = await app.listen({ host: settings.MINTMARK_HOST, port: settings.MINTMARK_PORT });
-      stack.defer(() => app.close());
-      const stopping = new AbortController();
-      const watching = Promise.all([watcher.run(stopping.signal), watchMirrors(mirrors, stopping.signal)]);
-      stack.defer(async () => {
-        stopping.abort();
-        await watching;
-      });
-      say(`member ${member.address} listens on ${url}`);
-      await stopSignal();
     },
   );
   configured(
@@ -166,10 +151,6 @@ export function addMembers(program: Command): void {
       await relaying;
     },
   );
-}
-
-function fieldsOf({ earlier, later, txHash }: VoidedDuplicate) {
-  return { earlier: `${earlier}`, later: `${later}`, txHash };
 }
 
 function sentenceOf({ earlier, later, txHash }: VoidedDuplicate): string {

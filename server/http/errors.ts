@@ -73,6 +73,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   proof_not_ready: 409,
   vault_void: 409,
   batch_committed: 409,
+  mint_consented: 409,
   withdrawal_pending: 409,
   too_many_webhooks: 409,
   body_too_large: 413,

@@ -173,7 +173,7 @@ export interface MetricsServer extends AsyncDisposable {
 
 /** Serves `GET /metrics` on a port of its own, for the operator's network and not for callers. `names` are those that it may be called by. */
 export async function serveMetrics(
-  metrics: Metrics,
+  metrics: Pick<Metrics, "registry" | "close">,
   host: string,
   port: number,
   names: readonly string[],

@@ -35,20 +35,27 @@ const POLL = {
     .describe("Milliseconds between looks at a chain."),
 };
 const { MINTMARK_MIRRORS, MINTMARK_HOST, MINTMARK_HOSTS, MINTMARK_PORT, MINTMARK_LOG_LEVEL, MINTMARK_STORE } = SETTINGS;
+/** What a member and an issuer have in common. */
+const signer = z.object({
+  ...CHAIN,
+  ...PEERS,
+  ...POLL,
+  MINTMARK_HOST,
+  MINTMARK_HOSTS,
+  MINTMARK_METRICS_PORT: SETTINGS.MINTMARK_METRICS_PORT,
+  MINTMARK_METRICS_HOST: SETTINGS.MINTMARK_METRICS_HOST,
+  MINTMARK_LOG_LEVEL,
+});
+export type SignerSettings = z.output<typeof signer>;
 
 export const memberSettings = z.object({
   MINTMARK_MEMBER_STORE: z
     .string("Give the folder of the member's store.")
     .min(1)
     .describe("Folder of the member's own store."),
-  ...CHAIN,
-  ...PEERS,
-  ...POLL,
+  ...signer.shape,
   MINTMARK_MIRRORS,
-  MINTMARK_HOST,
-  MINTMARK_HOSTS,
   MINTMARK_PORT: port.default(3100).describe("Port to listen on; 0 for any."),
-  MINTMARK_LOG_LEVEL,
 });
 
 export const watchSettings = z.object({ MINTMARK_STORE, ...CHAIN, ...PEERS, ...POLL, MINTMARK_MIRRORS });

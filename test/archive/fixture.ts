@@ -19,6 +19,6 @@ export async function chainOf({ l1, chain }: World) {
 export function sourceOf(member: CommitteeMember): BatchSource {
   return {
     name: member.address,
-    batchData: async (mode, batchNumber) => (mode === "validium" ? member.data(batchNumber) : null),
+    batchData: async (mode, batchNumber) => (mode === "validium" ? member.data("validium", batchNumber) : null),
   };
 }

@@ -91,7 +91,7 @@ describe("the public state, rebuilt", () => {
       { name: "dead", batchData: () => Promise.reject(new Error("connection refused")) },
       { name: "empty", batchData: async () => null },
       { name: "garbage", batchData: async () => new TextEncoder().encode("<html>") },
-      { name: "another batch", batchData: (_, number) => member.data((number + 1) % 3) },
+      { name: "another batch", batchData: (_, number) => member.data("validium", (number + 1) % 3) },
     ];
     const faults: string[] = [];
     const archive = await openArchive(world);

@@ -3,41 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Level } from "level";
 import { MemoryLevel } from "memory-level";
-import { toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
 import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
-import type { Hash, Hex, L1Reader, SealedBatch, Standard } from "../../core/index.ts";
-import type { L1Registration } from "../../core/ports.ts";
+import type { Hash, Hex, L1Reader, SealedBatch } from "../../core/index.ts";
 import { committeeHash, decodeAttestation } from "../../core/protocol/attestation.ts";
-import type { VaultEntry } from "../../core/protocol/batch-data.ts";
-import { placeVaults } from "../../core/protocol/batch-decoder.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
-import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
-import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { at } from "./fixture.ts";
-
-const TOKENS: Readonly<Record<Standard, Hex>> = {
-  erc20: `0x${"20".repeat(20)}`,
-  erc721: `0x${"72".repeat(20)}`,
-  erc1155: `0x${"55".repeat(20)}`,
-};
-/** Asset types of this test's registry; the member only asks L1 for them. */
-const TYPES: Readonly<Record<Standard, Hash>> = {
-  erc20: `0x${"20".repeat(32)}`,
-  erc721: `0x${"02".repeat(32)}`,
-  erc1155: `0x${"15".repeat(32)}`,
-};
-/** The ERC-20 once more, in units of ten. */
-const TENS: Hash = `0x${"1e".repeat(32)}`;
-/** Registered in a block that is not final. */
-const NEW_TYPE: Hash = `0x${"ee".repeat(32)}`;
-const FINAL = 5n;
-const OWNER: Hex = `0x${"0a".repeat(20)}`;
+import { entry, NEW_TYPE, registry, sealed, TENS } from "./signed-batches.ts";
 
 const IN_FORCE = { threshold: THRESHOLD, members: COMMITTEE.map(({ address }) => lower(address)).toSorted() };
 
@@ -57,42 +33,14 @@ let history = ZERO;
 
 /** L1 as far as a committee needs it. */
 const l1: MemberOptions["l1"] & Pick<L1Reader, "committee"> = {
-  settlement: { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 },
-  finalizedBlockNumber: async () => FINAL,
-  registrations: async (assets, at = FINAL + 1n) =>
-    assets.map(({ assetType }): L1Registration | null => {
-      if (assetType === NEW_TYPE && at <= FINAL) return null;
-      const standard = (["erc20", "erc721", "erc1155"] as const).find((name) => TYPES[name] === assetType) ?? "erc20";
-      const known = { standard, token: TOKENS[standard], blobScheme: "mintmark", since: 0n } as const;
-      if (assetType === NEW_TYPE || assetType === TYPES[standard]) return { ...known, quantum: 1n };
-      return assetType === TENS ? { ...known, quantum: 10n } : null;
-    }),
-  supplyCap: async () => 1_000n,
+  ...registry,
   state: async () => ({ ...NOTHING, countValidium: onL1, history }),
   committee: async () => ({ committeeHash: committeeHash(0n, IN_FORCE), epoch: 0n }),
 };
 
-function entry(standard: Standard, text = "", amount = 1n): VaultEntry {
-  return { chainId: 31_337n, owner: OWNER, assetType: TYPES[standard], amount, blob: toHex(text) };
-}
-
-/** A sealed batch of these slots, as an honest engine makes it. */
-function sealed(batchNumber: number, entries: readonly VaultEntry[]): SealedBatch {
-  const data = encodeBatchData(entries);
-  const tree = new BatchTree(vaultLeaves(placeVaults(entries, "validium", batchNumber)));
-  return {
-    mode: "validium",
-    batchNumber,
-    vaultCount: entries.length,
-    batchRoot: bytesToHex(tree.root),
-    dataHash: bytesToHex(keccak256(data)),
-    data,
-  };
-}
-
 /** What a member has stored of a batch. */
 async function hexOf(member: CommitteeMember, batchNumber: number): Promise<Hex | null> {
-  const data = await member.data(batchNumber);
+  const data = await member.data("validium", batchNumber);
   return data === null ? null : bytesToHex(data);
 }
 
@@ -107,7 +55,7 @@ describe("a committee member", () => {
     const signature = await member.sign(first, 0n);
     expect(await member.sign(first, 0n)).toBe(signature);
     expect(await hexOf(member, 0)).toBe(bytesToHex(first.data));
-    expect(await member.data(1)).toBeNull();
+    expect(await member.data("validium", 1)).toBeNull();
   });
 
   test.each<[string, string, SealedBatch]>([
@@ -128,8 +76,8 @@ describe("a committee member", () => {
     ["an ERC-20 with a blob", "malformed", sealed(0, [entry("erc20", "1")])],
   ])("refuses %s", async (_, reason, batch) => {
     const member = await newMember();
-    await expect(member.sign(batch, 0n)).rejects.toMatchObject({ name: "CommitteeRefusal", reason });
-    expect(await member.data(batch.batchNumber)).toBeNull();
+    await expect(member.sign(batch, 0n)).rejects.toMatchObject({ name: "Refusal", reason });
+    expect(await member.data("validium", batch.batchNumber)).toBeNull();
     // Nothing is left of the refused one.
     await member.sign(first, 0n);
   });
@@ -139,7 +87,7 @@ describe("a committee member", () => {
     const next = (number: number) => member.sign(sealed(number, [entry("erc721", `${number}`)]), 0n);
     for (let number = 0; number < 16; number++) await next(number);
     await expect(next(16)).rejects.toMatchObject({ reason: "ahead" });
-    expect(await member.data(16)).toBeNull();
+    expect(await member.data("validium", 16)).toBeNull();
     expect(await next(15)).toMatch(/^0x/);
     onL1 = 1;
     expect(await next(16)).toMatch(/^0x/);

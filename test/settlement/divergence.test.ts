@@ -128,7 +128,8 @@ async function adopt({ engine }: Operator) {
   await mine(chain, 30);
   const sources = members.map((member) => ({
     name: member.address,
-    batchData: async (mode: Mode, batchNumber: number) => (mode === "validium" ? member.data(batchNumber) : null),
+    batchData: async (mode: Mode, batchNumber: number) =>
+      mode === "validium" ? member.data("validium", batchNumber) : null,
   }));
   return adoptFromL1({ engine, l1, fromBlock: chain.settlement.deployedAtBlock, sources });
 }

@@ -119,7 +119,8 @@ async function adopt({ engine }: Operator): Promise<void> {
   await mine(chain, 30);
   const sources = members.map((member) => ({
     name: member.address,
-    batchData: async (of: Mode, batchNumber: number) => (of === "validium" ? member.data(batchNumber) : null),
+    batchData: async (of: Mode, batchNumber: number) =>
+      of === "validium" ? member.data("validium", batchNumber) : null,
   }));
   await adoptFromL1({ engine, l1, fromBlock: chain.settlement.deployedAtBlock, sources });
 }

@@ -1,0 +1,59 @@
+import { type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
+import type { KnownAssets } from "../archive/known-assets.ts";
+import { MintmarkError } from "../errors.ts";
+import type { SealedBatch } from "../ports.ts";
+import { BatchDataError } from "../protocol/batch-data.ts";
+import { decodeBatchData } from "../protocol/batch-decoder.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { keccak256 } from "../protocol/hash.ts";
+import { bytesToHex } from "../protocol/hex.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Batches that are stored beyond those that L1 has. An honest operator needs few; a hostile one would fill the disk. */
+export const MAX_AHEAD = 16;
+
+/**
+ * Derives a batch from its data and compares the result with the operator's claim, before anybody signs it.
+ *
+ * @throws Refusal `data_hash`, `malformed`, or `root`
+ */
+export function deriveClaimed(batch: SealedBatch): DerivedBatch {
+  const { mode, batchNumber, dataHash, data } = batch;
+  if (bytesToHex(keccak256(data)) !== dataHash) throw new Refusal("data_hash", "the data is not of this hash");
+  const derived = wellFormed(() => deriveBatch(mode, batchNumber, data));
+  if (isBatch(derived, batch)) return derived;
+  throw new Refusal("root", `the data makes root ${derived.batchRoot} of ${derived.vaultCount} slots`);
+}
+
+/**
+ * Holds every vault of a batch to the final registration of its asset, by L1's own rules.
+ *
+ * @throws Refusal `unregistered`, or `malformed`
+ */
+export async function requireRegistered({ data }: SealedBatch, derived: DerivedBatch, assets: KnownAssets) {
+  const vaults = vaultsOf(derived);
+  // A vault counts only if its asset was registered before L1 took its batch, and a registration that is not final may still come later.
+  await assets.learn(vaults);
+  wellFormed(() => {
+    for (const { chainId, assetType, blob } of vaults) {
+      const asset = assets.known(chainId, assetType);
+      if (asset === null) throw new Refusal("unregistered", `asset ${assetType} has no final registration on L1`);
+      tokenIdOf(asset.standard, asset.blobScheme, blob);
+    }
+    // Once more with each asset's standard: amounts of ERC-721, blobs of ERC-20.
+    const standardOf = (chainId: bigint, assetType: `0x${string}`) =>
+      assets.known(chainId, assetType)?.standard ?? null;
+    decodeBatchData(data, { standardOf });
+  });
+}
+
+/** Refuses as `malformed` what the decoder or a blob scheme does not take. */
+function wellFormed<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const malformed =
+      error instanceof BatchDataError || (error instanceof MintmarkError && error.code === "blob_invalid");
+    throw malformed ? new Refusal("malformed", error.message) : error;
+  }
+}

@@ -1,0 +1,12 @@
+/** The issuer of tokens: it consents to each batch that holds its tokens, from the application's record of mints or by a policy. */
+export { type AssetIssuer, Issuer, type IssuerOptions, type IssuerReader } from "./issuer.ts";
+export { LocalMintRecord, type RecordedMint } from "./local-record.ts";
+export type { IssuedVault, MintRecord } from "./mint-record.ts";
+export { type AssetPolicy, MintPolicy } from "./policy.ts";
+export {
+  type ConsentRequest,
+  consentRequestTypedData,
+  type IssuerClient,
+  RemoteIssuer,
+  type RemoteIssuerOptions,
+} from "./remote-issuer.ts";

@@ -1,0 +1,270 @@
+import type { LocalAccount } from "viem";
+import { Archive } from "../archive/archive.ts";
+import { assetKey, BYTES, batchNumberOf, DURABLE, dataKey, numberKey, TEXT, within } from "../archive/keys.ts";
+import type { AssetReader } from "../archive/known-assets.ts";
+import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.ts";
+import { Refusal } from "../committee/refusal.ts";
+import { MintmarkError } from "../errors.ts";
+import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../model.ts";
+import type { AssetId, L1Reader, SealedBatch, VaultContent } from "../ports.ts";
+import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { countOf } from "../protocol/commitment.ts";
+import { assetsHash, type ConsentAsset, consentTypedData } from "../protocol/consent.ts";
+import { keccak256 } from "../protocol/hash.ts";
+import { bytesToHex } from "../protocol/hex.ts";
+import { compareAssets } from "../protocol/manifest.ts";
+import { vaultLeaves } from "../protocol/vault.ts";
+import type { Database } from "../store/ports.ts";
+import type { IssuedVault, MintRecord } from "./mint-record.ts";
+
+/** Who must consent to a batch's vaults of an asset. */
+export interface AssetIssuer {
+  /** A key's account, or a wallet contract. */
+  readonly issuer: Address;
+  /** How often the registry has changed the asset's issuer. */
+  readonly epoch: bigint;
+}
+
+/** The part of L1 that tells of issuers. */
+export interface IssuerReader {
+  /** As of the newest block, in order; null for an asset without an issuer. */
+  issuers(assets: readonly AssetId[]): Promise<readonly (AssetIssuer | null)[]>;
+}
+
+export interface IssuerOptions {
+  /** Signs. */
+  readonly account: LocalAccount;
+  /** The issuer that the tokens name: a wallet contract that takes the account's signatures. Default: the account. */
+  readonly address?: Address;
+  /** The issuer's own store, empty at first; its {@link MintRecord} may write there once it is open. Closed by {@link Issuer.close}. */
+  readonly store: Database;
+  readonly l1: AssetReader & IssuerReader & Pick<L1Reader, "state">;
+  readonly record: MintRecord;
+}
+
+/** A content that the issuer has signed for a batch number. */
+interface Signed {
+  readonly content: Hash;
+  readonly dataHash: Hash;
+  /** The issuer's assets in it, each with the hash of its vaults' leaves. */
+  readonly assets: readonly { readonly chainId: string; readonly assetType: Hash; readonly vaults: Hash }[];
+}
+
+/** Contents of one batch number that are stored: slots become void a few times at most. A hostile operator would fill the disk. */
+const MAX_CONTENTS = 16;
+
+/**
+ * The issuer of tokens, on guard against the operator. It signs a batch only after it has stored the data, and only if its record of
+ * mints covers every vault of its tokens there. A second content of a batch number it signs only if the vaults of its own tokens stand
+ * there unchanged in every content that it signed before, also after a restart.
+ *
+ * Its store is an {@link Archive}. Whoever keeps that in step with L1 (a `Watcher`) calls {@link Issuer.settle} afterwards, which gives
+ * the mints free that the final history left out.
+ */
+export class Issuer {
+  readonly address: Address;
+  readonly archive: Archive;
+  readonly #account: LocalAccount;
+  readonly #l1: IssuerOptions["l1"];
+  readonly #record: MintRecord;
+
+  private constructor({ account, address = account.address, l1, record }: IssuerOptions, archive: Archive) {
+    this.address = address.toLowerCase() as Address;
+    this.archive = archive;
+    this.#account = account;
+    this.#l1 = l1;
+    this.#record = record;
+  }
+
+  /** Opens the issuer's store; rejects with `store_mismatch` when it is not this settlement contract's. */
+  static async open(options: IssuerOptions): Promise<Issuer> {
+    return new Issuer(options, await Archive.open(options));
+  }
+
+  /**
+   * Stores and checks a batch of either mode, then signs `IssuerConsent`: 65 bytes, `r ‖ s ‖ v`.
+   *
+   * @throws Refusal with the reason
+   */
+  async consent(batch: SealedBatch): Promise<Hex> {
+    const assets = await this.archive.inTurn(() => this.#take(batch));
+    const { mode, batchNumber, batchRoot: content } = batch;
+    const message = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
+    return this.#account.signTypedData(consentTypedData(this.archive.settlement, message));
+  }
+
+  /** The stored data of a batch, null when this issuer has not seen it. Of several contents that it signed, the newest. */
+  async data(mode: Mode, batchNumber: number): Promise<Uint8Array | null> {
+    const committed = await this.archive.data(mode, batchNumber);
+    if (committed !== null) return committed;
+    const newest = (await this.#signed(mode, batchNumber)).at(-1);
+    return newest === undefined ? null : this.archive.dataOf(newest.dataHash);
+  }
+
+  /** Tells the record which vaults of each batch that has become final L1 pays. Returns how many batches. */
+  async settle(signal?: AbortSignal): Promise<number> {
+    let settled = 0;
+    for (const mode of MODES) {
+      const from = await this.#firstUnsettled(mode);
+      const left = [];
+      for await (const key of this.archive.store.keys<string>(within(`unsettled/${mode}/`)))
+        left.push(batchNumberOf(key));
+      const count = countOf(mode, this.archive.state());
+      for (let next = from; next < count; next++) left.push(next);
+      for (const batchNumber of left) {
+        signal?.throwIfAborted();
+        if (await this.archive.inTurn(() => this.#settle(mode, batchNumber))) settled++;
+      }
+    }
+    return settled;
+  }
+
+  close(): Promise<void> {
+    return this.archive.close();
+  }
+
+  /** Checks everything, then writes data and record; on disk when it resolves. Returns the issuer's assets in the batch. */
+  async #take(batch: SealedBatch): Promise<readonly ConsentAsset[]> {
+    const { mode, batchNumber, batchRoot: content, dataHash, data } = batch;
+    const batchId = batchIdOf(mode, batchNumber);
+    if ((await this.archive.commit(mode, batchNumber)) !== null) {
+      throw new Refusal("committed", `L1 has committed ${batchId}; no consent changes it`);
+    }
+    const committed = countOf(mode, await this.#l1.state());
+    if (batchNumber >= committed + MAX_AHEAD) {
+      throw new Refusal("ahead", `L1 has only ${committed} ${mode} batches: commit those before ${batchNumber} first`);
+    }
+    const signed = await this.#signed(mode, batchNumber);
+    const derived = deriveClaimed(batch);
+    const vaults = this.#here(derived.slots);
+    const assets = await this.#ownAssets(vaults);
+    if (assets.length === 0) throw new Refusal("not_issuer", `${batchId} holds no asset of issuer ${this.address}`);
+    const now = assets.map((asset) => ({ ...shownOf(asset), vaults: leavesHash(vaults, asset) }));
+    const before = signed.flatMap((earlier) => earlier.assets);
+    for (const asset of before) {
+      const same = leavesHash(vaults, { chainId: BigInt(asset.chainId), assetType: asset.assetType }) === asset.vaults;
+      if (!same)
+        throw new Refusal("equivocation", `a consent stands for other vaults of ${asset.assetType} in ${batchId}`);
+    }
+    const covers = (earlier: Signed) =>
+      earlier.content === content &&
+      now.every(({ assetType }) => earlier.assets.some((a) => a.assetType === assetType));
+    if (signed.some(covers)) return assets;
+    if (signed.length >= MAX_CONTENTS) throw new Refusal("equivocation", `${batchId} has had ${MAX_CONTENTS} contents`);
+    await requireRegistered(batch, derived, this.archive.assets);
+    // What an earlier content used stays used: that content may still become final.
+    const types = new Set([...now, ...before].map(({ assetType }) => assetType));
+    const reason = await this.#record.use(
+      batchId,
+      this.#issued(vaults.filter(({ assetType }) => types.has(assetType))),
+    );
+    if (reason !== null) throw new Refusal("not_allowed", reason);
+    const write = this.archive.store.batch();
+    write.put(dataKey(dataHash), data, BYTES);
+    write.put(consentKey(mode, batchNumber), JSON.stringify([...signed, { content, dataHash, assets: now }]), TEXT);
+    await write.write(DURABLE);
+    return assets;
+  }
+
+  /** Whether a final batch is settled now; false while nobody has given its data. */
+  async #settle(mode: Mode, batchNumber: number): Promise<boolean> {
+    const data = await this.archive.data(mode, batchNumber);
+    const write = this.archive.store.batch();
+    if (data === null) write.put(unsettledKey(mode, batchNumber), "", TEXT);
+    else {
+      const vaults = this.#here(placeVaults(decodeBatchData(data), mode, batchNumber));
+      const signed = (await this.#signed(mode, batchNumber)).flatMap(({ assets }) => assets);
+      const types = new Set([...(await this.#ownAssets(vaults)), ...signed].map(({ assetType }) => assetType));
+      const own = vaults.filter(({ assetType }) => types.has(assetType));
+      await this.archive.assets.learn(own);
+      await this.#record.settle(batchIdOf(mode, batchNumber), this.#issued(own));
+      write.del(unsettledKey(mode, batchNumber), TEXT);
+    }
+    if (batchNumber >= (await this.#firstUnsettled(mode))) write.put(settledKey(mode), `${batchNumber + 1}`, TEXT);
+    await write.write(DURABLE);
+    return data !== null;
+  }
+
+  /** The first batch that was never looked at after it became final. */
+  async #firstUnsettled(mode: Mode): Promise<number> {
+    return Number((await this.archive.store.get<string, string>(settledKey(mode), TEXT)) ?? "0");
+  }
+
+  /** Only tokens of the state's own chain have issuers. */
+  #here(slots: readonly (VaultContent | null)[]): VaultContent[] {
+    const { chainId } = this.archive.settlement;
+    return slots.filter((vault) => vault !== null).filter((vault) => vault.chainId === chainId);
+  }
+
+  /** The assets among these vaults that name this issuer, in the order of a manifest. */
+  async #ownAssets(vaults: readonly VaultContent[]): Promise<ConsentAsset[]> {
+    const found = new Map(
+      vaults.map(({ chainId, assetType }) => [assetKey(chainId, assetType), { chainId, assetType }]),
+    );
+    const assets = [...found.values()].sort(compareAssets);
+    const issuers = assets.length === 0 ? [] : await this.#l1.issuers(assets);
+    return assets.flatMap((asset, i) => {
+      const named = issuers[i] ?? null;
+      return named?.issuer.toLowerCase() === this.address ? [{ ...asset, issuerEpoch: named.epoch }] : [];
+    });
+  }
+
+  #issued(vaults: readonly VaultContent[]): IssuedVault[] {
+    return vaults.flatMap(({ vaultId, chainId, owner, assetType, amount, blob }) => {
+      const asset = this.archive.assets.known(chainId, assetType);
+      // L1 has taken it before its asset was registered: it never pays.
+      if (asset === null) return [];
+      const { standard, token, quantum, blobScheme } = asset;
+      const tokenId = readTokenId(() => tokenIdOf(standard, blobScheme, blob));
+      return [{ vaultId, owner, token, standard, amount: amount * quantum, blob, tokenId }];
+    });
+  }
+
+  /** Oldest first. */
+  async #signed(mode: Mode, batchNumber: number): Promise<readonly Signed[]> {
+    const stored = await this.archive.store.get<string, string>(consentKey(mode, batchNumber), TEXT);
+    return stored === undefined ? [] : JSON.parse(stored);
+  }
+}
+
+/** null for a blob that the scheme does not take: L1 lets no such vault out. */
+function readTokenId(read: () => bigint | null): bigint | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof MintmarkError && error.code === "blob_invalid") return null;
+    throw error;
+  }
+}
+
+function shownOf({ chainId, assetType }: AssetId) {
+  return { chainId: chainId.toString(), assetType };
+}
+
+/** One hash over the leaves of an asset's vaults, which hold their ids. */
+function leavesHash(vaults: readonly VaultContent[], { chainId, assetType }: AssetId): Hash {
+  const own = vaults.filter((vault) => vault.chainId === chainId && vault.assetType === assetType);
+  return bytesToHex(keccak256(vaultLeaves(own)));
+}
+
+/**
+ * The records of an issuer, beside the archive's and its mint record's:
+ *
+ * ```
+ * consent/<mode>/<number>    JSON: the contents that were signed of a batch
+ * settled/<mode>             decimal: batches that the record was told of once they were final
+ * unsettled/<mode>/<number>  final batches below that whose data nobody has given yet
+ * ```
+ */
+function consentKey(mode: Mode, batchNumber: number): string {
+  return `consent/${mode}/${numberKey(batchNumber)}`;
+}
+
+function settledKey(mode: Mode): string {
+  return `settled/${mode}`;
+}
+
+function unsettledKey(mode: Mode, batchNumber: number): string {
+  return `unsettled/${mode}/${numberKey(batchNumber)}`;
+}

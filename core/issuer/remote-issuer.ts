@@ -1,0 +1,80 @@
+import type { LocalAccount } from "viem";
+import { MemberService } from "../committee/member-service.ts";
+import { type Address, type Hex, MODES } from "../model.ts";
+import type { SealedBatch, Settlement } from "../ports.ts";
+import { typedDataDomain } from "../protocol/typed-data.ts";
+
+/** A way to ask one issuer: in this process, or a client of its service. */
+export interface IssuerClient {
+  readonly address: Address;
+  /** Its `IssuerConsent`; rejects when the issuer refuses or cannot be reached. */
+  consent(batch: SealedBatch, signal: AbortSignal): Promise<Hex>;
+}
+
+export interface RemoteIssuerOptions {
+  /** The issuer that tokens name. */
+  readonly address: Address;
+  /** Where its service listens. */
+  readonly url: string;
+  /** Signs the requests; holds the operator role of the contract. */
+  readonly operator: LocalAccount;
+  readonly settlement: Settlement;
+}
+
+/** What an operator claims of a batch when it asks for a consent. */
+export type ConsentRequest = Pick<SealedBatch, "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash">;
+
+/** What an operator signs so that an issuer looks at a batch: a stranger's batch would fill the issuer's store. */
+export function consentRequestTypedData(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  { mode, batchNumber, batchRoot, vaultCount, dataHash }: ConsentRequest,
+) {
+  return {
+    domain: typedDataDomain(settlement),
+    types: {
+      ConsentRequest: [
+        { name: "mode", type: "uint8" },
+        { name: "batchNumber", type: "uint64" },
+        { name: "content", type: "bytes32" },
+        { name: "vaultCount", type: "uint32" },
+        { name: "dataHash", type: "bytes32" },
+      ],
+    },
+    primaryType: "ConsentRequest",
+    message: {
+      mode: MODES.indexOf(mode),
+      batchNumber: BigInt(batchNumber),
+      content: batchRoot,
+      vaultCount,
+      dataHash,
+    },
+  } as const;
+}
+
+/** An issuer that runs as a service of its own. How long it may take, the caller decides. */
+export class RemoteIssuer implements IssuerClient {
+  readonly address: Address;
+  readonly #service: MemberService;
+  readonly #operator: LocalAccount;
+  readonly #settlement: Settlement;
+
+  constructor({ address, url, operator, settlement }: RemoteIssuerOptions) {
+    this.address = address.toLowerCase() as Address;
+    this.#service = new MemberService(url);
+    this.#operator = operator;
+    this.#settlement = settlement;
+  }
+
+  async consent(batch: SealedBatch, signal: AbortSignal): Promise<Hex> {
+    const { mode, batchNumber, batchRoot: content, vaultCount, dataHash, data } = batch;
+    const signed = await this.#operator.signTypedData(consentRequestTypedData(this.#settlement, batch));
+    const claim = new URLSearchParams({ content, vaultCount: `${vaultCount}`, dataHash });
+    return this.#service.askForSignature(`/v1/batches/${mode}-${batchNumber}/consent?${claim}`, {
+      method: "POST",
+      headers: { "content-type": "application/octet-stream", authorization: `Operator ${signed}` },
+      // A view of its own buffer: what fetch takes must not be shared.
+      body: Uint8Array.from(data),
+      signal,
+    });
+  }
+}

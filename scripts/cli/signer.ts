@@ -1,0 +1,64 @@
+import type { FastifyBaseLogger, FastifyInstance } from "fastify";
+import { HttpBatchSource, type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import type { connectL1 } from "../../core/l1/index.ts";
+import { SignerMetrics } from "../../server/member/metrics.ts";
+import type { Signer, SignerServerOptions } from "../../server/member/signer.ts";
+import { serveMetrics } from "../../server/operations/metrics.ts";
+import { stopSignal } from "../../server/process/stop-signal.ts";
+import type { SignerSettings } from "../../server/settings/process-settings.ts";
+import { messageOf } from "./message.ts";
+
+/** What makes a member or an issuer a process. */
+export interface SignerProcess {
+  /** For the line that is printed once it listens. */
+  readonly what: "member" | "issuer";
+  readonly signer: Signer & { close(): Promise<void> };
+  readonly l1: Awaited<ReturnType<typeof connectL1>>;
+  readonly settings: SignerSettings & { readonly MINTMARK_PORT: number };
+  /** What its log must never hold. */
+  readonly secrets: readonly string[];
+  build(options: SignerServerOptions): FastifyInstance;
+  /** Once the archive is in step with L1; default: duplicates are voided. */
+  readonly work?: (signal?: AbortSignal) => Promise<number>;
+  /** Goes on beside it until the signal aborts. */
+  readonly beside?: (log: FastifyBaseLogger, stopped: AbortSignal) => Promise<void>;
+}
+
+/** Keeps a signer's archive in step with L1 and serves it, until SIGINT or SIGTERM; then closes it. */
+export async function runSigner({ what, signer, l1, settings, secrets, build, work, beside }: SignerProcess) {
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => signer.close());
+  const watcher = new Watcher({
+    archive: signer.archive,
+    l1,
+    fromBlock: settings.MINTMARK_FROM_BLOCK,
+    sources: settings.MINTMARK_PEERS.map((url) => new HttpBatchSource(url)),
+    intervalMs: settings.MINTMARK_POLL_MS,
+    ...(work && { work }),
+    onFault: ({ name }, batchId, error) => app.log.warn({ peer: name, batchId, reason: messageOf(error) }, "no data"),
+    onVoided: (voided) => app.log.warn(fieldsOf(voided), "duplicate voided on L1"),
+    onError: (error) => app.log.error({ reason: messageOf(error) }, "watching L1 failed; trying again"),
+  });
+  const { MINTMARK_METRICS_PORT: metricsPort } = settings;
+  const metrics = metricsPort === undefined ? null : new SignerMetrics(signer.archive);
+  const log = { level: settings.MINTMARK_LOG_LEVEL, secrets };
+  const hosts = [...settings.MINTMARK_HOSTS, settings.MINTMARK_HOST];
+  const app = build({ l1, watcher, log, hosts, ...(metrics && { metrics }) });
+  if (metrics !== null) {
+    stack.use(await serveMetrics(metrics, settings.MINTMARK_METRICS_HOST, metricsPort ?? 0, settings.MINTMARK_HOSTS));
+  }
+  const url = await app.listen({ host: settings.MINTMARK_HOST, port: settings.MINTMARK_PORT });
+  stack.defer(() => app.close());
+  const stopping = new AbortController();
+  const working = Promise.all([watcher.run(stopping.signal), beside?.(app.log, stopping.signal)]);
+  stack.defer(async () => {
+    stopping.abort();
+    await working;
+  });
+  process.stdout.write(`${what} ${signer.address} listens on ${url}\n`);
+  await stopSignal();
+}
+
+export function fieldsOf({ earlier, later, txHash }: VoidedDuplicate) {
+  return { earlier: `${earlier}`, later: `${later}`, txHash };
+}

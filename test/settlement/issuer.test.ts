@@ -1,0 +1,349 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Level } from "level";
+import { MemoryLevel } from "memory-level";
+import { recoverTypedDataAddress, toHex } from "viem";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Address, Hash, L1Block, L1Event, SealedBatch } from "../../core/index.ts";
+import { Issuer, type IssuerOptions } from "../../core/issuer/issuer.ts";
+import { LocalMintRecord, type RecordedMint } from "../../core/issuer/local-record.ts";
+import type { MintRecord } from "../../core/issuer/mint-record.ts";
+import { type AssetPolicy, MintPolicy } from "../../core/issuer/policy.ts";
+import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
+import { bytesToHex } from "../../core/protocol/hex.ts";
+import type { Database } from "../../core/store/ports.ts";
+import { ADMIN, GUARDIAN } from "../../scripts/sandbox/accounts.ts";
+import { entry, OWNER, registry, sealed, TENS, TOKENS, TYPES } from "./signed-batches.ts";
+
+const ISSUER = ADMIN;
+const OTHER: Address = `0x${"0b".repeat(20)}`;
+const ZERO: Hash = `0x${"00".repeat(32)}`;
+
+/** Epochs of the issuer's assets; what is not here is another's. */
+let epochs: Record<Hash, bigint>;
+let counts = { countValidium: 0, countRollup: 0 };
+beforeEach(() => {
+  epochs = { [TYPES.erc721]: 0n, [TYPES.erc20]: 0n, [TENS]: 0n };
+  counts = { countValidium: 0, countRollup: 0 };
+});
+
+const l1: IssuerOptions["l1"] = {
+  ...registry,
+  state: async () => ({ ...counts, rootValidium: ZERO, rootRollup: ZERO, commitment: ZERO, history: ZERO }),
+  issuers: async (assets) =>
+    assets.map(({ assetType }) => {
+      const epoch = epochs[assetType];
+      return epoch === undefined ? { issuer: OTHER, epoch: 0n } : { issuer: ISSUER.address, epoch };
+    }),
+};
+
+const opened: Issuer[] = [];
+afterEach(async () => {
+  for (const issuer of opened.splice(0)) await issuer.close();
+});
+
+async function open(record: (store: Database) => MintRecord, store: Database = new MemoryLevel()): Promise<Issuer> {
+  const issuer = await Issuer.open({ account: ISSUER, store, l1, record: record(store) });
+  opened.push(issuer);
+  return issuer;
+}
+
+/** An issuer beside its application's record. */
+async function recording(store: Database = new MemoryLevel()) {
+  const record = new LocalMintRecord(store);
+  return { record, issuer: await open(() => record, store) };
+}
+
+let nextId = 0;
+function minted(token: keyof typeof TOKENS, text = "", amount = 1n, owner: Address = OWNER): RecordedMint {
+  return { id: `order-${nextId++}`, token: TOKENS[token], owner, amount, blob: toHex(text) };
+}
+
+/** L1 has taken this batch, finally; the newest one of its mode. */
+async function finalize({ archive }: Issuer, batch: SealedBatch): Promise<void> {
+  const { countValidium, countRollup } = archive.state();
+  const sequence = BigInt(countValidium + countRollup);
+  const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
+  const place = { txHash: ZERO, blockNumber: sequence + 1n, logIndex: 0, committedAt: 1n, sequence } as const;
+  const event: L1Event = { type: "batchCommitted", mode, batchNumber, batchRoot, vaultCount, dataHash, ...place };
+  await archive.apply(event, data);
+  await archive.advance({ number: sequence + 1n, hash: ZERO, timestamp: 1n } satisfies L1Block);
+}
+
+const refusal = (reason: string) => ({ name: "Refusal", reason });
+
+describe("an issuer beside its application's record", () => {
+  test("signs a batch whose every vault the application has recorded, in both modes, and stores its data", async () => {
+    const { record, issuer } = await recording();
+    await record.record([
+      minted("erc721", "1"),
+      minted("erc721", "2"),
+      minted("erc20", "", 7n),
+      minted("erc20", "", 3n),
+    ]);
+    // Two mints of one owner share a vault; the ERC-1155 is another issuer's.
+    const entries = [entry("erc721", "1"), entry("erc20", "", 10n), entry("erc1155", "5", 3n)];
+    const first = sealed(0, entries);
+    const signature = await issuer.consent(first);
+    const assets = [TYPES.erc721, TYPES.erc20].map((assetType) => ({ chainId: 31_337n, assetType, issuerEpoch: 0n }));
+    const content = first.batchRoot;
+    const message = { mode: "validium", batchNumber: 0, content, assetsHash: assetsHash(assets) } as const;
+    const signed = consentTypedData(l1.settlement, message);
+    expect(await recoverTypedDataAddress({ ...signed, signature })).toBe(ISSUER.address);
+    const second = sealed(0, [entry("erc721", "2")], "zk-rollup");
+    await issuer.consent(second);
+    for (const { mode, data } of [first, second]) {
+      expect(bytesToHex((await issuer.data(mode, 0)) ?? new Uint8Array())).toBe(bytesToHex(data));
+    }
+    expect(await issuer.consent(first)).toBe(signature);
+  });
+
+  test.each<[string, SealedBatch]>([
+    ["a mint that was not recorded", sealed(0, [entry("erc721", "9")])],
+    ["another owner", sealed(0, [{ ...entry("erc721", "1"), owner: OTHER }])],
+    ["a larger amount", sealed(0, [entry("erc20", "", 11n)])],
+    ["a token twice in a batch", sealed(0, [entry("erc721", "1"), entry("erc721", "1")])],
+    ["base units beyond those recorded", sealed(0, [{ ...entry("erc20", "", 2n), assetType: TENS }])],
+  ])("refuses %s, and uses nothing up", async (_, batch) => {
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1"), minted("erc20", "", 10n)]);
+    await expect(issuer.consent(batch)).rejects.toMatchObject(refusal("not_allowed"));
+    expect(await issuer.data("validium", 0)).toBeNull();
+    await issuer.consent(sealed(0, [entry("erc721", "1"), { ...entry("erc20", "", 1n), assetType: TENS }]));
+  });
+
+  test.each<[string, string, SealedBatch]>([
+    [
+      "a root that the data does not make",
+      "root",
+      { ...sealed(0, [entry("erc721", "1")]), batchRoot: `0x${"11".repeat(32)}` },
+    ],
+    ["a hash of other data", "data_hash", { ...sealed(0, [entry("erc721", "1")]), dataHash: `0x${"11".repeat(32)}` }],
+    ["a batch without its assets", "not_issuer", sealed(0, [entry("erc1155", "5")])],
+    ["a batch far ahead of L1", "ahead", sealed(16, [entry("erc721", "1")])],
+    ["amount 2 of an ERC-721", "malformed", sealed(0, [entry("erc721", "1", 2n)])],
+  ])("refuses %s", async (_, reason, batch) => {
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1")]);
+    await expect(issuer.consent(batch)).rejects.toMatchObject(refusal(reason));
+    await issuer.consent(sealed(0, [entry("erc721", "1")]));
+  });
+
+  test("uses each mint once: neither a later batch nor the other mode can hold it again", async () => {
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1"), minted("erc20", "", 10n)]);
+    await issuer.consent(sealed(0, [entry("erc721", "1"), entry("erc20", "", 6n)]));
+    for (const mode of ["validium", "zk-rollup"] as const) {
+      for (const again of [entry("erc721", "1"), entry("erc20", "", 5n)]) {
+        await expect(issuer.consent(sealed(1, [again], mode))).rejects.toMatchObject(refusal("not_allowed"));
+      }
+    }
+    await issuer.consent(sealed(1, [entry("erc20", "", 4n)], "zk-rollup"));
+  });
+
+  test("signs a second content of a batch only if the vaults of its own tokens stand there unchanged", async () => {
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1"), minted("erc721", "2")]);
+    const others = (text: string) => entry("erc1155", text, 3n);
+    await issuer.consent(sealed(0, [entry("erc721", "1"), others("5"), others("6")]));
+    // What is void of another issuer's token changes the content.
+    await issuer.consent(sealed(0, [entry("erc721", "1"), null, others("6")]));
+    const changed: SealedBatch[] = [
+      sealed(0, [entry("erc721", "2"), others("5"), others("6")]),
+      sealed(0, [entry("erc721", "1"), entry("erc721", "2"), others("6")]),
+      sealed(0, [null, others("5"), entry("erc721", "1")]),
+    ];
+    for (const batch of changed) await expect(issuer.consent(batch)).rejects.toMatchObject(refusal("equivocation"));
+    // An asset of which it signed a vault stays unchanged also when it is no longer its own.
+    delete epochs[TYPES.erc721];
+    epochs[TYPES.erc1155] = 0n;
+    await record.record([minted("erc1155", "6", 3n)]);
+    await expect(issuer.consent(sealed(0, [null, null, others("6")]))).rejects.toMatchObject(refusal("equivocation"));
+  });
+
+  test("bounds the contents of one batch that it stores", async () => {
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1")]);
+    const content = (text: string) => sealed(0, [entry("erc721", "1"), entry("erc1155", text)]);
+    for (let i = 0; i < 16; i++) await issuer.consent(content(`${i}`));
+    await expect(issuer.consent(content("one more"))).rejects.toMatchObject(refusal("equivocation"));
+    await issuer.consent(content("3"));
+  });
+
+  test("signs for the epoch in force, as often as the registry changes it", async () => {
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1")]);
+    const batch = sealed(0, [entry("erc721", "1")]);
+    const first = await issuer.consent(batch);
+    epochs[TYPES.erc721] = 2n;
+    expect(await issuer.consent(batch)).not.toBe(first);
+  });
+
+  test("names the wallet contract whose key it is as the issuer", async () => {
+    const store = new MemoryLevel();
+    const record = new LocalMintRecord(store);
+    const issuer = await Issuer.open({ account: GUARDIAN, address: ISSUER.address, store, l1, record });
+    opened.push(issuer);
+    await record.record([minted("erc721", "1")]);
+    expect(issuer.address).toBe(ISSUER.address.toLowerCase());
+    expect(await issuer.consent(sealed(0, [entry("erc721", "1")]))).toMatch(/^0x[0-9a-f]{130}$/);
+  });
+
+  test("frees what a batch used once another content is final, and nothing before", async () => {
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1"), minted("erc20", "", 10n)]);
+    const lost = sealed(0, [entry("erc721", "1"), entry("erc20", "", 10n)]);
+    await issuer.consent(lost);
+    await finalize(issuer, sealed(0, [entry("erc20", "", 4n)]));
+    await issuer.settle();
+    await expect(issuer.consent(lost)).rejects.toMatchObject(refusal("committed"));
+    await issuer.consent(sealed(1, [entry("erc721", "1"), entry("erc20", "", 6n)]));
+    await expect(issuer.consent(sealed(2, [entry("erc20", "", 1n)]))).rejects.toMatchObject(refusal("not_allowed"));
+  });
+
+  test("counts what L1 has taken without its consent, also while the data was missing", async () => {
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1"), minted("erc721", "2")]);
+    const [early, later] = [sealed(0, [entry("erc721", "1")]), sealed(1, [entry("erc721", "2")])];
+    const { data, ...unknown } = early;
+    await finalize(issuer, { ...unknown, data: null as never });
+    await finalize(issuer, later);
+    expect(await issuer.settle()).toBe(1);
+    await expect(issuer.consent(sealed(2, [entry("erc721", "2")]))).rejects.toMatchObject(refusal("not_allowed"));
+    await issuer.archive.supply("validium", 0, data);
+    expect(await issuer.settle()).toBe(1);
+    await expect(issuer.consent(sealed(2, [entry("erc721", "1")]))).rejects.toMatchObject(refusal("not_allowed"));
+    expect(await issuer.settle()).toBe(0);
+  });
+});
+
+describe("a local record of mints", () => {
+  test("takes a mint once under its id", async () => {
+    const record = new LocalMintRecord(new MemoryLevel());
+    const mint = minted("erc20", "", 5n);
+    expect(await record.record([mint, mint])).toBe(1);
+    expect(await record.record([mint, minted("erc20", "", 1n)])).toBe(1);
+    for (const other of [
+      { ...mint, amount: 6n },
+      { ...mint, owner: OTHER },
+      { ...mint, token: TOKENS.erc721 },
+    ]) {
+      const unrecorded = minted("erc721", "7");
+      await expect(record.record([unrecorded, other])).rejects.toMatchObject({ code: "idempotency_key_reused" });
+      await expect(record.cancel(unrecorded.id)).rejects.toMatchObject({ code: "mint_not_found" });
+    }
+  });
+
+  test.each<[string, Partial<RecordedMint>]>([
+    ["validation_failed", { id: "" }],
+    ["validation_failed", { id: "a b" }],
+    ["validation_failed", { owner: `0x${"00".repeat(20)}` }],
+    ["amount_out_of_range", { amount: 0n }],
+    ["blob_invalid", { blob: "0xzz" }],
+  ])("refuses with %s what is no mint", async (code, part) => {
+    const record = new LocalMintRecord(new MemoryLevel());
+    // It throws before it does anything, or rejects.
+    await expect((async () => record.record([{ ...minted("erc721", "1"), ...part }]))()).rejects.toMatchObject({
+      code,
+    });
+  });
+
+  test("takes a mint back that no batch uses, and never the id", async () => {
+    const { record, issuer } = await recording();
+    const [one, two] = [minted("erc20", "", 5n), minted("erc20", "", 3n)];
+    await record.record([one, two]);
+    await record.cancel(two.id);
+    await record.cancel(two.id);
+    expect(await record.record([two])).toBe(0);
+    await expect(issuer.consent(sealed(0, [entry("erc20", "", 6n)]))).rejects.toMatchObject(refusal("not_allowed"));
+    await issuer.consent(sealed(0, [entry("erc20", "", 5n)]));
+    await expect(record.cancel(one.id)).rejects.toMatchObject({ code: "mint_consented" });
+  });
+});
+
+describe("an issuer with a policy", () => {
+  let now = Date.UTC(2026, 0, 1, 23);
+  const governed = (assets: readonly AssetPolicy[]) => open((store) => new MintPolicy(store, assets, () => now));
+
+  test("signs within it, each ERC-721 id once", async () => {
+    const issuer = await governed([{ token: TOKENS.erc721, ids: [{ first: 1n, last: 3n }] }]);
+    await issuer.consent(sealed(0, [entry("erc721", "1"), entry("erc721", "3")]));
+    for (const text of ["4", "0", "1", "hero"]) {
+      await expect(issuer.consent(sealed(1, [entry("erc721", text)]))).rejects.toMatchObject(refusal("not_allowed"));
+    }
+    await issuer.consent(sealed(1, [entry("erc721", "2")]));
+  });
+
+  test("refuses a token that it does not name", async () => {
+    const issuer = await governed([{ token: TOKENS.erc721 }]);
+    await expect(issuer.consent(sealed(0, [entry("erc20", "", 1n)]))).rejects.toMatchObject(refusal("not_allowed"));
+  });
+
+  test("holds a token to its cap over all batches, in base units", async () => {
+    const issuer = await governed([{ token: TOKENS.erc20, cap: 100n }]);
+    await issuer.consent(sealed(0, [entry("erc20", "", 50n), { ...entry("erc20", "", 4n), assetType: TENS }]));
+    await expect(issuer.consent(sealed(1, [entry("erc20", "", 11n)]))).rejects.toMatchObject(refusal("not_allowed"));
+    await issuer.consent(sealed(1, [entry("erc20", "", 10n)]));
+  });
+
+  test("holds an ERC-1155 id to its own cap", async () => {
+    epochs[TYPES.erc1155] = 0n;
+    const issuer = await governed([{ token: TOKENS.erc1155, capPerId: 5n }]);
+    await issuer.consent(sealed(0, [entry("erc1155", "1", 5n), entry("erc1155", "2", 5n)]));
+    await expect(issuer.consent(sealed(1, [entry("erc1155", "2", 1n)]))).rejects.toMatchObject(refusal("not_allowed"));
+  });
+
+  test("holds a token to its rate a day", async () => {
+    const issuer = await governed([{ token: TOKENS.erc20, perDay: 10n }]);
+    await issuer.consent(sealed(0, [entry("erc20", "", 10n)]));
+    await expect(issuer.consent(sealed(1, [entry("erc20", "", 1n)]))).rejects.toMatchObject(refusal("not_allowed"));
+    now += 3_600_000;
+    await issuer.consent(sealed(1, [entry("erc20", "", 10n)]));
+    // What the first batch used counts for the day on which it was asked for.
+    await finalize(issuer, sealed(0, [entry("erc20", "", 10n)]));
+    await issuer.settle();
+    await expect(issuer.consent(sealed(2, [entry("erc20", "", 1n)]))).rejects.toMatchObject(refusal("not_allowed"));
+  });
+});
+
+describe("an issuer with a store on disk", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "mintmark-issuer-"));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  test("keeps to what it signed, and to what is used, after a restart", async () => {
+    const batch = sealed(0, [entry("erc721", "1")]);
+    const before = await recording(new Level<Uint8Array, Uint8Array>(folder));
+    await before.record.record([minted("erc721", "1"), minted("erc721", "2")]);
+    const signature = await before.issuer.consent(batch);
+    await before.issuer.close();
+    const { issuer } = await recording(new Level<Uint8Array, Uint8Array>(folder));
+    await expect(issuer.consent(sealed(0, [entry("erc721", "2")]))).rejects.toMatchObject(refusal("equivocation"));
+    await expect(issuer.consent(sealed(1, [entry("erc721", "1")]))).rejects.toMatchObject(refusal("not_allowed"));
+    expect(await issuer.consent(batch)).toBe(signature);
+  });
+
+  test("signs nothing when it dies between the record's write and its own, and can be asked again", async () => {
+    const store = new MemoryLevel();
+    const record = new LocalMintRecord(store);
+    let dies = true;
+    const dying: MintRecord = {
+      settle: (...settled) => record.settle(...settled),
+      async use(...asked) {
+        const reason = await record.use(...asked);
+        if (dies) throw new Error("killed");
+        return reason;
+      },
+    };
+    const issuer = await open(() => dying, store);
+    await record.record([minted("erc721", "1"), minted("erc721", "2")]);
+    await expect(issuer.consent(sealed(0, [entry("erc721", "1")]))).rejects.toThrow("killed");
+    dies = false;
+    // Nothing was signed for the number, so another content may take it, and the mint of the first is free.
+    await issuer.consent(sealed(0, [entry("erc721", "2")]));
+    await issuer.consent(sealed(1, [entry("erc721", "1")]));
+  });
+});

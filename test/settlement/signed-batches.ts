@@ -1,0 +1,66 @@
+import { toHex } from "viem";
+import type { AssetReader } from "../../core/archive/known-assets.ts";
+import type { Hash, Hex, Mode, SealedBatch, Standard } from "../../core/index.ts";
+import type { L1Registration } from "../../core/ports.ts";
+import type { VaultEntry } from "../../core/protocol/batch-data.ts";
+import { placeVaults } from "../../core/protocol/batch-decoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { BatchTree } from "../../core/protocol/batch-tree.ts";
+import { keccak256 } from "../../core/protocol/hash.ts";
+import { bytesToHex } from "../../core/protocol/hex.ts";
+import { vaultLeaves } from "../../core/protocol/vault.ts";
+
+export const TOKENS: Readonly<Record<Standard, Hex>> = {
+  erc20: `0x${"20".repeat(20)}`,
+  erc721: `0x${"72".repeat(20)}`,
+  erc1155: `0x${"55".repeat(20)}`,
+};
+/** Asset types of this test's registry; the member only asks L1 for them. */
+export const TYPES: Readonly<Record<Standard, Hash>> = {
+  erc20: `0x${"20".repeat(32)}`,
+  erc721: `0x${"02".repeat(32)}`,
+  erc1155: `0x${"15".repeat(32)}`,
+};
+/** The ERC-20 once more, in units of ten. */
+export const TENS: Hash = `0x${"1e".repeat(32)}`;
+/** Registered in a block that is not final. */
+export const NEW_TYPE: Hash = `0x${"ee".repeat(32)}`;
+export const FINAL = 5n;
+export const OWNER: Hex = `0x${"0a".repeat(20)}`;
+
+/** L1's registry as far as members and issuers need it. */
+export const registry: AssetReader = {
+  settlement: { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 },
+  finalizedBlockNumber: async () => FINAL,
+  registrations: async (assets, at = FINAL + 1n) =>
+    assets.map(({ assetType }): L1Registration | null => {
+      if (assetType === NEW_TYPE && at <= FINAL) return null;
+      const standard = (["erc20", "erc721", "erc1155"] as const).find((name) => TYPES[name] === assetType) ?? "erc20";
+      const known = { standard, token: TOKENS[standard], blobScheme: "mintmark", since: 0n } as const;
+      if (assetType === NEW_TYPE || assetType === TYPES[standard]) return { ...known, quantum: 1n };
+      return assetType === TENS ? { ...known, quantum: 10n } : null;
+    }),
+  supplyCap: async () => 1_000n,
+};
+
+export function entry(standard: Standard, text = "", amount = 1n): VaultEntry {
+  return { chainId: 31_337n, owner: OWNER, assetType: TYPES[standard], amount, blob: toHex(text) };
+}
+
+/** A sealed batch of these slots, as an honest engine makes it. */
+export function sealed(
+  batchNumber: number,
+  entries: readonly (VaultEntry | null)[],
+  mode: Mode = "validium",
+): SealedBatch {
+  const data = encodeBatchData(entries);
+  const tree = new BatchTree(vaultLeaves(placeVaults(entries, mode, batchNumber)));
+  return {
+    mode,
+    batchNumber,
+    vaultCount: entries.length,
+    batchRoot: bytesToHex(tree.root),
+    dataHash: bytesToHex(keccak256(data)),
+    data,
+  };
+}
