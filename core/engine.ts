@@ -37,7 +37,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { ledger, secret } = await openLedger({ ...options, settlement }, limits, (type, event) =>
     events.emit(type, event),
   );
-  const context = new EngineContext(ledger, new Cursors(secret));
+  const cursors = new Cursors(secret);
+  const context = new EngineContext(ledger, cursors);
+  const webhooks = new LedgerWebhooks(ledger, cursors, secret);
   const close = closing(ledger, events);
   return {
     settlement,
@@ -55,8 +57,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     batches: batchesOf(context),
     proofs: proofsOf(context),
     events: eventsOf(context, events),
-    webhooks: new LedgerWebhooks(ledger, secret),
-    operator: operatorOf(context),
+    webhooks,
+    operator: operatorOf(context, webhooks),
     ended: ledger.writer.ended,
     close,
     [Symbol.asyncDispose]: close,

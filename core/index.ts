@@ -1,14 +1,13 @@
 /** The public surface of the core: what an embedding application, the server and the scripts import. */
 
 export type { WaitOptions } from "./abort.ts";
-export { type Backoff, backoffDelay, pause, type RepeatOptions, repeat, retryAfterMs } from "./backoff.ts";
 export type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
 export type { Batches, BatchFilter } from "./batches/batches.ts";
 export type { BatchMultiproof, BatchTransition, StateExtension } from "./batches/proofs.ts";
 export * from "./engine.ts";
 export * from "./errors.ts";
 export type { EventOptions, Events } from "./events/event-log.ts";
-export type { IssuedWebhook, NewWebhook, Webhook, Webhooks } from "./events/webhooks.ts";
+export type { Deliveries, IssuedWebhook, NewWebhook, Webhook, Webhooks } from "./events/webhooks.ts";
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
@@ -27,11 +26,10 @@ export type { MintReceipt, ReceiptSigner, VaultReceipt } from "./protocol/receip
 export type { VoidSlots } from "./sealing/void-runs.ts";
 export { LevelJournal } from "./store/level-journal.ts";
 export type * from "./store/ports.ts";
-export { contractTag, type IssuedKey, type Keys, type NewKey } from "./tenants/api-keys.ts";
+export type { IssuedKey, Keys, NewKey } from "./tenants/api-keys.ts";
 export type { Applications } from "./tenants/applications.ts";
 export type { AssetFilter, Assets, NewAsset } from "./tenants/assets.ts";
 export type { Users } from "./tenants/users.ts";
-export { CHECKSUM_WRONG, checksumHolds } from "./validate.ts";
 export type { Balance } from "./vaults/balances.ts";
 export type { VaultFilter, Vaults } from "./vaults/holdings.ts";
 export type { TransactionFilter } from "./vaults/transaction-range.ts";

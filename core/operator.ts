@@ -2,6 +2,7 @@ import type { WaitOptions } from "./abort.ts";
 import type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
 import { sealOpenBatch } from "./batches/seal.ts";
 import { voidSlots } from "./batches/void-slots.ts";
+import type { Deliveries } from "./events/webhooks.ts";
 import type { EngineContext } from "./ledger/context.ts";
 import type { List, PageOptions } from "./ledger/list.ts";
 import { forgetIdempotencyKeys } from "./mint/forget-keys.ts";
@@ -20,8 +21,9 @@ import { allAssets, markAssetRegistered, setMintingFault } from "./tenants/asset
 import { requireMode } from "./validate.ts";
 import { type VerifyOptions, type VerifyReport, verifyStore } from "./verify/verify.ts";
 
-export function operatorOf(context: EngineContext): Operator {
+export function operatorOf(context: EngineContext, webhooks: Deliveries): Operator {
   return {
+    webhooks,
     assets: (page = {}) => allAssets(context, page),
     seal: async (mode, wait) => sealOpenBatch(context.ledger, requireMode(mode), wait?.signal),
     voidSlots: async (mode, batchNumber, slots, wait) =>
@@ -71,6 +73,7 @@ export function operatorOf(context: EngineContext): Operator {
  * repeating it changes nothing.
  */
 export interface Operator {
+  readonly webhooks: Deliveries;
   /** Every known asset, `enabled` false, in the order in which each became known. */
   assets(page?: PageOptions): List<Asset>;
   /** Closes the mode's open batch; null when it is empty. */

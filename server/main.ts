@@ -2,16 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import {
-  type Backoff,
-  backoffDelay,
-  type Engine,
-  type L1Reader,
-  MintmarkError,
-  openEngine,
-  pause,
-  type Settlement,
-} from "../core/index.ts";
+import { type Engine, type L1Reader, MintmarkError, openEngine, type Settlement } from "../core/index.ts";
+import { type Backoff, backoffDelay, pause } from "../core/internal.ts";
 import { connectL1, isUnreachable, readL1, signatureChecks } from "../core/l1/index.ts";
 import { readJwks } from "./access/access-token.ts";
 import { buildServer } from "./app.ts";

@@ -2,7 +2,9 @@ import { hkdfSync } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
+import { type Cursors, scopeOf, tablePage } from "../ledger/cursor.ts";
 import type { Ledger, Recorded } from "../ledger/ledger.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import type { Environment, EventType, Uuid } from "../model.ts";
 import { EVENT_TYPES } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
@@ -18,13 +20,15 @@ const MAX_FAILURE = 2_000;
 const OLD_SECRET_MS = 86_400_000;
 
 /** The registrations of webhooks. How far each has been delivered is journaled with them, so a restart goes on where it stood. */
-export class LedgerWebhooks implements Webhooks {
+export class LedgerWebhooks implements Webhooks, Deliveries {
   readonly #ledger: Ledger;
+  readonly #cursors: Cursors;
   readonly #storeSecret: Uint8Array;
 
   /** @param storeSecret - what the secrets of webhooks are derived from, so that none is stored */
-  constructor(ledger: Ledger, storeSecret: Uint8Array) {
+  constructor(ledger: Ledger, cursors: Cursors, storeSecret: Uint8Array) {
     this.#ledger = ledger;
+    this.#cursors = cursors;
     this.#storeSecret = storeSecret;
   }
 
@@ -55,10 +59,13 @@ export class LedgerWebhooks implements Webhooks {
     }, signal);
   }
 
-  async list(applicationId: Uuid): Promise<readonly Webhook[]> {
-    const { applicationIndex } = this.#usable.application(applicationId);
-    const own = [...this.#ledger.webhooks.values()].filter((known) => known.applicationIndex === applicationIndex);
-    return own.filter(({ status }) => status !== "deleted").map((record) => this.#view(record));
+  list(applicationId: Uuid, page: PageOptions = {}): List<Webhook> {
+    return listOf(page, async (at) => {
+      const { applicationIndex } = this.#usable.application(applicationId);
+      const view = (record: WebhookRecord) =>
+        record.applicationIndex === applicationIndex && record.status !== "deleted" ? this.#view(record) : null;
+      return tablePage(this.#ledger.webhooks, view, at, this.#cursors, scopeOf("webhooks", applicationId, {}));
+    });
   }
 
   async get(applicationId: Uuid, webhookId: Uuid): Promise<Webhook> {
@@ -289,11 +296,12 @@ export interface IssuedWebhook {
   readonly secret: string;
 }
 
-/** The webhooks of all applications: what applications do with them, and what delivers to them. */
+/** The webhooks of applications. */
 export interface Webhooks {
   /** Delivers what happens from now on. Throws `validation_failed`, `too_many_webhooks`, `idempotency_key_reused`. */
   create(applicationId: Uuid, webhook: NewWebhook, wait?: WaitOptions): Promise<IssuedWebhook>;
-  list(applicationId: Uuid): Promise<readonly Webhook[]>;
+  /** Oldest first. */
+  list(applicationId: Uuid, page?: PageOptions): List<Webhook>;
   /** Throws `webhook_not_found`, as do all that follow. */
   get(applicationId: Uuid, webhookId: Uuid): Promise<Webhook>;
   delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void>;
@@ -301,8 +309,10 @@ export interface Webhooks {
   rotateSecret(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<IssuedWebhook>;
   /** Takes up deliveries where they stopped, and tries at once. */
   enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook>;
+}
 
-  // For what delivers.
+/** What delivers to the webhooks of all applications. */
+export interface Deliveries {
   /** Those to deliver to now: active, of applications that are not suspended. */
   deliverable(): readonly Webhook[];
   /** What deliveries are signed with now: the secret, and the one before for a day after it was rotated. */

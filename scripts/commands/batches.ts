@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { CHECKSUM_WRONG, checksumHolds } from "../../core/index.ts";
+import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 import { group, operating, paged } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { requiredSecret, setting } from "../cli/secret.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { privateKeyToAccount } from "viem/accounts";
-import { CHECKSUM_WRONG, checksumHolds } from "../../core/index.ts";
+import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 import { exitSettings } from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";

@@ -1,4 +1,5 @@
-import { type Engine, repeat } from "../../core/index.ts";
+import type { Engine } from "../../core/index.ts";
+import { repeat } from "../../core/internal.ts";
 
 const HOUR_MS = 3_600_000;
 /** Between two looks: how much longer than asked a key may be kept. */

@@ -46,7 +46,8 @@ export const webhookEndpoints: readonly Endpoint[] = [
     summary: "The application's webhooks and how they do",
     success: { status: 200, description: "All of them.", schemas: [webhookList] },
     async handle({ service: { engine }, principal }) {
-      return { data: (await engine.webhooks.list(principal.applicationId)).map(webhookToWire) };
+      const { data } = await engine.webhooks.list(principal.applicationId);
+      return { data: data.map(webhookToWire) };
     },
   }),
   endpoint({

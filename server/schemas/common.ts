@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { CHECKSUM_WRONG, checksumHolds, type Hex, MAX_AMOUNT, MODES, STANDARDS } from "../../core/index.ts";
+import { type Hex, MAX_AMOUNT, MODES, STANDARDS } from "../../core/index.ts";
+import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 
 /** Schemas that the OpenAPI document names: what callers send, and what they get. */
 export const requestComponents = z.registry<{ id: string }>();

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { CHECKSUM_WRONG, checksumHolds, type Hex } from "../../core/index.ts";
+import type { Hex } from "../../core/index.ts";
+import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 
 /** An address, in lower case, with its checksum checked. `asked` tells which address, and ends the sentence "Give …". */
 export const address = (asked: string) =>

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Address, contractTag } from "../../core/index.ts";
+import type { Address } from "../../core/index.ts";
+import { contractTag } from "../../core/internal.ts";
 
 /** One engine behind the shared address: it has a store and a settlement contract of its own. */
 export interface Shard {

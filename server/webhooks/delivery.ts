@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import http, { type ClientRequest, type IncomingMessage } from "node:http";
 import https from "node:https";
-import { retryAfterMs } from "../../core/index.ts";
+import { retryAfterMs } from "../../core/internal.ts";
 import { guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
 
 /** What a receiver made of a delivery. `gone`: it asks for no more of them, by the status 410. `status` is null without an answer. */

@@ -1,12 +1,6 @@
 import { createHmac, randomUUID } from "node:crypto";
-import {
-  type ApplicationEvent,
-  type Backoff,
-  backoffDelay,
-  type Engine,
-  pause,
-  type Webhook,
-} from "../../core/index.ts";
+import type { ApplicationEvent, Engine, Webhook } from "../../core/index.ts";
+import { type Backoff, backoffDelay, pause } from "../../core/internal.ts";
 import { ServerError } from "../http/errors.ts";
 import { eventToWire } from "../wire/event-wire.ts";
 import type { Reach } from "./address-policy.ts";
@@ -138,7 +132,7 @@ export class WebhookDispatcher {
 
   /** Starts what is to run and does not, and stops what runs and is not to. */
   #adjust(): void {
-    const wanted = new Map(this.#engine.webhooks.deliverable().map((webhook) => [webhook.webhookId, webhook]));
+    const wanted = new Map(this.#engine.operator.webhooks.deliverable().map((webhook) => [webhook.webhookId, webhook]));
     for (const [webhookId, { stop }] of this.#running) if (!wanted.has(webhookId)) stop.abort();
     for (const [webhookId, webhook] of wanted) if (!this.#running.has(webhookId)) this.#run(webhook);
   }
@@ -187,7 +181,7 @@ export class WebhookDispatcher {
     for (let attempt = 1; ; attempt++) {
       const { outcome } = await this.#post(webhook, messageOf(webhook, event, "delivery"), signal);
       if (outcome.kind === "delivered") return true;
-      const { webhooks } = this.#engine;
+      const { webhooks } = this.#engine.operator;
       await progress.flush();
       const tooLong = failingSince !== null && Date.now() - failingSince >= giveUpAfterMs;
       if (outcome.kind === "gone" || (tooLong && attempt >= LEAST_TRIES)) {
@@ -212,7 +206,12 @@ export class WebhookDispatcher {
 
   async #post({ webhookId, url }: Webhook, { id, body, about }: Message, signal: AbortSignal) {
     const time = Date.now();
-    const signed = signatureHeaders(id, Math.floor(time / 1000), body, this.#engine.webhooks.secrets(webhookId));
+    const signed = signatureHeaders(
+      id,
+      Math.floor(time / 1000),
+      body,
+      this.#engine.operator.webhooks.secrets(webhookId),
+    );
     const headers = {
       "content-type": "application/json",
       "content-length": String(Buffer.byteLength(body)),
@@ -263,7 +262,7 @@ class Progress {
     if (this.#timer === null) return;
     clearTimeout(this.#timer);
     this.#timer = null;
-    await this.#engine.webhooks.recordDelivered(this.#webhookId, this.#reached);
+    await this.#engine.operator.webhooks.recordDelivered(this.#webhookId, this.#reached);
   }
 
   /** The last record: when it fails the deliveries since the one before are repeated, which receivers tell by their ids. */

@@ -165,7 +165,7 @@ describe("deliveries", () => {
     dispatcher.start();
     expect(sequences(await receiver.has(3))).toEqual([4, 4, 4]);
     const taken = [{ webhookId, delivered: 4, failingSince: null }];
-    await vi.waitFor(() => expect(world.engine.webhooks.deliverable()).toMatchObject(taken));
+    await vi.waitFor(() => expect(world.engine.operator.webhooks.deliverable()).toMatchObject(taken));
     await dispatcher.stop();
   });
 

@@ -29,18 +29,18 @@ type Change = (made: Changeable, wait?: WaitOptions) => Promise<unknown>;
 
 /** Every method that waits for the writer, by a call that changes something once it follows all before it. */
 export const CHANGES: Readonly<Record<string, Change>> = {
-  createApplication: ({ engine }, wait) => engine.applications.create({ name: "another" }, wait),
-  issueKey: ({ engine, tenant }, wait) => engine.keys.issue(tenant.applicationId, {}, wait),
-  revokeKey: ({ engine, keyId }, wait) => engine.keys.revoke(keyId, wait),
-  addAsset: ({ engine }, wait) =>
+  "applications.create": ({ engine }, wait) => engine.applications.create({ name: "another" }, wait),
+  "keys.issue": ({ engine, tenant }, wait) => engine.keys.issue(tenant.applicationId, {}, wait),
+  "keys.revoke": ({ engine, keyId }, wait) => engine.keys.revoke(keyId, wait),
+  "assets.add": ({ engine }, wait) =>
     engine.assets.add({ standard: "erc20", contractAddress: stranger, name: "New", symbol: "NEW" }, wait),
-  whitelistAsset: ({ engine, other }, wait) => engine.assets.whitelist(other, wait),
-  markAssetRegistered: ({ engine, other }, wait) => engine.operator.recordRegistered(other, {}, wait),
-  setMintingFault: ({ engine, other }, wait) => engine.operator.recordMintingFault(other, "paused", wait),
-  enableAsset: ({ engine, tenant, other }, wait) => engine.assets.enable(tenant.applicationId, other, wait),
-  disableAsset: ({ engine, tenant, other }, wait) => engine.assets.disable(tenant.applicationId, other, wait),
-  unlistAsset: ({ engine, other }, wait) => engine.assets.unlist(other, wait),
-  createUser: ({ engine, tenant }, wait) => engine.users.create(tenant.applicationId, { ownerAddress }, wait),
+  "assets.whitelist": ({ engine, other }, wait) => engine.assets.whitelist(other, wait),
+  "operator.recordRegistered": ({ engine, other }, wait) => engine.operator.recordRegistered(other, {}, wait),
+  "operator.recordMintingFault": ({ engine, other }, wait) => engine.operator.recordMintingFault(other, "paused", wait),
+  "assets.enable": ({ engine, tenant, other }, wait) => engine.assets.enable(tenant.applicationId, other, wait),
+  "assets.disable": ({ engine, tenant, other }, wait) => engine.assets.disable(tenant.applicationId, other, wait),
+  "assets.unlist": ({ engine, other }, wait) => engine.assets.unlist(other, wait),
+  "users.create": ({ engine, tenant }, wait) => engine.users.create(tenant.applicationId, { ownerAddress }, wait),
   mint: ({ engine, tenant, assets }, wait) =>
     engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 3)), wait),
   "mint with a key": ({ engine, tenant, assets }, wait) =>
@@ -48,39 +48,43 @@ export const CHANGES: Readonly<Record<string, Change>> = {
       ...wait,
       idempotencyKey: "k",
     }),
-  seal: ({ engine }, wait) => engine.operator.seal("validium", wait),
-  voidSlots: ({ engine }, wait) =>
+  "operator.seal": ({ engine }, wait) => engine.operator.seal("validium", wait),
+  "operator.voidSlots": ({ engine }, wait) =>
     engine.operator.voidSlots("validium", 1, [{ firstSlot: 0, count: 1, failure: "refused" }], wait),
-  recordSubmitted: ({ engine }, wait) => engine.operator.recordSubmitted("validium", 0, hashOf(1), wait),
-  recordCommitted: async ({ engine }, wait) =>
+  "operator.recordSubmitted": ({ engine }, wait) => engine.operator.recordSubmitted("validium", 0, hashOf(1), wait),
+  "operator.recordCommitted": async ({ engine }, wait) =>
     engine.operator.recordCommitted(await committed(engine, "validium", 0, 10n), wait),
-  recordWithdrawalSubmitted: ({ engine, withdrawalId }, wait) =>
+  "operator.recordWithdrawalSubmitted": ({ engine, withdrawalId }, wait) =>
     engine.operator.recordWithdrawalSubmitted(withdrawalId, hashOf(2), wait),
-  recordWithdrawalAttempt: ({ engine, withdrawalId }, wait) =>
+  "operator.recordWithdrawalAttempt": ({ engine, withdrawalId }, wait) =>
     engine.operator.recordWithdrawalAttempt(withdrawalId, "not yet", wait),
-  recordWithdrawalFailed: ({ engine, withdrawalId, clock }, wait) =>
+  "operator.recordWithdrawalFailed": ({ engine, withdrawalId, clock }, wait) =>
     engine.operator.recordWithdrawalFailed(withdrawalId, "too late", BigInt(clock.now), wait),
-  requestWithdrawal: async (made, wait) =>
+  "withdrawals.request": async (made, wait) =>
     made.engine.withdrawals.request(made.tenant.principal, await signed(made, 5n), wait),
-  recordWithdrawn: ({ engine }, wait) =>
+  "operator.recordWithdrawn": ({ engine }, wait) =>
     engine.operator.recordWithdrawn(HOME, withdrawn(0n, 7n, 7n, stranger, 11n), wait),
-  recordEvents: ({ engine }, wait) =>
+  "operator.recordEvents": ({ engine }, wait) =>
     engine.operator.recordEvents(HOME, [withdrawn(0n, 1n, 8n, stranger, 12n)], 12n, wait),
-  recordReorg: ({ engine }, wait) => engine.operator.recordReorg(HOME, 12n, wait),
-  addMirror: ({ engine }, wait) => engine.operator.addMirror(MIRROR, wait),
-  recordFinalized: ({ engine }, wait) => engine.operator.recordFinalized(HOME, 11n, wait),
-  forgetIdempotencyKeys: ({ engine, clock }, wait) => engine.operator.forgetIdempotencyKeys(clock.now + 1, wait),
+  "operator.recordReorg": ({ engine }, wait) => engine.operator.recordReorg(HOME, 12n, wait),
+  "operator.addMirror": ({ engine }, wait) => engine.operator.addMirror(MIRROR, wait),
+  "operator.recordFinalized": ({ engine }, wait) => engine.operator.recordFinalized(HOME, 11n, wait),
+  "operator.forgetIdempotencyKeys": ({ engine, clock }, wait) =>
+    engine.operator.forgetIdempotencyKeys(clock.now + 1, wait),
   "webhooks.create": ({ engine, tenant }, wait) =>
     engine.webhooks.create(tenant.applicationId, { url: "https://example.com/also" }, wait),
   "webhooks.rotateSecret": ({ engine, tenant, webhookId }, wait) =>
     engine.webhooks.rotateSecret(tenant.applicationId, webhookId, wait),
-  "webhooks.recordDelivered": ({ engine, webhookId }, wait) => engine.webhooks.recordDelivered(webhookId, 1_000, wait),
-  "webhooks.recordFailing": ({ engine, webhookId }, wait) => engine.webhooks.recordFailing(webhookId, "500", wait),
-  "webhooks.recordDisabled": ({ engine, webhookId }, wait) => engine.webhooks.recordDisabled(webhookId, "500", wait),
+  "operator.webhooks.recordDelivered": ({ engine, webhookId }, wait) =>
+    engine.operator.webhooks.recordDelivered(webhookId, 1_000, wait),
+  "operator.webhooks.recordFailing": ({ engine, webhookId }, wait) =>
+    engine.operator.webhooks.recordFailing(webhookId, "500", wait),
+  "operator.webhooks.recordDisabled": ({ engine, webhookId }, wait) =>
+    engine.operator.webhooks.recordDisabled(webhookId, "500", wait),
   "webhooks.enable": ({ engine, tenant, webhookId }, wait) =>
     engine.webhooks.enable(tenant.applicationId, webhookId, wait),
   "webhooks.delete": ({ engine, tenant, webhookId }, wait) =>
     engine.webhooks.delete(tenant.applicationId, webhookId, wait),
-  suspendApplication: ({ engine, tenant }, wait) => engine.applications.suspend(tenant.applicationId, wait),
-  resumeApplication: ({ engine, tenant }, wait) => engine.applications.resume(tenant.applicationId, wait),
+  "applications.suspend": ({ engine, tenant }, wait) => engine.applications.suspend(tenant.applicationId, wait),
+  "applications.resume": ({ engine, tenant }, wait) => engine.applications.resume(tenant.applicationId, wait),
 };

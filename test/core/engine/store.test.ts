@@ -178,8 +178,8 @@ async function furnished() {
   await engine.operator.addMirror(MIRROR);
   await engine.operator.recordEvents(MIRROR.chainId, [await imported(engine, "zk-rollup", 0, 5n)], 6n);
   const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
-  await engine.webhooks.recordDelivered(webhook.webhookId, 4);
-  await engine.webhooks.recordDisabled(webhook.webhookId, "down");
+  await engine.operator.webhooks.recordDelivered(webhook.webhookId, 4);
+  await engine.operator.webhooks.recordDisabled(webhook.webhookId, "down");
   const foreign = { ...(await committed(engine, "validium", 0, 12n)), batchRoot: `0x${"11".repeat(32)}` } as const;
   const diverge = async () =>
     expect((await refusal(engine.operator.recordCommitted(foreign))).code).toBe("history_diverged");

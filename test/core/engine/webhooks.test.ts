@@ -12,24 +12,24 @@ describe("webhooks", () => {
     expect(webhook).toMatchObject({ url: URL, types: ["mint.accepted"], status: "active", delivered: 3 });
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     await engine.assets.disable(applicationId, assets.erc20);
-    await engine.webhooks.recordDelivered(webhookId, 2);
+    await engine.operator.webhooks.recordDelivered(webhookId, 2);
     expect((await engine.webhooks.get(applicationId, webhookId)).delivered).toBe(3);
-    await engine.webhooks.recordDelivered(webhookId, 4);
+    await engine.operator.webhooks.recordDelivered(webhookId, 4);
     clock.now += 1000;
-    await engine.webhooks.recordFailing(webhookId, "down");
+    await engine.operator.webhooks.recordFailing(webhookId, "down");
     clock.now += 1000;
-    await engine.webhooks.recordFailing(webhookId, "still down");
+    await engine.operator.webhooks.recordFailing(webhookId, "still down");
     const failing = { delivered: 4, failingSince: clock.now - 1000, failure: "still down" };
     await engine.close();
     await using again = await openTest(database, { clock: clock.read });
     expect(await again.webhooks.get(applicationId, webhookId)).toMatchObject(failing);
-    expect(again.webhooks.secrets(webhookId)).toEqual([secret]);
-    await again.webhooks.recordDisabled(webhookId, "given up");
-    expect(again.webhooks.deliverable()).toEqual([]);
+    expect(again.operator.webhooks.secrets(webhookId)).toEqual([secret]);
+    await again.operator.webhooks.recordDisabled(webhookId, "given up");
+    expect(again.operator.webhooks.deliverable()).toEqual([]);
     const told = await all(again.events.stream(applicationId, { after: 3 }));
     expect(told.at(-1)).toMatchObject({ type: "webhook.disabled", data: { webhookId, failure: "given up" } });
     // What was on its way when it was disabled no longer counts.
-    await again.webhooks.recordDelivered(webhookId, 5);
+    await again.operator.webhooks.recordDelivered(webhookId, 5);
     expect(await again.webhooks.enable(applicationId, webhookId)).toMatchObject({ status: "active", delivered: 4 });
     expect((await again.operator.verify()).problems).toEqual([]);
   });
@@ -41,9 +41,9 @@ describe("webhooks", () => {
     const { webhook, secret } = await engine.webhooks.create(tenant.applicationId, { url: URL });
     const rotated = await engine.webhooks.rotateSecret(tenant.applicationId, webhook.webhookId);
     expect(rotated.secret).not.toBe(secret);
-    expect(engine.webhooks.secrets(webhook.webhookId)).toEqual([rotated.secret, secret]);
+    expect(engine.operator.webhooks.secrets(webhook.webhookId)).toEqual([rotated.secret, secret]);
     clock.now += 86_400_000;
-    expect(engine.webhooks.secrets(webhook.webhookId)).toEqual([rotated.secret]);
+    expect(engine.operator.webhooks.secrets(webhook.webhookId)).toEqual([rotated.secret]);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
@@ -63,15 +63,15 @@ describe("webhooks", () => {
     ]) {
       expect((await refusal(call())).code).toBe("webhook_not_found");
     }
-    expect(await engine.webhooks.list(theirs)).toEqual([]);
+    expect((await engine.webhooks.list(theirs)).data).toEqual([]);
     for (let i = 1; i < 10; i++) await engine.webhooks.create(tenant.applicationId, { url: URL });
     expect((await refusal(engine.webhooks.create(tenant.applicationId, { url: URL }))).code).toBe("too_many_webhooks");
     await engine.webhooks.delete(tenant.applicationId, webhookId);
     expect((await refusal(engine.webhooks.get(tenant.applicationId, webhookId))).code).toBe("webhook_not_found");
     await engine.webhooks.create(tenant.applicationId, { url: URL });
-    expect(engine.webhooks.deliverable()).toHaveLength(10);
+    expect(engine.operator.webhooks.deliverable()).toHaveLength(10);
     await engine.applications.suspend(tenant.applicationId);
-    expect(engine.webhooks.deliverable()).toEqual([]);
+    expect(engine.operator.webhooks.deliverable()).toEqual([]);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
