@@ -52,6 +52,11 @@ export class Issues {
     return this.#found.length === MAX_ISSUES;
   }
 
+  /** Whether some were left out: what is found from now on changes nothing. */
+  get more(): boolean {
+    return this.#more;
+  }
+
   #add(found: Found): void {
     if (this.full) this.#more = true;
     else this.#found.push(found);
@@ -132,13 +137,15 @@ function readUser(
     return;
   }
   into.users.push({ userId, count: mints.length });
-  for (let j = 0; j < mints.length; j++) into.mints.push(readMint(mints[j], at, j, issues));
+  for (let j = 0; j < mints.length; j++) into.mints.push(issues.more ? UNREAD : readMint(mints[j], at, j, issues));
 }
+
+const UNREAD: RequestedMint = { assetId: null, mode: null, amount: null, blob: null };
 
 function readMint(mint: unknown, user: number, at: number, issues: Issues): RequestedMint {
   if (!isObject(mint)) {
     issues.ofMint(user, at, "", "validation_failed", "must be an object");
-    return { assetId: null, mode: null, amount: null, blob: null };
+    return UNREAD;
   }
   unknownFields(mint, MINT_FIELDS, issues, (field) =>
     issues.ofMint(user, at, pointer(field), "validation_failed", UNKNOWN),

@@ -1,7 +1,7 @@
-import { hexOf, type NewVault, VaultColumns } from "../columns/vault-columns.ts";
+import { type NewVault, VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Mode } from "../model.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
+import { tokenIdOfBytes } from "../protocol/blob.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunksOf, endOf } from "../store/store-keys.ts";
 import { decodeIntoColumns } from "../store/vault-chunk.ts";
@@ -41,5 +41,5 @@ export function tokenHashOf(ledger: Ledger, { assetIndex, blobs, start, end }: N
   if (standard !== "erc721") return 0;
   const short = blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
   if (short >= 0) return ledger.hasher.ofShortId(assetIndex, short);
-  return ledger.hasher.ofId(assetIndex, tokenIdOf(standard, blobScheme, hexOf(blobs, start, end)) ?? 0n);
+  return ledger.hasher.ofId(assetIndex, tokenIdOfBytes(standard, blobScheme, blobs.subarray(start, end)) ?? 0n);
 }

@@ -97,11 +97,11 @@ export class MintCheck implements Transition<MintOutcome | null> {
     return null;
   }
 
-  /** Goes through the entries: which user's, which of that user's, which of all. */
+  /** Goes through the entries until no further issue would be told: which user's, which of that user's, which of all. */
   #each<T>(visit: (user: number, at: number, position: number) => T): T[] {
     const results: T[] = [];
     for (const [user, { count }] of this.#request.users.entries()) {
-      for (let at = 0; at < count; at++) results.push(visit(user, at, results.length));
+      for (let at = 0; at < count && !this.#issues.more; at++) results.push(visit(user, at, results.length));
     }
     return results;
   }

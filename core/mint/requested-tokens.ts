@@ -5,7 +5,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import { FIRST_PENDING } from "../ledger/vault-refs.ts";
 import type { Hex } from "../model.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
+import { tokenIdOfBytes } from "../protocol/blob.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { bindingKey, keyString } from "../store/store-keys.ts";
@@ -17,7 +17,8 @@ const PENDING = FIRST_PENDING;
 /** The id that an entry's blob names by the plain way; null when it names none. */
 export function tokenIdAt(columns: MintColumns, asset: AssetRecord, entry: number): bigint | null {
   try {
-    return tokenIdOf(asset.standard, asset.blobScheme, columns.blobAt(entry)) ?? 0n;
+    const blob = columns.blobs.subarray(columns.blobStart(entry), columns.blobEnd[entry]);
+    return tokenIdOfBytes(asset.standard, asset.blobScheme, blob) ?? 0n;
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;
     return null;

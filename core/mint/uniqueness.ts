@@ -17,6 +17,8 @@ export class TokenLookup {
   /** Records to be read, by {@link keyString} with their places. */
   readonly #asked = new Map<string, Buffer>();
   readonly #inMemory = new Map<number, OpenBatch>();
+  readonly #stored = new Map<string, Buffer>();
+  /** Decoded when they are first looked at: a request can name a token of ten thousand records, and the first few may decide. */
   readonly #chunks = new Map<string, StoredVault[]>();
 
   constructor(ledger: Ledger) {
@@ -49,7 +51,7 @@ export class TokenLookup {
       const record = stored[at++];
       if (record === undefined)
         throw new MintmarkError("store_corrupt", "Vaults that the index of tokens names are missing.");
-      this.#chunks.set(name, decodeChunk(record));
+      this.#stored.set(name, record);
     }
   }
 
@@ -66,10 +68,19 @@ export class TokenLookup {
     const place = this.#ledger.refs.placeOf(ref);
     const batch = this.#inMemory.get(ref) ?? this.#ledger.unsealed.at(place);
     if (batch !== undefined) return batch.vaults.at(place.slot);
-    const vault = this.#chunks.get(keyString(chunkKeyOf(place)))?.[place.slot % CHUNK_VAULTS];
+    const vault = this.#chunk(keyString(chunkKeyOf(place)))?.[place.slot % CHUNK_VAULTS];
     if (vault === undefined)
       throw new MintmarkError("store_corrupt", "A vault that the index of tokens names is missing.");
     return vault;
+  }
+
+  #chunk(name: string): StoredVault[] | undefined {
+    const known = this.#chunks.get(name);
+    const record = this.#stored.get(name);
+    if (known !== undefined || record === undefined) return known;
+    const chunk = decodeChunk(record);
+    this.#chunks.set(name, chunk);
+    return chunk;
   }
 }
 

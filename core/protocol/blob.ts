@@ -39,13 +39,17 @@ export function canonicalBlob(input: string): Hex {
  * tokenIdOf("erc721", "imx", "0x7b31377d3a7b7d") // 17n, for the text "{17}:{}"
  */
 export function tokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex): bigint | null {
+  return tokenIdOfBytes(standard, scheme, hexToBytes(blob));
+}
+
+/** {@link tokenIdOf} of a blob's bytes. */
+export function tokenIdOfBytes(standard: Standard, scheme: BlobScheme, blob: Uint8Array): bigint | null {
   if (standard === "erc20") {
-    if (blob !== "0x") throw blobInvalid("the minting blob of an ERC-20 mint must be empty");
+    if (blob.length > 0) throw blobInvalid("the minting blob of an ERC-20 mint must be empty");
     return null;
   }
-  if (blob === "0x") throw blobInvalid("the minting blob of an ERC-721 or ERC-1155 mint must not be empty");
-  const bytes = hexToBytes(blob);
-  return scheme === "imx" ? imxTokenId(bytes) : mintmarkTokenId(bytes);
+  if (blob.length === 0) throw blobInvalid("the minting blob of an ERC-721 or ERC-1155 mint must not be empty");
+  return scheme === "imx" ? imxTokenId(blob) : mintmarkTokenId(blob);
 }
 
 function mintmarkTokenId(blob: Uint8Array): bigint {

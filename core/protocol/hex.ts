@@ -1,11 +1,9 @@
-import { bytesToHex as bareHex, hexToBytes as fromBareHex } from "@noble/hashes/utils.js";
+import { bytesToHex as bareHex } from "@noble/hashes/utils.js";
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
 
 /** Bytes of a hash, a tree node or a storage word. */
 export const HASH_BYTES = 32;
-
-const HEX = /^0x(?:[0-9a-fA-F]{2})*$/;
 
 /** `0x` and lower-case hex of `bytes`. */
 export function bytesToHex(bytes: Uint8Array): Hex {
@@ -19,8 +17,10 @@ export function bytesToHex(bytes: Uint8Array): Hex {
  * @throws MintmarkError `validation_failed` when it is not hex or not of that length
  */
 export function hexToBytes(hex: string, length?: number): Uint8Array {
-  if (!HEX.test(hex)) throw new MintmarkError("validation_failed", `not 0x hex of whole bytes: ${excerpt(hex)}`);
-  const bytes = fromBareHex(hex.slice(2));
+  const bytes = new Uint8Array(Math.max(0, (hex.length - 2) >> 1));
+  if (!fill(hex, bytes, 0)) {
+    throw new MintmarkError("validation_failed", `not 0x hex of whole bytes: ${excerpt(hex)}`);
+  }
   if (length !== undefined && bytes.length !== length) {
     throw notHexOf(length, hex);
   }
@@ -66,13 +66,19 @@ function excerpt(text: string): string {
  * @throws MintmarkError `validation_failed` when it is not hex, or not of `length` bytes
  */
 export function writeHex(hex: string, length: number, into: Uint8Array, offset: number): number {
-  if (hex.length !== 2 + 2 * length || hex.length % 2 !== 0 || !hex.startsWith("0x")) throw notHexOf(length, hex);
-  for (let i = 2; i < hex.length; i += 2) {
+  if (hex.length !== 2 + 2 * length || !fill(hex, into, offset)) throw notHexOf(length, hex);
+  return offset + length;
+}
+
+/** Writes the bytes of `0x` and pairs of digits; false when the text is none. */
+function fill(hex: string, into: Uint8Array, offset: number): boolean {
+  if (hex.length % 2 !== 0 || !hex.startsWith("0x")) return false;
+  for (let i = 2, at = offset; i < hex.length; i += 2, at++) {
     const byte = ((NIBBLES[hex.charCodeAt(i)] as number) << 4) | (NIBBLES[hex.charCodeAt(i + 1)] as number);
-    if (byte < 0) throw notHexOf(length, hex);
-    into[offset++] = byte;
+    if (byte < 0) return false;
+    into[at] = byte;
   }
-  return offset;
+  return true;
 }
 
 /** The value of a hex digit by its UTF-16 code, -1 for any other character. */

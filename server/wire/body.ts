@@ -23,7 +23,7 @@ export function acceptJson(app: FastifyInstance, { buffers, turns, engine }: Jso
       const read = () => {
         try {
           request.account?.received(length);
-          if (length > LEAST_COUNTED) requireSparse(chunks, engine.limits);
+          if (length > LEAST_COUNTED) requireSparse(chunks, length, engine.limits);
           done(
             null,
             joined(chunks, buffers, (body) => (body.length === 0 ? undefined : parseJson(body))),
@@ -47,13 +47,20 @@ interface JsonService {
 /** Bytes that fields, list entries, objects and lists have one of each; and what starts an escape, which no body needs. */
 const STRUCTURE = [...":,{[\\"].map((text) => text.charCodeAt(0));
 
+/** Bytes that a field of a mint request has at least, on average: the four of an entry have some 110. */
+const FIELD_BYTES = 20;
+
 /**
- * Refuses a body that holds more fields or values than the largest request, before it is parsed: hundreds of thousands of keys would
- * occupy the process for seconds. Throws `batch_too_large`.
+ * Refuses a body that holds more fields or values than a mint request of its length, or than the largest one, before it is parsed: hundreds
+ * of thousands of keys would occupy the process for seconds. Throws `batch_too_large`.
  */
-function requireSparse(chunks: readonly Buffer[], { mintsPerRequest, usersPerRequest }: Engine["limits"]): void {
+function requireSparse(
+  chunks: readonly Buffer[],
+  length: number,
+  { mintsPerRequest, usersPerRequest }: Engine["limits"],
+): void {
   // An entry has four fields and a user two; the rest is slack.
-  const most = 6 * mintsPerRequest + 4 * usersPerRequest + 256;
+  const most = Math.min(6 * mintsPerRequest + 4 * usersPerRequest, length / FIELD_BYTES) + 256;
   for (const byte of STRUCTURE) {
     let found = 0;
     for (const chunk of chunks) {
@@ -64,7 +71,8 @@ function requireSparse(chunks: readonly Buffer[], { mintsPerRequest, usersPerReq
   }
 }
 
-const TOO_DENSE = "The body holds more fields and values than the largest request has; see GET /api/v1/limits.";
+const TOO_DENSE =
+  "The body holds more fields and values than a mint request of its length, or than the largest; see GET /api/v1/limits.";
 
 /** Pieces of a body that are held one by one. A body sent byte by byte would otherwise take five hundred times its length. */
 const MOST_PIECES = 1_024;
