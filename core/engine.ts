@@ -91,7 +91,8 @@ export interface Engine extends AsyncDisposable {
   readonly limits: Limits;
   /**
    * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API, untrusted:
-   * `{users: [{userId, mints: [{mintingBlob, assetId, amount, dataAvailabilityMode}]}]}`.
+   * `{users: [{userId, mints: [{tokenId, assetId, amount, dataAvailabilityMode}]}]}`; an entry of ERC-20 has no `tokenId`, and a token
+   * can be named by `mintingBlob` instead.
    *
    * Rejects with every bad entry in `issues`, in request order; the error's own code is that of the first of them.
    */

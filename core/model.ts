@@ -82,6 +82,8 @@ export interface Asset {
   readonly symbol: string;
   readonly decimals: number;
   readonly blobScheme: BlobScheme;
+  /** Whether minting blobs may be any bytes; otherwise each is text. */
+  readonly rawBlobs: boolean;
   /** Most quantized units that may ever be minted; null for no bound. */
   readonly supplyCap: bigint | null;
   readonly minted: bigint;

@@ -37,8 +37,8 @@ for (let from = 0; from < owners.length; from += USERS_PER_REQUEST) {
   const users = owners.slice(from, from + USERS_PER_REQUEST).map((owner) => ({
     userId: userIds.get(owner) ?? "",
     mints: (pieces.get(owner) ?? []).map((tokenId) => ({
-      mintingBlob: `0x${Buffer.from(tokenId).toString("hex")}`,
       assetId: MINTMARK_ASSET,
+      tokenId,
       amount: 1,
       dataAvailabilityMode: "zk-rollup" as const,
     })),

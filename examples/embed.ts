@@ -26,7 +26,7 @@ const { assetId } = await engine.assets.add({
 });
 await engine.operator.recordRegistered(assetId);
 
-const mint = { mintingBlob: "0x31", assetId, amount: 1, dataAvailabilityMode: "zk-rollup" };
+const mint = { assetId, tokenId: "1", amount: 1, dataAvailabilityMode: "zk-rollup" };
 const { vaults } = await engine.mint(await engine.keys.authenticate(secret), { users: [{ userId, mints: [mint] }] });
 await engine.operator.seal("zk-rollup");
 for (const { vaultId, batchId } of vaults) {

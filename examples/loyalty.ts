@@ -18,7 +18,7 @@ const points = await addToken({
 
 /** Gives a customer the points of an order. The order's id makes a repeated call safe, also after a crash. */
 async function earn(userId: Uuid, amount: number, orderId: string): Promise<boolean> {
-  const mint = { mintingBlob: "", assetId: points, amount, dataAvailabilityMode: "validium" };
+  const mint = { assetId: points, amount, dataAvailabilityMode: "validium" };
   const request = { users: [{ userId, mints: [mint] }] };
   const { replayed } = await engine.mint(principal, request, { idempotencyKey: orderId });
   return !replayed;

@@ -21,9 +21,9 @@ const assetId = await addToken({
 const owner = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const { userId } = await engine.users.create(applicationId, { ownerAddress: owner });
 
-const mints = ["0x31", "0x32"].map((mintingBlob) => ({
-  mintingBlob,
+const mints = ["1", "2"].map((tokenId) => ({
   assetId,
+  tokenId,
   amount: 5,
   dataAvailabilityMode: "zk-rollup",
 }));

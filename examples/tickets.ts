@@ -23,10 +23,9 @@ const places = await addToken({
   supplyCap: 3n,
 });
 
-/** Sells tickets of one id. The id is text, and goes into the blob as hex. */
-async function sell(userId: Uuid, assetId: Uuid, id: string, amount: number): Promise<string> {
-  const mintingBlob = `0x${Buffer.from(id).toString("hex")}`;
-  const mint = { mintingBlob, assetId, amount, dataAvailabilityMode: "zk-rollup" };
+/** Sells tickets of one id. */
+async function sell(userId: Uuid, assetId: Uuid, tokenId: string, amount: number): Promise<string> {
+  const mint = { assetId, tokenId, amount, dataAvailabilityMode: "zk-rollup" };
   try {
     await engine.mint(principal, { users: [{ userId, mints: [mint] }] });
     return "sold";

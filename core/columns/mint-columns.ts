@@ -1,11 +1,17 @@
 import { createHash } from "node:crypto";
-import type { Limits } from "../model.ts";
-import { type Hex, MAX_AMOUNT, MODES, type Mode, type Uuid } from "../model.ts";
-import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
+import { type Hex, type Limits, MAX_AMOUNT, MODES, type Mode, type Uuid } from "../model.ts";
+import { blobTextOf, MAX_BLOB_BYTES, tokenIdOf } from "../protocol/blob.ts";
 import { hexValue } from "../protocol/hex.ts";
 import { readUuid } from "../validate.ts";
 import { amountOf, highWord, lowWord } from "./amount-words.ts";
-import { type MintRequest, readAmount } from "./request.ts";
+import {
+  type AssetForm,
+  type KnownAssets,
+  type MintRequest,
+  type NamedToken,
+  readAmount,
+  readTokenId,
+} from "./request.ts";
 import { hexOf } from "./vault-columns.ts";
 
 /** Bytes of blobs that a request of unknown size gets room for, an entry. */
@@ -30,6 +36,8 @@ export class MintColumns {
   /** Where in `blobs` each blob ends; it begins where the one before ends. */
   readonly blobEnd: Uint32Array;
   blobs: Uint8Array;
+  /** 1 for each entry that names its token by its id; null while there is none. */
+  byTokenId: Uint8Array | null = null;
 
   constructor(count: number) {
     this.count = count;
@@ -52,15 +60,24 @@ export class MintColumns {
   }
 
   /** The same request in objects. */
-  toRequest(assetIdOf: (assetIndex: number) => Uuid): MintRequest {
+  toRequest(assets: KnownAssets): MintRequest {
     const users = this.userIds.map((userId, i) => ({ userId, count: this.userCounts[i] ?? 0 }));
-    const mints = Array.from({ length: this.count }, (_, entry) => ({
-      assetId: assetIdOf(this.assetIndex[entry] as number),
-      mode: MODES[this.mode[entry] as number] ?? null,
-      amount: amountOf(this.amountHigh[entry] as number, this.amountLow[entry] as number),
-      blob: this.blobAt(entry),
-    }));
+    const mints = Array.from({ length: this.count }, (_, entry) => {
+      const asset = assets.at(this.assetIndex[entry] as number);
+      return {
+        assetId: asset.assetId,
+        mode: MODES[this.mode[entry] as number] ?? null,
+        amount: amountOf(this.amountHigh[entry] as number, this.amountLow[entry] as number),
+        token: this.#tokenAt(asset, entry),
+      };
+    });
     return { users, mints };
+  }
+
+  #tokenAt({ standard, blobScheme }: AssetForm, entry: number): NamedToken {
+    const blob = this.blobAt(entry);
+    if (this.byTokenId?.[entry] !== 1) return { field: "mintingBlob", blob };
+    return { field: "tokenId", digits: String(tokenIdOf(standard, blobScheme, blob)) };
   }
 
   blobAt(entry: number): Hex {
@@ -76,11 +93,7 @@ export class MintColumns {
  * Reads an untrusted, parsed mint request. Null when there is anything in it that the plain reader would find an issue in, or an asset
  * that is not known: then that one has to look, and to say what is wrong.
  */
-export function readMintColumns(
-  request: unknown,
-  limits: Limits,
-  assetIndices: ReadonlyMap<Uuid, number>,
-): MintColumns | null {
+export function readMintColumns(request: unknown, limits: Limits, assets: KnownAssets): MintColumns | null {
   if (!isObject(request) || !Array.isArray(request.users)) return null;
   for (const field in request) if (field !== "users") return null;
   const users: unknown[] = request.users;
@@ -91,23 +104,25 @@ export function readMintColumns(
     count += user.mints.length;
   }
   if (count > limits.mintsPerRequest) return null;
-  const reader = new Reader(new MintColumns(count), assetIndices);
+  const reader = new Reader(new MintColumns(count), assets);
   for (const user of users) if (!reader.readUser(user as Readonly<Record<string, unknown>>)) return null;
   return reader.columns;
 }
 
 class Reader {
   readonly columns: MintColumns;
-  readonly #assetIndices: ReadonlyMap<Uuid, number>;
+  readonly #assets: KnownAssets;
   readonly #seen = new Set<Uuid>();
   #next = 0;
   #blobEnd = 0;
   #assetId = "";
   #assetIndex = 0;
+  /** Of this asset; null until something depends on it. */
+  #assetForm: AssetForm | null = null;
 
-  constructor(columns: MintColumns, assetIndices: ReadonlyMap<Uuid, number>) {
+  constructor(columns: MintColumns, assets: KnownAssets) {
     this.columns = columns;
-    this.#assetIndices = assetIndices;
+    this.#assets = assets;
   }
 
   readUser(user: Readonly<Record<string, unknown>>): boolean {
@@ -130,17 +145,18 @@ class Reader {
       this.#readAsset(mint.assetId, entry) &&
       this.#readAmount(mint.amount, entry) &&
       this.#readMode(mint.dataAvailabilityMode, entry) &&
-      this.#readBlob(mint.mintingBlob, entry)
+      this.#readToken(mint, entry)
     );
   }
 
   #readAsset(assetId: unknown, entry: number): boolean {
     if (assetId !== this.#assetId) {
       if (typeof assetId !== "string") return false;
-      const index = this.#assetIndices.get(assetId) ?? this.#assetIndices.get(assetId.toLowerCase());
+      const index = this.#assets.indexOf(assetId) ?? this.#assets.indexOf(assetId.toLowerCase());
       if (index === undefined) return false;
       this.#assetId = assetId;
       this.#assetIndex = index;
+      this.#assetForm = null;
     }
     this.columns.assetIndex[entry] = this.#assetIndex;
     return true;
@@ -168,22 +184,53 @@ class Reader {
     return true;
   }
 
+  get #asset(): AssetForm {
+    this.#assetForm ??= this.#assets.at(this.#assetIndex);
+    return this.#assetForm;
+  }
+
+  #readToken({ mintingBlob, tokenId }: Readonly<Record<string, unknown>>, entry: number): boolean {
+    if (tokenId === undefined && mintingBlob !== undefined) return this.#readBlob(mintingBlob, entry);
+    if (mintingBlob !== undefined) return false;
+    const { standard, blobScheme } = this.#asset;
+    // Without a token an entry is one of ERC-20, and only that.
+    if ((tokenId === undefined) !== (standard === "erc20")) return false;
+    if (tokenId === undefined) return this.#takeBlob(0, entry) !== null;
+    const digits = readTokenId(tokenId);
+    if (digits === null) return false;
+    const text = blobTextOf(blobScheme, digits);
+    const start = this.#takeBlob(text.length, entry);
+    if (start === null) return false;
+    const { columns } = this;
+    for (let i = 0; i < text.length; i++) columns.blobs[start + i] = text.charCodeAt(i);
+    columns.byTokenId ??= new Uint8Array(columns.count);
+    columns.byTokenId[entry] = 1;
+    return true;
+  }
+
+  /** Where the entry's blob of so many bytes begins; null when that is too many. */
+  #takeBlob(bytes: number, entry: number): number | null {
+    const start = this.#blobEnd;
+    const end = start + bytes;
+    if (bytes > MAX_BLOB_BYTES || end > MAX_BLOBS) return null;
+    if (end > this.columns.blobs.length) this.#makeRoom(end);
+    this.columns.blobEnd[entry] = end;
+    this.#blobEnd = end;
+    return start;
+  }
+
   #readBlob(value: unknown, entry: number): boolean {
     if (typeof value !== "string" || value.length % 2 === 1) return false;
     const prefixed = value.charCodeAt(0) === 0x30 && (value.charCodeAt(1) | 0x20) === 0x78;
-    const start = this.#blobEnd;
-    const bytes = value.length / 2 - (prefixed ? 1 : 0);
-    const end = start + bytes;
-    if (bytes > MAX_BLOB_BYTES || end > MAX_BLOBS) return false;
-    if (end > this.columns.blobs.length) this.#makeRoom(end);
+    const start = this.#takeBlob(value.length / 2 - (prefixed ? 1 : 0), entry);
+    if (start === null) return false;
+    const end = this.#blobEnd;
     const { blobs } = this.columns;
     for (let at = start, i = prefixed ? 2 : 0; at < end; at++, i += 2) {
       const byte = (hexValue(value.charCodeAt(i)) << 4) | hexValue(value.charCodeAt(i + 1));
       if (byte < 0) return false;
       blobs[at] = byte;
     }
-    this.columns.blobEnd[entry] = end;
-    this.#blobEnd = end;
     return true;
   }
 
@@ -195,26 +242,33 @@ class Reader {
 }
 
 /** What the plain reader read without an issue, as columns; null when an asset is not known. */
-export function columnsOf(request: MintRequest, assetIndices: ReadonlyMap<Uuid, number>): MintColumns | null {
+export function columnsOf(request: MintRequest, assets: KnownAssets): MintColumns | null {
   let next = 0;
   const users = request.users.map(({ userId, count }) => {
-    const mints = request.mints.slice(next, next + count).map(({ assetId, mode, amount, blob }) => ({
+    const mints = request.mints.slice(next, next + count).map(({ assetId, mode, amount, token }) => ({
       assetId,
       amount: String(amount),
       dataAvailabilityMode: mode,
-      mintingBlob: blob,
+      ...(token?.field === "mintingBlob" && { mintingBlob: token.blob }),
+      ...(token?.field === "tokenId" && { tokenId: token.digits }),
     }));
     next += count;
     return { userId, mints };
   });
   const limits = { usersPerRequest: Number.POSITIVE_INFINITY, mintsPerRequest: Number.POSITIVE_INFINITY } as Limits;
-  return readMintColumns({ users }, limits, assetIndices);
+  return readMintColumns({ users }, limits, assets);
 }
 
 function hasOtherFields(mint: object): boolean {
   for (const field in mint) {
-    if (field !== "mintingBlob" && field !== "assetId" && field !== "amount" && field !== "dataAvailabilityMode")
-      return true;
+    // Compared one by one: a look-up in a set for each field would cost a bulk mint a few percent.
+    const isKnown =
+      field === "tokenId" ||
+      field === "mintingBlob" ||
+      field === "assetId" ||
+      field === "amount" ||
+      field === "dataAvailabilityMode";
+    if (!isKnown) return true;
   }
   return false;
 }

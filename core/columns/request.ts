@@ -1,7 +1,16 @@
 import { type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../errors.ts";
-import type { Limits } from "../model.ts";
-import { type Hex, MAX_AMOUNT, MODES, type Mode, type Uuid } from "../model.ts";
+import {
+  type BlobScheme,
+  type Hex,
+  type Limits,
+  MAX_AMOUNT,
+  MODES,
+  type Mode,
+  type Standard,
+  type Uuid,
+} from "../model.ts";
 import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
+import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { readUuid } from "../validate.ts";
 
 /** A mint request of the right form; what is null had an issue. Entries of all users back to back. */
@@ -14,8 +23,33 @@ export interface RequestedMint {
   readonly assetId: Uuid | null;
   readonly mode: Mode | null;
   readonly amount: bigint | null;
-  /** Canonical: lower case with `0x`. */
-  readonly blob: Hex | null;
+  readonly token: NamedToken | null;
+}
+
+/** How an entry names its token, by the field that does; an ERC-20 entry may name none. */
+export type NamedToken =
+  | {
+      readonly field: "mintingBlob";
+      /** Canonical: lower case with `0x`. */
+      readonly blob: Hex;
+    }
+  | {
+      readonly field: "tokenId";
+      /** Canonical decimal, below 2^256. */
+      readonly digits: string;
+    }
+  | { readonly field: null };
+
+/** What the form of a request depends on, of each asset. */
+export interface KnownAssets {
+  indexOf(assetId: Uuid): number | undefined;
+  at(assetIndex: number): AssetForm;
+}
+
+export interface AssetForm {
+  readonly assetId: Uuid;
+  readonly standard: Standard;
+  readonly blobScheme: BlobScheme;
 }
 
 /** One issue and its place: -1 for the request or the user as a whole. */
@@ -77,6 +111,8 @@ export class Issues {
 
 const HEX_PAIRS = /^(?:[0-9a-f]{2})*$/;
 const DECIMAL = /^(?:0|[1-9][0-9]{0,77})$/;
+/** Of 2^256 - 1. */
+const MAX_DIGITS = 78;
 const ONE = 1n;
 
 /**
@@ -140,7 +176,7 @@ function readUser(
   for (let j = 0; j < mints.length; j++) into.mints.push(issues.more ? UNREAD : readMint(mints[j], at, j, issues));
 }
 
-const UNREAD: RequestedMint = { assetId: null, mode: null, amount: null, blob: null };
+const UNREAD: RequestedMint = { assetId: null, mode: null, amount: null, token: null };
 
 function readMint(mint: unknown, user: number, at: number, issues: Issues): RequestedMint {
   if (!isObject(mint)) {
@@ -155,12 +191,8 @@ function readMint(mint: unknown, user: number, at: number, issues: Issues): Requ
     assetId: readUuid(mint.assetId),
     mode: mode === "validium" || mode === "zk-rollup" ? (mode as Mode) : null,
     amount: readAmount(mint.amount),
-    blob: readBlob(mint.mintingBlob),
+    token: readToken(mint, (field, code, detail) => issues.ofMint(user, at, `/${field}`, code, detail)),
   };
-  if (read.blob === null) {
-    const code = typeof mint.mintingBlob === "string" ? "blob_invalid" : "validation_failed";
-    issues.ofMint(user, at, "/mintingBlob", code, "must be hex of at most 255 whole bytes, empty for ERC-20");
-  }
   if (read.assetId === null) issues.ofMint(user, at, "/assetId", "validation_failed", "must be a UUID");
   if (typeof read.amount === "string") {
     const detail =
@@ -187,6 +219,34 @@ export function readAmount(value: unknown): bigint | "validation_failed" | "amou
   return amount >= 1n && amount <= MAX_AMOUNT ? amount : "amount_out_of_range";
 }
 
+type Report = (field: string, code: ErrorCode, detail: string) => void;
+
+function readToken({ mintingBlob, tokenId }: Readonly<Record<string, unknown>>, report: Report): NamedToken | null {
+  if (tokenId !== undefined && mintingBlob !== undefined) {
+    report("tokenId", "validation_failed", "give tokenId or mintingBlob, not both");
+    return null;
+  }
+  if (tokenId !== undefined) {
+    const digits = readTokenId(tokenId);
+    if (digits !== null) return { field: "tokenId", digits };
+    report("tokenId", "validation_failed", "must be a decimal string below 2^256 without leading zeros");
+    return null;
+  }
+  if (mintingBlob === undefined) return { field: null };
+  const blob = readBlob(mintingBlob);
+  if (blob !== null) return { field: "mintingBlob", blob };
+  const code = typeof mintingBlob === "string" ? "blob_invalid" : "validation_failed";
+  report("mintingBlob", code, "must be hex of at most 255 whole bytes, empty for ERC-20");
+  return null;
+}
+
+/** The canonical decimal of a token id, null for what is none. A number past 2^53 may have been rounded on its way, so it is refused. */
+export function readTokenId(value: unknown): string | null {
+  if (typeof value === "number") return Number.isSafeInteger(value) && value >= 0 ? String(value) : null;
+  if (typeof value !== "string" || !DECIMAL.test(value)) return null;
+  return value.length < MAX_DIGITS || BigInt(value) <= MAX_UINT256 ? value : null;
+}
+
 function readBlob(value: unknown): Hex | null {
   if (typeof value !== "string") return null;
   const lower = value.toLowerCase();
@@ -196,7 +256,13 @@ function readBlob(value: unknown): Hex | null {
 
 const REQUEST_FIELDS: ReadonlySet<string> = new Set(["users"]);
 const USER_FIELDS: ReadonlySet<string> = new Set(["userId", "mints"]);
-const MINT_FIELDS: ReadonlySet<string> = new Set(["mintingBlob", "assetId", "amount", "dataAvailabilityMode"]);
+const MINT_FIELDS: ReadonlySet<string> = new Set([
+  "tokenId",
+  "mintingBlob",
+  "assetId",
+  "amount",
+  "dataAvailabilityMode",
+]);
 const UNKNOWN = "is not a field of this request";
 
 /** Looks no further once the list of issues is full: an object can have any number of fields. */

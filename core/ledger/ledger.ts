@@ -1,4 +1,5 @@
 import type { MintColumns } from "../columns/mint-columns.ts";
+import type { KnownAssets } from "../columns/request.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Environment, type Limits, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
 import type { Clock, Settlement } from "../ports.ts";
@@ -134,6 +135,11 @@ export class Ledger {
   readonly keyIndices = new Map<string, number>();
   readonly webhookIndices = new Map<Uuid, number>();
   readonly assetIndices = new Map<Uuid, number>();
+  /** As a request names them. */
+  readonly knownAssets: KnownAssets = {
+    indexOf: (assetId) => this.assetIndices.get(assetId),
+    at: (assetIndex) => this.assetAt(assetIndex),
+  };
   head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
   /** Why nothing more may be promised; null while L1's history is a beginning of this store's. */
   divergence: DivergenceRecord | null = null;

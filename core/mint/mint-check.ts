@@ -1,10 +1,11 @@
 import { requireRoom } from "../batches/batches.ts";
-import type { Issues, MintRequest } from "../columns/request.ts";
+import type { Issues, MintRequest, NamedToken } from "../columns/request.ts";
 import { hexOf } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import type { Hex, Principal } from "../model.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
+import { blobTextOf } from "../protocol/blob.ts";
+import { hexToBytes } from "../protocol/hex.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type AssetRecord, userIdRecord } from "../store/records.ts";
@@ -12,14 +13,20 @@ import { bindingKey, keyString, userIdKey } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { availability, isVisible } from "../tenants/assets.ts";
+import { mintedTokenId } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
 import type { MintOutcome } from "./mint.ts";
 import { TokenLookup } from "./uniqueness.ts";
 
 /** An entry whose asset can be minted and whose blob names a token of it. */
-interface ReadyMint {
+interface ReadyMint extends ReadyToken {
   readonly asset: AssetRecord;
   readonly amount: bigint;
+}
+
+interface ReadyToken {
+  /** The field that names it. */
+  readonly field: "/tokenId" | "/mintingBlob";
   readonly blob: Hex;
   /** null for ERC-20. */
   readonly tokenId: bigint | null;
@@ -121,18 +128,27 @@ export class MintCheck implements Transition<MintOutcome | null> {
     if (asset.standard === "erc721" && mint.amount !== null && mint.amount !== 1n) {
       this.#issues.ofMint(user, at, "/amount", "erc721_amount_not_one", "must be 1 for an ERC-721 token");
     }
-    const token = mint.blob === null ? null : this.#readToken(asset, mint.blob, user, at);
-    if (token === null || obstacle !== null || mint.amount === null || mint.mode === null || mint.blob === null)
-      return null;
-    return { asset, amount: mint.amount, blob: mint.blob, tokenId: token.tokenId };
+    const token = mint.token === null ? null : this.#readToken(asset, mint.token, user, at);
+    if (token === null || obstacle !== null || mint.amount === null || mint.mode === null) return null;
+    return { asset, amount: mint.amount, ...token };
   }
 
-  #readToken(asset: AssetRecord, blob: Hex, user: number, at: number): { readonly tokenId: bigint | null } | null {
+  #readToken(asset: AssetRecord, token: NamedToken, user: number, at: number): ReadyToken | null {
+    const field = token.field === "mintingBlob" ? "/mintingBlob" : "/tokenId";
+    if (token.field === null && asset.standard !== "erc20") {
+      this.#issues.ofMint(user, at, field, "validation_failed", "name the token by tokenId, or by mintingBlob");
+      return null;
+    }
+    if (token.field === "tokenId" && asset.standard === "erc20") {
+      this.#issues.ofMint(user, at, field, "validation_failed", "an ERC-20 token has no ids; leave this out");
+      return null;
+    }
     try {
-      return { tokenId: tokenIdOf(asset.standard, asset.blobScheme, blob) };
+      const blob = blobOf(asset, token);
+      return { field, blob, tokenId: mintedTokenId(asset, hexToBytes(blob)) };
     } catch (error) {
       if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;
-      this.#issues.ofMint(user, at, "/mintingBlob", error.code, error.message);
+      this.#issues.ofMint(user, at, field, error.code, error.message);
       return null;
     }
   }
@@ -150,7 +166,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
     this.#each((user, at, position) => {
       const mint = this.#mints[position];
       if (!mint || mint.tokenId === null) return;
-      const { asset, tokenId, blob } = mint;
+      const { asset, field, tokenId, blob } = mint;
       const key = bindingKey(asset.assetIndex, tokenId);
       const token = keyString(key);
       const earlier = inRequest.get(token);
@@ -160,12 +176,12 @@ export class MintCheck implements Transition<MintOutcome | null> {
         const bound = record === undefined ? earlier : hexOf(record, 0, record.length);
         if (bound === undefined || bound === blob) return;
         const detail = `the token id is bound to the blob ${bound}`;
-        this.#issues.ofMint(user, at, "/mintingBlob", "token_id_conflict", detail);
+        this.#issues.ofMint(user, at, field, "token_id_conflict", detail);
       } else if (this.#exists(mint, tokenId)) {
         const detail = "this token has been minted before";
-        this.#issues.ofMint(user, at, "/mintingBlob", "token_already_minted", detail);
+        this.#issues.ofMint(user, at, field, "token_already_minted", detail);
       } else if (earlier !== undefined) {
-        this.#issues.ofMint(user, at, "/mintingBlob", "duplicate_mint", "occurs more than once in this request");
+        this.#issues.ofMint(user, at, field, "duplicate_mint", "occurs more than once in this request");
       }
     });
   }
@@ -188,4 +204,10 @@ export class MintCheck implements Transition<MintOutcome | null> {
       }
     });
   }
+}
+
+function blobOf({ blobScheme }: AssetRecord, token: NamedToken): Hex {
+  if (token.field === "mintingBlob") return token.blob;
+  if (token.field === null) return "0x";
+  return `0x${Buffer.from(blobTextOf(blobScheme, token.digits)).toString("hex")}`;
 }

@@ -55,7 +55,7 @@ interface ReadMint {
 }
 
 function readMint(ledger: Ledger, request: unknown): ReadMint {
-  const columns = readMintColumns(request, ledger.limits, ledger.assetIndices);
+  const columns = readMintColumns(request, ledger.limits, ledger.knownAssets);
   const issues = new Issues();
   return { columns, plain: columns === null ? readMintRequest(request, ledger.limits, issues) : null, issues };
 }
@@ -80,11 +80,11 @@ async function mint(
       const minted = await ledger.writer.run(new MintTransition(ledger, principal, columns, idempotency), signal);
       if (minted !== null) return resultOf(ledger, minted);
     }
-    plain ??= columns?.toRequest((index) => ledger.assetAt(index).assetId) ?? null;
+    plain ??= columns?.toRequest(ledger.knownAssets) ?? null;
     if (plain === null) break;
     const earlier = await ledger.writer.run(new MintCheck(ledger, principal, plain, issues, idempotency), signal);
     if (earlier !== null) return resultOf(ledger, earlier);
-    columns ??= columnsOf(plain, ledger.assetIndices);
+    columns ??= columnsOf(plain, ledger.knownAssets);
     issues = new Issues();
   }
   throw new Error(

@@ -5,10 +5,10 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import { FIRST_PENDING } from "../ledger/vault-refs.ts";
 import type { Hex } from "../model.ts";
-import { tokenIdOfBytes } from "../protocol/blob.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { bindingKey, keyString } from "../store/store-keys.ts";
+import { mintedTokenId } from "../tokens/token-id.ts";
 import { TokenLookup } from "./uniqueness.ts";
 
 /** Tokens whose vaults have no place yet have their entries' positions in the request as refs, from here on. */
@@ -18,7 +18,7 @@ const PENDING = FIRST_PENDING;
 export function tokenIdAt(columns: MintColumns, asset: AssetRecord, entry: number): bigint | null {
   try {
     const blob = columns.blobs.subarray(columns.blobStart(entry), columns.blobEnd[entry]);
-    return tokenIdOfBytes(asset.standard, asset.blobScheme, blob) ?? 0n;
+    return mintedTokenId(asset, blob) ?? 0n;
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;
     return null;

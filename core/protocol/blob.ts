@@ -11,6 +11,8 @@ const HEX_DIGITS = /^(?:[0-9a-f]{2})*$/;
 const CANONICAL_DECIMAL = /^(?:0|[1-9][0-9]*)$/;
 /** 2^256 - 1 has 78 digits. */
 const MAX_TOKEN_ID_DIGITS = 78;
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const CONTROL = /\p{Cc}/u;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const COLON = 0x3a;
@@ -50,6 +52,26 @@ export function tokenIdOfBytes(standard: Standard, scheme: BlobScheme, blob: Uin
   }
   if (blob.length === 0) throw blobInvalid("the minting blob of an ERC-721 or ERC-1155 mint must not be empty");
   return scheme === "imx" ? imxTokenId(blob) : mintmarkTokenId(blob);
+}
+
+/**
+ * The text that names a token id in a scheme: the inverse of {@link tokenIdOf}.
+ *
+ * @param digits - the id in canonical decimals
+ * @example
+ * blobTextOf("imx", "17") // "{17}:{}"
+ */
+export function blobTextOf(scheme: BlobScheme, digits: string): string {
+  return scheme === "imx" ? `{${digits}}:{}` : digits;
+}
+
+/** Whether bytes are UTF-8 text without control characters. */
+export function isText(bytes: Uint8Array): boolean {
+  try {
+    return !CONTROL.test(UTF8.decode(bytes));
+  } catch {
+    return false;
+  }
 }
 
 function mintmarkTokenId(blob: Uint8Array): bigint {

@@ -129,6 +129,11 @@ export class ByteReader {
     return this.#at;
   }
 
+  /** Whether everything has been read. */
+  get ended(): boolean {
+    return this.#at === this.#buffer.length;
+  }
+
   u8(): number {
     return this.#buffer[this.#take(1)] ?? 0;
   }
@@ -194,7 +199,7 @@ export class ByteReader {
 
   /** Throws `store_corrupt` unless everything has been read. */
   end(): void {
-    if (this.#at !== this.#buffer.length) throw corrupt(`${this.#buffer.length - this.#at} bytes too many`);
+    if (!this.ended) throw corrupt(`${this.#buffer.length - this.#at} bytes too many`);
   }
 
   #take(length: number): number {

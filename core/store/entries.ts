@@ -6,6 +6,7 @@ import {
   flag,
   hash,
   hexBytes,
+  later,
   layout,
   listOf,
   nullable,
@@ -20,7 +21,8 @@ import { accepted, batchPlace, lostRun, roots, voidRun } from "./records.ts";
 
 /**
  * The kinds of journal entry but `mint`, which has its own module, by their number. The fields lie in this order, as core/store/layout.ts
- * writes each. Numbers and fields are never changed, only added to: the journal is the store's truth for ever.
+ * writes each. Numbers and fields are never changed, only added to: the journal is the store's truth for ever. Fields that a kind got later
+ * come third; entries that were written before them lack them.
  *
  * Applications, keys, assets and users are named by the order in which they were journaled, counting each kind from 0.
  */
@@ -69,6 +71,8 @@ const KINDS = {
       /** Which alone can enable it; null: any can. */
       applicationIndex: nullable(varint),
     },
+    /** Whether its blobs may be any bytes. */
+    { rawBlobs: later(flag, false) },
   ],
   assetWhitelisted: [6, { assetIndex: varint, whitelisted: flag }],
   assetRegistered: [7, { assetIndex: varint, minterLocked: nullable(flag) }],

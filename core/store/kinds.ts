@@ -1,12 +1,11 @@
-import { type Field, type Fields, layout, type ValueOf } from "./layout.ts";
+import { type Field, type Fields, grownLayout, type LaterFields, type LaterOf, type RecordOf } from "./layout.ts";
 
-/** Kinds of a record by their names: each has a number, which stands for it on disk, and fields of its own. */
-export type KindFields = Readonly<Record<string, readonly [number, Fields]>>;
+/** Kinds of a record by their names: each has a number, which stands for it on disk, fields of its own, and fields that it got later. */
+export type KindFields = Readonly<Record<string, readonly [number, Fields, LaterFields?]>>;
 
 /** The content of a record of one kind. */
-export type ContentOf<K extends KindFields, N extends keyof K> = {
-  readonly [F in keyof K[N][1]]: ValueOf<K[N][1][F]>;
-};
+export type ContentOf<K extends KindFields, N extends keyof K> = RecordOf<K[N][1]> &
+  (K[N][2] extends LaterFields ? LaterOf<K[N][2]> : unknown);
 
 export interface Kind<N> {
   readonly kind: N;
@@ -20,8 +19,9 @@ export class Kinds<K extends KindFields> {
   readonly #byNumber = new Map<number, Kind<keyof K>>();
 
   constructor(kinds: K) {
-    for (const [kind, [number, fields]] of Object.entries(kinds)) {
-      const found = { kind, number, field: layout(fields) as Field<Record<string, unknown>> };
+    for (const [kind, [number, fields, laterFields = {}]] of Object.entries(kinds)) {
+      const field = grownLayout(fields, laterFields) as Field<Record<string, unknown>>;
+      const found = { kind, number, field };
       this.#byName.set(kind, found);
       this.#byNumber.set(number, found);
     }

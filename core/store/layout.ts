@@ -154,6 +154,45 @@ export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
   };
 }
 
+/** A field that a record got after there were records without it, and its value in those. */
+export interface LaterField<T> {
+  readonly field: Field<T>;
+  readonly before: T;
+}
+
+export function later<T>(field: Field<T>, before: NoInfer<T>): LaterField<T> {
+  return { field, before };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a field is written and read by its own type.
+export type LaterFields = Readonly<Record<string, LaterField<any>>>;
+export type LaterOf<L extends LaterFields> = { readonly [K in keyof L]: L[K]["before"] };
+
+/**
+ * A record whose later fields come last, to the end of the record. The last ones that have their value of before are left out, so a
+ * record that was written before there were such fields is read, and written, as it is.
+ */
+export function grownLayout<S extends Fields, L extends LaterFields>(
+  fields: S,
+  laterFields: L,
+): Field<RecordOf<S> & LaterOf<L>> {
+  const first = layout(fields);
+  const entries = Object.entries(laterFields);
+  return {
+    write(to, value) {
+      const values = value as Readonly<Record<string, unknown>>;
+      first.write(to, value);
+      const last = entries.findLastIndex(([name, { before }]) => values[name] !== before);
+      for (const [name, { field }] of entries.slice(0, last + 1)) field.write(to, values[name]);
+    },
+    read(from) {
+      const value = first.read(from) as Record<string, unknown>;
+      for (const [name, { field, before }] of entries) value[name] = from.ended ? before : field.read(from);
+      return value as RecordOf<S> & LaterOf<L>;
+    },
+  };
+}
+
 /** First byte of every record of this version of the store. */
 export const RECORD_VERSION = 1;
 

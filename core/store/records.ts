@@ -3,8 +3,10 @@ import {
   address,
   bigVarint,
   flag,
+  grownLayout,
   hash,
   hexBytes,
+  later,
   layout,
   listOf,
   nullable,
@@ -55,29 +57,33 @@ export const keyRecord = layout({
 });
 export type KeyRecord = ValueOf<typeof keyRecord>;
 
-export const assetRecord = layout({
-  assetIndex: varint,
-  assetId: uuid,
-  standard: oneOf(STANDARDS),
-  chainId: bigVarint,
-  contractAddress: address,
-  quantum: bigVarint,
-  assetType: hash,
-  name: text,
-  symbol: text,
-  decimals: varint,
-  blobScheme: oneOf(BLOB_SCHEMES),
-  supplyCap: nullable(bigVarint),
-  /** Which alone can enable it; null: any can. */
-  applicationIndex: nullable(varint),
-  minted: bigVarint,
-  whitelisted: flag,
-  registered: flag,
-  minterLocked: nullable(flag),
-  /** Why L1 would refuse to mint of it. */
-  fault: nullable(text),
-  createdAt: time,
-});
+export const assetRecord = grownLayout(
+  {
+    assetIndex: varint,
+    assetId: uuid,
+    standard: oneOf(STANDARDS),
+    chainId: bigVarint,
+    contractAddress: address,
+    quantum: bigVarint,
+    assetType: hash,
+    name: text,
+    symbol: text,
+    decimals: varint,
+    blobScheme: oneOf(BLOB_SCHEMES),
+    supplyCap: nullable(bigVarint),
+    /** Which alone can enable it; null: any can. */
+    applicationIndex: nullable(varint),
+    minted: bigVarint,
+    whitelisted: flag,
+    registered: flag,
+    minterLocked: nullable(flag),
+    /** Why L1 would refuse to mint of it. */
+    fault: nullable(text),
+    createdAt: time,
+  },
+  /** Whether its blobs may be any bytes. */
+  { rawBlobs: later(flag, false) },
+);
 export type AssetRecord = ValueOf<typeof assetRecord>;
 
 export const userRecord = layout({ userId: uuid, ownerAddress: address, createdAt: time });

@@ -57,6 +57,7 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
     symbol,
     decimals,
     blobScheme,
+    rawBlobs: asset.rawBlobs,
     supplyCap,
     minted: asset.minted,
     whitelisted: asset.whitelisted,
@@ -131,11 +132,12 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) {
     throw new MintmarkError("validation_failed", "decimals must be a whole number from 0 to 255");
   }
-  const { chainId = ledger.settlement.chainId, blobScheme = "mintmark" } = asset;
+  const { chainId = ledger.settlement.chainId, blobScheme = "mintmark", rawBlobs = false } = asset;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
   if (!BLOB_SCHEMES.includes(blobScheme)) {
     throw new MintmarkError("validation_failed", `blobScheme must be one of ${BLOB_SCHEMES.join(", ")}`);
   }
+  if (typeof rawBlobs !== "boolean") throw new MintmarkError("validation_failed", "rawBlobs must be true or false");
   const supplyCap = asset.supplyCap ?? null;
   if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n)) {
     throw new MintmarkError("validation_failed", "supplyCap must be a bigint, not negative, or null");
@@ -152,6 +154,7 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
     decimals,
     blobScheme,
     supplyCap,
+    rawBlobs,
   };
 }
 
@@ -282,6 +285,8 @@ export interface NewAsset {
   readonly decimals?: number;
   /** Default `mintmark`. */
   readonly blobScheme?: BlobScheme;
+  /** Whether minting blobs may be any bytes; default false: each is the hex of a text without control characters. */
+  readonly rawBlobs?: boolean;
   readonly supplyCap?: bigint | null;
   /**
    * Whose token it is: the asset is whitelisted and enabled for this application, and no other can enable it. Default: any

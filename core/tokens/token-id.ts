@@ -1,5 +1,7 @@
+import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hex, Standard } from "../model.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
+import { isText, tokenIdOf, tokenIdOfBytes } from "../protocol/blob.ts";
+import { bytesToHex } from "../protocol/hex.ts";
 
 const THREE = 0x33;
 const ZERO = 0x30;
@@ -14,6 +16,28 @@ const EXACT_DIGITS = 15;
 export function fastTokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex): bigint | null {
   const short = standard === "erc20" || scheme !== "mintmark" ? -1 : shortDecimal(blob);
   return short < 0 ? tokenIdOf(standard, scheme, blob) : BigInt(short);
+}
+
+/**
+ * The token id that the blob of a new mint names. Throws `blob_invalid` as {@link tokenIdOf} does, and for bytes that are no text unless
+ * the asset takes raw blobs: the blob `0x1001` for the id 1001 would name another token for ever.
+ */
+export function mintedTokenId({ standard, blobScheme, rawBlobs }: TokenForm, blob: Uint8Array): bigint | null {
+  const tokenId = tokenIdOfBytes(standard, blobScheme, blob);
+  if (tokenId === null || rawBlobs || isText(blob)) return tokenId;
+  const digits = bytesToHex(blob).slice(2);
+  const meant = /^[1-9][0-9]*$/.test(digits) ? digits : "1001";
+  throw new MintmarkError(
+    "blob_invalid",
+    `the minting blob is not the hex of a text. Name the token by its id, "tokenId": "${meant}"; only an asset with rawBlobs takes other bytes`,
+  );
+}
+
+/** How an asset's blobs name tokens. */
+interface TokenForm {
+  readonly standard: Standard;
+  readonly blobScheme: BlobScheme;
+  readonly rawBlobs: boolean;
 }
 
 /** The number that a canonical decimal of 1 to 15 digits spells; -1 for any other blob. */

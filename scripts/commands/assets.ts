@@ -14,7 +14,10 @@ export function addAssets(program: Command): void {
     "make a token contract known",
     ["assets add 0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD"],
     "assets.add",
-    ({ application, id, chain, cap, decimals, scheme, standard, name, symbol, quantum }, [contractAddress]) => ({
+    (
+      { application, id, chain, cap, decimals, scheme, standard, name, symbol, quantum, rawBlobs },
+      [contractAddress],
+    ) => ({
       contractAddress,
       standard,
       name,
@@ -25,6 +28,7 @@ export function addAssets(program: Command): void {
       supplyCap: cap,
       decimals: decimals === undefined ? undefined : Number(decimals),
       blobScheme: scheme,
+      rawBlobs,
       applicationId: application,
     }),
   )
@@ -36,6 +40,7 @@ export function addAssets(program: Command): void {
     .option("--quantum <units>", "ERC-20: base units of one unit here; default 1")
     .option("--decimals <number>", "for display; default 0")
     .option("--scheme <scheme>", "how blobs name token ids: mintmark or imx; default mintmark")
+    .option("--raw-blobs", "take minting blobs of any bytes; default text only")
     .option("--cap <units>", "most units that may ever be minted")
     .option("--application <uuid>", "whose token it is: that application alone can enable it; default any can");
   operating(

@@ -91,9 +91,9 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
 
 function mintRequest({ users, assets }: SandboxDescription): MintRequest {
   const base = Date.now() * 100;
-  const entry = (standard: Standard, text: string, amount: number, mode: Mode) => ({
-    mintingBlob: text === "" ? "" : `0x${Buffer.from(text).toString("hex")}`,
+  const entry = (standard: Standard, tokenId: number | null, amount: number, mode: Mode) => ({
     assetId: assets.find((asset) => asset.standard === standard)?.assetId ?? "",
+    ...(tokenId !== null && { tokenId: String(tokenId) }),
     amount,
     dataAvailabilityMode: mode,
   });
@@ -102,9 +102,9 @@ function mintRequest({ users, assets }: SandboxDescription): MintRequest {
     users: users.map(({ userId }) => ({
       userId,
       mints: MODES.flatMap((mode) => [
-        entry("erc20", "", 250, mode),
-        ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, () => entry("erc721", String(next++), 1, mode)),
-        ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, (_, id) => entry("erc1155", String(id + 1), 5, mode)),
+        entry("erc20", null, 250, mode),
+        ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, () => entry("erc721", next++, 1, mode)),
+        ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, (_, id) => entry("erc1155", id + 1, 5, mode)),
       ]),
     })),
   };

@@ -239,8 +239,8 @@ function mintExample({ users, assets }: Pick<SandboxDescription, "users" | "asse
   const mints = assets
     .filter(({ standard }) => standard !== "erc721")
     .map(({ assetId, standard }) => ({
-      mintingBlob: standard === "erc20" ? "" : "0x31303031",
       assetId,
+      ...(standard !== "erc20" && { tokenId: "1001" }),
       amount: standard === "erc20" ? "25" : 1,
       dataAvailabilityMode: standard === "erc20" ? "validium" : "zk-rollup",
     }));

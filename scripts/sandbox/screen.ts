@@ -21,13 +21,13 @@ export function screen({
       {
         userId: alice?.userId,
         mints: [
-          { mintingBlob: hexOf("1"), assetId: assetId("erc721"), amount: 1, dataAvailabilityMode: "zk-rollup" },
-          { mintingBlob: "", assetId: assetId("erc20"), amount: 1000, dataAvailabilityMode: "validium" },
+          { assetId: assetId("erc721"), tokenId: "1", amount: 1, dataAvailabilityMode: "zk-rollup" },
+          { assetId: assetId("erc20"), amount: 1000, dataAvailabilityMode: "validium" },
         ],
       },
       {
         userId: bob?.userId,
-        mints: [{ mintingBlob: hexOf("7"), assetId: assetId("erc1155"), amount: 5, dataAvailabilityMode: "validium" }],
+        mints: [{ assetId: assetId("erc1155"), tokenId: "7", amount: 5, dataAvailabilityMode: "validium" }],
       },
     ],
   };
@@ -74,6 +74,3 @@ export function screen({
 }
 
 /** Hex of an identifier's text, as the API takes it. */
-function hexOf(text: string): string {
-  return `0x${Buffer.from(text).toString("hex")}`;
-}

@@ -28,6 +28,7 @@ const newAsset = z.strictObject({
   symbol: z.string().min(1, "Give the token's symbol.").max(50, "Give at most 50 characters."),
   decimals: z.int("Give a whole number.").min(0).max(255, "Give at most 255.").optional(),
   blobScheme: z.enum(["mintmark", "imx"]).optional(),
+  rawBlobs: z.boolean().optional(),
   supplyCap: positive.refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`).optional(),
   applicationId: uuid.optional(),
 });

@@ -24,13 +24,12 @@ const definition = {
         userId: "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10",
         mints: [
           {
-            mintingBlob: "",
             assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20",
             amount: "9007199254740993",
             dataAvailabilityMode: "validium",
           },
           {
-            mintingBlob: "0x31303031",
+            tokenId: "1001",
             assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21",
             amount: 1,
             dataAvailabilityMode: "zk-rollup",

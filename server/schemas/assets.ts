@@ -26,6 +26,7 @@ export const asset = responseComponent(
     decimals: z.int(),
     quantum: outDecimal.meta({ description: "Base units of the token in one unit here." }),
     blobScheme: z.enum(["mintmark", "imx"]),
+    rawBlobs: z.boolean().meta({ description: "Whether minting blobs may be any bytes; otherwise each is text." }),
     supplyCap: outDecimal.nullable(),
     minted: outDecimal,
     whitelisted: z.boolean(),

@@ -14,11 +14,18 @@ export const mintBody = requestComponent(
           mints: z
             .array(
               z.strictObject({
-                mintingBlob: z.string().meta({
-                  description:
-                    '`""` for ERC-20; otherwise hex of the identifier text, with or without 0x, 1 to 255 bytes.',
-                }),
                 assetId: z.guid(),
+                tokenId: z
+                  .union([z.string().regex(/^(?:0|[1-9]\d{0,77})$/), z.int().min(0)])
+                  .optional()
+                  .meta({
+                    description:
+                      "Of ERC-721 and ERC-1155: the token's id, below 2^256, as a decimal string; an integer up to 2^53 - 1 is taken too. Absent for ERC-20.",
+                  }),
+                mintingBlob: z.string().optional().meta({
+                  description:
+                    'Names the token in the place of `tokenId`: hex of the identifier text, with or without 0x, 1 to 255 bytes; `""` for ERC-20. Bytes that are no text need an asset with `rawBlobs`.',
+                }),
                 amount: z.union([z.int().min(1), z.string().regex(/^[1-9]\d{0,18}$/)]).meta({
                   description:
                     "Quantized units, 1 to 2^63 - 1; 1 for ERC-721. An integer, or a decimal string, which is needed from 2^53 on: a number that would be rounded is refused.",

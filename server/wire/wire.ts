@@ -135,6 +135,7 @@ export function assetToWire(from: Asset): z.output<typeof asset> {
     decimals: from.decimals,
     quantum: decimal(from.quantum),
     blobScheme: from.blobScheme,
+    rawBlobs: from.rawBlobs,
     supplyCap: decimalOrNull(from.supplyCap),
     minted: decimal(from.minted),
     whitelisted: from.whitelisted,

@@ -33,6 +33,7 @@ export function nearMint({ erc20, erc721, erc1155, users, otherUser }: World): f
     fc.oneof({ weight: 12, arbitrary: right }, { weight: 1, arbitrary: fc.jsonValue() });
   const mint = fc.record(
     {
+      tokenId: mostly(fc.oneof(fc.stringMatching(/^[0-9]{1,3}$/), fc.nat(), hostileText)),
       mintingBlob: mostly(fc.oneof(fc.constant(""), fc.stringMatching(/^[0-9a-f]{0,12}$/), hostileText)),
       assetId: mostly(
         fc.oneof(fc.constantFrom(erc20.assetId, erc721.assetId, erc1155.assetId), fc.uuid(), hostileText),

@@ -285,7 +285,7 @@ describe("bodies", () => {
       code: "body_too_large",
     });
     const mints = Array.from({ length: limits.mintsPerRequest }, (_, n) => ({
-      mintingBlob: `0x${String(n).padStart(510, "a")}`,
+      mintingBlob: `0x${Buffer.from(String(n).padStart(255, "a")).toString("hex")}`,
       assetId: world.erc1155.assetId,
       amount: "9007199254740993",
       dataAvailabilityMode: "zk-rollup",

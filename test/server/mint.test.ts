@@ -235,6 +235,34 @@ describe("a bad mint gets its documented error and changes nothing", () => {
       ["/users/0/mints/0/mintingBlob"],
       () => request(coin({ mintingBlob: "31" })),
     ],
+    [
+      "a blob that is no text",
+      422,
+      "blob_invalid",
+      ["/users/0/mints/0/mintingBlob"],
+      () => request(nft("x", { mintingBlob: "1001" })),
+    ],
+    [
+      "an id and a blob",
+      400,
+      "validation_failed",
+      ["/users/0/mints/0/tokenId"],
+      () => request(nft("x", { tokenId: "1001" })),
+    ],
+    [
+      "an id of an ERC-20",
+      400,
+      "validation_failed",
+      ["/users/0/mints/0/tokenId"],
+      () => request({ ...coin({ tokenId: "1" }), mintingBlob: undefined }),
+    ],
+    [
+      "no token of an ERC-721",
+      400,
+      "validation_failed",
+      ["/users/0/mints/0/tokenId"],
+      () => request({ ...nft("x"), mintingBlob: undefined }),
+    ],
     ["no blob on ERC-721", 422, "blob_invalid", ["/users/0/mints/0/mintingBlob"], () => request(nft(""))],
     [
       "the same ERC-721 twice in one request",
@@ -295,7 +323,7 @@ describe("a bad mint gets its documented error and changes nothing", () => {
       "everything missing",
       400,
       "validation_failed",
-      ["/mintingBlob", "/assetId", "/amount", "/dataAvailabilityMode"].map((field) => `/users/0/mints/0${field}`),
+      ["/assetId", "/amount", "/dataAvailabilityMode"].map((field) => `/users/0/mints/0${field}`),
       () => request({}),
     ],
   ];

@@ -23,7 +23,7 @@ interface Operation {
 interface MintExample {
   readonly users: readonly {
     readonly userId: string;
-    readonly mints: readonly { readonly assetId: string; readonly mintingBlob: string }[];
+    readonly mints: readonly { readonly assetId: string; readonly tokenId?: string }[];
   }[];
 }
 
@@ -177,9 +177,9 @@ describe("the OpenAPI document", () => {
     const { users } = example as MintExample;
     for (const { userId, mints } of users) {
       await engine.users.create(applicationId, { userId, ownerAddress: OWNER });
-      for (const [i, { assetId, mintingBlob }] of mints.entries()) {
+      for (const [i, { assetId, tokenId }] of mints.entries()) {
         const contractAddress = `0x${"e".repeat(39)}${i}` as const;
-        const standard = mintingBlob === "" ? "erc20" : "erc721";
+        const standard = tokenId === undefined ? "erc20" : "erc721";
         await engine.assets.add({ assetId, standard, contractAddress, name: "Example", symbol: "EX" });
         await engine.assets.whitelist(assetId);
         await engine.operator.recordRegistered(assetId);

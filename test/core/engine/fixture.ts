@@ -83,6 +83,7 @@ export async function knownAsset(
   options: {
     readonly supplyCap?: bigint;
     readonly blobScheme?: BlobScheme;
+    readonly rawBlobs?: boolean;
     readonly applicationId?: Uuid;
     readonly ready?: boolean;
   } = {},

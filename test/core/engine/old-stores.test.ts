@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { all, memory, openTest } from "./fixture.ts";
+
+/** Stores that earlier versions wrote, by what records got since. A line is a record: its key and its value in hex. */
+const STORES = ["before-later-fields"];
+
+function records(name: string): { readonly key: Buffer; readonly value: Buffer }[] {
+  const text = readFileSync(new URL(`./old-stores/${name}.txt`, import.meta.url), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => line.split(" ").map((hex) => Buffer.from(hex, "hex")))
+    .map(([key = Buffer.alloc(0), value = Buffer.alloc(0)]) => ({ key, value }));
+}
+
+describe.each(STORES)("a store from %s", (name) => {
+  const load = async () => {
+    const database = memory();
+    await database.batch(records(name).map((record) => ({ type: "put" as const, ...record })));
+    return database;
+  };
+
+  it("opens, is what its journal says, and goes on", async () => {
+    await using engine = await openTest(await load());
+    expect((await engine.operator.verify()).problems).toEqual([]);
+    const [application] = await all(engine.applications.list());
+    const { applicationId = "" } = application ?? {};
+    const { secret } = await engine.keys.issue(applicationId);
+    const principal = await engine.keys.authenticate(secret);
+    const { ownerAddress } = (await engine.users.list(applicationId)).data[0] ?? { ownerAddress: "0x" };
+    const { userId } = await engine.users.create(applicationId, { ownerAddress });
+    const [erc721] = (await engine.assets.list(applicationId, { standard: ["erc721"] })).data;
+    const minted = (await engine.vaults.list(applicationId)).data.length;
+    const mint = { assetId: erc721?.assetId, tokenId: "1000", amount: 1, dataAvailabilityMode: "validium" };
+    await engine.mint(principal, { users: [{ userId, mints: [mint] }] });
+    expect((await engine.vaults.list(applicationId)).data).toHaveLength(minted + 1);
+    expect(erc721?.rawBlobs).toBe(false);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+});
