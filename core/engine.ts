@@ -37,9 +37,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { ledger, secret } = await openLedger({ ...options, settlement }, limits, (type, event) =>
     events.emit(type, event),
   );
-  const cursors = new Cursors(secret);
-  const context = new EngineContext(ledger, cursors);
-  const webhooks = new LedgerWebhooks(ledger, cursors, secret);
+  const context = new EngineContext(ledger, new Cursors(secret));
+  const webhooks = new LedgerWebhooks(ledger, context, secret);
   const close = closing(ledger, events);
   return {
     settlement,

@@ -1,10 +1,9 @@
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
 import { openBatchRecord } from "../ledger/open-batch.ts";
-import { type Batch, batchIdOf, MODES, type Mode, type Page } from "../model.ts";
+import { type Batch, batchIdOf, MODES, type Mode } from "../model.ts";
 import type { SealedBatch } from "../ports.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
@@ -58,33 +57,20 @@ export function openBatch(ledger: Ledger, mode: Mode): Batch {
 }
 
 /** Newest first: by number of one mode, or both modes' by number and then mode. Looks at no batch before the page. */
-function listBatches(ledger: Ledger, cursors: Cursors, filter: BatchFilter): Page<Batch> {
-  const limit = pageLimit(filter.limit);
-  const scope = scopeOf("batches", "", filter);
-  const modes = filter.mode === undefined ? MODES : [filter.mode];
+function batchPage(ledger: Ledger, { mode: of }: BatchFilter, { after, limit }: PageStart): PageEntries<Batch> {
+  const modes = of === undefined ? MODES : [of];
   const newest = Math.max(...modes.map((mode) => ledger.batches[mode].count)) * MODES.length;
-  const before = Math.min(cursors.read(filter.cursor, scope) ?? newest, newest);
-  const page: { readonly batch: BatchRecord; readonly at: number }[] = [];
-  // One more than the page, which tells whether there are more.
-  for (let at = before - 1; at >= 0 && page.length <= limit; at--) {
+  const data: Batch[] = [];
+  let last = Math.min(after ?? newest, newest);
+  for (let at = last - 1; at >= 0; at--) {
     const mode = MODES[at % MODES.length] as Mode;
     const batch = modes.includes(mode) ? ledger.batches[mode].get(Math.floor(at / MODES.length)) : undefined;
-    if (batch !== undefined) page.push({ batch, at });
+    if (batch === undefined) continue;
+    if (data.length === limit) return { data, next: last };
+    data.push(batchView(batch));
+    last = at;
   }
-  const hasMore = page.length > limit;
-  if (hasMore) page.pop();
-  const last = page.at(-1);
-  const nextCursor = hasMore && last ? cursors.issue(last.at, scope) : null;
-  return { data: page.map(({ batch }) => batchView(batch)), nextCursor, hasMore, limit };
-}
-
-async function sealedBatch(ledger: Ledger, mode: Mode, batchNumber: number): Promise<SealedBatch> {
-  const batch = findBatch(ledger, mode, batchNumber);
-  const { batchRoot, dataHash } = batch;
-  if (batchRoot === null || dataHash === null) throw new MintmarkError("proof_not_ready", "The batch is still open.");
-  const data = await ledger.store.get(batchDataKey(mode, batchNumber));
-  if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
-  return { mode, batchNumber, vaultCount: slotCountOf(batch), batchRoot, dataHash, data };
+  return { data, next: null };
 }
 
 /** The state over the first batches of each mode. */
@@ -149,9 +135,19 @@ export function batchesOf(context: EngineContext): Batches {
       const open = openBatch(context.ledger, requireMode(mode));
       return open.batchNumber === batchNumber ? open : batchView(findBatch(context.ledger, mode, batchNumber));
     },
-    list: (filter = {}) => listOf(filter, async (at) => listBatches(context.ledger, context.cursors, at)),
+    list: (filter = {}) => listOf(context, "batches", "", filter, (start) => batchPage(context.ledger, filter, start)),
     getOpen: (mode) => openBatch(context.ledger, requireMode(mode)),
-    getSealed: async (mode, batchNumber) => sealedBatch(context.ledger, requireMode(mode), batchNumber),
+    async getSealed(mode, batchNumber) {
+      const { ledger } = context;
+      const batch = findBatch(ledger, requireMode(mode), batchNumber);
+      const { batchRoot, dataHash } = batch;
+      if (batchRoot === null || dataHash === null) {
+        throw new MintmarkError("proof_not_ready", "The batch is still open.");
+      }
+      const data = await ledger.store.get(batchDataKey(mode, batchNumber));
+      if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
+      return { mode, batchNumber, vaultCount: slotCountOf(batch), batchRoot, dataHash, data };
+    },
     state() {
       const { ledger } = context;
       return stateOver(ledger, sealedCount(ledger, "validium"), sealedCount(ledger, "zk-rollup"));

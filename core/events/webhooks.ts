@@ -2,9 +2,9 @@ import { hkdfSync } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
-import { type Cursors, scopeOf, tablePage } from "../ledger/cursor.ts";
+import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger, Recorded } from "../ledger/ledger.ts";
-import { type List, listOf, type PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
 import type { Environment, EventType, Uuid } from "../model.ts";
 import { EVENT_TYPES } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
@@ -22,13 +22,13 @@ const OLD_SECRET_MS = 86_400_000;
 /** The registrations of webhooks. How far each has been delivered is journaled with them, so a restart goes on where it stood. */
 export class LedgerWebhooks implements Webhooks, Deliveries {
   readonly #ledger: Ledger;
-  readonly #cursors: Cursors;
+  readonly #context: EngineContext;
   readonly #storeSecret: Uint8Array;
 
   /** @param storeSecret - what the secrets of webhooks are derived from, so that none is stored */
-  constructor(ledger: Ledger, cursors: Cursors, storeSecret: Uint8Array) {
+  constructor(ledger: Ledger, context: EngineContext, storeSecret: Uint8Array) {
     this.#ledger = ledger;
-    this.#cursors = cursors;
+    this.#context = context;
     this.#storeSecret = storeSecret;
   }
 
@@ -60,11 +60,11 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
   }
 
   list(applicationId: Uuid, page: PageOptions = {}): List<Webhook> {
-    return listOf(page, async (at) => {
+    return listOf(this.#context, "webhooks", applicationId, page, (start) => {
       const { applicationIndex } = this.#usable.application(applicationId);
-      const view = (record: WebhookRecord) =>
-        record.applicationIndex === applicationIndex && record.status !== "deleted" ? this.#view(record) : null;
-      return tablePage(this.#ledger.webhooks, view, at, this.#cursors, scopeOf("webhooks", applicationId, {}));
+      return tablePage(this.#ledger.webhooks, start, (record) =>
+        record.applicationIndex === applicationIndex && record.status !== "deleted" ? this.#view(record) : null,
+      );
     });
   }
 
@@ -234,8 +234,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
   }
 
   get #usable(): Ledger {
-    this.#ledger.writer.ensureUsable();
-    return this.#ledger;
+    return this.#context.ledger;
   }
 }
 

@@ -1,20 +1,85 @@
+import { MintmarkError } from "../errors.ts";
 import type { Page } from "../model.ts";
+import type { Table } from "../store/table.ts";
+import type { EngineContext } from "./context.ts";
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 100;
+
+/** Where a page begins and how many entries it may have. */
+export interface PageStart {
+  /** The position that the page continues after; null at the list's beginning. */
+  readonly after: number | null;
+  readonly limit: number;
+}
+
+/** The entries of a page, and the position that the next page continues after; null at the list's end. */
+export interface PageEntries<T> {
+  readonly data: readonly T[];
+  readonly next: number | null;
+}
 
 /**
  * The list that begins with the page that is asked for. That page is read at once; the others as the iteration comes to them.
- *
- * @param read - rejects for a page that cannot be read, and never throws
+ * Its cursors are bound to the list's name, its owner and every filter. Rejects with `cursor_invalid`, `validation_failed` for a limit
+ * outside of 1 to 100, and as `read` does.
  */
-export function listOf<T, P extends PageOptions>(asked: P, read: (page: P) => Promise<Page<T>>): List<T> {
-  const first = read(asked);
+export function listOf<T>(
+  { cursors }: EngineContext,
+  name: string,
+  owner: string,
+  asked: PageOptions,
+  read: (start: PageStart) => PageEntries<T> | Promise<PageEntries<T>>,
+): List<T> {
+  const page = async (cursor: string | undefined): Promise<Page<T>> => {
+    const limit = asked.limit ?? DEFAULT_LIMIT;
+    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+      throw new MintmarkError("validation_failed", `limit must be a whole number from 1 to ${MAX_LIMIT}`);
+    }
+    const scope = scopeOf(name, owner, asked);
+    const { data, next } = await read({ after: cursors.read(cursor, scope), limit });
+    return { data, nextCursor: next === null ? null : cursors.issue(next, scope), hasMore: next !== null, limit };
+  };
+  const first = page(asked.cursor);
   return Object.assign(first, {
     async *[Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
-      for (let page = await first; ; page = await read({ ...asked, cursor: page.nextCursor })) {
-        yield* page.data;
-        if (page.nextCursor === null) return;
+      for (let read = await first; ; read = await page(read.nextCursor ?? undefined)) {
+        yield* read.data;
+        if (read.nextCursor === null) return;
       }
     },
   });
+}
+
+function scopeOf(list: string, owner: string, filter: object): string {
+  const bound = Object.entries(filter)
+    .filter(([name, value]) => name !== "limit" && name !== "cursor" && value !== undefined)
+    .map(([name, value]) => [name, typeof value === "bigint" ? value.toString() : value])
+    .sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+  return JSON.stringify([list, owner, bound]);
+}
+
+/**
+ * A page of a table whose records are numbered from 0, in that order.
+ *
+ * @param view - the entry of a record, null when the list leaves the record out
+ */
+export function tablePage<V, T>(
+  table: Table<number, V>,
+  { after, limit }: PageStart,
+  view: (record: V) => T | null,
+): PageEntries<T> {
+  const data: T[] = [];
+  let last = after ?? -1;
+  for (let at = last + 1; at < table.count; at++) {
+    const record = table.get(at);
+    const entry = record === undefined ? null : view(record);
+    if (entry === null) continue;
+    if (data.length === limit) return { data, next: last };
+    data.push(entry);
+    last = at;
+  }
+  return { data, next: null };
 }
 
 /**
@@ -26,8 +91,10 @@ export function listOf<T, P extends PageOptions>(asked: P, read: (page: P) => Pr
  */
 export interface List<T> extends Promise<Page<T>>, AsyncIterable<T> {}
 
+/** Which page of a list is asked for. */
 export interface PageOptions {
   /** 1 to 100; default 50. */
   readonly limit?: number | undefined;
+  /** `nextCursor` of the page before; default the list's beginning. */
   readonly cursor?: string | undefined;
 }

@@ -5,7 +5,7 @@ import type { StoredVault } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf } from "../ledger/list.ts";
+import type { List } from "../ledger/list.ts";
 import type { Uuid, VaultId } from "../model.ts";
 import { type Address, type Hash, type Hex, MAX_AMOUNT, type Principal, type Withdrawal } from "../model.ts";
 import { withdrawalDigest } from "../protocol/typed-data.ts";
@@ -31,17 +31,10 @@ import {
   withdrawalKey,
 } from "../store/store-keys.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
-import { requireAddress } from "../validate.ts";
+import { requireAddress, requireUuid } from "../validate.ts";
 import { listWithdrawals, type WithdrawalFilter } from "../vaults/transactions.ts";
 import { batchAt, decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
-import {
-  putActivity,
-  putWithdrawal,
-  readWithdrawal,
-  reserve,
-  setPending,
-  withdrawalView,
-} from "../vaults/withdrawals.ts";
+import { putActivity, putWithdrawal, reserve, setPending, withdrawalView } from "../vaults/withdrawals.ts";
 import { portalOf } from "./portals.ts";
 
 /** Seconds that an authorization must still be good for when it is taken: less would not reach L1 in time. */
@@ -245,9 +238,15 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
       requireScope(principal, "withdraw");
       return requestWithdrawal(context.ledger, principal, request, wait?.signal);
     },
-    get: async (applicationId, withdrawalId) => readWithdrawal(context.ledger, applicationId, withdrawalId),
-    list: (applicationId, filter = {}) =>
-      listOf(filter, async (at) => listWithdrawals(context.ledger, context.cursors, applicationId, at)),
+    async get(applicationId, withdrawalId) {
+      const { ledger } = context;
+      const { applicationIndex } = ledger.application(applicationId);
+      const stored = await ledger.store.get(withdrawalKey(requireUuid("withdrawalId", withdrawalId)));
+      const record = stored === undefined ? null : decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
+      if (record?.applicationIndex !== applicationIndex) throw new MintmarkError("withdrawal_not_found");
+      return withdrawalView(ledger, record);
+    },
+    list: (applicationId, filter = {}) => listWithdrawals(context, applicationId, filter),
   };
 }
 

@@ -3,9 +3,8 @@ import { crc32 } from "node:zlib";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import { scopeOf, tablePage } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
 import {
   type Address,
   type ApiKey,
@@ -44,28 +43,6 @@ function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
   return { keyId, applicationId, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt };
 }
 
-async function issueKey(
-  ledger: Ledger,
-  applicationId: Uuid,
-  options: NewKey,
-  signal?: AbortSignal,
-): Promise<IssuedKey> {
-  const { scopes, expiresAt, mintQuota } = requireKeyOptions(options);
-  const keyId = newKeyId(ledger);
-  const secret = randomBytes(32).toString("hex");
-  const secretHash = `0x${hashOf(secret).toString("hex")}` as const;
-  const key = await ledger.writer.alone(async (group) => {
-    const { applicationIndex } = ledger.latestApplication(applicationId);
-    const keyIndex = ledger.keys.latestCount;
-    const facts = { keyIndex, keyId, applicationIndex, secretHash, scopes, expiresAt, mintQuota };
-    const { time } = ledger.record(group, { kind: "keyIssued", ...facts });
-    const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
-    ledger.putKey(group, record);
-    return keyView(ledger, record);
-  }, signal);
-  return { key, secret: tokenOf(ledger.environment, keyId, secret) };
-}
-
 function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null }: NewKey) {
   if (scopes.length === 0 || scopes.some((scope) => !SCOPES.includes(scope))) {
     throw new MintmarkError("validation_failed", `scopes must be some of ${SCOPES.join(", ")}`);
@@ -75,21 +52,6 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
     throw new MintmarkError("validation_failed", "mintQuota must be a bigint, not negative, or null");
   }
   return { scopes: SCOPES.filter((scope) => scopes.includes(scope)), expiresAt, mintQuota };
-}
-
-async function revokeKey(ledger: Ledger, keyId: string, signal?: AbortSignal): Promise<ApiKey> {
-  return ledger.writer.alone(async (group) => {
-    const index = ledger.keyIndices.get(keyId);
-    const key = index === undefined ? undefined : ledger.keys.latest(index);
-    if (key === undefined) throw new MintmarkError("key_not_found");
-    if (key.revokedAt !== null) return keyView(ledger, key);
-    const { time } = ledger.record(group, { kind: "keyRevoked", keyIndex: key.keyIndex });
-    const revoked = { ...key, revokedAt: time };
-    ledger.putKey(group, revoked);
-    const view = keyView(ledger, revoked);
-    group.onDurable(() => ledger.emit("access", { applicationId: view.applicationId }));
-    return view;
-  }, signal);
 }
 
 /**
@@ -175,15 +137,46 @@ export function requireScope(principal: Principal, scope: Scope): void {
 
 export function keysOf(context: EngineContext): Keys {
   return {
-    issue: async (applicationId, key = {}, wait) => issueKey(context.ledger, applicationId, key, wait?.signal),
+    async issue(applicationId, options = {}, wait) {
+      const { ledger } = context;
+      const { scopes, expiresAt, mintQuota } = requireKeyOptions(options);
+      const keyId = newKeyId(ledger);
+      const secret = randomBytes(32).toString("hex");
+      const secretHash = `0x${hashOf(secret).toString("hex")}` as const;
+      const key = await ledger.writer.alone(async (group) => {
+        const { applicationIndex } = ledger.latestApplication(applicationId);
+        const keyIndex = ledger.keys.latestCount;
+        const facts = { keyIndex, keyId, applicationIndex, secretHash, scopes, expiresAt, mintQuota };
+        const { time } = ledger.record(group, { kind: "keyIssued", ...facts });
+        const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
+        ledger.putKey(group, record);
+        return keyView(ledger, record);
+      }, wait?.signal);
+      return { key, secret: tokenOf(ledger.environment, keyId, secret) };
+    },
     list: (applicationId, page = {}) =>
-      listOf(page, async (at) => {
-        const { ledger, cursors } = context;
+      listOf(context, "keys", applicationId, page, (start) => {
+        const { ledger } = context;
         const { applicationIndex } = ledger.application(applicationId);
-        const view = (key: KeyRecord) => (key.applicationIndex === applicationIndex ? keyView(ledger, key) : null);
-        return tablePage(ledger.keys, view, at, cursors, scopeOf("keys", applicationId, {}));
+        return tablePage(ledger.keys, start, (key) =>
+          key.applicationIndex === applicationIndex ? keyView(ledger, key) : null,
+        );
       }),
-    revoke: async (keyId, wait) => revokeKey(context.ledger, keyId, wait?.signal),
+    async revoke(keyId, wait) {
+      const { ledger } = context;
+      return ledger.writer.alone(async (group) => {
+        const index = ledger.keyIndices.get(keyId);
+        const key = index === undefined ? undefined : ledger.keys.latest(index);
+        if (key === undefined) throw new MintmarkError("key_not_found");
+        if (key.revokedAt !== null) return keyView(ledger, key);
+        const { time } = ledger.record(group, { kind: "keyRevoked", keyIndex: key.keyIndex });
+        const revoked = { ...key, revokedAt: time };
+        ledger.putKey(group, revoked);
+        const view = keyView(ledger, revoked);
+        group.onDurable(() => ledger.emit("access", { applicationId: view.applicationId }));
+        return view;
+      }, wait?.signal);
+    },
     authenticate: async (token) => authenticate(context.ledger, token),
   };
 }

@@ -2,9 +2,8 @@ import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import { scopeOf, tablePage } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
 import type { Application, Uuid } from "../model.ts";
 import type { ApplicationRecord } from "../store/records.ts";
 import { requireText, requireUuid } from "../validate.ts";
@@ -35,35 +34,29 @@ export async function createApplication(
   }, signal);
 }
 
-/** Suspends an application, or lets it in again. */
-async function setSuspended(
-  ledger: Ledger,
-  applicationId: Uuid,
-  suspended: boolean,
-  signal?: AbortSignal,
-): Promise<Application> {
-  return ledger.writer.alone(async (group) => {
-    const application = ledger.latestApplication(applicationId);
-    if (application.suspended !== suspended) {
-      const { applicationIndex } = application;
-      ledger.record(group, { kind: "applicationSuspended", applicationIndex, suspended });
-      ledger.putApplication(group, { ...application, suspended });
-      group.onDurable(() => ledger.emit("access", { applicationId: application.applicationId }));
-    }
-    return applicationView({ ...application, suspended });
-  }, signal);
-}
-
 export function applicationsOf(context: EngineContext): Applications {
+  const setSuspended = (suspended: boolean) => async (applicationId: Uuid, wait?: WaitOptions) => {
+    const { ledger } = context;
+    return ledger.writer.alone(async (group) => {
+      const application = ledger.latestApplication(applicationId);
+      if (application.suspended !== suspended) {
+        const { applicationIndex } = application;
+        ledger.record(group, { kind: "applicationSuspended", applicationIndex, suspended });
+        ledger.putApplication(group, { ...application, suspended });
+        group.onDurable(() => ledger.emit("access", { applicationId: application.applicationId }));
+      }
+      return applicationView({ ...application, suspended });
+    }, wait?.signal);
+  };
   return {
     create: async (application, wait) => createApplication(context.ledger, application, wait?.signal),
     get: async (applicationId) => applicationView(context.ledger.application(applicationId)),
     list: (page = {}) =>
-      listOf(page, async (at) =>
-        tablePage(context.ledger.applications, applicationView, at, context.cursors, scopeOf("applications", "", {})),
+      listOf(context, "applications", "", page, (start) =>
+        tablePage(context.ledger.applications, start, applicationView),
       ),
-    suspend: async (applicationId, wait) => setSuspended(context.ledger, applicationId, true, wait?.signal),
-    resume: async (applicationId, wait) => setSuspended(context.ledger, applicationId, false, wait?.signal),
+    suspend: setSuspended(true),
+    resume: setSuspended(false),
   };
 }
 

@@ -3,9 +3,8 @@ import type { WaitOptions } from "../abort.ts";
 import { type ErrorCode, MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import { scopeOf, tablePage } from "../ledger/cursor.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
 import type { Address, BlobScheme } from "../model.ts";
 import { type Asset, BLOB_SCHEMES, STANDARDS, type Standard, type Uuid } from "../model.ts";
 import type { Settlement } from "../ports.ts";
@@ -168,20 +167,6 @@ function requireUnknown(ledger: Ledger, entry: GivenAsset): void {
   }
 }
 
-async function setWhitelisted(
-  ledger: Ledger,
-  assetId: Uuid,
-  whitelisted: boolean,
-  signal?: AbortSignal,
-): Promise<Asset> {
-  return ledger.writer.alone(async (group) => {
-    const asset = latestAsset(ledger, assetId);
-    if (asset.whitelisted === whitelisted) return assetView(ledger, asset, null);
-    ledger.record(group, { kind: "assetWhitelisted", assetIndex: asset.assetIndex, whitelisted });
-    return changeAsset(ledger, group, { ...asset, whitelisted });
-  }, signal);
-}
-
 export async function markAssetRegistered(
   ledger: Ledger,
   assetId: Uuid,
@@ -215,28 +200,6 @@ export async function setMintingFault(
 function changeAsset(ledger: Ledger, group: Group, changed: AssetRecord): Asset {
   ledger.putAsset(group, changed);
   return assetView(ledger, changed, null);
-}
-
-/** Enables an asset for an application or disables it; the answer is the asset as the application then sees it. */
-async function setEnabled(
-  ledger: Ledger,
-  applicationId: Uuid,
-  assetId: Uuid,
-  enabled: boolean,
-  signal?: AbortSignal,
-): Promise<Asset> {
-  await ledger.writer.alone(async (group) => {
-    const { applicationIndex } = ledger.latestApplication(applicationId);
-    const asset = latestAsset(ledger, assetId);
-    if (!isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
-    const { assetIndex, whitelisted, assetId: known } = asset;
-    const id = enablementId(applicationIndex, assetIndex);
-    if ((ledger.enablements.latest(id) ?? false) === enabled) return;
-    if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
-    putEnabled(ledger, group, { applicationIndex, assetIndex, assetId: known }, enabled);
-  }, signal);
-  const { applicationIndex } = ledger.application(applicationId);
-  return assetView(ledger, durableAsset(ledger, applicationIndex, assetId), applicationIndex);
 }
 
 function putEnabled(
@@ -296,37 +259,59 @@ export interface NewAsset {
 }
 
 export function assetsOf(context: EngineContext): Assets {
+  const get: Assets["get"] = async (applicationId, assetId) => {
+    const { ledger } = context;
+    const { applicationIndex } = ledger.application(applicationId);
+    return assetView(ledger, durableAsset(ledger, applicationIndex, assetId), applicationIndex);
+  };
+  const setWhitelisted = (whitelisted: boolean) => async (assetId: Uuid, wait?: WaitOptions) => {
+    const { ledger } = context;
+    return ledger.writer.alone(async (group) => {
+      const asset = latestAsset(ledger, assetId);
+      if (asset.whitelisted === whitelisted) return assetView(ledger, asset, null);
+      ledger.record(group, { kind: "assetWhitelisted", assetIndex: asset.assetIndex, whitelisted });
+      return changeAsset(ledger, group, { ...asset, whitelisted });
+    }, wait?.signal);
+  };
+  const setEnabled = (enabled: boolean) => async (applicationId: Uuid, assetId: Uuid, wait?: WaitOptions) => {
+    const { ledger } = context;
+    await ledger.writer.alone(async (group) => {
+      const { applicationIndex } = ledger.latestApplication(applicationId);
+      const asset = latestAsset(ledger, assetId);
+      if (!isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
+      const { assetIndex, whitelisted, assetId: known } = asset;
+      const id = enablementId(applicationIndex, assetIndex);
+      if ((ledger.enablements.latest(id) ?? false) === enabled) return;
+      if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
+      putEnabled(ledger, group, { applicationIndex, assetIndex, assetId: known }, enabled);
+    }, wait?.signal);
+    return get(applicationId, assetId);
+  };
   return {
     add: async (asset, wait) => addAsset(context.ledger, asset, wait?.signal),
-    whitelist: async (assetId, wait) => setWhitelisted(context.ledger, assetId, true, wait?.signal),
-    unlist: async (assetId, wait) => setWhitelisted(context.ledger, assetId, false, wait?.signal),
-    enable: async (applicationId, assetId, wait) =>
-      setEnabled(context.ledger, applicationId, assetId, true, wait?.signal),
-    disable: async (applicationId, assetId, wait) =>
-      setEnabled(context.ledger, applicationId, assetId, false, wait?.signal),
-    async get(applicationId, assetId) {
-      const { ledger } = context;
-      const { applicationIndex } = ledger.application(applicationId);
-      return assetView(ledger, durableAsset(ledger, applicationIndex, assetId), applicationIndex);
-    },
+    whitelist: setWhitelisted(true),
+    unlist: setWhitelisted(false),
+    enable: setEnabled(true),
+    disable: setEnabled(false),
+    get,
     list: (applicationId, filter = {}) =>
-      listOf(filter, async (at) => {
-        const { ledger, cursors } = context;
+      listOf(context, "assets", applicationId, filter, (start) => {
+        const { ledger } = context;
         const { applicationIndex } = ledger.application(applicationId);
-        const view = (record: AssetRecord) => {
+        return tablePage(ledger.assets, start, (record) => {
           const asset = isVisible(record, applicationIndex) ? assetView(ledger, record, applicationIndex) : null;
           return asset !== null && assetMatches(asset, filter) ? asset : null;
-        };
-        return tablePage(ledger.assets, view, at, cursors, scopeOf("assets", applicationId, filter));
+        });
       }),
   };
 }
 
 /** Every known asset as the operator sees it: `enabled` is false. */
-export function allAssets({ ledger, cursors }: EngineContext, page: PageOptions): List<Asset> {
-  return listOf(page, async (at) =>
-    tablePage(ledger.assets, (asset) => assetView(ledger, asset, null), at, cursors, scopeOf("all assets", "", {})),
-  );
+export function allAssets(context: EngineContext, page: PageOptions): List<Asset> {
+  return listOf(context, "all assets", "", page, (start) => {
+    const { ledger } = context;
+    return tablePage(ledger.assets, start, (asset) => assetView(ledger, asset, null));
+  });
 }
 
 /** The tokens that can be minted, and by whom. */

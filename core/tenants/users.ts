@@ -2,11 +2,10 @@ import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { findUser, readUsers } from "../ledger/users.ts";
-import type { Address, Page, User, Uuid } from "../model.ts";
+import type { Address, User, Uuid } from "../model.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type UserRecord, userIdRecord, userRecord } from "../store/records.ts";
 import { endOf, userIdKey, userKey, usersOf as userKeysOf } from "../store/store-keys.ts";
@@ -60,35 +59,25 @@ async function readUser(ledger: Ledger, applicationId: Uuid, userId: Uuid): Prom
   return user;
 }
 
-/** A page of an application's users, oldest first. */
-async function listUsers(
-  ledger: Ledger,
-  cursors: Cursors,
-  applicationId: Uuid,
-  page: PageOptions,
-): Promise<Page<User>> {
-  const { applicationIndex } = ledger.application(applicationId);
-  const limit = pageLimit(page.limit);
-  const scope = scopeOf("users", applicationId, {});
-  const after = cursors.read(page.cursor, scope);
-  const prefix = userKeysOf(applicationIndex);
-  const start = after === null ? { gte: prefix } : { gt: userKey(applicationIndex, after) };
-  const data: User[] = [];
-  let last = 0;
-  for await (const [key, record] of ledger.store.entries({ ...start, lt: endOf(prefix), limit: limit + 1 })) {
-    if (data.length === limit) return { data, nextCursor: cursors.issue(last, scope), hasMore: true, limit };
-    last = key.readUInt32BE(5);
-    data.push(decodeRecord(userRecord, record, `User ${last} of application ${applicationIndex}`));
-  }
-  return { data, nextCursor: null, hasMore: false, limit };
-}
-
 export function usersOf(context: EngineContext): Users {
   return {
     create: async (applicationId, user, wait) => createUser(context.ledger, applicationId, user, wait?.signal),
     get: async (applicationId, userId) => readUser(context.ledger, applicationId, userId),
     list: (applicationId, page = {}) =>
-      listOf(page, async (at) => listUsers(context.ledger, context.cursors, applicationId, at)),
+      listOf(context, "users", applicationId, page, async ({ after, limit }) => {
+        const { ledger } = context;
+        const { applicationIndex } = ledger.application(applicationId);
+        const prefix = userKeysOf(applicationIndex);
+        const start = after === null ? { gte: prefix } : { gt: userKey(applicationIndex, after) };
+        const data: User[] = [];
+        let last = 0;
+        for await (const [key, record] of ledger.store.entries({ ...start, lt: endOf(prefix), limit: limit + 1 })) {
+          if (data.length === limit) return { data, next: last };
+          last = key.readUInt32BE(5);
+          data.push(decodeRecord(userRecord, record, `User ${last} of application ${applicationIndex}`));
+        }
+        return { data, next: null };
+      }),
   };
 }
 

@@ -1,9 +1,8 @@
-import { type Cursors, pageLimit, scopeOf } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { PageOptions } from "../ledger/list.ts";
+import type { PageEntries, PageStart } from "../ledger/list.ts";
 import type { TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
 import { findUser } from "../ledger/users.ts";
-import type { Hex, Page, Uuid, Vault } from "../model.ts";
+import type { Hex, Uuid, Vault } from "../model.ts";
 import { fastTokenIdOf } from "../tokens/token-id.ts";
 import { addTransactions } from "./token-sums.ts";
 import { collect } from "./transaction-page.ts";
@@ -14,17 +13,13 @@ import { failureOf, readVaults, vaultViews } from "./vaults.ts";
  * A page of what a user holds, by token and in the order in which each token was first minted: an ERC-721 token as its vault has it, any
  * other as the sum over vaults. Void vaults hold nothing.
  */
-export async function listBalances(
+export async function balancesFrom(
   ledger: Ledger,
-  cursors: Cursors,
   applicationId: Uuid,
   userId: Uuid,
-  page: PageOptions,
-): Promise<Page<Balance>> {
+  { after, limit }: PageStart,
+): Promise<PageEntries<Balance>> {
   const holding = await findUser(ledger, applicationId, userId);
-  const limit = pageLimit(page.limit);
-  const scope = scopeOf("balances", applicationId, { userId });
-  const after = cursors.read(page.cursor, scope);
   const { applicationIndex, userIndex } = holding;
   const within = { from: 0, to: ledger.application(applicationId).nextSequence };
   const sums = await ledger.tokenSums.of(holding, within.to, (sums) =>
@@ -33,9 +28,7 @@ export async function listBalances(
   const parts = [{ userIndex, type: "mint", within }] as const;
   const scan = { applicationIndex, parts, order: "asc", after } as const;
   const { found, next } = await collect(ledger, scan, limit, (one) => isFirst(ledger, sums, one));
-  const nextCursor = next === null ? null : cursors.issue(next, scope);
-  const data = await balancesOf(ledger, applicationIndex, sums, found);
-  return { data, nextCursor, hasMore: nextCursor !== null, limit };
+  return { data: await balancesOf(ledger, applicationIndex, sums, found), next };
 }
 
 /** Whether a mint is the first of its token that counts: each token has one, and with it its place in the list. */

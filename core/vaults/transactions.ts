@@ -1,10 +1,9 @@
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Cursors } from "../ledger/cursor.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { readUsers } from "../ledger/users.ts";
-import type { Page, Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
+import type { Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
@@ -15,21 +14,6 @@ import { type Found, findWithdrawal, mintTransactions } from "./transaction-scan
 import { batchOfRecord, failureOf, lostAt, statusOf, voidAt } from "./vaults.ts";
 import { withdrawalView } from "./withdrawals.ts";
 
-/** One transaction of an application. Throws `transaction_not_found`. */
-async function readTransaction(ledger: Ledger, applicationId: Uuid, transactionId: string): Promise<Transaction> {
-  const { applicationIndex } = ledger.application(applicationId);
-  const [, id, position] = /^([0-9a-f-]{36})(?:\.(0|[1-9][0-9]{0,6}))?$/i.exec(transactionId) ?? [];
-  if (id === undefined) throw new MintmarkError("transaction_not_found");
-  const found =
-    position === undefined
-      ? await findWithdrawal(ledger, applicationIndex, id.toLowerCase())
-      : await findMintTransaction(ledger, applicationId, id, Number(position));
-  if (found === undefined) throw new MintmarkError("transaction_not_found");
-  const [view] = await views(ledger, applicationIndex, [found]);
-  if (view === undefined) throw new MintmarkError("transaction_not_found");
-  return view;
-}
-
 async function findMintTransaction(ledger: Ledger, applicationId: Uuid, mintId: Uuid, position: number) {
   try {
     return mintTransactions(await findMint(ledger, applicationId, mintId))[position];
@@ -37,40 +21,6 @@ async function findMintTransaction(ledger: Ledger, applicationId: Uuid, mintId: 
     if (error instanceof MintmarkError && error.code === "mint_not_found") return undefined;
     throw error;
   }
-}
-
-/** A page of an application's transactions. */
-async function listTransactions(
-  ledger: Ledger,
-  cursors: Cursors,
-  applicationId: Uuid,
-  filter: TransactionFilter,
-): Promise<Page<Transaction>> {
-  const { applicationIndex } = ledger.application(applicationId);
-  const { found, rest } = await findPage(ledger, cursors, applicationId, filter, {
-    list: "transactions",
-    type: filter.type,
-    order: filter.order ?? "desc",
-    wanted: (one) => matches(ledger, one, filter),
-  });
-  return { data: await views(ledger, applicationIndex, found), ...rest };
-}
-
-/** A page of an application's withdrawals, newest first. */
-export async function listWithdrawals(
-  ledger: Ledger,
-  cursors: Cursors,
-  applicationId: Uuid,
-  filter: WithdrawalFilter,
-): Promise<Page<Withdrawal>> {
-  const { found, rest } = await findPage(ledger, cursors, applicationId, filter, {
-    list: "withdrawals",
-    type: "withdrawal",
-    order: "desc",
-    wanted: (one) => matches(ledger, one, { type: "withdrawal", vaultId: filter.vaultId, status: filter.status }),
-  });
-  const records = found.flatMap(({ source }) => (source.type === "withdrawal" ? [source.record] : []));
-  return { data: await Promise.all(records.map((record) => withdrawalView(ledger, record))), ...rest };
 }
 
 function assetIndexOf({ source }: Found): number {
@@ -190,10 +140,50 @@ export interface WithdrawalFilter extends PageOptions {
 
 export function transactionsOf(context: EngineContext): Transactions {
   return {
-    get: async (applicationId, transactionId) => readTransaction(context.ledger, applicationId, transactionId),
+    async get(applicationId, transactionId) {
+      const { ledger } = context;
+      const { applicationIndex } = ledger.application(applicationId);
+      const [, id, position] = /^([0-9a-f-]{36})(?:\.(0|[1-9][0-9]{0,6}))?$/i.exec(transactionId) ?? [];
+      if (id === undefined) throw new MintmarkError("transaction_not_found");
+      const found =
+        position === undefined
+          ? await findWithdrawal(ledger, applicationIndex, id.toLowerCase())
+          : await findMintTransaction(ledger, applicationId, id, Number(position));
+      if (found === undefined) throw new MintmarkError("transaction_not_found");
+      const [view] = await views(ledger, applicationIndex, [found]);
+      if (view === undefined) throw new MintmarkError("transaction_not_found");
+      return view;
+    },
     list: (applicationId, filter = {}) =>
-      listOf(filter, async (at) => listTransactions(context.ledger, context.cursors, applicationId, at)),
+      listOf(context, "transactions", applicationId, filter, async (start) => {
+        const { ledger } = context;
+        const { found, next } = await findPage(ledger, applicationId, filter, start, {
+          type: filter.type,
+          order: filter.order ?? "desc",
+          wanted: (one) => matches(ledger, one, filter),
+        });
+        return { data: await views(ledger, ledger.application(applicationId).applicationIndex, found), next };
+      }),
   };
+}
+
+/** An application's withdrawals, newest first. */
+export function listWithdrawals(
+  context: EngineContext,
+  applicationId: Uuid,
+  filter: WithdrawalFilter,
+): List<Withdrawal> {
+  return listOf(context, "withdrawals", applicationId, filter, async (start) => {
+    const { ledger } = context;
+    const { vaultId, status } = filter;
+    const { found, next } = await findPage(ledger, applicationId, filter, start, {
+      type: "withdrawal",
+      order: "desc",
+      wanted: (one) => matches(ledger, one, { type: "withdrawal", vaultId, status }),
+    });
+    const records = found.flatMap(({ source }) => (source.type === "withdrawal" ? [source.record] : []));
+    return { data: await Promise.all(records.map((record) => withdrawalView(ledger, record))), next };
+  });
 }
 
 /** Every entry of a mint and every withdrawal of an application, and how far each has come. */

@@ -75,14 +75,6 @@ export async function latestWithdrawal(ledger: Ledger, group: Group, withdrawalI
   return decodeRecord(withdrawalRecord, record, `Withdrawal ${withdrawalId}`);
 }
 
-export async function readWithdrawal(ledger: Ledger, applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal> {
-  const { applicationIndex } = ledger.application(applicationId);
-  const stored = await ledger.store.get(withdrawalKey(requireUuid("withdrawalId", withdrawalId)));
-  const record = stored === undefined ? null : decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
-  if (record?.applicationIndex !== applicationIndex) throw new MintmarkError("withdrawal_not_found");
-  return withdrawalView(ledger, record);
-}
-
 /** A withdrawal as its application sees it. */
 export async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): Promise<Withdrawal> {
   const [user] = await readUsers(ledger, record.applicationIndex, [record.userIndex]);
