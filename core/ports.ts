@@ -65,6 +65,14 @@ export interface L1State {
   readonly history: Hash;
 }
 
+/** Where L1's history stands: what a commit follows. */
+export interface HistoryPoint {
+  /** {@link L1State.history} */
+  readonly history: Hash;
+  /** Commits of both modes in it, which is also the sequence number of the next one. */
+  readonly sequence: bigint;
+}
+
 /** A batch ready for L1. */
 export interface SealedBatch {
   readonly mode: Mode;
@@ -227,5 +235,6 @@ export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlo
 
 /** The data availability committee: stores and re-derives the batch, and answers with an attestation (docs/protocol.md 5). */
 export interface Committee {
-  attest(batch: SealedBatch, options?: { signal?: AbortSignal }): Promise<Hex>;
+  /** @param after - what the batch follows on L1; the signatures are good for nothing else */
+  attest(batch: SealedBatch, after: HistoryPoint, options?: { signal?: AbortSignal }): Promise<Hex>;
 }

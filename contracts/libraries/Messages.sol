@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 /// @title What members and owners sign: the EIP-712 struct hashes of all messages.
 library Messages {
     bytes32 private constant VALIDIUM_BATCH_TYPEHASH = keccak256(
-        "ValidiumBatch(uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash,uint64 epoch)"
+        "ValidiumBatch(bytes32 history,uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash,uint64 epoch)"
     );
     bytes32 private constant MIRRORED_STATE_TYPEHASH = keccak256(
         "MirroredState(uint64 sourceChainId,address sourceContract,uint64 countValidium,uint64 countRollup,bytes32 commitment,uint64 epoch)"
@@ -13,13 +13,13 @@ library Messages {
         "Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)"
     );
 
-    /// @notice A member's word that it has stored the batch's data and derived the root from it.
-    function validiumBatch(uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch)
-        internal
-        pure
-        returns (bytes32)
-    {
-        return keccak256(abi.encode(VALIDIUM_BATCH_TYPEHASH, batchNumber, batchRoot, vaultCount, dataHash, epoch));
+    /// @notice A member's word that it has stored the batch's data and derived the root from it. It is good after one history only.
+    function validiumBatch(
+        bytes32 history, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch
+    ) internal pure returns (bytes32) {
+        return keccak256(
+            abi.encode(VALIDIUM_BATCH_TYPEHASH, history, batchNumber, batchRoot, vaultCount, dataHash, epoch)
+        );
     }
 
     /// @notice A member's word that the source, by its own finality, has had this state. The domain is the mirror's.

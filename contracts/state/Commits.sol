@@ -56,7 +56,7 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
         uint256 head = _beforeCommit(previous, Mode.Validium, batchNumber);
         if (batchRoot == 0) revert BatchRootZero();
         if (vaultCount == 0 || vaultCount > MAX_BATCH_VAULTS) revert VaultCountInvalid(vaultCount);
-        _checkAttestation(batchNumber, batchRoot, vaultCount, dataHash, uint64(head >> EPOCH), attestation);
+        _checkAttestation(previous, batchNumber, batchRoot, vaultCount, dataHash, uint64(head >> EPOCH), attestation);
         _append(head, previous, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
     }
 

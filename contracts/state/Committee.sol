@@ -61,11 +61,18 @@ abstract contract Committee is ICommittee, AccessControl, EIP712 {
         emit CommitteeChanged(epoch, threshold, members);
     }
 
-    /// @dev Reverts unless the present committee has signed the batch.
+    /// @dev Reverts unless the present committee has signed the batch for this history.
     function _checkAttestation(
-        uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch, bytes calldata attestation
+        bytes32 previous,
+        uint64 batchNumber,
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        bytes32 dataHash,
+        uint64 epoch,
+        bytes calldata attestation
     ) internal view {
-        bytes32 digest = _hashTypedDataV4(Messages.validiumBatch(batchNumber, batchRoot, vaultCount, dataHash, epoch));
+        bytes32 digest =
+            _hashTypedDataV4(Messages.validiumBatch(previous, batchNumber, batchRoot, vaultCount, dataHash, epoch));
         Attestation.check(attestation, _committeeHash, epoch, digest);
     }
 

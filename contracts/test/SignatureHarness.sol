@@ -15,12 +15,10 @@ contract SignatureHarness is EIP712("Mintmark", "1") {
         return _hashTypedDataV4(Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline));
     }
 
-    function validiumBatchDigest(uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch)
-        external
-        view
-        returns (bytes32)
-    {
-        return _hashTypedDataV4(Messages.validiumBatch(batchNumber, batchRoot, vaultCount, dataHash, epoch));
+    function validiumBatchDigest(
+        bytes32 history, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch
+    ) external view returns (bytes32) {
+        return _hashTypedDataV4(Messages.validiumBatch(history, batchNumber, batchRoot, vaultCount, dataHash, epoch));
     }
 
     function mirroredStateDigest(

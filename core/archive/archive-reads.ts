@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import { type Address, type BlobScheme, type Hash, MODES, type Mode, type VaultId } from "../model.ts";
 import type { BatchHeader, Settlement, VaultContent } from "../ports.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
-import { bytesToHex } from "../protocol/hex.ts";
+import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import type { BatchVaultProof, EngineState } from "../protocol/proof.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
@@ -50,6 +50,13 @@ export class ArchiveReads {
       rootRollup: bytesToHex(rollup.root),
     };
     return { ...roots, commitment: stateCommitment(this.settlement, roots) };
+  }
+
+  /** The root of a mode's state tree if these state leaves came behind its committed batches. */
+  rootWith(mode: Mode, leaves: readonly Hash[]): Hash {
+    const tree = StateTree.restore(this.trees[mode].serialise());
+    for (const leaf of leaves) tree.append(hexToBytes(leaf));
+    return bytesToHex(tree.root);
   }
 
   /** Slots of all committed batches of a mode. */

@@ -1,15 +1,16 @@
 import { recoverTypedDataAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
-import type { Committee, L1Reader, SealedBatch } from "../ports.ts";
+import type { Committee, HistoryPoint, L1Reader, SealedBatch } from "../ports.ts";
 import { committeeHash, compactSignature, encodeAttestation, type MemberSignature } from "../protocol/attestation.ts";
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
+import type { AttestationTerms } from "./request.ts";
 
 /** A way to ask one member: in this process, or a client of its service. */
 export interface MemberClient {
   readonly address: Address;
   /** 65 bytes, `r ‖ s ‖ v`; rejects when the member refuses or cannot be reached. */
-  sign(batch: SealedBatch, epoch: bigint, signal: AbortSignal): Promise<Hex>;
+  sign(batch: SealedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex>;
   /** The number of the first validium batch that the member does not have yet. */
   nextBatch?(signal: AbortSignal): Promise<number>;
 }
@@ -72,9 +73,9 @@ export function collectAttestations(options: CollectorOptions): Collector {
     async requireInForce() {
       await epochInForce();
     },
-    async attest(batch, { signal } = {}) {
+    async attest(batch, { history, sequence }: HistoryPoint, { signal } = {}) {
       signal?.throwIfAborted();
-      const epoch = await epochInForce();
+      const terms = { history, sequence, epoch: await epochInForce() };
       const { batchNumber } = batch;
       const late = AbortSignal.timeout(timeoutMs);
       const limit = signal ? AbortSignal.any([late, signal]) : late;
@@ -86,7 +87,7 @@ export function collectAttestations(options: CollectorOptions): Collector {
         const { address } = member;
         standings.set(address, { address, batchNumber, state: "asked", failure: null });
         try {
-          const signature = await Promise.race([askMember(member, batch, epoch, options, limit), expired]);
+          const signature = await Promise.race([askMember(member, batch, terms, options, limit), expired]);
           standings.set(address, { address, batchNumber, state: "signed", failure: null });
           return { memberIndex, ...compactSignature(signature) };
         } catch (error) {
@@ -117,18 +118,18 @@ function messageOf(error: unknown): string {
 async function askMember(
   member: MemberClient,
   batch: SealedBatch,
-  epoch: bigint,
+  terms: AttestationTerms,
   { l1, earlierBatch }: CollectorOptions,
   limit: AbortSignal,
 ): Promise<Hex> {
   if (earlierBatch !== undefined && member.nextBatch !== undefined) {
     for (let missed = await member.nextBatch(limit); missed < batch.batchNumber && !limit.aborted; missed++) {
-      await member.sign(await earlierBatch(missed), epoch, limit);
+      await member.sign(await earlierBatch(missed), terms, limit);
     }
   }
-  const signature = await member.sign(batch, epoch, limit);
-  const signed = validiumBatchTypedData(l1.settlement, { ...batch, epoch });
-  const signer = await recoverTypedDataAddress({ ...signed, signature });
+  const signature = await member.sign(batch, terms, limit);
+  const message = validiumBatchTypedData(l1.settlement, { ...batch, ...terms });
+  const signer = await recoverTypedDataAddress({ ...message, signature });
   if (signer.toLowerCase() !== member.address) throw new Error("the signature is not the member's over this batch");
   return signature;
 }

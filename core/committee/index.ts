@@ -9,4 +9,9 @@ export {
 export { CommitteeMember, type MemberOptions } from "./member.ts";
 export { REFUSAL_REASONS, Refusal, type RefusalReason } from "./refusal.ts";
 export { RemoteMember, type RemoteMemberOptions } from "./remote-member.ts";
-export { type AttestationRequest, attestationRequestTypedData, requestSigner } from "./request.ts";
+export {
+  type AttestationRequest,
+  type AttestationTerms,
+  attestationRequestTypedData,
+  requestSigner,
+} from "./request.ts";

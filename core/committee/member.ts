@@ -14,26 +14,36 @@ import {
 } from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
+import { pause } from "../backoff.ts";
 import type { Address, Hash, Hex, Mode } from "../model.ts";
-import type { L1Reader, SealedBatch, VaultContent } from "../ports.ts";
+import type { HistoryPoint, L1Reader, L1State, SealedBatch, VaultContent } from "../ports.ts";
+import { stateLeaf } from "../protocol/commitment.ts";
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
 import type { Database } from "../store/ports.ts";
-import { deriveClaimed, MAX_AHEAD, requireRegistered } from "./claim.ts";
+import { deriveClaimed, requireRegistered } from "./claim.ts";
 import { Refusal } from "./refusal.ts";
+import type { AttestationTerms } from "./request.ts";
 
 export interface MemberOptions {
   readonly account: LocalAccount;
   /** The member's own store, shared with nobody. Closed by {@link CommitteeMember.close}. */
   readonly store: Database;
   readonly l1: AssetReader & Pick<L1Reader, "state">;
+  /** Milliseconds that its node may be behind the operator's before the member refuses; default 5,000. */
+  readonly lagMs?: number;
 }
+
+/** Between two questions to a node that is behind. */
+const LAG_POLL_MS = 250;
 
 /**
  * One member of the data availability committee. It signs a validium batch only after it has stored the whole data and re-derived from it
- * what it signs. It never signs two roots for one batch number while L1's history is the same, also after a restart.
+ * what it signs, and only as the next batch of the history that its own node shows. L1 takes the signature after that history and no other.
+ * It never signs two roots for one batch number and one history, also after a restart.
  *
  * When L1's history goes on without a signed batch, another batch may take its number. Otherwise the lost batch of one of two operators on
- * copies of one store would block the number for ever. The member keeps the data of both.
+ * copies of one store would block the number for ever. Nobody can use the first signature then: the history that it names has passed. The
+ * member keeps the data of both.
  *
  * Its store is an {@link Archive}, so whoever keeps that in step with L1 (a `Watcher`) makes the member check tokens and caps against
  * rollup batches too, and brings it the batches that it missed.
@@ -43,14 +53,16 @@ export class CommitteeMember {
   readonly archive: Archive;
   readonly #account: LocalAccount;
   readonly #l1: MemberOptions["l1"];
+  readonly #lagMs: number;
   /** A lower bound of {@link CommitteeMember.nextBatch}. */
   #next = 0;
 
-  private constructor({ account, l1 }: MemberOptions, archive: Archive) {
+  private constructor({ account, l1, lagMs = 5_000 }: MemberOptions, archive: Archive) {
     this.address = account.address.toLowerCase() as Address;
     this.archive = archive;
     this.#account = account;
     this.#l1 = l1;
+    this.#lagMs = lagMs;
   }
 
   /** Opens the member's store; rejects with `store_mismatch` when it is not this settlement contract's. */
@@ -63,12 +75,21 @@ export class CommitteeMember {
    *
    * @throws Refusal with the reason, when the batch is not what it claims or another one was signed under its number
    */
-  async sign(batch: SealedBatch, epoch: bigint): Promise<Hex> {
+  async sign(batch: SealedBatch, terms: AttestationTerms): Promise<Hex> {
     if (batch.mode !== "validium") throw new Refusal("mode", "the committee signs validium batches only");
     // What is out of bounds is refused here, before anything is stored.
-    const message = validiumBatchTypedData(this.archive.settlement, { ...batch, epoch });
-    await this.archive.inTurn(() => this.#take(batch));
-    return this.#account.signTypedData(message);
+    const message = validiumBatchTypedData(this.archive.settlement, { ...batch, ...terms });
+    const deadline = performance.now() + this.#lagMs;
+    for (;;) {
+      try {
+        await this.archive.inTurn(() => this.#take(batch, terms));
+        return await this.#account.signTypedData(message);
+      } catch (error) {
+        const isBehind = error instanceof Refusal && error.reason === "behind";
+        if (!isBehind || performance.now() >= deadline) throw error;
+        await pause(LAG_POLL_MS);
+      }
+    }
   }
 
   /** The stored data of a batch, null when this member has not seen it. */
@@ -95,36 +116,50 @@ export class CommitteeMember {
   }
 
   /** Checks everything, then writes data, record and index at once; on disk when it resolves. */
-  async #take(batch: SealedBatch): Promise<void> {
+  async #take(batch: SealedBatch, asked: HistoryPoint): Promise<void> {
     const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
-    const { countValidium, history } = await this.#l1.state();
+    const onL1 = await this.#l1.state();
+    requireAgreed(asked, onL1);
+    const { countValidium, history } = onL1;
+    if (batchNumber > countValidium) {
+      const detail = `L1 has only ${countValidium} validium batches: commit those before ${batchNumber} first`;
+      throw new Refusal("ahead", detail);
+    }
     const signed = await this.#signed(batchNumber);
     const committed = await this.archive.commit("validium", batchNumber);
-    const record = JSON.stringify({ batchRoot, vaultCount, dataHash, history });
-    if (signed !== null && isSame(signed, batch)) {
-      if (signed.history === history) return;
-      return this.archive.store.put<string, string>(signedKey(batchNumber), record, { ...TEXT, ...DURABLE });
-    }
-    const isLost = signed !== null && signed.history !== history && committed === null && batchNumber >= countValidium;
-    if (isLost) await this.#forget(batchNumber);
-    else if (signed !== null || (committed !== null && !isSame(committed, batch))) {
+    const isNext = batchNumber === countValidium;
+    const isLost = signed !== null && isNext && signed.history !== history && committed === null;
+    if (signed !== null && isSame(signed, batch) && !isLost) return;
+    if (!isLost && (signed !== null || (committed !== null && !isSame(committed, batch)))) {
       throw new Refusal("equivocation", `another root stands for validium batch ${batchNumber}`);
-    }
-    if (batchNumber >= countValidium + MAX_AHEAD) {
-      throw new Refusal(
-        "ahead",
-        `L1 has only ${countValidium} validium batches: commit those before ${batchNumber} first`,
-      );
     }
     if (batchNumber > (await this.nextBatch())) {
       throw new Refusal("gap", `validium batch ${this.#next} has not been seen`);
     }
+    if (isNext) await this.#requireHeld(onL1);
+    if (isLost) await this.#forget(batchNumber);
     const entries = await this.#check(batch);
     const write = this.archive.store.batch();
     for (const [key, value] of entries) write.put(key, value, TEXT);
     write.put(dataKey(dataHash), data, BYTES);
-    write.put(signedKey(batchNumber), record, TEXT);
+    write.put(signedKey(batchNumber), JSON.stringify({ batchRoot, vaultCount, dataHash, history }), TEXT);
     await write.write(DURABLE);
+  }
+
+  /**
+   * L1 has the validium batches that are in the index here, so that the next one is checked against those. Where it has taken others, those
+   * that were signed are forgotten: the next request brings the ones on L1.
+   */
+  async #requireHeld({ countValidium, rootValidium }: L1State): Promise<void> {
+    const final = this.archive.state().countValidium;
+    const leaves: Hash[] = [];
+    for (let batchNumber = final; batchNumber < countValidium; batchNumber++) {
+      const signed = await this.#signed(batchNumber);
+      if (signed !== null) leaves.push(stateLeaf({ batchNumber, ...signed }));
+    }
+    if (this.archive.rootWith("validium", leaves) === rootValidium) return;
+    await this.#forget(final);
+    throw new Refusal("gap", `L1 has other validium batches from ${final} on than this member: ask again`);
   }
 
   /** Takes the batches from a number on, which L1 did not take, out of the index and the record of signatures; their data stays. */
@@ -169,6 +204,18 @@ export class CommitteeMember {
     const stored = await this.archive.store.get<string, string>(signedKey(batchNumber), TEXT);
     return stored === undefined ? null : JSON.parse(stored);
   }
+}
+
+/** The operator and this member's node see the same history. */
+function requireAgreed(asked: HistoryPoint, { history, countValidium, countRollup }: L1State): void {
+  if (history === asked.history) return;
+  const commits = BigInt(countValidium + countRollup);
+  if (commits < asked.sequence) {
+    const detail = `this member's node shows ${commits} commits, and the batch follows ${asked.sequence}`;
+    throw new Refusal("behind", `${detail}: ask again, and look at the node if that does not help`);
+  }
+  const detail = `this member's node shows another history of ${commits} commits than the one that the batch follows`;
+  throw new Refusal("diverged", `${detail}: ask again, and compare the operator's store with L1`);
 }
 
 /** What is claimed of a batch's data. */

@@ -1,6 +1,8 @@
 /** Why a committee member or an issuer does not sign. The reasons are stable. */
 export const REFUSAL_REASONS = [
   "mode",
+  "behind",
+  "diverged",
   "equivocation",
   "gap",
   "ahead",

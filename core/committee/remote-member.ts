@@ -3,7 +3,7 @@ import type { Address, Hex } from "../model.ts";
 import type { SealedBatch, Settlement } from "../ports.ts";
 import type { MemberClient } from "./collector.ts";
 import { MemberService, nonsense } from "./member-service.ts";
-import { attestationRequestTypedData } from "./request.ts";
+import { type AttestationTerms, attestationRequestTypedData } from "./request.ts";
 
 export interface RemoteMemberOptions {
   /** The member's own address; what it answers is checked against it. */
@@ -29,11 +29,13 @@ export class RemoteMember implements MemberClient {
     this.#settlement = settlement;
   }
 
-  async sign(batch: SealedBatch, epoch: bigint, signal: AbortSignal): Promise<Hex> {
+  async sign(batch: SealedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
     const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
-    const request = { batchNumber, batchRoot, vaultCount, dataHash, epoch };
-    const authorization = await this.#operator.signTypedData(attestationRequestTypedData(this.#settlement, request));
-    const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash, epoch: `${epoch}` });
+    const { history, sequence, epoch } = terms;
+    const request = attestationRequestTypedData(this.#settlement, { ...batch, ...terms });
+    const authorization = await this.#operator.signTypedData(request);
+    const numbers = { vaultCount: `${vaultCount}`, epoch: `${epoch}`, sequence: `${sequence}` };
+    const claim = new URLSearchParams({ batchRoot, dataHash, history, ...numbers });
     return this.#service.askForSignature(`/v1/batches/validium-${batchNumber}/attestation?${claim}`, {
       method: "POST",
       headers: { "content-type": "application/octet-stream", authorization: `Operator ${authorization}` },

@@ -6,6 +6,8 @@ import { MAX_BATCH_NUMBER, unpackVaultId } from "./vault.ts";
 
 /** What a committee member signs: it has stored the batch's data and derived the root from it. */
 export interface ValidiumBatchMessage {
+  /** The history of both modes that the batch follows. L1 takes the signature after no other one. */
+  readonly history: Hash;
   readonly batchNumber: number;
   readonly batchRoot: Hash;
   readonly vaultCount: number;
@@ -40,6 +42,7 @@ export interface WithdrawalMessage {
 /** EIP-712 types of all messages; for a wallet's `signTypedData` too. */
 export const TYPED_DATA_TYPES = {
   ValidiumBatch: [
+    { name: "history", type: "bytes32" },
     { name: "batchNumber", type: "uint64" },
     { name: "batchRoot", type: "bytes32" },
     { name: "vaultCount", type: "uint32" },
@@ -76,16 +79,16 @@ export function typedDataDomain(settlement: Pick<Settlement, "chainId" | "contra
 /** The whole `ValidiumBatch` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
 export function validiumBatchTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
-  message: ValidiumBatchMessage,
+  { history, batchNumber, batchRoot, vaultCount, dataHash, epoch }: ValidiumBatchMessage,
 ) {
-  requireInteger("batchNumber", message.batchNumber, 0, MAX_BATCH_NUMBER);
-  requireInteger("vaultCount", message.vaultCount, 1, MAX_BATCH_VAULTS);
-  requireBigint("epoch", message.epoch, 0n, MAX_UINT64);
+  requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
+  requireInteger("vaultCount", vaultCount, 1, MAX_BATCH_VAULTS);
+  requireBigint("epoch", epoch, 0n, MAX_UINT64);
   return {
     domain: typedDataDomain(settlement),
     types: { ValidiumBatch: TYPED_DATA_TYPES.ValidiumBatch },
     primaryType: "ValidiumBatch",
-    message: { ...message, batchNumber: BigInt(message.batchNumber) },
+    message: { history, batchNumber: BigInt(batchNumber), batchRoot, vaultCount, dataHash, epoch },
   } as const;
 }
 

@@ -1,7 +1,7 @@
 import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
-import { type Hash, MODES } from "../model.ts";
-import type { Committee, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
+import { MODES } from "../model.ts";
+import type { Committee, HistoryPoint, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 
 import { countOf, nextHistory, stateLeaf } from "../protocol/commitment.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
@@ -31,7 +31,7 @@ export interface CommitOptions {
  */
 export async function commitSealed(options: CommitOptions, attempts: Attempts): Promise<number> {
   const { engine, signal } = options;
-  let history = await agreedHistory(options);
+  let reached = await agreedHistory(options);
   const committed = await engine.batches.committedState();
   let count = 0;
   for (const mode of MODES) {
@@ -39,7 +39,7 @@ export async function commitSealed(options: CommitOptions, attempts: Attempts): 
       const sealed = countOf(mode, engine.batches.state());
       for (let batchNumber = countOf(mode, committed); batchNumber < sealed; batchNumber++) {
         signal?.throwIfAborted();
-        history = await commitNext(await engine.batches.getSealed(mode, batchNumber), history, options);
+        reached = await commitNext(await engine.batches.getSealed(mode, batchNumber), reached, options);
         count++;
       }
       return 0;
@@ -49,11 +49,11 @@ export async function commitSealed(options: CommitOptions, attempts: Attempts): 
 }
 
 /** The history of this store's record. Throws `history_diverged`, or `l1_failed` while L1 has commits that are not recorded yet. */
-async function agreedHistory({ engine, l1 }: CommitOptions): Promise<Hash> {
+async function agreedHistory({ engine, l1 }: CommitOptions): Promise<HistoryPoint> {
   const onL1 = await l1.state();
   await engine.operator.compareState(onL1);
   const history = engine.operator.history();
-  if (history === onL1.history) return history;
+  if (history === onL1.history) return { history, sequence: BigInt(onL1.countValidium + onL1.countRollup) };
   const counts = `${onL1.countValidium} validium and ${onL1.countRollup} rollup batches`;
   throw new MintmarkError(
     "l1_failed",
@@ -62,28 +62,28 @@ async function agreedHistory({ engine, l1 }: CommitOptions): Promise<Hash> {
 }
 
 /** Commits a batch after a history, and returns the history after it. */
-async function commitNext(sealed: SealedBatch, history: Hash, options: CommitOptions): Promise<Hash> {
+async function commitNext(sealed: SealedBatch, before: HistoryPoint, options: CommitOptions): Promise<HistoryPoint> {
   const { engine, l1, refused, signal } = options;
   const batch = await withoutVain(sealed, options);
-  const after = historyAfter(batch, history);
+  const after = pointAfter(batch, before);
   try {
-    await commitBatch(batch, history, options);
+    await commitBatch(batch, before, options);
     return after;
   } catch (error) {
     signal?.throwIfAborted();
     const onL1 = await l1.state();
     await engine.operator.compareState(onL1);
     // This very batch may be there all the same: by what a killed process had sent, or by a transaction whose receipt was lost.
-    if (onL1.history === after) return after;
-    if (onL1.history !== history || !(await refused.voidOf(batch, signal))) throw error;
+    if (onL1.history === after.history) return after;
+    if (onL1.history !== before.history || !(await refused.voidOf(batch, signal))) throw error;
     const rest = await engine.batches.getSealed(batch.mode, batch.batchNumber);
-    await commitBatch(rest, history, options);
-    return historyAfter(rest, history);
+    await commitBatch(rest, before, options);
+    return pointAfter(rest, before);
   }
 }
 
-function historyAfter(batch: SealedBatch, history: Hash): Hash {
-  return nextHistory(history, batch.mode, stateLeaf(batch));
+function pointAfter(batch: SealedBatch, { history, sequence }: HistoryPoint): HistoryPoint {
+  return { history: nextHistory(history, batch.mode, stateLeaf(batch)), sequence: sequence + 1n };
 }
 
 /** The batch without the slots that nobody could ever withdraw from. */
@@ -102,15 +102,16 @@ async function withoutVain(batch: SealedBatch, { engine, looks }: CommitOptions)
 
 async function commitBatch(
   batch: SealedBatch,
-  history: Hash,
+  before: HistoryPoint,
   { engine, l1, committee, signal }: CommitOptions,
 ): Promise<void> {
   const abort = signal ? { signal } : {};
+  const { history } = before;
   const onSent = async (txHash: `0x${string}`) => {
     await engine.operator.recordSubmitted(batch.mode, batch.batchNumber, txHash);
   };
   if (batch.mode === "zk-rollup") await l1.commitRollup(batch, history, { ...abort, onSent });
-  else await l1.commitValidium(batch, history, await committee.attest(batch, abort), { ...abort, onSent });
+  else await l1.commitValidium(batch, history, await committee.attest(batch, before, abort), { ...abort, onSent });
 }
 
 /** Looks at a batch that nobody has signed or sent yet: slots that are to become void, because nobody could ever withdraw from them. */

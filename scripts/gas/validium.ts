@@ -32,7 +32,8 @@ not matter. Figures are means of batches ${STEADY_FROM} to ${BATCHES - 1}, as ab
 
 async function commit({ state, settlement, committee, gasOf }: GasChain, batchNumber: number): Promise<number> {
   const [batchRoot, dataHash] = [keccak256(toHex(`root ${batchNumber}`)), keccak256(toHex(`data ${batchNumber}`))];
-  const message = { batchNumber, batchRoot, vaultCount: VAULTS, dataHash, epoch: 0n };
+  const history = await state.read.history();
+  const message = { history, batchNumber, batchRoot, vaultCount: VAULTS, dataHash, epoch: 0n };
   const typedData = validiumBatchTypedData(settlement, message);
   const signatures = await Promise.all(
     committee.members.slice(0, committee.threshold).map(async (member, memberIndex) => ({
@@ -45,6 +46,6 @@ async function commit({ state, settlement, committee, gasOf }: GasChain, batchNu
     members: committee.members.map(({ address }) => address),
     signatures,
   });
-  const place = [await state.read.history(), BigInt(batchNumber)] as const;
+  const place = [history, BigInt(batchNumber)] as const;
   return gasOf(state.write.commitValidiumBatch([...place, batchRoot, VAULTS, dataHash, attestation]));
 }

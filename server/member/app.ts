@@ -12,14 +12,17 @@ export interface MemberServerOptions extends SignerServerOptions {
   readonly attester?: AttesterClient;
 }
 
+const integer = z
+  .string()
+  .regex(/^\d{1,19}$/)
+  .transform(BigInt);
 const claim = z.strictObject({
   batchRoot: claimFields.hash,
   vaultCount: claimFields.vaultCount,
   dataHash: claimFields.hash,
-  epoch: z
-    .string()
-    .regex(/^\d{1,19}$/)
-    .transform(BigInt),
+  history: claimFields.hash,
+  sequence: integer,
+  epoch: integer,
 });
 
 /** A committee member as a service, without listening; see {@link buildSignerServer}. */
@@ -31,7 +34,7 @@ export function buildMemberServer({ member, attester, ...options }: MemberServer
       name: "attestation",
       claim,
       request: (claimed) => attestationRequestTypedData(settlement, claimed),
-      sign: (claimed, data) => member.sign({ ...claimed, data }, claimed.epoch),
+      sign: (claimed, data) => member.sign({ ...claimed, data }, claimed),
     },
     options,
   );

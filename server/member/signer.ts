@@ -188,8 +188,15 @@ function batchOf(batchId: string) {
   return { mode: known, batchNumber: Number(number) };
 }
 
-/** The signer has, or lacks, other batches; everything else is the batch's own fault. */
-const CONFLICTS: ReadonlySet<RefusalReason> = new Set(["equivocation", "gap", "ahead", "committed"]);
+/** The signer has, or lacks, other batches, or sees another history; everything else is the batch's own fault. */
+const CONFLICTS: ReadonlySet<RefusalReason> = new Set([
+  "behind",
+  "diverged",
+  "equivocation",
+  "gap",
+  "ahead",
+  "committed",
+]);
 
 /** Answers a refusal as problem details (RFC 9457) whose code is the reason. */
 function sendRefusal({ reason, message }: Refusal, request: FastifyRequest, reply: FastifyReply) {

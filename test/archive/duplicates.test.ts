@@ -22,6 +22,7 @@ import {
   MATURITY,
   openMembers,
   passSeconds,
+  pointOn,
 } from "../settlement/fixture.ts";
 import { openArchive, sourceOf } from "./fixture.ts";
 
@@ -63,12 +64,13 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
   /** Commits a batch of these tokens, whoever has them, and returns their vaults. */
   async function commit(mode: Mode, tokens: readonly string[], how: How = {}): Promise<VaultId[]> {
     const batch = batchOf(mode, counts[mode]++, tokens, how);
-    const { history } = await operator.state();
+    const after = await pointOn(operator);
+    const { history } = after;
     if (mode === "zk-rollup") await operator.commitRollup(batch, history);
     else {
       // These members do not watch L1, so they know of no rollup batch.
       const committee = collectAttestations({ members, threshold: THRESHOLD, l1: operator });
-      await operator.commitValidium(batch, history, await committee.attest(batch));
+      await operator.commitValidium(batch, history, await committee.attest(batch, after));
     }
     return tokens.map((_, slot) => packVaultId({ mode, batchNumber: batch.batchNumber, slot }));
   }
@@ -140,7 +142,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
 
   test("by a member that has signed yet another one, whether that is never committed or replaced", async () => {
     const cheated = at(members, 0);
-    await cheated.sign(batchOf("validium", counts.validium, ["8"]), 0n);
+    await cheated.sign(batchOf("validium", counts.validium, ["8"]), { ...(await pointOn(operator)), epoch: 0n });
     const { archive } = cheated;
     const sources = [sourceOf(at(members, 1))];
     const [first = 0n] = await commit("zk-rollup", ["8"]);

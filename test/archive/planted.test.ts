@@ -12,7 +12,7 @@ import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { deployContract, lower } from "../../scripts/deploy/deployer.ts";
 import { COMMITTEE, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
-import { at, createWorld, mine, type World } from "../settlement/fixture.ts";
+import { at, createWorld, mine, pointOn, type World } from "../settlement/fixture.ts";
 import { openArchive } from "./fixture.ts";
 
 let world: World;
@@ -30,7 +30,8 @@ function batchOf(batchNumber: number, token: Hex, texts: readonly string[]): Sea
 /** Signed by a committee that asks for nothing, as a hostile majority does. */
 async function commit(batch: SealedBatch): Promise<VaultId[]> {
   const members = COMMITTEE.toSorted((a, b) => (lower(a.address) < lower(b.address) ? -1 : 1));
-  const message = validiumBatchTypedData(world.l1.settlement, { ...batch, epoch: 0n });
+  const { history } = await world.l1.state();
+  const message = validiumBatchTypedData(world.l1.settlement, { ...batch, history, epoch: 0n });
   const signatures = await Promise.all(
     members.slice(0, THRESHOLD).map(async (member, memberIndex) => {
       return { memberIndex, ...compactSignature(await member.signTypedData(message)) };
@@ -38,7 +39,7 @@ async function commit(batch: SealedBatch): Promise<VaultId[]> {
   );
   const addresses = members.map(({ address }) => lower(address));
   const attestation = encodeAttestation({ threshold: THRESHOLD, members: addresses, signatures });
-  await world.l1.commitValidium(batch, (await world.l1.state()).history, attestation);
+  await world.l1.commitValidium(batch, history, attestation);
   const { batchNumber, mode, vaultCount } = batch;
   return Array.from({ length: vaultCount }, (_, slot) => packVaultId({ mode, batchNumber, slot }));
 }
@@ -91,12 +92,13 @@ test.each(["that ran all the time", "that begins when all is over"])(
     const [member] = members;
     if (member === undefined) throw new Error("a committee has members");
     await new Watcher({ archive: member.archive, l1, fromBlock, sources: [source] }).round();
-    const repeated = member.sign(batchOf(3, token, ["3"]), 0n);
+    const terms = { ...(await pointOn(l1)), epoch: 0n };
+    const repeated = member.sign(batchOf(3, token, ["3"]), terms);
     await expect(repeated).rejects.toMatchObject({
       reason: "duplicate",
       message: expect.stringContaining(`${honest[2]}`),
     });
-    expect(await member.sign(batchOf(3, token, ["4"]), 0n)).toMatch(/^0x/);
+    expect(await member.sign(batchOf(3, token, ["4"]), terms)).toMatch(/^0x/);
     await archive.close();
   },
 );

@@ -26,12 +26,11 @@ const register = (d: Deployment, standard: number, chainId: bigint, token: Hex, 
   d.state.write.registerAsset([standard, chainId, token, quantum]);
 const withdraw = (d: Deployment, asked: Request, actor: keyof Deployment["actors"] = "owner") =>
   d.state.write.withdraw(withdrawArgs(asked), by(d, actor));
-const attestation = (d: Deployment, signers?: readonly number[]) =>
-  attest(
-    d,
-    { batchNumber: 0, batchRoot: toHex(1, { size: 32 }), vaultCount: 1, dataHash: zeroHash, epoch: 0n },
-    signers ? { signers } : {},
-  );
+const attestation = async (d: Deployment, signers?: readonly number[]) => {
+  const history = await d.state.read.history();
+  const batch = { history, batchNumber: 0, batchRoot: toHex(1, { size: 32 }), vaultCount: 1, dataHash: zeroHash };
+  return attest(d, { ...batch, epoch: 0n }, signers ? { signers } : {});
+};
 const commitRoot = async (d: Deployment, signatures: Hex, batchRoot: Hex = toHex(1, { size: 32 }), vaultCount = 1) =>
   d.state.write.commitValidiumBatch(
     [await d.state.read.history(), 0n, batchRoot, vaultCount, zeroHash, signatures],

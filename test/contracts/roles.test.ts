@@ -188,6 +188,7 @@ describe("roles", () => {
 
     it("of a new epoch signs alone; even the same members sign anew", async () => {
       const message = {
+        history: await d.state.read.history(),
         batchNumber: 0,
         batchRoot: zeroHash.replace("0x0", "0x1") as `0x${string}`,
         vaultCount: 1,

@@ -3,7 +3,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { type ValidiumBatchMessage, validiumBatchDigest } from "../../core/protocol/typed-data.ts";
-import { committedEvent } from "./fixture/batches.ts";
+import { commitRollup, committedEvent, entry } from "./fixture/batches.ts";
 import { attest, changeCommittee, signBatch } from "./fixture/committee.ts";
 import {
   ascendingAccounts,
@@ -26,7 +26,8 @@ describe("validium commits", () => {
   beforeEach(async () => {
     d = await fresh();
     const [batchRoot, dataHash] = [keccak256(toHex("root")), keccak256(toHex("data"))];
-    message = { batchNumber: 0, batchRoot, vaultCount: 1_000, dataHash, epoch: 0n };
+    const history = await d.state.read.history();
+    message = { history, batchNumber: 0, batchRoot, vaultCount: 1_000, dataHash, epoch: 0n };
   });
 
   const write = async (
@@ -69,7 +70,8 @@ describe("validium commits", () => {
       [2, 3, 4],
     ];
     for (const [batchNumber, signers] of choices.entries()) {
-      const attestation = await attest(d, { ...message, batchNumber }, { signers });
+      const history = await d.state.read.history();
+      const attestation = await attest(d, { ...message, history, batchNumber }, { signers });
       const { args } = await committedEvent(d, await write(attestation, { batchNumber }));
       expect(args).toMatchObject({
         mode: MODE.validium,
@@ -155,6 +157,15 @@ describe("validium commits", () => {
       for (const other of others) {
         await refuses(await attest(d, { ...message, ...other }), "SignatureNotMembers", [member(0).address]);
       }
+    });
+
+    it("for another history, though that has as many batches", async () => {
+      const history = keccak256(toHex("other"));
+      await refuses(await attest(d, { ...message, history }), "SignatureNotMembers", [member(0).address]);
+      const early = await attest(d, message);
+      await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address, "", 5n)]);
+      await refuses(early, "SignatureNotMembers", [member(0).address]);
+      await write(await attest(d, { ...message, history: await d.state.read.history() }));
     });
 
     it("of another threshold or of other members", async () => {

@@ -130,6 +130,7 @@ describe("Solidity and the vectors agree on what is signed:", () => {
 
   const batchArgs = (message: Omit<(typeof attested)["message"], never>) =>
     [
+      message.history,
       BigInt(message.batchNumber),
       message.batchRoot,
       Number(message.vaultCount),

@@ -9,7 +9,7 @@ import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { COMMITTEE, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
-import { at, mint } from "../settlement/fixture.ts";
+import { at, mint, pointOn } from "../settlement/fixture.ts";
 import { type MembersWorld, servedData, startMembersWorld } from "./member-world.ts";
 
 describe("a committee of five processes", () => {
@@ -72,7 +72,8 @@ describe("a committee of five processes", () => {
   const signer = (index: number) => at(COMMITTEE, index);
   const signature = async (index: number, batchRoot: `0x${string}`) => {
     const { batchNumber, vaultCount, dataHash } = await world.engine.batches.get("validium", 3);
-    const message = { batchNumber, batchRoot, vaultCount, dataHash: dataHash ?? "0x", epoch: 0n };
+    const { history } = await world.l1.state();
+    const message = { history, batchNumber, batchRoot, vaultCount, dataHash: dataHash ?? "0x", epoch: 0n };
     return signer(index).signTypedData(validiumBatchTypedData(world.l1.settlement, message));
   };
   const ROOT: `0x${string}` = `0x${"66".repeat(32)}`;
@@ -111,7 +112,7 @@ describe("a committee of five processes", () => {
     for (const [lie, answer] of Object.entries(LIARS)) {
       const lying = [...urls().slice(0, 3), gone, await impostor(answer)];
       const { committee } = world.settlerOver(lying, 1_500);
-      const attestation = await committee.attest(batch);
+      const attestation = await committee.attest(batch, await pointOn(world.l1));
       expect(attestation, lie).toMatch(/^0x03/);
       const liar = () => committee.standings().find(({ address }) => address === signer(4).address.toLowerCase());
       await expect.poll(() => liar()?.state, { ...POLL, message: lie }).toBe("failed");
@@ -127,7 +128,7 @@ describe("a committee of five processes", () => {
       const [assetType, owner] = await typeAndOwner();
       const data = encodeBatchData([{ chainId: 31_337n, owner, assetType, amount: 1n, blob: toHex(text) }]);
       const { batchRoot, vaultCount, dataHash } = deriveBatch("validium", batchNumber, data);
-      return { batchNumber, batchRoot, vaultCount, dataHash, epoch: 0n, data };
+      return { batchNumber, batchRoot, vaultCount, dataHash, ...(await pointOn(world.l1)), epoch: 0n, data };
     }
     async function typeAndOwner() {
       const { vault } = await world.engine.proofs.vault(packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }));
@@ -139,9 +140,12 @@ describe("a committee of five processes", () => {
       batch: Batch,
       { by = OPERATOR, body = batch.data as NonNullable<RequestInit["body"]>, headers = {} } = {},
     ) {
-      const { batchRoot, vaultCount, dataHash, epoch } = batch;
+      const { batchRoot, vaultCount, dataHash } = batch;
       const signed = await by.signTypedData(attestationRequestTypedData(world.l1.settlement, batch));
-      const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash, epoch: `${epoch}` });
+      const { history, sequence, epoch } = batch;
+      const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash, history });
+      claim.set("sequence", `${sequence}`);
+      claim.set("epoch", `${epoch}`);
       const response = await fetch(`${at(urls(), 2)}/v1/batches/validium-${batch.batchNumber}/attestation?${claim}`, {
         method: "POST",
         body,
@@ -163,7 +167,8 @@ describe("a committee of five processes", () => {
       );
       expect(await ask(batch, { headers: { authorization: `Operator ${other}` } })).toMatchObject({ status: 401 });
       // Told before anything of the sixty megabytes that it announces has been sent.
-      const claim = new URLSearchParams({ batchRoot: ROOT, vaultCount: "1", dataHash: ROOT, epoch: "0" });
+      const hashes = { batchRoot: ROOT, dataHash: ROOT, history: ROOT };
+      const claim = new URLSearchParams({ ...hashes, vaultCount: "1", sequence: "0", epoch: "0" });
       const waiting = request(`${at(urls(), 2)}/v1/batches/validium-4/attestation?${claim}`, {
         method: "POST",
         headers: { "content-type": "application/octet-stream", "content-length": 60_000_000, ...forged },
@@ -182,7 +187,11 @@ describe("a committee of five processes", () => {
       expect(await ask(batch, asJson)).toMatchObject({ status: 415 });
       const huge = new Uint8Array(65 * 1024 * 1024);
       expect(await ask(batch, { body: huge }).catch(() => ({ status: 413 }))).toMatchObject({ status: 413 });
-      expect(await ask({ ...batch, batchNumber: 9 })).toMatchObject({ status: 409, code: "gap" });
+      expect(await ask({ ...batch, batchNumber: 9 })).toMatchObject({ status: 409, code: "ahead" });
+      expect(await ask({ ...batch, history: ROOT })).toMatchObject({ status: 409, code: "diverged" });
+      const { sequence } = batch;
+      const ahead = { ...batch, history: ROOT, sequence: sequence + 1n };
+      expect(await ask(ahead)).toMatchObject({ status: 409, code: "behind" });
       expect(await ask({ ...batch, vaultCount: 2 })).toMatchObject({ status: 422, code: "root" });
       const repeated = await nextBatch("one");
       expect(await ask(repeated)).toMatchObject({ status: 422, code: "duplicate" });

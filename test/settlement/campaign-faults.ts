@@ -18,11 +18,11 @@ export class SickCommittee {
 
   readonly member = (it: MemberClient, index: number): MemberClient => ({
     address: it.address,
-    sign: async (batch, epoch, signal) => {
-      if (!this.#sick.has(index)) return it.sign(batch, epoch, signal);
+    sign: async (batch, terms, signal) => {
+      if (!this.#sick.has(index)) return it.sign(batch, terms, signal);
       if (!this.#lying) throw new Error("connection refused");
       return it
-        .sign({ ...batch, batchRoot: batch.dataHash, dataHash: batch.batchRoot }, epoch, signal)
+        .sign({ ...batch, batchRoot: batch.dataHash, dataHash: batch.batchRoot }, terms, signal)
         .catch(() => "0x");
     },
     ...(it.nextBatch && { nextBatch: it.nextBatch.bind(it) }),

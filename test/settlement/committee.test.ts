@@ -3,57 +3,29 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Level } from "level";
 import { MemoryLevel } from "memory-level";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
-import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
-import type { Hash, Hex, L1Reader, SealedBatch } from "../../core/index.ts";
-import { committeeHash, decodeAttestation } from "../../core/protocol/attestation.ts";
+import { CommitteeMember } from "../../core/committee/member.ts";
+import type { SealedBatch } from "../../core/index.ts";
+import { decodeAttestation } from "../../core/protocol/attestation.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
-import { lower } from "../../scripts/deploy/deployer.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import { hexOf, l1, moveHistory, newMember, onL1, pointOf, sign, take } from "./committee-fixture.ts";
 import { at } from "./fixture.ts";
-import { entry, NEW_TYPE, registry, sealed, TENS } from "./signed-batches.ts";
+import { entry, NEW_TYPE, sealed, TENS } from "./signed-batches.ts";
 
-const IN_FORCE = { threshold: THRESHOLD, members: COMMITTEE.map(({ address }) => lower(address)).toSorted() };
-
-const ZERO: Hash = `0x${"00".repeat(32)}`;
-const NOTHING = {
-  countValidium: 0,
-  countRollup: 0,
-  rootValidium: ZERO,
-  rootRollup: ZERO,
-  commitment: ZERO,
-  history: ZERO,
-};
-/** Validium batches that L1 has. */
-let onL1 = 0;
-/** Changes with each commit of either mode. */
-let history = ZERO;
-
-/** L1 as far as a committee needs it. */
-const l1: MemberOptions["l1"] & Pick<L1Reader, "committee"> = {
-  ...registry,
-  state: async () => ({ ...NOTHING, countValidium: onL1, history }),
-  committee: async () => ({ committeeHash: committeeHash(0n, IN_FORCE), epoch: 0n }),
-};
-
-/** What a member has stored of a batch. */
-async function hexOf(member: CommitteeMember, batchNumber: number): Promise<Hex | null> {
-  const data = await member.data("validium", batchNumber);
-  return data === null ? null : bytesToHex(data);
-}
-
-const newMember = (index = 0, store: MemberOptions["store"] = new MemoryLevel()) =>
-  CommitteeMember.open({ account: at(COMMITTEE, index), store, l1 });
+beforeEach(() => {
+  onL1.length = 0;
+});
 
 describe("a committee member", () => {
   const first = sealed(0, [entry("erc721", "1"), entry("erc20", "", 7n), entry("erc1155", "5", 3n)]);
 
   test("stores the data that it signs, and signs the same again", async () => {
     const member = await newMember();
-    const signature = await member.sign(first, 0n);
-    expect(await member.sign(first, 0n)).toBe(signature);
+    const signature = await sign(member, first);
+    expect(await sign(member, first)).toBe(signature);
     expect(await hexOf(member, 0)).toBe(bytesToHex(first.data));
     expect(await member.data("validium", 1)).toBeNull();
   });
@@ -63,7 +35,7 @@ describe("a committee member", () => {
     ["a count that the data does not have", "root", { ...first, vaultCount: 4 }],
     ["a hash of other data", "data_hash", { ...first, dataHash: `0x${"11".repeat(32)}` }],
     ["a rollup batch", "mode", { ...first, mode: "zk-rollup" }],
-    ["a batch out of turn", "gap", sealed(2, [entry("erc20")])],
+    ["a batch that L1 does not take next", "ahead", sealed(1, [entry("erc20")])],
     ["a token twice in one batch", "duplicate", sealed(0, [entry("erc721", "1"), entry("erc721", "1")])],
     ["an unregistered asset", "unregistered", sealed(0, [{ ...entry("erc20"), assetType: `0x${"0f".repeat(32)}` }])],
     [
@@ -76,85 +48,129 @@ describe("a committee member", () => {
     ["an ERC-20 with a blob", "malformed", sealed(0, [entry("erc20", "1")])],
   ])("refuses %s", async (_, reason, batch) => {
     const member = await newMember();
-    await expect(member.sign(batch, 0n)).rejects.toMatchObject({ name: "Refusal", reason });
+    await expect(sign(member, batch)).rejects.toMatchObject({ name: "Refusal", reason });
     expect(await member.data("validium", batch.batchNumber)).toBeNull();
     // Nothing is left of the refused one.
-    await member.sign(first, 0n);
+    await sign(member, first);
   });
 
-  test("stores sixteen batches that L1 does not have, and no more until it has them", async () => {
+  test("stores one batch that L1 does not have, and no more until it has that", async () => {
     const member = await newMember();
-    const next = (number: number) => member.sign(sealed(number, [entry("erc721", `${number}`)]), 0n);
-    for (let number = 0; number < 16; number++) await next(number);
-    await expect(next(16)).rejects.toMatchObject({ reason: "ahead" });
-    expect(await member.data("validium", 16)).toBeNull();
-    expect(await next(15)).toMatch(/^0x/);
-    onL1 = 1;
-    expect(await next(16)).toMatch(/^0x/);
-    onL1 = 0;
+    const [second, third] = [sealed(1, [entry("erc721", "2")]), sealed(2, [entry("erc721", "3")])];
+    await sign(member, first);
+    await expect(sign(member, second)).rejects.toMatchObject({ reason: "ahead" });
+    expect(await member.data("validium", 1)).toBeNull();
+    onL1.push(first);
+    expect(await sign(member, second)).toMatch(/^0x/);
+    onL1.push(second, third);
+    // What it missed comes in order.
+    await expect(sign(member, sealed(3, [entry("erc20")]))).rejects.toMatchObject({ reason: "gap" });
+    expect(await sign(member, third)).toMatch(/^0x/);
+    expect(await sign(member, sealed(3, [entry("erc20")]))).toMatch(/^0x/);
   });
 
   test("refuses a token of an earlier batch, and another blob for a known ERC-1155 id", async () => {
     const member = await newMember();
-    await member.sign(first, 0n);
+    await take(member, first);
     const reason = "duplicate";
-    await expect(member.sign(sealed(1, [entry("erc721", "1")]), 0n)).rejects.toMatchObject({ reason });
+    await expect(sign(member, sealed(1, [entry("erc721", "1")]))).rejects.toMatchObject({ reason });
     const id = BigInt(bytesToHex(keccak256(new TextEncoder().encode("potion")))).toString();
-    await member.sign(sealed(1, [entry("erc1155", "potion"), entry("erc1155", "5", 9n)]), 0n);
-    await expect(member.sign(sealed(2, [entry("erc1155", id)]), 0n)).rejects.toMatchObject({ reason });
+    await take(member, sealed(1, [entry("erc1155", "potion"), entry("erc1155", "5", 9n)]));
+    await expect(sign(member, sealed(2, [entry("erc1155", id)]))).rejects.toMatchObject({ reason });
   });
 
   test("counts all batches against a token's cap", async () => {
     const member = await newMember();
-    await member.sign(sealed(0, [entry("erc20", "", 600n)]), 0n);
-    await expect(member.sign(sealed(1, [entry("erc20", "", 401n)]), 0n)).rejects.toMatchObject({ reason: "cap" });
-    await member.sign(sealed(1, [entry("erc20", "", 400n)]), 0n);
+    await take(member, sealed(0, [entry("erc20", "", 600n)]));
+    await expect(sign(member, sealed(1, [entry("erc20", "", 401n)]))).rejects.toMatchObject({ reason: "cap" });
+    await sign(member, sealed(1, [entry("erc20", "", 400n)]));
   });
 
   test("counts all quanta of a token against its cap", async () => {
     const member = await newMember();
     const tens = (amount: bigint) => ({ ...entry("erc20", "", amount), assetType: TENS });
-    await member.sign(sealed(0, [entry("erc20", "", 600n), tens(30n)]), 0n);
+    await take(member, sealed(0, [entry("erc20", "", 600n), tens(30n)]));
     for (const above of [entry("erc20", "", 101n), tens(11n)]) {
-      await expect(member.sign(sealed(1, [above]), 0n)).rejects.toMatchObject({ reason: "cap" });
+      await expect(sign(member, sealed(1, [above]))).rejects.toMatchObject({ reason: "cap" });
     }
-    await member.sign(sealed(1, [tens(10n)]), 0n);
+    await sign(member, sealed(1, [tens(10n)]));
   });
 
   test("is asked for many at once, and takes them one after the other", async () => {
     const member = await newMember();
-    const batches = [0, 1, 2, 3].map((number) => sealed(number, [entry("erc721", `${number}`)]));
-    await Promise.all(batches.map((batch) => member.sign(batch, 0n)));
+    onL1.push(...[0, 1, 2, 3].map((number) => sealed(number, [entry("erc721", `${number}`)])));
+    await Promise.all(onL1.map((batch) => sign(member, batch)));
     const rivals = [sealed(4, [entry("erc721", "a")]), sealed(4, [entry("erc721", "b")])];
-    const outcomes = await Promise.allSettled(rivals.map((batch) => member.sign(batch, 0n)));
+    const outcomes = await Promise.allSettled(rivals.map((batch) => sign(member, batch)));
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   });
 
   test("lets another batch take the number of one that L1's history went on without, and frees its tokens", async () => {
     const member = await newMember();
-    await member.sign(first, 0n);
-    await member.sign(sealed(1, [entry("erc721", "2")]), 0n);
-    const rival = sealed(0, [entry("erc721", "2"), entry("erc20", "", 1_000n)]);
-    await expect(member.sign(rival, 0n)).rejects.toMatchObject({ reason: "equivocation" });
-    history = `0x${"01".repeat(32)}`;
-    try {
-      await member.sign(rival, 0n);
-      expect(await hexOf(member, 0)).toBe(bytesToHex(rival.data));
-      await expect(member.sign(first, 0n)).rejects.toMatchObject({ reason: "equivocation" });
+    await sign(member, first);
+    const rival = sealed(0, [entry("erc721", "1"), entry("erc20", "", 1_000n)]);
+    await expect(sign(member, rival)).rejects.toMatchObject({ reason: "equivocation" });
+    moveHistory();
+    await sign(member, rival);
+    expect(await hexOf(member, 0)).toBe(bytesToHex(rival.data));
+    await expect(sign(member, first)).rejects.toMatchObject({ reason: "equivocation" });
+    expect(await member.nextBatch()).toBe(1);
+    // A reorganisation may bring L1 back to the first one: its data is there.
+    expect(bytesToHex((await member.archive.dataOf(first.dataHash)) ?? new Uint8Array())).toBe(bytesToHex(first.data));
+    // What L1 has taken stays.
+    onL1.push(rival);
+    await expect(sign(member, first)).rejects.toMatchObject({ reason: "equivocation" });
+  });
+
+  describe("asked by an operator that sees another history", () => {
+    const request = (batch: SealedBatch, commits: readonly SealedBatch[]) => ({
+      ...pointOf(commits),
+      epoch: 0n,
+      batch,
+    });
+
+    test("says that its node is behind, after it has waited for it", async () => {
+      const member = await newMember();
+      await take(member, first);
+      const second = sealed(1, [entry("erc721", "2")]);
+      const { batch, ...ahead } = request(sealed(2, [entry("erc20")]), [first, second]);
+      await expect(member.sign(batch, ahead)).rejects.toMatchObject({ reason: "behind" });
       expect(await member.nextBatch()).toBe(1);
-      await member.sign(sealed(1, [entry("erc721", "1")]), 0n);
-      // L1 may still take the first one: its data is there.
-      expect(bytesToHex((await member.archive.dataOf(first.dataHash)) ?? new Uint8Array())).toBe(
-        bytesToHex(first.data),
-      );
-      // What L1 has taken stays.
-      history = `0x${"02".repeat(32)}`;
-      onL1 = 1;
-      await expect(member.sign(first, 0n)).rejects.toMatchObject({ reason: "equivocation" });
-    } finally {
-      history = ZERO;
-      onL1 = 0;
-    }
+
+      const patient = await CommitteeMember.open({ account: at(COMMITTEE, 1), store: new MemoryLevel(), l1 });
+      await sign(patient, first);
+      const signature = patient.sign(second, { ...pointOf([first]), epoch: 0n });
+      expect(await signature).toMatch(/^0x/);
+      const waiting = patient.sign(sealed(2, [entry("erc20")]), ahead);
+      await expect.poll(() => patient.nextBatch()).toBe(2);
+      onL1.push(second);
+      expect(await waiting).toMatch(/^0x/);
+    });
+
+    test("says at once that the two have diverged, and stores nothing", async () => {
+      const member = await newMember();
+      await take(member, first);
+      const other = sealed(0, [entry("erc721", "7")]);
+      for (const commits of [[other], []]) {
+        const { batch, ...diverged } = request(sealed(commits.length, [entry("erc721", "2")]), commits);
+        await expect(member.sign(batch, diverged)).rejects.toMatchObject({ reason: "diverged" });
+      }
+      expect(await member.data("validium", 1)).toBeNull();
+    });
+  });
+
+  test("checks the next batch against the batches on L1, not against one that it signed in their place", async () => {
+    const member = await newMember();
+    await sign(member, first);
+    // The others have signed another one, and L1 has taken that.
+    const taken = sealed(0, [entry("erc721", "7")]);
+    onL1.push(taken);
+    const repeats = sealed(1, [entry("erc721", "7")]);
+    await expect(sign(member, repeats)).rejects.toMatchObject({ reason: "gap" });
+    expect(await member.nextBatch()).toBe(0);
+    await sign(member, taken);
+    await expect(sign(member, repeats)).rejects.toMatchObject({ reason: "duplicate" });
+    await sign(member, sealed(1, [entry("erc721", "1")]));
   });
 
   describe("with a store on disk", () => {
@@ -167,16 +183,16 @@ describe("a committee member", () => {
     test("never signs two roots for one number, also after a restart", async () => {
       const rival = sealed(0, [entry("erc721", "another")]);
       const before = await newMember(0, new Level<Uint8Array, Uint8Array>(folder));
-      await before.sign(first, 0n);
-      await expect(before.sign(rival, 0n)).rejects.toMatchObject({ reason: "equivocation" });
+      await sign(before, first);
+      await expect(sign(before, rival)).rejects.toMatchObject({ reason: "equivocation" });
       await before.close();
 
       const after = await newMember(0, new Level<Uint8Array, Uint8Array>(folder));
-      await expect(after.sign(rival, 0n)).rejects.toMatchObject({ reason: "equivocation" });
+      await expect(sign(after, rival)).rejects.toMatchObject({ reason: "equivocation" });
       // Under a new epoch neither: the batch is what it was.
-      await expect(after.sign(rival, 1n)).rejects.toMatchObject({ reason: "equivocation" });
+      await expect(sign(after, rival, 1n)).rejects.toMatchObject({ reason: "equivocation" });
       expect(await hexOf(after, 0)).toBe(bytesToHex(first.data));
-      await after.sign(first, 1n);
+      await sign(after, first, 1n);
       await after.close();
     });
   });
@@ -199,17 +215,17 @@ describe("the collector", () => {
     }),
     "lying about the root": (member) => ({
       address: member.address,
-      sign: (batch, epoch) => member.sign(sealed(batch.batchNumber, [entry("erc721", "666")]), epoch),
+      sign: (batch, terms) => member.sign(sealed(batch.batchNumber, [entry("erc721", "666")]), terms),
     }),
     "signing for another epoch": (member) => ({
       address: member.address,
-      sign: (batch, epoch) => member.sign(batch, epoch + 1n),
+      sign: (batch, terms) => member.sign(batch, { ...terms, epoch: terms.epoch + 1n }),
     }),
     "talking nonsense": ({ address }) => ({ address, sign: async () => "0x1234" }),
     impersonated: async ({ address }) => {
       const other = await newMember(0);
       members.push(other);
-      return { address, sign: (batch, epoch) => other.sign(batch, epoch) };
+      return { address, sign: (batch, terms) => other.sign(batch, terms) };
     },
   };
 
@@ -238,7 +254,7 @@ describe("the collector", () => {
 
   test("takes three of five, in order of their addresses", async () => {
     const { committee } = await collector([]);
-    const attestation = decodeAttestation(await committee.attest(batch));
+    const attestation = decodeAttestation(await committee.attest(batch, pointOf()));
     expect(attestation.threshold).toBe(3);
     expect(attestation.members).toEqual(COMMITTEE.map(({ address }) => address.toLowerCase()).toSorted());
     expect(attestation.signatures).toHaveLength(3);
@@ -249,7 +265,7 @@ describe("the collector", () => {
     "survives one member %s and one %s",
     async (a, b) => {
       const { committee } = await collector([at([faults[a]], 0), at([faults[b]], 0)].filter((it) => it !== undefined));
-      const { signatures } = decodeAttestation(await committee.attest(batch));
+      const { signatures } = decodeAttestation(await committee.attest(batch, pointOf()));
       expect(signatures).toHaveLength(3);
     },
   );
@@ -258,7 +274,7 @@ describe("the collector", () => {
     const { dead, slow, "talking nonsense": nonsense } = faults;
     const three = [dead, slow, nonsense].filter((it) => it !== undefined);
     const { committee, clients } = await collector(three);
-    const failure = await committee.attest(batch).catch((error: unknown) => error);
+    const failure = await committee.attest(batch, pointOf()).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "l1_failed" });
     for (const { address } of clients.slice(2)) expect(String(failure)).toContain(address);
     expect(String(failure)).toContain("connection refused");
@@ -270,8 +286,11 @@ describe("the collector", () => {
     const { committee } = await collector([], { batches });
     const late = at(members, 4);
     // The first two batches go to others only.
-    for (const each of batches.slice(0, 2)) for (const member of members.slice(0, 2)) await member.sign(each, 0n);
-    await committee.attest(at(batches, 2));
+    for (const each of batches.slice(0, 2)) {
+      for (const member of members.slice(0, 2)) await sign(member, each);
+      onL1.push(each);
+    }
+    await committee.attest(at(batches, 2), pointOf());
     await expect.poll(() => hexOf(late, 2)).toBe(bytesToHex(at(batches, 2).data));
     expect(await hexOf(late, 0)).toBe(bytesToHex(at(batches, 0).data));
     expect(await late.nextBatch()).toBe(3);
@@ -281,7 +300,7 @@ describe("the collector", () => {
     const { dead } = faults;
     const { committee, clients } = await collector([dead].filter((it) => it !== undefined));
     expect(committee.standings().map(({ state }) => state)).toEqual(Array(5).fill("idle"));
-    await committee.attest(batch);
+    await committee.attest(batch, pointOf());
     const stateOf = () => committee.standings().map(({ address, state, failure }) => ({ address, state, failure }));
     await expect.poll(() => stateOf().filter(({ state }) => state === "signed")).toHaveLength(4);
     const fault = { address: at(clients, 4).address, state: "failed", failure: "connection refused" };
@@ -295,7 +314,7 @@ describe("the collector", () => {
       code: "validation_failed",
       message: expect.stringContaining("CommitteeChanged"),
     });
-    await expect(four.attest(batch)).rejects.toMatchObject({ code: "validation_failed" });
+    await expect(four.attest(batch, pointOf())).rejects.toMatchObject({ code: "validation_failed" });
     const two = collectAttestations({ members: clients, threshold: 2, l1 });
     await expect(two.requireInForce()).rejects.toThrow("is not 2 of");
     await collectAttestations({ members: clients, threshold: THRESHOLD, l1 }).requireInForce();
@@ -306,6 +325,6 @@ describe("the collector", () => {
     const five = Array.from({ length: 5 }, () => slow).filter((it) => it !== undefined);
     const { committee } = await collector(five);
     const signal = AbortSignal.abort(new Error("shutting down"));
-    await expect(committee.attest(batch, { signal })).rejects.toThrow("shutting down");
+    await expect(committee.attest(batch, pointOf(), { signal })).rejects.toThrow("shutting down");
   });
 });

@@ -261,7 +261,7 @@ describe("a committee that is gone", () => {
     let gone = false;
     const member = (it: CommitteeMember): MemberClient => ({
       address: it.address,
-      sign: (batch, epoch) => (gone ? Promise.reject(new Error("connection refused")) : it.sign(batch, epoch)),
+      sign: (batch, terms) => (gone ? Promise.reject(new Error("connection refused")) : it.sign(batch, terms)),
     });
     world = await createWorld({ member });
     const { engine, settler, principal } = world;

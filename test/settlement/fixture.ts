@@ -24,7 +24,7 @@ import {
 } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import type { FeeOptions } from "../../core/l1/connection.ts";
-import type { PortalIdentity } from "../../core/ports.ts";
+import type { HistoryPoint, L1Reader, PortalIdentity } from "../../core/ports.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
@@ -125,6 +125,12 @@ export async function createWorld({ member = (it) => it, request, fees, ...optio
 /** The whole committee in this process, over empty stores. */
 export function openMembers(l1: MemberOptions["l1"]): Promise<CommitteeMember[]> {
   return Promise.all(COMMITTEE.map((account) => CommitteeMember.open({ account, store: new MemoryLevel(), l1 })));
+}
+
+/** What the next commit follows. */
+export async function pointOn(l1: Pick<L1Reader, "state">): Promise<HistoryPoint> {
+  const { history, countValidium, countRollup } = await l1.state();
+  return { history, sequence: BigInt(countValidium + countRollup) };
 }
 
 export function newSettler(

@@ -77,8 +77,9 @@ abstract contract Settlement is Exit {
     function attest(uint64 number, bytes32 root, uint32 count, bytes32 dataHash) internal view returns (bytes memory) {
         (, uint64 epoch) = state.committee();
         bytes32 typehash =
-            keccak256("ValidiumBatch(uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash,uint64 epoch)");
-        return attest(typedDigest(keccak256(abi.encode(typehash, number, root, count, dataHash, epoch))), THRESHOLD);
+            keccak256("ValidiumBatch(bytes32 history,uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash,uint64 epoch)");
+        bytes memory message = abi.encode(typehash, state.history(), number, root, count, dataHash, epoch);
+        return attest(typedDigest(keccak256(message)), THRESHOLD);
     }
 
     function nextNumber(Mode mode) internal view returns (uint64) {

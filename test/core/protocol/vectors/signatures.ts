@@ -22,6 +22,7 @@ const THRESHOLD = 3;
 const KEYS = Array.from({ length: 5 }, (_, i) => derivedHash(`member key ${i}`));
 
 const MESSAGE = {
+  history: derivedHash("attested history"),
   batchNumber: 12,
   batchRoot: derivedHash("attested root"),
   vaultCount: 1000,
