@@ -100,7 +100,7 @@ export async function createWorld({ member = (it) => it, request, fees, ...optio
   const opened = { store: engineStore, settlement, environment: "sandbox", createIfMissing: true } as const;
   const engine = await openEngine({ ...opened, ...options });
   const members = await openMembers(l1);
-  const committee = collectAttestations({ members: members.map(member), threshold: THRESHOLD, l1, timeoutMs: 500 });
+  const committee = collectAttestations({ members: members.map(member), threshold: THRESHOLD, l1, timeoutMs: 2_000 });
   const settler = newSettler({ engine, l1, committee }, chain);
   const { principal, users, assets } = await seed(engine, chain);
   return {
