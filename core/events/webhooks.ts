@@ -3,12 +3,14 @@ import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Ledger, Recorded } from "../ledger/ledger.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
 import type { Environment, EventType, Uuid } from "../model.ts";
 import { EVENT_TYPES } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
-import type { WebhookRecord } from "../store/records.ts";
+import { decodeRecord, encodeRecord } from "../store/layout.ts";
+import { rotationRecord, type WebhookRecord } from "../store/records.ts";
+import { rotationKey } from "../store/store-keys.ts";
 import { requireText, requireUuid } from "../validate.ts";
 import { tell } from "./event-log.ts";
 
@@ -75,20 +77,38 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
   }
 
   async delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void> {
-    await this.#change(applicationId, webhookId, "webhookDeleted", () => ({ status: "deleted" }), wait);
+    await this.#change(applicationId, webhookId, "webhookDeleted", { status: "deleted" }, wait);
   }
 
-  async rotateSecret(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<IssuedWebhook> {
-    const rotated = await this.#change(
-      applicationId,
-      webhookId,
-      "webhookSecretRotated",
-      ({ rotations }, { time }) => {
-        return { rotations: rotations + 1, rotatedAt: time };
-      },
-      wait,
-    );
-    return this.#issued(rotated);
+  async rotateSecret(
+    applicationId: Uuid,
+    webhookId: Uuid,
+    { rotationId: asked, signal }: RotateOptions = {},
+  ): Promise<IssuedWebhook> {
+    const ledger = this.#usable;
+    const rotationId = asked === undefined ? null : requireUuid("rotationId", asked);
+    return ledger.writer.alone(async (group) => {
+      const { applicationIndex } = ledger.latestApplication(applicationId);
+      const record = requireOwn(ledger.webhooks.latest(this.#indexOf(webhookId)), applicationIndex);
+      const { webhookIndex } = record;
+      const rotations = record.rotations + 1;
+      if (rotationId !== null) {
+        const key = rotationKey(applicationIndex, rotationId);
+        const stored = await group.read(ledger.store, key);
+        if (stored !== undefined) {
+          const known = decodeRecord(rotationRecord, stored, `Rotation ${rotationId}`);
+          if (known.webhookIndex !== webhookIndex) throw new MintmarkError("idempotency_key_reused");
+          return this.#issued(record, known.rotations);
+        }
+        group.stage(key, encodeRecord(rotationRecord, { webhookIndex, rotations }));
+      }
+      const entry =
+        rotationId === null
+          ? ({ kind: "webhookSecretRotated", webhookIndex } as const)
+          : ({ kind: "webhookSecretRotatedOnce", webhookIndex, rotationId } as const);
+      const { time } = ledger.record(group, entry);
+      return this.#issued(this.#put(group, { ...record, rotations, rotatedAt: time }));
+    }, signal);
   }
 
   async enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook> {
@@ -99,7 +119,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
       return known;
     }
     const fresh = { status: "active", failingSince: null, failure: null } as const;
-    return this.#view(await this.#change(applicationId, webhookId, "webhookEnabled", () => fresh, wait));
+    return this.#view(await this.#change(applicationId, webhookId, "webhookEnabled", fresh, wait));
   }
 
   deliverable(): readonly Webhook[] {
@@ -188,16 +208,16 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
   async #change(
     applicationId: Uuid,
     webhookId: Uuid,
-    kind: "webhookDeleted" | "webhookSecretRotated" | "webhookEnabled",
-    change: (record: WebhookRecord, recorded: Recorded) => Partial<WebhookRecord>,
+    kind: "webhookDeleted" | "webhookEnabled",
+    change: Partial<WebhookRecord>,
     { signal }: WaitOptions = {},
   ): Promise<WebhookRecord> {
     const ledger = this.#usable;
     return ledger.writer.alone(async (group) => {
       const { applicationIndex } = ledger.latestApplication(applicationId);
       const record = requireOwn(ledger.webhooks.latest(this.#indexOf(webhookId)), applicationIndex);
-      const recorded = ledger.record(group, { kind, webhookIndex: record.webhookIndex });
-      return this.#put(group, { ...record, ...change(record, recorded) });
+      ledger.record(group, { kind, webhookIndex: record.webhookIndex });
+      return this.#put(group, { ...record, ...change });
     }, signal);
   }
 
@@ -214,8 +234,8 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     return this.#ledger.webhookIndices.get(String(webhookId).toLowerCase()) ?? -1;
   }
 
-  #issued(record: WebhookRecord): IssuedWebhook {
-    return { webhook: this.#view(record), secret: this.#secret(record.webhookId, record.rotations) };
+  #issued(record: WebhookRecord, rotations = record.rotations): IssuedWebhook {
+    return { webhook: this.#view(record), secret: this.#secret(record.webhookId, rotations) };
   }
 
   #view(record: WebhookRecord): Webhook {
@@ -289,6 +309,11 @@ export interface NewWebhook {
   readonly types?: readonly EventType[];
 }
 
+export interface RotateOptions extends WaitOptions {
+  /** Default: a new one. */
+  readonly rotationId?: Uuid;
+}
+
 export interface IssuedWebhook {
   readonly webhook: Webhook;
   /** `whsec_` and 32 bytes in base64, as Standard Webhooks has it. Shown once. */
@@ -304,8 +329,11 @@ export interface Webhooks {
   /** Throws `webhook_not_found`, as do all that follow. */
   get(applicationId: Uuid, webhookId: Uuid): Promise<Webhook>;
   delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void>;
-  /** A new secret. Deliveries are signed with the one before as well for another day. */
-  rotateSecret(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<IssuedWebhook>;
+  /**
+   * A new secret. Deliveries are signed with the one before as well for another day. The same `rotationId` again answers the same secret, and
+   * for another webhook `idempotency_key_reused`.
+   */
+  rotateSecret(applicationId: Uuid, webhookId: Uuid, options?: RotateOptions): Promise<IssuedWebhook>;
   /** Takes up deliveries where they stopped, and tries at once. */
   enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook>;
 }

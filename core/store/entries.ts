@@ -182,6 +182,8 @@ const KINDS = {
   webhookDelivered: [34, { webhookIndex: varint, sequence: varint }],
   webhookFailing: [35, { webhookIndex: varint, failure: text }],
   webhookDisabled: [36, { webhookIndex: varint, failure: text }],
+  /** A rotation that the application named, so that its repetition is none. */
+  webhookSecretRotatedOnce: [37, { webhookIndex: varint, rotationId: uuid }],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

@@ -111,6 +111,9 @@ export const webhookRecord = layout({
 });
 export type WebhookRecord = ValueOf<typeof webhookRecord>;
 
+/** Under a rotation's id: which of the webhook's secrets it made. */
+export const rotationRecord = layout({ webhookIndex: varint, rotations: varint });
+
 export const batchRecord = layout({
   ...batchPlace,
   status: oneOf(["open", "sealed", "submitted", "settled", "finalized"]),

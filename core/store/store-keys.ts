@@ -27,6 +27,8 @@ export const PREFIX = {
   userId: 0x15,
   /** webhookIndex(4) → webhook. */
   webhook: 0x16,
+  /** applicationIndex(4) ‖ rotationId(16) → the rotation of a webhook's secret. */
+  rotation: 0x17,
   /** mode(1) ‖ batchNumber(4) → batch. */
   batch: 0x20,
   /** mode(1) ‖ batchNumber(4) ‖ chunk(2) → 64 vaults. */
@@ -120,6 +122,10 @@ export const usersOf = (application: number): Buffer => ofU32(PREFIX.user, appli
 
 export function userIdKey(application: number, userId: Uuid): Buffer {
   return endedByUuid(ofU32(PREFIX.userId, application, undefined, 16), userId);
+}
+
+export function rotationKey(application: number, rotationId: Uuid): Buffer {
+  return endedByUuid(ofU32(PREFIX.rotation, application, undefined, 16), rotationId);
 }
 
 function ofBatch(prefix: number, mode: Mode, batchNumber: number): Buffer {

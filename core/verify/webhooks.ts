@@ -1,6 +1,7 @@
+import type { Uuid } from "../model.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import { encodeRecord } from "../store/layout.ts";
-import { type WebhookRecord, webhookRecord } from "../store/records.ts";
+import { rotationRecord, type WebhookRecord, webhookRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import type { ReferenceEvents } from "./events.ts";
 import { type Expected, expectedRecord } from "./records.ts";
@@ -21,10 +22,10 @@ export class ReferenceWebhooks {
         return [];
       case "webhookDeleted":
         return this.#change(entry, { status: "deleted" });
-      case "webhookSecretRotated": {
-        const rotations = (this.#webhooks[entry.webhookIndex]?.rotations ?? 0) + 1;
-        return this.#change(entry, { rotations, rotatedAt: time });
-      }
+      case "webhookSecretRotated":
+        return this.#rotate(entry, time);
+      case "webhookSecretRotatedOnce":
+        return this.#rotate(entry, time, entry.rotationId);
       case "webhookEnabled":
         return this.#change(entry, { status: "active", failingSince: null, failure: null });
       case "webhookDelivered":
@@ -51,6 +52,15 @@ export class ReferenceWebhooks {
   #create({ kind: _, ...facts }: EntryOf<"webhookCreated">, time: number): void {
     const fresh = { rotations: 0, rotatedAt: null, failingSince: null, failure: null };
     this.#webhooks.push({ ...facts, ...fresh, status: "active", createdAt: time });
+  }
+
+  #rotate({ webhookIndex }: { readonly webhookIndex: number }, time: number, rotationId?: Uuid): Expected[] {
+    const { applicationIndex = 0, rotations: before = 0 } = this.#webhooks[webhookIndex] ?? {};
+    const rotations = before + 1;
+    this.#change({ webhookIndex }, { rotations, rotatedAt: time });
+    if (rotationId === undefined) return [];
+    const record = encodeRecord(rotationRecord, { webhookIndex, rotations });
+    return [expectedRecord(keys.rotationKey(applicationIndex, rotationId), record, `rotation ${rotationId}`)];
   }
 
   #failingSince({ webhookIndex }: { readonly webhookIndex: number }, time: number): number {

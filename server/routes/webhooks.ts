@@ -80,13 +80,13 @@ export const webhookEndpoints: readonly Endpoint[] = [
     method: "POST",
     path: `${PATH}/{webhookId}/secret`,
     summary: "Give a webhook a new secret",
-    description: "For a day deliveries are signed with the one before as well, so that the receiver can change over.",
+    description:
+      "For a day deliveries are signed with the one before as well, so that the receiver can change over. A repetition under the same Idempotency-Key answers the same secret, also after a restart.",
     success: { status: 200, description: "The webhook and its new secret.", schemas: [issuedWebhook] },
-    async handle({ service: { engine }, principal, params }) {
-      const { webhook: rotated, secret } = await engine.webhooks.rotateSecret(
-        principal.applicationId,
-        params.webhookId,
-      );
+    async handle({ service: { engine }, principal, params, request }) {
+      const asked = idOfRequest("rotationId", principal, request);
+      const { applicationId } = principal;
+      const { webhook: rotated, secret } = await engine.webhooks.rotateSecret(applicationId, params.webhookId, asked);
       return { ...webhookToWire(rotated), secret };
     },
   }),
@@ -108,10 +108,11 @@ export const webhookEndpoints: readonly Endpoint[] = [
     path: `${PATH}/{webhookId}/test`,
     summary: "Deliver a test event now, also to a disabled webhook",
     description:
-      "The event has the type `webhook.test` and the sequence 0. Its outcome changes nothing of the webhook.",
+      "The event has the type `webhook.test` and the sequence 0. Its outcome changes nothing of the webhook, and is kept in memory only: after a restart a repetition under the same Idempotency-Key delivers it again, under the same `webhook-id`.",
     success: attempted,
-    async handle({ service: { engine, webhooks }, principal, params }) {
-      return attemptToWire(await webhooks.test(await engine.webhooks.get(principal.applicationId, params.webhookId)));
+    async handle({ service: { engine, webhooks }, principal, params, request }) {
+      const webhook = await engine.webhooks.get(principal.applicationId, params.webhookId);
+      return attemptToWire(await webhooks.test(webhook, idOfRequest("testId", principal, request).testId));
     },
   }),
   endpoint({
@@ -132,6 +133,8 @@ export const webhookEndpoints: readonly Endpoint[] = [
     method: "POST",
     path: `${PATH}/{webhookId}/deliveries/{sequence}/redeliver`,
     summary: "Deliver an event of the application once more, under the same `webhook-id`",
+    description:
+      "After a restart a repetition under the same Idempotency-Key delivers it again: attempts are kept in memory only, and receivers know an event by its `webhook-id`.",
     params: webhookDeliveryParams,
     success: attempted,
     async handle({ service: { engine, webhooks }, principal: { applicationId }, params: { webhookId, sequence } }) {

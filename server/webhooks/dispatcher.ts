@@ -102,12 +102,12 @@ export class WebhookDispatcher {
     return this.#attempts.of(webhookId);
   }
 
-  /** Posts a test event now, also to a disabled webhook. Its outcome changes nothing else of the webhook. */
-  test(webhook: Webhook): Promise<Attempt> {
+  /** Posts a test event now, also to a disabled webhook. Its outcome changes nothing else of the webhook. `testId` goes into its `webhook-id`. */
+  test(webhook: Webhook, testId: string = randomUUID()): Promise<Attempt> {
     const { webhookId } = webhook;
     const createdAt = new Date().toISOString();
     const body = JSON.stringify({ sequence: 0, type: TEST_TYPE, createdAt, data: { webhookId } });
-    return this.#ask(webhook, { id: `test_${randomUUID()}`, body, about: { kind: "test", sequence: null } });
+    return this.#ask(webhook, { id: `test_${testId}`, body, about: { kind: "test", sequence: null } });
   }
 
   /** Posts an event once more, under the id that it always has. */

@@ -45,6 +45,28 @@ describe("an Idempotency-Key", () => {
     expect((await world.send("GET", "/api/v1/webhooks")).body.data).toHaveLength(1);
   });
 
+  it("rotates a webhook's secret once, also after a restart and another rotation", async () => {
+    await using world = await createWorld();
+    const register = () => world.send("POST", "/api/v1/webhooks", { body: { url: "https://a.example/" } });
+    const [one, other] = [(await register()).body.webhookId, (await register()).body.webhookId];
+    const rotate = async (webhookId: string, key: string) => {
+      // Each is asked by a server of its own, which has no memory of the ones before.
+      const restarted = await buildServer({ engine: world.engine });
+      const headers = { "x-api-key": world.key, "idempotency-key": key };
+      const answer = await restarted.inject({ method: "POST", url: `/api/v1/webhooks/${webhookId}/secret`, headers });
+      await restarted.close();
+      return answer.json();
+    };
+    const first = await rotate(one, "first");
+    const second = await rotate(one, "second");
+    expect(second.secret).not.toBe(first.secret);
+    expect(await rotate(one, "first")).toEqual(first);
+    expect(await rotate(one, "second")).toEqual(second);
+    expect(world.engine.operator.webhooks.secrets(one)).toEqual([second.secret, first.secret]);
+    expect((await rotate(other, "first")).code).toBe("idempotency_key_reused");
+    expect((await world.engine.operator.verify()).problems).toEqual([]);
+  });
+
   it("does not keep a refusal, and comes once", async () => {
     await using world = await createWorld();
     const headers = { "idempotency-key": "k" };

@@ -432,6 +432,21 @@ describe("what an application sees of its deliveries", () => {
     ]);
   });
 
+  test("a test that is repeated after a restart has the same webhook-id", async () => {
+    await start();
+    const { webhookId } = await create();
+    const headers = { "x-api-key": world.key, "idempotency-key": "try" };
+    for (let i = 0; i < 2; i++) {
+      const restarted = await buildServer({ engine: world.engine, webhooks: QUICK });
+      await restarted.inject({ method: "POST", url: `/api/v1/webhooks/${webhookId}/test`, headers });
+      await restarted.close();
+    }
+    const [first, again] = await receiver.has(2);
+    expect([again?.event.type, again?.id]).toEqual(["webhook.test", first?.id]);
+    expect((await world.send("POST", `/api/v1/webhooks/${webhookId}/test`)).status).toBe(200);
+    expect((await receiver.has(3))[2]?.id).not.toBe(first?.id);
+  });
+
   test("an event is delivered once more under its id, and an unknown one is refused", async () => {
     await start();
     const { webhookId, secret } = await create();
