@@ -67,6 +67,7 @@ export const ERROR_CODES = {
   history_diverged: "L1 holds another history than this store. The operator must adopt L1's before anything is minted.",
   l1_not_compared: "The store has not been compared with L1 since the start. Repeat the request later.",
   backpressure: "Too many vaults wait for L1. Repeat the request after Retry-After seconds.",
+  not_leader: "Another server of the cluster leads. Send the request to that one.",
   engine_closed: "The engine is closed.",
   l1_failed: "L1 refused or did not answer.",
 } as const;

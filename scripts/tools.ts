@@ -3,10 +3,10 @@ import { existsSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /**
- * Installs, by its own lock file, what only one folder here needs: the linters, or the benchmark's peers. So `npm ci` of the repository
+ * Installs, by its own lock file, what only one folder here needs: the linters, the benchmark's peers, or PostgreSQL. So `npm ci` of the repository
  * stays small. Does nothing when they are there already. What npm says goes to standard error.
  */
-export function installTools(folder: "bench" | "lint"): void {
+export function installTools(folder: "bench" | "cluster" | "lint"): void {
   const at = fileURLToPath(new URL(`./${folder}`, import.meta.url));
   const installed = `${at}/node_modules/.package-lock.json`;
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(`${at}/package-lock.json`).mtimeMs) return;
@@ -18,6 +18,6 @@ export function installTools(folder: "bench" | "lint"): void {
 
 if (import.meta.main) {
   const [folder] = process.argv.slice(2);
-  if (folder !== "bench" && folder !== "lint") throw new Error("name bench or lint");
+  if (folder !== "bench" && folder !== "cluster" && folder !== "lint") throw new Error("name bench, cluster or lint");
   installTools(folder);
 }

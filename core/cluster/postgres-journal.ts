@@ -1,0 +1,334 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { MintmarkError } from "../errors.ts";
+import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
+import { createTables, type Reach, requireReplication, Session } from "./postgres-session.ts";
+import { FIRST_HASH, hashOf, JournalKeys } from "./sealed-entries.ts";
+
+/** Entries of one read. Each is one write of the leader's store, about 200 KB under load. */
+const ENTRIES_AT_ONCE = 32;
+/** ms between two attempts while the journal cannot be written. */
+const RETRY_MS = 100;
+
+const STATUS = `select epoch, head, hash, confirmed, pruned, leader, url, lease_until > clock_timestamp() as live
+  from mintmark_shard where id = $1`;
+const TAKE_LEAD = `update mintmark_shard set epoch = epoch + 1, leader = $3, url = $4,
+    lease_until = clock_timestamp() + $5 * interval '1 ms'
+  where id = $1 and epoch = $2 and (lease_until <= clock_timestamp() or leader is null) returning epoch, head, hash`;
+const END_SESSIONS = `select pg_terminate_backend(pid) from pg_stat_activity
+  where application_name = $1 and pid <> pg_backend_pid()`;
+/** The fence: it changes nothing unless this leader's entries are the next ones. An update that waited looks again. */
+const APPEND = `with fence as (
+    update mintmark_shard set head = $3 + cardinality($6::bytea[]), hash = $7, confirmed = $3,
+      lease_until = clock_timestamp() + $8 * interval '1 ms'
+    where id = $1 and epoch = $2 and head = $3 and hash = $4 and ($9 or current_setting('synchronous_standby_names') <> '')
+    returning 1)
+  insert into mintmark_journal (shard, position, epoch, hash, body)
+  select $1, $3 + ord - 1, $2, hashes.hash, body
+  from fence, unnest($6::bytea[], $5::bytea[]) with ordinality as hashes (body, hash, ord)`;
+const PROLONG = `update mintmark_shard set confirmed = greatest(confirmed, $3),
+    lease_until = clock_timestamp() + $4 * interval '1 ms' where id = $1 and epoch = $2`;
+const RESIGN = "update mintmark_shard set leader = null, lease_until = '-infinity' where id = $1 and epoch = $2";
+const READ = `select position, epoch, hash, body from mintmark_journal
+  where shard = $1 and position >= $2 and position < $3 order by position limit ${ENTRIES_AT_ONCE}`;
+const HASH = "select hash from mintmark_journal where shard = $1 and position = $2";
+const PRUNE = `with gone as (update mintmark_shard set pruned = least($2, confirmed) where id = $1 and pruned < $2
+    returning pruned) delete from mintmark_journal using gone where shard = $1 and position < gone.pruned`;
+
+/** Where a journal is, and how long it may take. */
+export interface PostgresOptions extends Partial<Pick<Reach, "patienceMs">> {
+  /** `postgres://user:password@host:port/database`, of the primary or of a proxy that finds it. */
+  readonly url: string;
+  /** Names the journal in the database: one for each settlement contract. At most 40 characters. */
+  readonly shard: string;
+  /** 32 random bytes each; the first one encrypts, all decrypt. */
+  readonly keys: readonly Uint8Array[];
+  /** Whether a database without a synchronous standby is enough. Its disk is then the only copy. Default false. */
+  readonly single?: boolean;
+}
+
+/** The state of a shard's row. */
+interface Head {
+  readonly epoch: number;
+  readonly length: number;
+  readonly hash: Buffer;
+}
+
+/**
+ * A cluster's journal on PostgreSQL with synchronous replication. An entry counts once a standby has it: `append` resolves only after a
+ * write that PostgreSQL has confirmed without a warning.
+ *
+ * @example
+ * const journal = await PostgresJournal.open({ url: "postgres://mintmark@db.example/mintmark", shard: "1-0x8464", keys: [key] });
+ */
+export class PostgresJournal implements SharedJournal, AsyncDisposable {
+  readonly #options: PostgresOptions;
+  readonly #reach: Reach;
+  readonly #keys: JournalKeys;
+  readonly #reader: Session;
+  #leading: PostgresLead | null = null;
+
+  private constructor(options: PostgresOptions) {
+    this.#options = options;
+    this.#keys = new JournalKeys(options.keys);
+    this.#reach = { url: options.url, patienceMs: options.patienceMs ?? 5_000 };
+    this.#reader = new Session(this.#reach, "mintmark reader");
+  }
+
+  /**
+   * Connects, and creates the tables where they are missing.
+   *
+   * @throws MintmarkError `validation_failed` for bad options and for a database that does not replicate; `store_failed`
+   */
+  static async open(options: PostgresOptions): Promise<PostgresJournal> {
+    if (options.shard.length === 0 || options.shard.length > 40) {
+      throw new MintmarkError("validation_failed", "The journal's shard must have 1 to 40 characters.");
+    }
+    const journal = new PostgresJournal(options);
+    try {
+      await requireReplication(journal.#reader, options.single === true);
+      await createTables(journal.#reader);
+      const row = "insert into mintmark_shard (id, hash) values ($1, $2) on conflict do nothing";
+      await journal.#reader.query(row, [options.shard, FIRST_HASH]);
+      return journal;
+    } catch (error) {
+      await journal.close();
+      throw error;
+    }
+  }
+
+  async status(): Promise<JournalStatus> {
+    const row = await this.#row(this.#reader);
+    const isLed = row.live === true && row.leader !== null;
+    const leader = isLed ? { name: String(row.leader), url: String(row.url) } : null;
+    return { epoch: Number(row.epoch), confirmed: Number(row.confirmed), pruned: Number(row.pruned), leader };
+  }
+
+  /** Entries that are known to be replicated; to the leader, all that it has appended. */
+  async length(): Promise<number> {
+    return this.#leading === null ? (await this.status()).confirmed : this.#leading.length;
+  }
+
+  async append(length: number, entries: readonly Uint8Array[]): Promise<void> {
+    if (this.#leading === null) throw new MintmarkError("not_leader");
+    await this.#leading.append(length, entries);
+  }
+
+  async *read(from: number): AsyncGenerator<Uint8Array, void, void> {
+    const { shard } = this.#options;
+    const { confirmed, pruned } = await this.status();
+    const end = this.#leading?.length ?? confirmed;
+    if (from < pruned) throw new MintmarkError("store_mismatch", `The journal begins at entry ${pruned}, not ${from}.`);
+    let previous: Buffer = from === 0 ? FIRST_HASH : await this.#hashBefore(from);
+    for (let position = from; position < end; ) {
+      const { rows } = await this.#reader.query(READ, [shard, position, end]);
+      if (rows.length === 0) throw missing(position);
+      for (const row of rows) {
+        if (Number(row.position) !== position) throw missing(position);
+        const place = { shard, position, epoch: Number(row.epoch), previous };
+        const body = row.body as Buffer;
+        yield this.#keys.open(place, body);
+        previous = hashOf(place, body);
+        position++;
+      }
+    }
+  }
+
+  async lead(server: Server, leaseMs: number): Promise<Leadership | null> {
+    const { shard, single = false } = this.#options;
+    const name = `mintmark leader ${shard}`;
+    const session = new Session(this.#reach, name);
+    try {
+      const before = await this.#row(session);
+      if (before.live === true && before.leader !== null) return await given(session, null);
+      // What the old leader has under way ends now, rather than when its connection does.
+      await session.query(END_SESSIONS, [name]);
+      const { rows, isDoubtful } = await session.query(TAKE_LEAD, [shard, before.epoch, server.name, server.url, leaseMs]);
+      const [row] = rows;
+      if (row === undefined) return await given(session, null);
+      const head = { epoch: Number(row.epoch), length: Number(row.head), hash: row.hash as Buffer };
+      const lead = new PostgresLead({ session, keys: this.#keys, shard, single, leaseMs }, head);
+      if (isDoubtful) await lead.confirm();
+      this.#leading = lead;
+      lead.lost.addEventListener("abort", () => {
+        if (this.#leading === lead) this.#leading = null;
+      });
+      lead.start();
+      return lead;
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  }
+
+  async prune(before: number): Promise<void> {
+    await this.#reader.query(PRUNE, [this.#options.shard, before]);
+  }
+
+  async close(): Promise<void> {
+    await this.#leading?.resign();
+    await this.#reader.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #row(session: Session): Promise<Record<string, unknown>> {
+    const { rows } = await session.query(STATUS, [this.#options.shard]);
+    if (rows[0] === undefined) throw new MintmarkError("store_failed", "The journal's row is gone from the database.");
+    return rows[0];
+  }
+
+  async #hashBefore(position: number): Promise<Buffer> {
+    const { rows } = await this.#reader.query(HASH, [this.#options.shard, position - 1]);
+    if (rows[0] === undefined) throw missing(position - 1);
+    return rows[0].hash as Buffer;
+  }
+}
+
+interface LeadOptions {
+  readonly session: Session;
+  readonly keys: JournalKeys;
+  readonly shard: string;
+  readonly single: boolean;
+  readonly leaseMs: number;
+}
+
+/** One leader's time. Statements run one after another, so a lease that is prolonged says that appends get through. */
+class PostgresLead implements Leadership {
+  readonly #options: LeadOptions;
+  readonly #lost = new AbortController();
+  #head: Head;
+  #appending: Promise<unknown> = Promise.resolve();
+  #timer: NodeJS.Timeout | null = null;
+  #answeredAt = performance.now();
+
+  constructor(options: LeadOptions, head: Head) {
+    this.#options = options;
+    this.#head = head;
+  }
+
+  get epoch(): number {
+    return this.#head.epoch;
+  }
+
+  get length(): number {
+    return this.#head.length;
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  get available(): boolean {
+    return !this.lost.aborted && performance.now() - this.#answeredAt < this.#options.leaseMs;
+  }
+
+  /** Prolongs the lease from now on. */
+  start(): void {
+    const beat = async (): Promise<void> => {
+      await this.#prolong().catch(() => {});
+      if (!this.lost.aborted) this.#timer = setTimeout(beat, this.#options.leaseMs / 4);
+    };
+    this.#timer = setTimeout(beat, this.#options.leaseMs / 4);
+  }
+
+  append(length: number, entries: readonly Uint8Array[]): Promise<void> {
+    const appended = this.#appending.then(() => this.#append(length, entries));
+    this.#appending = appended.catch(() => {});
+    return appended;
+  }
+
+  /** Resolves once everything that the primary holds is replicated: a later write was confirmed without a warning. */
+  async confirm(): Promise<void> {
+    for (;;) {
+      this.lost.throwIfAborted();
+      const isConfirmed = await this.#prolong().catch(() => false);
+      if (isConfirmed) return;
+      await pause(RETRY_MS);
+    }
+  }
+
+  async resign(): Promise<void> {
+    if (!this.lost.aborted) {
+      await this.#appending;
+      const { session, shard } = this.#options;
+      await session.query(RESIGN, [shard, this.epoch]).catch(() => {});
+    }
+    this.#lose("The server has given the lead away.");
+  }
+
+  async #append(length: number, entries: readonly Uint8Array[]): Promise<void> {
+    this.lost.throwIfAborted();
+    if (length !== this.#head.length) {
+      throw new MintmarkError("store_mismatch", `The journal holds ${this.#head.length} entries, not ${length}.`);
+    }
+    if (entries.length === 0) return;
+    const { keys, shard, leaseMs, single, session } = this.#options;
+    let { hash } = this.#head;
+    const [bodies, hashes]: [Buffer[], Buffer[]] = [[], []];
+    for (const [i, entry] of entries.entries()) {
+      const place = { shard, position: length + i, epoch: this.epoch, previous: hash };
+      const body = keys.seal(place, entry);
+      hash = hashOf(place, body);
+      bodies.push(body);
+      hashes.push(hash);
+    }
+    const next = { epoch: this.epoch, length: length + entries.length, hash };
+    const values = [shard, this.epoch, length, this.#head.hash, hashes, bodies, hash, leaseMs, single];
+    for (let isRepeated = false; ; isRepeated = true) {
+      this.lost.throwIfAborted();
+      try {
+        const { count, isDoubtful } = await session.query(APPEND, values);
+        if (count > 0 && !isDoubtful) break;
+        if (count > 0 || (await this.#has(next))) {
+          await this.confirm();
+          break;
+        }
+      } catch (error) {
+        if (error instanceof MintmarkError && error.code !== "store_failed") throw error;
+      }
+      if (isRepeated) await pause(RETRY_MS);
+    }
+    this.#answeredAt = performance.now();
+    this.#head = next;
+  }
+
+  /** Whether the journal ends with these entries; false while it ends before them. Throws `not_leader` for anything else. */
+  async #has(next: Head): Promise<boolean> {
+    const { session, shard } = this.#options;
+    const { rows } = await session.query(STATUS, [shard]);
+    const [row] = rows;
+    const hash = row?.hash as Buffer | undefined;
+    if (Number(row?.epoch) === next.epoch && hash?.equals(next.hash)) return true;
+    if (Number(row?.epoch) === next.epoch && hash?.equals(this.#head.hash)) return false;
+    this.#lose("Another server leads the cluster.");
+    throw this.lost.reason;
+  }
+
+  /** Whether the primary wrote and replicated; aborts `lost` when another server leads. */
+  async #prolong(): Promise<boolean> {
+    const { session, shard, leaseMs } = this.#options;
+    const { count, isDoubtful } = await session.query(PROLONG, [shard, this.epoch, this.#head.length, leaseMs]);
+    if (count === 0) this.#lose("Another server leads the cluster.");
+    if (count === 0 || isDoubtful) return false;
+    this.#answeredAt = performance.now();
+    return true;
+  }
+
+  #lose(detail: string): void {
+    if (this.lost.aborted) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#lost.abort(new MintmarkError("not_leader", detail));
+    void this.#options.session.close();
+  }
+}
+
+async function given<T>(session: Session, value: T): Promise<T> {
+  await session.close();
+  return value;
+}
+
+function missing(position: number): MintmarkError {
+  return new MintmarkError("store_corrupt", `Entry ${position} is missing in the journal.`);
+}

@@ -1,0 +1,158 @@
+import pg from "pg";
+import { MintmarkError } from "../errors.ts";
+
+/** The tables of a journal. One row of the first for each settlement contract; `body` is encrypted. */
+const TABLES = `
+create table if not exists mintmark_shard (
+  id text primary key, epoch bigint not null default 0, head bigint not null default 0, hash bytea not null,
+  confirmed bigint not null default 0, pruned bigint not null default 0,
+  leader text, url text, lease_until timestamptz not null default '-infinity');
+create table if not exists mintmark_journal (
+  shard text not null, position bigint not null, epoch bigint not null, hash bytea not null, body bytea not null,
+  primary key (shard, position));
+alter table mintmark_journal alter column body set storage external`;
+
+/** A second session may create the same table at the same time. */
+const CREATED_MEANWHILE = new Set(["42P07", "23505", "XX000"]);
+
+/** What a statement gave, and whether the server warned that its commit may not be replicated. */
+export interface Answer {
+  readonly rows: readonly Record<string, unknown>[];
+  readonly count: number;
+  readonly isDoubtful: boolean;
+}
+
+/** How a database is reached. */
+export interface Reach {
+  /** `postgres://user:password@host:port/database`. Several hosts stand behind one name, or behind a proxy that knows the primary. */
+  readonly url: string;
+  /** ms after which an answer is given up, and the connection with it. */
+  readonly patienceMs: number;
+}
+
+/** One connection to the primary. After any failure it is closed and the next statement makes another one. */
+export class Session {
+  readonly #reach: Reach;
+  readonly #name: string;
+  #client: Promise<pg.Client> | null = null;
+  /** Of the statement that runs: statements run one after another. */
+  #warned = false;
+  #tail: Promise<unknown> = Promise.resolve();
+
+  /** @param name - as `pg_stat_activity` shows it; at most 63 bytes */
+  constructor(reach: Reach, name: string) {
+    this.#reach = reach;
+    this.#name = name;
+  }
+
+  /** Rejects with `store_failed` for whatever PostgreSQL says. Then nobody knows whether the statement took effect. */
+  query(text: string, values: readonly unknown[] = []): Promise<Answer> {
+    const answer = this.#tail.then(() => this.#query(text, values));
+    this.#tail = answer.catch(() => {});
+    return answer;
+  }
+
+  async #query(text: string, values: readonly unknown[]): Promise<Answer> {
+    const opening = (this.#client ??= this.#open());
+    try {
+      const client = await opening;
+      this.#warned = false;
+      const { rows, rowCount } = await this.#inTime(client.query(text, [...values]));
+      return { rows, count: rowCount ?? 0, isDoubtful: this.#warned };
+    } catch (error) {
+      if (this.#client === opening) this.#client = null;
+      void opening.then(end, () => {});
+      throw failureOf(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    const opening = this.#client;
+    this.#client = null;
+    await opening?.then(end, () => {});
+  }
+
+  async #open(): Promise<pg.Client> {
+    const { url, patienceMs } = this.#reach;
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: this.#name,
+      connectionTimeoutMillis: patienceMs,
+      keepAlive: true,
+      options: "-c synchronous_commit=on -c client_connection_check_interval=2000",
+    });
+    client.on("error", () => {
+      this.#client = null;
+    });
+    // A cancelled wait for a standby ends in success and this warning.
+    client.on("notice", ({ severity }) => {
+      if (severity === "WARNING") this.#warned = true;
+    });
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      end(client);
+      throw error;
+    }
+  }
+
+  #inTime<T>(answer: Promise<T>): Promise<T> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => reject(new Error("no answer in time")), this.#reach.patienceMs);
+    return Promise.race([answer, promise]).finally(() => clearTimeout(timer));
+  }
+}
+
+/** Without waiting for a server that may not answer. */
+function end(client: pg.Client): void {
+  client.on("error", () => {});
+  void client.end().catch(() => {});
+  (client as unknown as { readonly connection: { readonly stream: { destroy(): void } } }).connection.stream.destroy();
+}
+
+/** Makes the tables where they are missing. */
+export async function createTables(session: Session): Promise<void> {
+  try {
+    await session.query(TABLES);
+  } catch (error) {
+    if (!CREATED_MEANWHILE.has(codeOf(error))) throw error;
+    await session.query(TABLES);
+  }
+}
+
+/**
+ * Throws `validation_failed`, and says what to change, unless what is acknowledged here survives the primary.
+ *
+ * @param single - whether the operator has said that one copy is enough
+ */
+export async function requireReplication(session: Session, single: boolean): Promise<void> {
+  const names = ["fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names"];
+  const asked = names.map((name) => `current_setting('${name}') as ${name}`).join(", ");
+  const { rows } = await session.query(`select pg_is_in_recovery() as standby, ${asked}`);
+  const [is = {}] = rows;
+  const wrong =
+    is.standby === true
+      ? "this server of PostgreSQL is a standby; name the primary, or a proxy that finds it"
+      : is.fsync !== "on" || is.full_page_writes !== "on"
+        ? "fsync and full_page_writes must be on"
+        : is.synchronous_commit !== "on" && is.synchronous_commit !== "remote_apply"
+          ? "synchronous_commit must be on"
+          : is.synchronous_standby_names === "" && !single
+            ? "synchronous_standby_names is empty, so the journal would have one copy. Name a standby there, " +
+              "or set MINTMARK_JOURNAL_COPIES=1 to accept the loss of all mints since the last commit with that disk"
+            : null;
+  if (wrong !== null) throw new MintmarkError("validation_failed", `MINTMARK_JOURNAL: ${wrong}.`);
+}
+
+function failureOf(cause: unknown): MintmarkError {
+  if (cause instanceof MintmarkError) return cause;
+  // The text of an error of the connection may hold the address, never the password.
+  const detail = cause instanceof Error ? cause.message : String(cause);
+  return new MintmarkError("store_failed", `PostgreSQL: ${detail}`, { cause });
+}
+
+function codeOf(error: unknown): string {
+  const { cause } = error as { readonly cause?: { readonly code?: unknown } };
+  return String(cause?.code);
+}

