@@ -10,6 +10,7 @@ import type { MintResult } from "./mint/mint-results.ts";
 import { type MintOptions, type Mints, mintOf, mintsOf } from "./mint/mints.ts";
 import type { Environment, Limits, Principal } from "./model.ts";
 import { canonicalSettlement, openLedger } from "./opening/opening.ts";
+import { Replica } from "./opening/replica.ts";
 import { type Operator, operatorOf } from "./operator.ts";
 import type { Settlement } from "./ports.ts";
 import { type Proofs, proofsOf } from "./progress/proofs.ts";
@@ -17,6 +18,7 @@ import { type Withdrawals, withdrawalsOf } from "./progress/withdrawal-request.t
 import { type Keys, keysOf } from "./tenants/api-keys.ts";
 import { type Applications, applicationsOf } from "./tenants/applications.ts";
 import { type Assets, assetsOf } from "./tenants/assets.ts";
+import type { StoreOperation } from "./store/ports.ts";
 import { type Users, usersOf } from "./tenants/users.ts";
 import { requireEnvironment } from "./validate.ts";
 import { type Vaults, vaultsOf } from "./vaults/holdings.ts";
@@ -30,17 +32,37 @@ import { type Transactions, transactionsOf } from "./vaults/transactions.ts";
  * await using engine = await openEngine({ store: "./data", createIfMissing: true, environment: "sandbox", settlement });
  */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
+  return (await openAs("leader", options)).engine;
+}
+
+/** An engine that only reads, and follows what a leader writes. Every change is refused with `not_leader`. */
+export interface Standby {
+  readonly engine: Engine;
+  /** Takes in a write that the store has. Returns false when the engine must be opened anew instead. */
+  apply(operations: readonly StoreOperation[]): boolean;
+}
+
+/** Opens a store that holds a leader's writes; see {@link openEngine} for the options and errors. */
+export async function openStandby(options: EngineOptions): Promise<Standby> {
+  const { engine, ledger } = await openAs("standby", options);
+  const replica = new Replica(ledger);
+  return { engine, apply: (operations) => replica.apply(operations) };
+}
+
+async function openAs(
+  role: "leader" | "standby",
+  options: EngineOptions,
+): Promise<{ readonly engine: Engine; readonly ledger: Ledger }> {
   const limits = readLimits(options.limits);
   requireEnvironment(options.environment);
   const settlement = canonicalSettlement(options.settlement);
   const events = new EventHub();
-  const { ledger, secret } = await openLedger({ ...options, settlement }, limits, (type, event) =>
-    events.emit(type, event),
-  );
+  const emit: Ledger["emit"] = (type, event) => events.emit(type, event);
+  const { ledger, secret } = await openLedger({ ...options, settlement }, limits, emit, role);
   const context = new EngineContext(ledger, new Cursors(secret));
   const webhooks = new LedgerWebhooks(ledger, context, secret);
   const close = closing(ledger, events);
-  return {
+  const engine: Engine = {
     settlement,
     environment: ledger.environment,
     limits,
@@ -62,6 +84,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     close,
     [Symbol.asyncDispose]: close,
   };
+  return { engine, ledger };
 }
 
 /** Finishes what is queued, tells of it, and closes the store, once however often it is called. */

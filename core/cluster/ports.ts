@@ -30,6 +30,8 @@ export interface JournalStatus {
 export interface SharedJournal extends Journal {
   /** What the journal says now. Rejects with `store_failed` while it cannot be reached. */
   status(): Promise<JournalStatus>;
+  /** One entry of those that are there, replicated or not; null for one that is not. */
+  entry(position: number): Promise<Uint8Array | null>;
   /**
    * Takes the lead, and ends what an earlier leader had under way. Resolves with null while another server's lease is in force.
    *

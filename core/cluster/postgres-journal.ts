@@ -6,11 +6,14 @@ import { FIRST_HASH, hashOf, JournalKeys } from "./sealed-entries.ts";
 
 /** Entries of one read. Each is one write of the leader's store, about 200 KB under load. */
 const ENTRIES_AT_ONCE = 32;
+/** ms without an append after which the row says that the last one is replicated, so that the others may read it. */
+const SETTLED_MS = 20;
 /** ms between two attempts while the journal cannot be written. */
 const RETRY_MS = 100;
 
 const STATUS = `select epoch, head, hash, confirmed, pruned, leader, url, lease_until > clock_timestamp() as live
   from mintmark_shard where id = $1`;
+const FIRST_ROW = "insert into mintmark_shard (id, hash) values ($1, $2) on conflict do nothing";
 const TAKE_LEAD = `update mintmark_shard set epoch = epoch + 1, leader = $3, url = $4,
     lease_until = clock_timestamp() + $5 * interval '1 ms'
   where id = $1 and epoch = $2 and (lease_until <= clock_timestamp() or leader is null) returning epoch, head, hash`;
@@ -87,8 +90,8 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     try {
       await requireReplication(journal.#reader, options.single === true);
       await createTables(journal.#reader);
-      const row = "insert into mintmark_shard (id, hash) values ($1, $2) on conflict do nothing";
-      await journal.#reader.query(row, [options.shard, FIRST_HASH]);
+      const { count } = await journal.#reader.query(STATUS, [options.shard]);
+      if (count === 0) await journal.#reader.query(FIRST_ROW, [options.shard, FIRST_HASH]);
       return journal;
     } catch (error) {
       await journal.close();
@@ -131,6 +134,16 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
         position++;
       }
     }
+  }
+
+  async entry(position: number): Promise<Uint8Array | null> {
+    const { shard } = this.#options;
+    const { rows } = await this.#reader.query(READ, [shard, Math.max(0, position - 1), position + 1]);
+    const row = rows.find((each) => Number(each.position) === position);
+    const before = rows.find((each) => Number(each.position) === position - 1);
+    if (row === undefined || (before === undefined && position > 0)) return null;
+    const previous = before === undefined ? FIRST_HASH : (before.hash as Buffer);
+    return this.#keys.open({ shard, position, epoch: Number(row.epoch), previous }, row.body as Buffer);
   }
 
   async lead(server: Server, leaseMs: number): Promise<Leadership | null> {
@@ -226,11 +239,16 @@ class PostgresLead implements Leadership {
 
   /** Prolongs the lease from now on. */
   start(): void {
-    const beat = async (): Promise<void> => {
-      await this.#prolong().catch(() => {});
-      if (!this.lost.aborted) this.#timer = setTimeout(beat, this.#options.leaseMs / 4);
-    };
-    this.#timer = setTimeout(beat, this.#options.leaseMs / 4);
+    this.#beatIn(this.#options.leaseMs / 4);
+  }
+
+  #beatIn(ms: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.lost.aborted) return;
+    this.#timer = setTimeout(async () => {
+      const isConfirmed = await this.#prolong().catch(() => false);
+      this.#beatIn(isConfirmed ? this.#options.leaseMs / 4 : RETRY_MS);
+    }, ms);
   }
 
   append(length: number, entries: readonly Uint8Array[]): Promise<void> {
@@ -292,6 +310,7 @@ class PostgresLead implements Leadership {
     }
     this.#answeredAt = performance.now();
     this.#head = next;
+    this.#beatIn(SETTLED_MS);
   }
 
   /** Whether the journal ends with these entries; false while it ends before them. Throws `not_leader` for anything else. */

@@ -266,7 +266,7 @@ export class UnsealedBatches {
   }
 
   /** A closed batch is on disk: its vaults are read from there. */
-  release({ mode, batchNumber }: OpenBatch): void {
+  release({ mode, batchNumber }: Pick<OpenBatch, "mode" | "batchNumber">): void {
     this.#closed[mode].delete(batchNumber);
   }
 

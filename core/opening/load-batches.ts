@@ -11,8 +11,12 @@ import { deriveBatch } from "../sealing/derive-batch.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
 
-/** Reads a mode's batches: the state tree over those that are sealed, the vaults of those that are not. */
-export async function loadBatches(ledger: Ledger, mode: Mode): Promise<void> {
+/**
+ * Reads a mode's batches: the state tree over those that are sealed, the vaults of those that are not.
+ *
+ * @param seals - whether batches that were closed are sealed now; a standby leaves that to the leader
+ */
+export async function loadBatches(ledger: Ledger, mode: Mode, seals: boolean): Promise<void> {
   const batches = ledger.batches[mode];
   const history = new StateHistory();
   let newest: BatchRecord | null = null;
@@ -29,11 +33,16 @@ export async function loadBatches(ledger: Ledger, mode: Mode): Promise<void> {
   }
   ledger.histories.load(mode, history);
   if (newest !== null) await recheckBatch(ledger, newest);
-  await loadUnsealed(ledger, mode, unsealed);
+  await loadUnsealed(ledger, mode, unsealed, seals);
 }
 
 /** The newest batch without a seal takes mints; those before it were closed, and are sealed now. */
-async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly BatchRecord[]): Promise<void> {
+async function loadUnsealed(
+  ledger: Ledger,
+  mode: Mode,
+  unsealed: readonly BatchRecord[],
+  seals: boolean,
+): Promise<void> {
   const sealed = ledger.histories.latest(mode).count;
   let firstOrdinal = vaultsBefore(ledger, mode, sealed);
   if (unsealed.length === 0) {
@@ -46,7 +55,7 @@ async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly Batch
     closed.push(batch);
     firstOrdinal += batch.vaultCount;
   }
-  for (const batch of closed.slice(0, -1)) void sealLater(ledger, batch);
+  if (seals) for (const batch of closed.slice(0, -1)) void sealLater(ledger, batch);
 }
 
 async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdinal: number): Promise<OpenBatch> {

@@ -22,8 +22,8 @@ import { batchTokensKey, DIVERGENCE_KEY, endOf, HEAD_KEY, journalKey, PREFIX } f
 import { TokenIndex } from "../tokens/token-index.ts";
 import { loadBatches } from "./load-batches.ts";
 
-/** Reads the state into memory. Throws `store_corrupt` for what does not fit together. */
-export async function load(ledger: Ledger): Promise<void> {
+/** Reads the state into memory. Throws `store_corrupt` for what does not fit together. See `loadBatches` for `seals`. */
+export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
   if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
   ledger.head = decodeRecord(headRecord, stored, "The store's head");
@@ -67,7 +67,7 @@ export async function load(ledger: Ledger): Promise<void> {
     ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest(batchNumber) ?? []), record]);
   }
   await loadTokens(ledger);
-  for (const mode of MODES) await loadBatches(ledger, mode);
+  for (const mode of MODES) await loadBatches(ledger, mode, seals);
 }
 
 /** The tokens of a sealed batch, and the ref of its first vault. */

@@ -24,8 +24,15 @@ export interface Opened {
 /**
  * Opens the store, creates it where `createIfMissing` allows that, and loads the state. The newest sealed batch of each mode is derived again and compared.
  * Rejects with `store_missing`, `store_locked`, `store_mismatch`, `store_corrupt`, `store_failed`; the store is closed then.
+ *
+ * @param role - a standby changes nothing: it follows what the leader writes
  */
-export async function openLedger(options: EngineOptions, limits: Limits, emit: Ledger["emit"]): Promise<Opened> {
+export async function openLedger(
+  options: EngineOptions,
+  limits: Limits,
+  emit: Ledger["emit"],
+  role: "leader" | "standby",
+): Promise<Opened> {
   const store = await openStore(options);
   try {
     const genesis = genesisOf(options);
@@ -37,7 +44,8 @@ export async function openLedger(options: EngineOptions, limits: Limits, emit: L
     }
     await requireSameStore(store, genesis);
     const ledger = new Ledger(store, options, limits, emit, await readSeed(store));
-    await load(ledger);
+    await load(ledger, role === "leader");
+    if (role === "standby") ledger.writer.standBy();
     const secret = await store.get(SECRET_KEY);
     if (secret?.length !== 32) throw new MintmarkError("store_corrupt", "The store's secret is missing.");
     return { ledger, secret };

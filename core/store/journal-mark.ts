@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { type FileHandle, open, readFile } from "node:fs/promises";
+import { type FileHandle, open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
@@ -26,6 +26,11 @@ export class JournalMark {
 
   static pathIn(folder: string): string {
     return join(folder, "journal-length");
+  }
+
+  /** Removes the mark of a store whose writes another journal has. */
+  static async remove(folder: string): Promise<void> {
+    await rm(JournalMark.pathIn(folder), { force: true });
   }
 
   /** Throws `store_corrupt` for a damaged mark. */

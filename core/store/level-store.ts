@@ -1,6 +1,7 @@
 import type { AbstractSnapshot } from "abstract-level";
 import { Level } from "level";
 import { MintmarkError } from "../errors.ts";
+import { JournalMark } from "./journal-mark.ts";
 import { entriesMissing, LevelFolder } from "./level-folder.ts";
 import type { Database, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
 import { endOf, PREFIX } from "./store-keys.ts";
@@ -17,10 +18,13 @@ export class LevelStore implements Store {
 
   /** null over a database that was given. */
   readonly #folder: LevelFolder | null;
+  /** Whether a write is on disk when it resolves. */
+  readonly #sync: boolean;
 
-  private constructor(db: Database, folder: LevelFolder | null, snapshot?: AbstractSnapshot) {
+  private constructor(db: Database, folder: LevelFolder | null, sync: boolean, snapshot?: AbstractSnapshot) {
     this.#db = db;
     this.#folder = folder;
+    this.#sync = sync;
     this.#options = snapshot === undefined ? BINARY : { ...BINARY, snapshot };
   }
 
@@ -28,16 +32,23 @@ export class LevelStore implements Store {
    * Opens a folder as LevelDB, or a database that was given.
    *
    * @param createIfMissing - whether a folder without a store may become one; nobody creates a database that was given
+   * @param durability - `process` when another journal has every write, so that a power cut may take the newest ones from here
    * @throws MintmarkError `store_missing`, `store_locked` when another engine has it open, `store_corrupt` or `store_failed`
    */
-  static async open(store: string | Database, createIfMissing: boolean): Promise<LevelStore> {
-    if (typeof store !== "string") return new LevelStore(await opened(store), null);
+  static async open(
+    store: string | Database,
+    createIfMissing: boolean,
+    durability: "disk" | "process" = "disk",
+  ): Promise<LevelStore> {
+    const sync = durability === "disk";
+    if (typeof store !== "string") return new LevelStore(await opened(store), null, sync);
+    if (!sync) await JournalMark.remove(store);
     const folder = await LevelFolder.open(store, createIfMissing).catch((error: unknown) => {
       throw error instanceof MintmarkError ? error : openingFailure(error);
     });
     try {
-      const level = new LevelStore(await opened(new Level<Buffer, Buffer>(folder.path, BINARY)), folder);
-      await level.#beginMark(folder).catch(async (error) => {
+      const level = new LevelStore(await opened(new Level<Buffer, Buffer>(folder.path, BINARY)), folder, sync);
+      if (sync) await level.#beginMark(folder).catch(async (error) => {
         await level.#db.close();
         throw error;
       });
@@ -87,7 +98,7 @@ export class LevelStore implements Store {
   async frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
     const snapshot = this.#db.snapshot();
     try {
-      return await body(new LevelStore(this.#db, this.#folder, snapshot));
+      return await body(new LevelStore(this.#db, this.#folder, this.#sync, snapshot));
     } finally {
       await snapshot.close();
     }
@@ -107,8 +118,8 @@ export class LevelStore implements Store {
       else batch.del(operation.key, BINARY);
     }
     // LevelDB takes `sync`, which abstract-level's own types do not know: without it a write survives the process, not the machine.
-    await batch.write({ sync: true } as object);
-    if (entry !== undefined) this.#folder?.mark.set(lengthUpTo(entry));
+    await batch.write({ sync: this.#sync } as object);
+    if (entry !== undefined && this.#sync) this.#folder?.mark.set(lengthUpTo(entry));
   }
 
   async close(): Promise<void> {

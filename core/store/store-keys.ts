@@ -11,6 +11,8 @@ export const PREFIX = {
   seed: 0x04,
   /** `divergence`, present while L1 holds another history than the store. */
   divergence: 0x05,
+  /** `position`: of a server in a cluster, how many writes of the shared journal its store holds. */
+  position: 0x06,
   /** sequence(8) → journal entry. */
   journal: 0x03,
   /** applicationIndex(4) → application. */
@@ -80,6 +82,7 @@ export const PREFIX = {
 export const HEAD_KEY = Buffer.from([PREFIX.head]);
 export const DIVERGENCE_KEY = Buffer.from([PREFIX.divergence]);
 export const SECRET_KEY = Buffer.from([PREFIX.secret]);
+export const POSITION_KEY = Buffer.from([PREFIX.position]);
 export const SEED_KEY = Buffer.from([PREFIX.seed]);
 
 /** A key with nothing behind its prefix yet. */

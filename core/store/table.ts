@@ -68,6 +68,12 @@ export class Table<K, V> {
     this.#latest.set(key, value);
     this.#durable.set(key, value);
   }
+
+  /** Takes out what was removed from disk. */
+  unload(key: K): void {
+    this.#latest.delete(key);
+    this.#durable.delete(key);
+  }
 }
 
 /** A table of records that are in the store one by one: a group writes each once, however often its transitions change it. */

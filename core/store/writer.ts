@@ -51,6 +51,7 @@ export class Writer {
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
   #closed = false;
+  #standsBy = false;
   readonly #ended = new AbortController();
 
   constructor(store: Store, finish: (group: Group) => void, room: () => Promise<void> | null) {
@@ -80,6 +81,11 @@ export class Writer {
     return this.#enqueue<T>({ transition: null, body, weight: 1, alone: true }, signal);
   }
 
+  /** Refuses every change with `not_leader` from now on: another server makes them. */
+  standBy(): void {
+    this.#standsBy = true;
+  }
+
   /** Finishes what is queued, and takes no more. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -90,6 +96,7 @@ export class Writer {
   #enqueue<T>(what: Pick<Waiting, "transition" | "body" | "weight" | "alone">, signal?: AbortSignal): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.ensureUsable();
+      if (this.#standsBy) throw new MintmarkError("not_leader");
       signal?.throwIfAborted();
       const waiting: Waiting = { ...what, resolve: resolve as (value: unknown) => void, reject, begin: null };
       if (signal !== undefined) this.#cancelOn(signal, waiting);

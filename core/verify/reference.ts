@@ -138,7 +138,7 @@ export class Reference {
 
   /** How many records there must be under a prefix; null where it cannot be told. */
   countOf(prefix: number): number | null {
-    if (COMPARED_WHOLE.has(prefix) || prefix === keys.PREFIX.secret) return null;
+    if (COMPARED_WHOLE.has(prefix) || prefix === keys.PREFIX.secret || prefix === keys.PREFIX.position) return null;
     if (prefix === keys.PREFIX.journal) return this.entries;
     if (prefix === keys.PREFIX.seed) return 1;
     // Later mints of a bound ERC-1155 id tell of the same record again.

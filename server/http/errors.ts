@@ -107,6 +107,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   history_diverged: 503,
   l1_not_compared: 503,
   backpressure: 503,
+  not_leader: 503,
   engine_closed: 503,
   l1_failed: 503,
   issuer_unreachable: 503,

@@ -1,0 +1,255 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type Engine, openEngine, openStandby, type Standby } from "../engine.ts";
+import { MintmarkError } from "../errors.ts";
+import type { EngineOptions } from "../ledger/options.ts";
+import { ClusterStore } from "./cluster-store.ts";
+import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
+
+/** ms for which nobody else takes the lead of a leader that falls silent. */
+const LEASE_MS = 3_000;
+/** ms between two looks of a standby at the journal. */
+const LOOK_MS = 50;
+/** ms without the journal after which a standby no longer knows whether what it says still holds. */
+const STALE_MS = 5_000;
+
+/** How a server takes part in a cluster. */
+export interface ClusterOptions extends Omit<EngineOptions, "store" | "journal"> {
+  /** The server's own folder. It may be empty: the journal fills it. */
+  readonly store: string;
+  /** The journal that the servers share. The node closes it. */
+  readonly journal: SharedJournal;
+  readonly server: Server;
+  /** See {@link SharedJournal.lead}. Default 3,000. */
+  readonly leaseMs?: number;
+}
+
+/** What a server is at a moment. */
+export interface ClusterRole {
+  readonly role: "leader" | "standby";
+  /** Refuses changes with `not_leader` while the server is a standby. Closed when the role changes. */
+  readonly engine: Engine;
+}
+
+/**
+ * One server of a cluster: a leader or a standby, which takes over by itself. The same folder, options and journal on several machines
+ * make a cluster.
+ *
+ * @example
+ * const journal = await PostgresJournal.open({ url, shard: "1-0x8464", keys: [key] });
+ * const node = await ClusterNode.join({ store: "./data", journal, server: { name: "a", url: "http://a:3000" }, ...options });
+ * node.onChange(({ role, engine }) => serve(engine, role));
+ */
+export class ClusterNode implements AsyncDisposable {
+  readonly #options: ClusterOptions;
+  readonly #store: ClusterStore;
+  readonly #listeners = new Set<(role: ClusterRole) => void>();
+  readonly #stop = new AbortController();
+  #role: ClusterRole | null = null;
+  #standby: Standby | null = null;
+  #leadership: Leadership | null = null;
+  #status: JournalStatus;
+  #seenAt = performance.now();
+  #failure: MintmarkError | null = null;
+  #running: Promise<void> = Promise.resolve();
+  readonly #first = Promise.withResolvers<void>();
+
+  private constructor(options: ClusterOptions, store: ClusterStore, status: JournalStatus) {
+    this.#options = options;
+    this.#store = store;
+    this.#status = status;
+  }
+
+  /**
+   * Joins a cluster; resolves once the server has a role. A server whose folder lacks much of the journal takes it in first.
+   *
+   * @throws MintmarkError `store_missing` when the journal is empty and `createIfMissing` is not set; `store_mismatch`, `store_locked`,
+   * `store_corrupt`, `store_failed`
+   */
+  static async join(options: ClusterOptions): Promise<ClusterNode> {
+    const store = await ClusterStore.open(options.store, options.journal);
+    const node = new ClusterNode(options, store, await options.journal.status());
+    node.#running = node.#run();
+    await node.#first.promise.catch(async (error) => {
+      await node.close();
+      throw error;
+    });
+    return node;
+  }
+
+  get role(): ClusterRole["role"] {
+    return this.#current.role;
+  }
+
+  get engine(): Engine {
+    return this.#current.engine;
+  }
+
+  /** Who leads, as far as this server knows; null while nobody does. */
+  get leader(): Server | null {
+    return this.#leadership === null ? this.#status.leader : this.#options.server;
+  }
+
+  /** Writes of the cluster that this server's reads show. */
+  get position(): number {
+    return this.#store.length;
+  }
+
+  /** Writes that this server lacks. */
+  get lag(): number {
+    return this.#leadership === null ? Math.max(0, this.#status.confirmed - this.#store.length) : 0;
+  }
+
+  /** Why nothing here can be relied on now, in a sentence; null while all is well. */
+  get fault(): string | null {
+    if (this.#failure !== null) return this.#failure.message;
+    const isSilent = performance.now() - this.#seenAt > STALE_MS;
+    if (this.#leadership !== null) {
+      return this.#leadership.available ? null : "The journal does not answer, or does not replicate.";
+    }
+    return isSilent ? "The journal does not answer." : null;
+  }
+
+  /** Aborted when the node ends by itself, with the error. */
+  get ended(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Resolves once this server's reads show what a write at this position left; rejects with the signal's reason. */
+  async reached(position: number, signal: AbortSignal): Promise<void> {
+    while (this.#store.length < position) await pause(LOOK_MS / 5, undefined, { signal });
+  }
+
+  /** Calls `listener` now and after each change of role; returns the function that stops it. */
+  onChange(listener: (role: ClusterRole) => void): () => void {
+    this.#listeners.add(listener);
+    if (this.#role !== null) listener(this.#role);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Gives the lead away and closes the store. */
+  async close(): Promise<void> {
+    this.#stop.abort(this.#failure ?? new MintmarkError("engine_closed"));
+    await this.#running;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  get #engineOptions(): EngineOptions {
+    const { journal: _, server: __, leaseMs: ___, ...options } = this.#options;
+    return { ...options, store: this.#store };
+  }
+
+  get #current(): ClusterRole {
+    if (this.#role === null) throw this.#failure ?? new MintmarkError("engine_closed");
+    return this.#role;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (!this.#stop.signal.aborted) await this.#look();
+    } catch (error) {
+      const failure = error instanceof MintmarkError ? error : new MintmarkError("store_failed", undefined, { cause: error });
+      this.#failure ??= failure;
+      this.#first.reject(failure);
+    }
+    await this.#end();
+    this.#stop.abort(this.#failure);
+  }
+
+  /** One look at the journal, and what follows from it. */
+  async #look(): Promise<void> {
+    const { journal } = this.#options;
+    if (this.#leadership === null) {
+      const status = await journal.status().catch(() => null);
+      if (status !== null) await this.#follow(status);
+    }
+    await pause(LOOK_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
+  }
+
+  async #follow(status: JournalStatus): Promise<void> {
+    this.#status = status;
+    this.#seenAt = performance.now();
+    await this.#read(status.confirmed);
+    if (status.leader === null) {
+      const { journal, server, leaseMs = LEASE_MS } = this.#options;
+      const leadership = await journal.lead(server, leaseMs).catch(() => null);
+      if (leadership !== null) return this.#lead(leadership);
+    }
+    if (this.#role === null && this.#store.length > 0) await this.#standBy();
+  }
+
+  /** Takes in the journal up to a length. What fails on the way is tried again with the next look. */
+  async #read(to: number): Promise<void> {
+    let isOutdated = false;
+    try {
+      await this.#store.follow(
+        to,
+        (operations) => {
+          if (this.#standby?.apply(operations) === false) isOutdated = true;
+        },
+        this.#stop.signal,
+      );
+    } catch (error) {
+      const isPassing = error instanceof MintmarkError && error.code === "store_failed";
+      if (!isPassing && !this.#stop.signal.aborted) throw error;
+    }
+    if (isOutdated) await this.#standBy();
+  }
+
+  async #standBy(): Promise<void> {
+    await this.#closeEngine();
+    const standby = await openStandby(this.#engineOptions);
+    this.#standby = standby;
+    this.#become({ role: "standby", engine: standby.engine });
+  }
+
+  async #lead(leadership: Leadership): Promise<void> {
+    try {
+      await this.#closeEngine();
+      while (this.#store.length < leadership.length) {
+        leadership.lost.throwIfAborted();
+        await this.#store.follow(leadership.length, () => {}, leadership.lost);
+      }
+      const isNew = this.#store.length === 0;
+      const createIfMissing = isNew && this.#options.createIfMissing === true;
+      const engine = await openEngine({ ...this.#engineOptions, createIfMissing });
+      this.#leadership = leadership;
+      leadership.lost.addEventListener("abort", () => void this.#stepDown(leadership));
+      this.#become({ role: "leader", engine });
+    } catch (error) {
+      const wasLost = leadership.lost.aborted;
+      await leadership.resign();
+      if (!wasLost) throw error;
+    }
+  }
+
+  /** Another server leads. What this one had not in the journal is not in its store either. */
+  async #stepDown(leadership: Leadership): Promise<void> {
+    if (this.#leadership !== leadership || this.#stop.signal.aborted) return;
+    await this.#closeEngine();
+    this.#leadership = null;
+  }
+
+  async #closeEngine(): Promise<void> {
+    const role = this.#role;
+    this.#role = null;
+    this.#standby = null;
+    await role?.engine.close();
+  }
+
+  async #end(): Promise<void> {
+    await this.#closeEngine();
+    await this.#leadership?.resign();
+    this.#leadership = null;
+    await this.#store.release();
+    await this.#options.journal.close();
+  }
+
+  #become(role: ClusterRole): void {
+    this.#role = role;
+    this.#first.resolve();
+    for (const listener of this.#listeners) listener(role);
+  }
+}

@@ -1,0 +1,201 @@
+import { VaultColumns } from "../columns/vault-columns.ts";
+import { tokenHashOf } from "../ledger/batch-vaults.ts";
+import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import { OpenBatch } from "../ledger/open-batch.ts";
+import { MODES, type Mode } from "../model.ts";
+import { StateHistory } from "../protocol/state-tree.ts";
+import { stateLeafOf } from "../sealing/contents.ts";
+import { decodeRecord } from "../store/layout.ts";
+import type { StoreOperation } from "../store/ports.ts";
+import {
+  applicationRecord,
+  assetRecord,
+  type BatchRecord,
+  batchRecord,
+  divergenceRecord,
+  headRecord,
+  keyRecord,
+  lostRecord,
+  portalRecord,
+  voidsRecord,
+  webhookRecord,
+} from "../store/records.ts";
+import { PREFIX } from "../store/store-keys.ts";
+import { CHUNK_VAULTS, decodeIntoColumns } from "../store/vault-chunk.ts";
+
+type Put = Extract<StoreOperation, { readonly type: "put" }>;
+
+/**
+ * A standby's state in memory, which follows the leader's writes after they are in the standby's store. It has what reads need; a
+ * standby that takes the lead loads its store anew.
+ */
+export class Replica {
+  readonly #ledger: Ledger;
+  /** Vaults that the token index has of each unsealed batch, by `mode:number`. */
+  readonly #indexed = new Map<string, number>();
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+    for (const mode of MODES) {
+      for (const batch of ledger.batches[mode].values()) {
+        if (batch.status === "open") this.#indexed.set(`${mode}:${batch.batchNumber}`, batch.vaultCount);
+      }
+    }
+  }
+
+  /** Takes in one write. Returns false for one that takes batches back: then the store must be loaded anew. */
+  apply(operations: readonly StoreOperation[]): boolean {
+    const chunks: Put[] = [];
+    const woken: number[] = [];
+    for (const one of operations) {
+      if (one.type === "del") {
+        if (!this.#remove(one.key)) return false;
+      } else if (one.key[0] === PREFIX.chunk) chunks.push(one);
+      else {
+        const application = this.#put(one);
+        if (application !== null) woken.push(application);
+      }
+    }
+    // A batch's first vault is placed by the batches before it, which the same write may hold.
+    for (const chunk of chunks) this.#index(chunk);
+    for (const application of woken) this.#ledger.followers.wake(application);
+    return true;
+  }
+
+  /** Returns the application that was changed, whose followers wait; null for anything else. */
+  #put({ key, value }: Put): number | null {
+    const ledger = this.#ledger;
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    const what = `Record ${key.toString("hex")}`;
+    switch (key[0]) {
+      case PREFIX.head:
+        ledger.head = decodeRecord(headRecord, bytes, what);
+        ledger.durableHead = ledger.head;
+        return null;
+      case PREFIX.divergence:
+        ledger.divergence = decodeRecord(divergenceRecord, bytes, what);
+        return null;
+      case PREFIX.application: {
+        const record = decodeRecord(applicationRecord, bytes, what);
+        ledger.applicationIndices.set(record.applicationId, record.applicationIndex);
+        ledger.applications.load(record.applicationIndex, record);
+        return record.applicationIndex;
+      }
+      case PREFIX.key: {
+        const record = decodeRecord(keyRecord, bytes, what);
+        ledger.keyIndices.set(record.keyId, record.keyIndex);
+        ledger.keys.load(record.keyIndex, record);
+        return null;
+      }
+      case PREFIX.asset: {
+        const record = decodeRecord(assetRecord, bytes, what);
+        ledger.assetIndices.set(record.assetId, record.assetIndex);
+        ledger.standards[record.assetIndex] = record.standard;
+        ledger.assets.load(record.assetIndex, record);
+        return null;
+      }
+      case PREFIX.webhook: {
+        const record = decodeRecord(webhookRecord, bytes, what);
+        ledger.webhookIndices.set(record.webhookId, record.webhookIndex);
+        ledger.webhooks.load(record.webhookIndex, record);
+        return null;
+      }
+      case PREFIX.portal: {
+        const record = decodeRecord(portalRecord, bytes, what);
+        ledger.portals.load(record.chainId, record);
+        return null;
+      }
+      case PREFIX.enablement:
+        ledger.enablements.load(enablementId(key.readUInt32BE(1), key.readUInt32BE(5)), true);
+        return null;
+      case PREFIX.batch:
+        this.#batch(decodeRecord(batchRecord, bytes, what));
+        return null;
+      case PREFIX.voids: {
+        const { mode, batchNumber, runs } = decodeRecord(voidsRecord, bytes, what);
+        ledger.voids[mode].load(batchNumber, runs);
+        ledger.tokenSums.forgetAll();
+        return null;
+      }
+      case PREFIX.lost: {
+        const record = decodeRecord(lostRecord, bytes, what);
+        const { mode, batchNumber } = record;
+        ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest(batchNumber) ?? []), record]);
+        return null;
+      }
+      case PREFIX.activity:
+        ledger.tokenSums.forgetAll();
+        return null;
+      default:
+        return null;
+    }
+  }
+
+  #remove(key: Buffer): boolean {
+    const ledger = this.#ledger;
+    switch (key[0]) {
+      case PREFIX.divergence:
+        ledger.divergence = null;
+        return true;
+      case PREFIX.enablement:
+        ledger.enablements.unload(enablementId(key.readUInt32BE(1), key.readUInt32BE(5)));
+        return true;
+      default:
+        return key[0] !== PREFIX.batch && key[0] !== PREFIX.voids && key[0] !== PREFIX.asset;
+    }
+  }
+
+  #batch(record: BatchRecord): void {
+    const ledger = this.#ledger;
+    const { mode, batchNumber } = record;
+    const before = ledger.batches[mode].get(batchNumber);
+    ledger.batches[mode].load(batchNumber, record);
+    ledger.commits.changed(before, record);
+    if (before === undefined) this.#begin(record);
+    if (record.status === "open") return;
+    this.#indexed.delete(`${mode}:${batchNumber}`);
+    ledger.unsealed.release(record);
+    const history = ledger.histories.latest(mode);
+    if (history.count === batchNumber) {
+      history.append(stateLeafOf(record));
+      ledger.histories.load(mode, history);
+    } else if (before?.batchRoot !== record.batchRoot) ledger.histories.load(mode, this.#historyOf(mode));
+  }
+
+  /** Places a batch that mints have just opened behind the one before it. */
+  #begin({ mode, batchNumber, openedAt }: BatchRecord): void {
+    const { refs, batches, limits, unsealed } = this.#ledger;
+    if (unsealed.open(mode).batchNumber === batchNumber) return;
+    const before = batches[mode].get(batchNumber - 1)?.vaultCount ?? 0;
+    const firstOrdinal = batchNumber === 0 ? 0 : refs.firstOrdinalOf(mode, batchNumber - 1) + before;
+    this.#ledger.setOpen(new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits));
+  }
+
+  /** Of every sealed batch, when slots of one of them have become void. */
+  #historyOf(mode: Mode): StateHistory {
+    const history = new StateHistory();
+    for (let number = 0; ; number++) {
+      const batch = this.#ledger.batches[mode].get(number);
+      if (batch === undefined || batch.status === "open") return history;
+      history.append(stateLeafOf(batch));
+    }
+  }
+
+  /** Puts the ERC-721 tokens of a chunk's new vaults into the index. */
+  #index({ key, value }: Put): void {
+    const ledger = this.#ledger;
+    const mode = MODES[key[1] as number] as Mode;
+    const batchNumber = key.readUInt32BE(2);
+    const first = key.readUInt16BE(6) * CHUNK_VAULTS;
+    const batch = `${mode}:${batchNumber}`;
+    const known = this.#indexed.get(batch) ?? 0;
+    const vaults = new VaultColumns();
+    decodeIntoColumns(value, vaults, (vault) => tokenHashOf(ledger, vault));
+    const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
+    for (let i = Math.max(0, known - first); i < vaults.count; i++) {
+      if (ledger.standards[vaults.assetIndex[i] as number] !== "erc721") continue;
+      ledger.tokens.insert(vaults.tokenHash[i] as number, ledger.refs.refOf(place, first + i));
+    }
+    this.#indexed.set(batch, Math.max(known, first + vaults.count));
+  }
+}

@@ -1,0 +1,253 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { MemoryLevel } from "memory-level";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ClusterNode, type ClusterOptions } from "../../core/cluster/node.ts";
+import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
+import type { Journal } from "../../core/index.ts";
+import { LevelJournal } from "../../core/index.ts";
+import { all, knownAsset, mintOf, newTenant, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
+import { type TestDatabase, testDatabase } from "./database.ts";
+
+let database: TestDatabase;
+let folder: string;
+beforeAll(async () => {
+  database = await testDatabase();
+  folder = await mkdtemp(join(tmpdir(), "mintmark-nodes-"));
+});
+afterAll(async () => {
+  await database[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const KEY = randomBytes(32);
+let shards = 0;
+const newShard = () => `test-${shards++}`;
+const server = (name: string) => ({ name, url: `http://${name}.test` });
+const open = (shard: string, keys: readonly Uint8Array[] = [KEY]) =>
+  PostgresJournal.open({ url: database.primary.url, shard, keys });
+const texts = async (journal: Journal, from: number) => (await all(journal.read(from))).map((entry) => Buffer.from(entry).toString());
+
+describe.each([
+  {
+    name: "LevelJournal",
+    make: async () => {
+      const level = new MemoryLevel<Buffer, Buffer>({ storeEncoding: "buffer" });
+      return LevelJournal.open(level);
+    },
+  },
+  {
+    name: "PostgresJournal",
+    make: async () => {
+      const journal = await open(newShard());
+      expect(await journal.lead(server("a"), 5_000)).not.toBeNull();
+      return journal;
+    },
+  },
+])("$name keeps what the port promises", ({ make }) => {
+  test("entries in order, from any number on, without a gap", async () => {
+    await using journal = await make();
+    expect(await journal.length()).toBe(0);
+    expect(await texts(journal, 0)).toEqual([]);
+    const entries = Array.from({ length: 70 }, (_, i) => Buffer.from(`entry ${i}`));
+    await journal.append(0, entries.slice(0, 3));
+    await journal.append(3, entries.slice(3));
+    await journal.append(70, []);
+    expect(await journal.length()).toBe(70);
+    expect(await texts(journal, 0)).toEqual(entries.map(String));
+    expect(await texts(journal, 68)).toEqual(["entry 68", "entry 69"]);
+    expect(await texts(journal, 70)).toEqual([]);
+  });
+
+  test("an append at another length changes nothing", async () => {
+    await using journal = await make();
+    await journal.append(0, [Buffer.from("one")]);
+    for (const length of [0, 2]) {
+      await expect(journal.append(length, [Buffer.from("two")])).rejects.toMatchObject({ code: "store_mismatch" });
+    }
+    expect(await texts(journal, 0)).toEqual(["one"]);
+  });
+
+  test("entries of any bytes and of one megabyte", async () => {
+    await using journal = await make();
+    const entries = [Buffer.alloc(0), Buffer.from([0, 255, 39, 92]), randomBytes(1 << 20)];
+    await journal.append(0, entries);
+    expect((await all(journal.read(0))).map((entry) => Buffer.from(entry).toString("hex"))).toEqual(
+      entries.map((entry) => entry.toString("hex")),
+    );
+  });
+});
+
+describe("the journal on PostgreSQL", () => {
+  test("has one leader: the old one's entries never follow the new one's", async () => {
+    const shard = newShard();
+    await using one = await open(shard);
+    await using two = await open(shard);
+    const first = await one.lead(server("one"), 400);
+    await one.append(0, [Buffer.from("of one")]);
+    expect(await two.lead(server("two"), 400)).toBeNull();
+    // As if its server had stood still for longer than that.
+    const takeOver = async () => {
+      await database.primary.query(`update mintmark_shard set lease_until = '-infinity' where id = '${shard}'`);
+      return two.lead(server("two"), 5_000);
+    };
+    await expect.poll(takeOver).toMatchObject({ epoch: 2, length: 1 });
+    await expect(one.append(1, [Buffer.from("too late")])).rejects.toMatchObject({ code: "not_leader" });
+    expect(first?.lost.aborted).toBe(true);
+    await two.append(1, [Buffer.from("of two")]);
+    expect(await texts(two, 0)).toEqual(["of one", "of two"]);
+    expect((await two.status()).leader).toEqual(server("two"));
+  });
+
+  test("does not acknowledge while no standby has the entry, not even when the wait is cancelled", async () => {
+    const shard = newShard();
+    await using journal = await open(shard);
+    await journal.lead(server("a"), 2_000);
+    await journal.append(0, [Buffer.from("one")]);
+    database.standby.freeze(true);
+    let isAcknowledged = false;
+    const appended = journal.append(1, [Buffer.from("two")]).then(() => {
+      isAcknowledged = true;
+    });
+    try {
+      for (let i = 0; i < 4; i++) {
+        await pause(150);
+        await database.primary.query("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
+      }
+      // The primary shows the entry, which proves nothing.
+      await expect
+        .poll(() => database.primary.query(`select 1 from mintmark_journal where shard = '${shard}' and position = 1`))
+        .toHaveLength(1);
+      expect(isAcknowledged).toBe(false);
+      await using reader = await open(shard);
+      expect(await texts(reader, 0)).toEqual(["one"]);
+    } finally {
+      database.standby.freeze(false);
+    }
+    await appended;
+    expect(await texts(journal, 0)).toEqual(["one", "two"]);
+  });
+
+  test("goes on after its connections were cut, without an entry twice", async () => {
+    await using journal = await open(newShard());
+    await journal.lead(server("a"), 5_000);
+    for (let i = 0; i < 20; i++) {
+      const appended = journal.append(i, [Buffer.from(`entry ${i}`)]);
+      if (i % 3 === 0) {
+        await database.primary.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'mintmark %'",
+        );
+      }
+      await appended;
+    }
+    expect(await texts(journal, 0)).toEqual(Array.from({ length: 20 }, (_, i) => `entry ${i}`));
+  });
+
+  test("holds no plain text, and refuses a changed, moved or foreign entry", async () => {
+    const shard = newShard();
+    await using journal = await open(shard);
+    await journal.lead(server("a"), 5_000);
+    await journal.append(0, [Buffer.from("a secret of a webhook"), Buffer.from("another")]);
+    const rows = await database.primary.query(`select body from mintmark_journal where shard = '${shard}'`);
+    expect(rows.map(({ body }) => String(body)).join()).not.toContain("secret");
+    await expect.poll(async () => (await journal.status()).confirmed).toBe(2);
+    await using stranger = await open(shard, [randomBytes(32)]);
+    await expect(texts(stranger, 0)).rejects.toMatchObject({ code: "store_corrupt" });
+    // A new key in front, and the old one behind it.
+    await using rotated = await open(shard, [randomBytes(32), KEY]);
+    expect(await texts(rotated, 0)).toHaveLength(2);
+    const copy = `update mintmark_journal set body = (select body from mintmark_journal where shard = '${shard}' and position = 0)`;
+    await database.primary.query(`${copy} where shard = '${shard}' and position = 1`);
+    await expect(texts(rotated, 0)).rejects.toMatchObject({ code: "store_corrupt" });
+  });
+
+  test("refuses a database that keeps one copy, unless the operator accepts that", async () => {
+    const standby = { url: database.standby.url, shard: "x", keys: [KEY] };
+    await expect(PostgresJournal.open(standby)).rejects.toThrow("is a standby");
+    await database.primary.query("alter system set synchronous_standby_names = ''");
+    await database.primary.query("select pg_reload_conf()");
+    try {
+      await expect.poll(() => database.primary.query("show synchronous_standby_names")).toEqual([
+        { synchronous_standby_names: "" },
+      ]);
+      await expect(open(newShard())).rejects.toThrow("synchronous_standby_names is empty");
+      const options = { url: database.primary.url, shard: newShard(), keys: [KEY], single: true };
+      await using single = await PostgresJournal.open(options);
+      await single.lead(server("a"), 5_000);
+      await single.append(0, [Buffer.from("one")]);
+      expect(await texts(single, 0)).toEqual(["one"]);
+    } finally {
+      await database.primary.query("alter system reset synchronous_standby_names");
+      await database.primary.query("select pg_reload_conf()");
+    }
+  });
+});
+
+describe("a cluster", () => {
+  async function join(shard: string, name: string, options: Partial<ClusterOptions> = {}): Promise<ClusterNode> {
+    return ClusterNode.join({
+      store: `${folder}/${shard}-${name}`,
+      journal: await open(shard),
+      server: server(name),
+      settlement: SETTLEMENT,
+      environment: "sandbox",
+      createIfMissing: true,
+      leaseMs: 1_000,
+      ...options,
+    });
+  }
+  const caughtUp = (node: ClusterNode, leader: ClusterNode) => expect.poll(() => node.position).toBe(leader.position);
+
+  test("has a leader that mints and standbys that show it, refuse changes, and take over", async () => {
+    const shard = newShard();
+    await using one = await join(shard, "one");
+    await using two = await join(shard, "two");
+    expect([one.role, two.role, two.leader]).toEqual(["leader", "standby", server("one")]);
+    const asset = await knownAsset(one.engine, "erc721");
+    const tenant = await newTenant(one.engine, [asset]);
+    const minted = await one.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 1)));
+    await caughtUp(two, one);
+    const { vaultId = 0n } = minted.vaults[0] ?? {};
+    expect(await two.engine.vaults.get(tenant.applicationId, vaultId)).toEqual(
+      await one.engine.vaults.get(tenant.applicationId, vaultId),
+    );
+    await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)))).rejects.toMatchObject({
+      code: "not_leader",
+    });
+    await one.engine.operator.seal("validium");
+    await caughtUp(two, one);
+    expect(await two.engine.proofs.vault(vaultId)).toEqual(await one.engine.proofs.vault(vaultId));
+    const state = one.engine.batches.state();
+    expect(two.engine.batches.state()).toEqual(state);
+    await one.close();
+    await expect.poll(() => two.role, { timeout: 5_000 }).toBe("leader");
+    expect(two.engine.batches.state()).toEqual(state);
+    await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 1)))).rejects.toMatchObject({
+      code: "token_already_minted",
+    });
+    await two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)));
+    expect((await two.engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("a server with an empty folder fills it, and one of another journal is refused", async () => {
+    const shard = newShard();
+    await using one = await join(shard, "one");
+    const asset = await knownAsset(one.engine, "erc20");
+    const tenant = await newTenant(one.engine, [asset]);
+    for (let i = 0; i < 5; i++) {
+      await one.engine.mint(tenant.principal, requestOf(tenant.users[i % 4], mintOf(asset, "", 7)));
+    }
+    await using late = await join(shard, "late");
+    await caughtUp(late, one);
+    expect((await late.engine.operator.verify()).problems).toEqual([]);
+    await late.close();
+    const other = newShard();
+    await using _ = await join(other, "one");
+    await expect(join(other, "late", { store: `${folder}/${shard}-late` })).rejects.toMatchObject({
+      code: "store_mismatch",
+    });
+  });
+});

@@ -1,0 +1,87 @@
+import { expect, test } from "vitest";
+import type { Engine, Uuid } from "../../core/index.ts";
+import { openStandby } from "../../core/engine.ts";
+import { LevelStore } from "../../core/store/level-store.ts";
+import type { Store, StoreOperation } from "../../core/store/ports.ts";
+import { CHANGES, changeable } from "../core/engine/every-change.ts";
+import { all, memory, mintOf, openTest, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
+
+/** A store that tells of each write. */
+class ToldStore implements Store {
+  readonly #store: Store;
+  told: (operations: readonly StoreOperation[]) => Promise<void> = async () => {};
+  constructor(store: Store) {
+    this.#store = store;
+  }
+  get = (...asked: Parameters<Store["get"]>) => this.#store.get(...asked);
+  getMany = (...asked: Parameters<Store["getMany"]>) => this.#store.getMany(...asked);
+  entries = (...asked: Parameters<Store["entries"]>) => this.#store.entries(...asked);
+  frozen = <T>(body: Parameters<Store["frozen"]>[0]) => this.#store.frozen(body) as Promise<T>;
+  async write(operations: readonly StoreOperation[]): Promise<void> {
+    await this.#store.write(operations);
+    await this.told(operations);
+  }
+  close = () => this.#store.close();
+}
+
+/** All that an engine's reads show. */
+async function shown(engine: Engine, applicationId: Uuid): Promise<unknown> {
+  const users = await all(engine.users.list(applicationId));
+  const vaults = await all(engine.vaults.list(applicationId));
+  const sealed = vaults.filter(({ status }) => status !== "accepted" && status !== "failed");
+  const follows = new AbortController();
+  const events: unknown[] = [];
+  for await (const event of engine.events.stream(applicationId, { signal: follows.signal })) events.push(event);
+  return {
+    applications: await all(engine.applications.list()),
+    keys: await all(engine.keys.list(applicationId)),
+    assets: await all(engine.operator.assets()),
+    enabled: await all(engine.assets.list(applicationId)),
+    users,
+    vaults,
+    events,
+    balances: await Promise.all(users.map(({ userId }) => all(engine.vaults.balances(applicationId, userId)))),
+    transactions: await all(engine.transactions.list(applicationId)),
+    withdrawals: await all(engine.withdrawals.list(applicationId)),
+    batches: await all(engine.batches.list()),
+    state: engine.batches.state(),
+    committed: await engine.batches.committedState(),
+    history: engine.operator.history(),
+    portals: engine.operator.portals(),
+    uncommitted: engine.batches.uncommittedVaults(),
+    webhooks: await all(engine.webhooks.list(applicationId)),
+    proofs: await Promise.all(sealed.map(({ vaultId }) => engine.proofs.vault(vaultId).catch(({ code }) => code))),
+  };
+}
+
+test("a standby shows what its leader shows, and what a fresh start would show, after every kind of change", async () => {
+  const own = memory();
+  const store = new ToldStore(await LevelStore.open(memory(), false));
+  const copy = await LevelStore.open(own, false);
+  store.told = (operations) => copy.write(operations);
+  const made = await changeable({ store });
+  const { engine, tenant, assets } = made;
+  const options = { settlement: SETTLEMENT, environment: "sandbox", clock: made.clock.read } as const;
+  const standby = await openStandby({ ...options, store: copy });
+  store.told = async (operations) => {
+    await copy.write(operations);
+    expect(standby.apply(operations)).toBe(true);
+  };
+  for (const [name, change] of Object.entries(CHANGES)) {
+    await change(made);
+    expect(await shown(standby.engine, tenant.applicationId), name).toEqual(await shown(engine, tenant.applicationId));
+  }
+  for (let i = 0; i < 300; i++) {
+    const mode = i % 2 === 0 ? "validium" : "zk-rollup";
+    const mints = [mintOf(assets.erc721, 1_000 + i, 1, mode), mintOf(assets.erc20, "", 5, mode)];
+    await engine.mint(tenant.principal, requestOf(tenant.users[i % 4], ...mints));
+    if (i % 70 === 69) await engine.operator.seal(mode);
+  }
+  const now = await shown(standby.engine, tenant.applicationId);
+  expect(now).toEqual(await shown(engine, tenant.applicationId));
+  await expect(standby.engine.applications.create({ name: "x" })).rejects.toMatchObject({ code: "not_leader" });
+  await engine.close();
+  await standby.engine.close();
+  await using fresh = await openTest(own, { clock: made.clock.read, createIfMissing: false });
+  expect(now).toEqual(await shown(fresh, tenant.applicationId));
+});
