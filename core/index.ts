@@ -4,7 +4,7 @@ export type { WaitOptions } from "./abort.ts";
 export type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
 export type { Batches, BatchFilter } from "./batches/batches.ts";
 export type { BatchMultiproof, BatchTransition, StateExtension } from "./batches/proofs.ts";
-export * from "./engine.ts";
+export { type Engine, openEngine } from "./engine.ts";
 export * from "./errors.ts";
 export type { EventOptions, Events } from "./events/event-log.ts";
 export type { Deliveries, IssuedWebhook, NewWebhook, Webhook, Webhooks } from "./events/webhooks.ts";

@@ -97,19 +97,29 @@ export function committedCount(ledger: Ledger, mode: Mode, view: "get" | "latest
   return low;
 }
 
-/** Vaults of the batches that L1 has not committed, void slots and the open batches' vaults included, as the writer has them. */
+/** Vaults of the batches that L1 has not committed, void slots and the open batches' vaults included, as readers see them. */
 export function uncommittedVaults(ledger: Ledger): number {
   return MODES.reduce((sum, mode) => {
-    const { firstOrdinal, vaultCount } = ledger.unsealed.open(mode);
-    const committed = ledger.refs.firstOrdinalOf(mode, committedCount(ledger, mode, "latest"));
-    return sum + firstOrdinal + vaultCount - committed;
+    const newest = ledger.batches[mode].count - 1;
+    const vaults = ledger.batches[mode].get(newest)?.vaultCount ?? 0;
+    return sum + ledger.refs.firstOrdinalOf(mode, Math.max(0, newest)) + vaults - committedVaults(ledger, mode, "get");
   }, 0);
+}
+
+/** Vaults of the batches that L1 has committed. */
+function committedVaults(ledger: Ledger, mode: Mode, view: "get" | "latest"): number {
+  return ledger.refs.firstOrdinalOf(mode, committedCount(ledger, mode, view));
 }
 
 /** Throws `backpressure` when so many more vaults would be more than the limit. */
 export function requireRoom(ledger: Ledger, vaults: number): void {
   const most = ledger.limits.uncommittedVaults;
-  if (most !== null && uncommittedVaults(ledger) + vaults > most) throw new MintmarkError("backpressure");
+  if (most === null) return;
+  const waiting = MODES.reduce((sum, mode) => {
+    const { firstOrdinal, vaultCount } = ledger.unsealed.open(mode);
+    return sum + firstOrdinal + vaultCount - committedVaults(ledger, mode, "latest");
+  }, 0);
+  if (waiting + vaults > most) throw new MintmarkError("backpressure");
 }
 
 /** Something of a sealed batch is not there, or not what its roots say. */

@@ -76,7 +76,11 @@ export class ClusterStore implements Store {
   }
 
   /** Takes in the journal's next entries, in order, up to a length. Calls `applied` after each one. */
-  async follow(to: number, applied: (operations: readonly StoreOperation[]) => void, signal?: AbortSignal): Promise<void> {
+  async follow(
+    to: number,
+    applied: (operations: readonly StoreOperation[]) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
     if (to <= this.#position.length) return;
     for await (const entry of this.#journal.read(this.#position.length)) {
       signal?.throwIfAborted();
@@ -123,7 +127,10 @@ async function requireSameJournal(folder: string, journal: SharedJournal, { leng
       : length <= pruned
         ? `ends at entry ${length}, and the journal begins at entry ${pruned}`
         : `holds ${length} entries, which the journal lacks: it was restored from an old copy, or a standby without them took over`;
-  throw new MintmarkError("store_mismatch", `The store in ${folder} ${what}. Set the folder aside and start with an empty one.`);
+  throw new MintmarkError(
+    "store_mismatch",
+    `The store in ${folder} ${what}. Set the folder aside and start with an empty one.`,
+  );
 }
 
 function digestOf(entry: Uint8Array): Buffer {

@@ -150,7 +150,8 @@ export class ClusterNode implements AsyncDisposable {
     try {
       while (!this.#stop.signal.aborted) await this.#look();
     } catch (error) {
-      const failure = error instanceof MintmarkError ? error : new MintmarkError("store_failed", undefined, { cause: error });
+      const failure =
+        error instanceof MintmarkError ? error : new MintmarkError("store_failed", undefined, { cause: error });
       this.#failure ??= failure;
       this.#first.reject(failure);
     }

@@ -155,7 +155,13 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
       if (before.live === true && before.leader !== null) return await given(session, null);
       // What the old leader has under way ends now, rather than when its connection does.
       await session.query(END_SESSIONS, [name]);
-      const { rows, isDoubtful } = await session.query(TAKE_LEAD, [shard, before.epoch, server.name, server.url, leaseMs]);
+      const { rows, isDoubtful } = await session.query(TAKE_LEAD, [
+        shard,
+        before.epoch,
+        server.name,
+        server.url,
+        leaseMs,
+      ]);
       const [row] = rows;
       if (row === undefined) return await given(session, null);
       const head = { epoch: Number(row.epoch), length: Number(row.head), hash: row.hash as Buffer };

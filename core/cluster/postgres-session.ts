@@ -53,7 +53,8 @@ export class Session {
   }
 
   async #query(text: string, values: readonly unknown[]): Promise<Answer> {
-    const opening = (this.#client ??= this.#open());
+    this.#client ??= this.#open();
+    const opening = this.#client;
     try {
       const client = await opening;
       this.#warned = false;

@@ -31,9 +31,13 @@ export class JournalKeys {
     const named = keys.map((key) => [nameOf(key), Buffer.from(key)] as const);
     this.#keys = new Map(named);
     this.#first = named[0]?.[0] ?? -1;
-    const isSound = named.length > 0 && named.length === this.#keys.size && keys.every((key) => key.length === KEY_BYTES);
+    const isSound =
+      named.length > 0 && named.length === this.#keys.size && keys.every((key) => key.length === KEY_BYTES);
     if (!isSound) {
-      throw new MintmarkError("validation_failed", "Give one or more different keys of 32 random bytes for the journal.");
+      throw new MintmarkError(
+        "validation_failed",
+        "Give one or more different keys of 32 random bytes for the journal.",
+      );
     }
   }
 

@@ -48,10 +48,11 @@ export class LevelStore implements Store {
     });
     try {
       const level = new LevelStore(await opened(new Level<Buffer, Buffer>(folder.path, BINARY)), folder, sync);
-      if (sync) await level.#beginMark(folder).catch(async (error) => {
-        await level.#db.close();
-        throw error;
-      });
+      if (sync)
+        await level.#beginMark(folder).catch(async (error) => {
+          await level.#db.close();
+          throw error;
+        });
       return level;
     } catch (error) {
       await folder[Symbol.asyncDispose]();

@@ -1,7 +1,17 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, chmodSync, chownSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -64,7 +74,10 @@ export class PostgresServer implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const child = spawn(join(BINARIES, "postgres"), ["-D", this.folder], { stdio: ["ignore", "pipe", "pipe"], ...IDENTITY });
+    const child = spawn(join(BINARIES, "postgres"), ["-D", this.folder], {
+      stdio: ["ignore", "pipe", "pipe"],
+      ...IDENTITY,
+    });
     this.#process = child;
     let log = "";
     child.stderr.on("data", (text) => (log = (log + text).slice(-4_000)));

@@ -29,7 +29,8 @@ const newShard = () => `test-${shards++}`;
 const server = (name: string) => ({ name, url: `http://${name}.test` });
 const open = (shard: string, keys: readonly Uint8Array[] = [KEY]) =>
   PostgresJournal.open({ url: database.primary.url, shard, keys });
-const texts = async (journal: Journal, from: number) => (await all(journal.read(from))).map((entry) => Buffer.from(entry).toString());
+const texts = async (journal: Journal, from: number) =>
+  (await all(journal.read(from))).map((entry) => Buffer.from(entry).toString());
 
 describe.each([
   {
@@ -115,7 +116,9 @@ describe("the journal on PostgreSQL", () => {
     try {
       for (let i = 0; i < 4; i++) {
         await pause(150);
-        await database.primary.query("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
+        await database.primary.query(
+          "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'",
+        );
       }
       // The primary shows the entry, which proves nothing.
       await expect
@@ -170,9 +173,9 @@ describe("the journal on PostgreSQL", () => {
     await database.primary.query("alter system set synchronous_standby_names = ''");
     await database.primary.query("select pg_reload_conf()");
     try {
-      await expect.poll(() => database.primary.query("show synchronous_standby_names")).toEqual([
-        { synchronous_standby_names: "" },
-      ]);
+      await expect
+        .poll(() => database.primary.query("show synchronous_standby_names"))
+        .toEqual([{ synchronous_standby_names: "" }]);
       await expect(open(newShard())).rejects.toThrow("synchronous_standby_names is empty");
       const options = { url: database.primary.url, shard: newShard(), keys: [KEY], single: true };
       await using single = await PostgresJournal.open(options);
@@ -214,9 +217,11 @@ describe("a cluster", () => {
     expect(await two.engine.vaults.get(tenant.applicationId, vaultId)).toEqual(
       await one.engine.vaults.get(tenant.applicationId, vaultId),
     );
-    await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)))).rejects.toMatchObject({
-      code: "not_leader",
-    });
+    await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)))).rejects.toMatchObject(
+      {
+        code: "not_leader",
+      },
+    );
     await one.engine.operator.seal("validium");
     await caughtUp(two, one);
     expect(await two.engine.proofs.vault(vaultId)).toEqual(await one.engine.proofs.vault(vaultId));
@@ -225,9 +230,11 @@ describe("a cluster", () => {
     await one.close();
     await expect.poll(() => two.role, { timeout: 5_000 }).toBe("leader");
     expect(two.engine.batches.state()).toEqual(state);
-    await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 1)))).rejects.toMatchObject({
-      code: "token_already_minted",
-    });
+    await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 1)))).rejects.toMatchObject(
+      {
+        code: "token_already_minted",
+      },
+    );
     await two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)));
     expect((await two.engine.operator.verify()).problems).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Engine, Uuid } from "../../core/index.ts";
 import { openStandby } from "../../core/engine.ts";
+import type { Engine, Uuid } from "../../core/index.ts";
 import { LevelStore } from "../../core/store/level-store.ts";
 import type { Store, StoreOperation } from "../../core/store/ports.ts";
 import { CHANGES, changeable } from "../core/engine/every-change.ts";
