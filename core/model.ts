@@ -118,6 +118,9 @@ export interface Vault {
   readonly ownerAddress: Address;
   readonly assetId: Uuid;
   readonly assetType: Hash;
+  /** The asset's: base units in one unit of the amounts below, and digits of the token's decimal amounts. */
+  readonly quantum: bigint;
+  readonly decimals: number;
   readonly mintingBlob: Hex;
   /** null for ERC-20. */
   readonly tokenId: bigint | null;
@@ -145,6 +148,9 @@ export interface Transaction {
   readonly userId: Uuid;
   readonly vaultId: VaultId;
   readonly assetId: Uuid;
+  /** The asset's, as in {@link Vault}. */
+  readonly quantum: bigint;
+  readonly decimals: number;
   readonly mintingBlob: Hex;
   readonly amount: bigint;
   readonly dataAvailabilityMode: Mode;

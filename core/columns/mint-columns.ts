@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
-import { type Hex, type Limits, MAX_AMOUNT, MODES, type Mode, type Uuid } from "../model.ts";
+import { type Hex, type Limits, MODES, type Mode, type Uuid } from "../model.ts";
 import { blobTextOf, MAX_BLOB_BYTES, tokenIdOf } from "../protocol/blob.ts";
 import { hexValue } from "../protocol/hex.ts";
+import { decimalAmount, quantizedAmount } from "../protocol/quantized.ts";
 import { readUuid } from "../validate.ts";
 import { amountOf, highWord, lowWord } from "./amount-words.ts";
 import {
   type AssetForm,
   type KnownAssets,
   type MintRequest,
+  type NamedAmount,
   type NamedToken,
   readAmount,
   readTokenId,
@@ -18,6 +20,10 @@ import { hexOf } from "./vault-columns.ts";
 const USUAL_BLOB_BYTES = 24;
 /** The blobs of one request are fewer bytes than this; one with more goes the plain way, which knows no bound of its own. */
 const MAX_BLOBS = 2 ** 31;
+/** The entry names its token by `tokenId`. */
+const BY_TOKEN_ID = 1;
+/** The entry gives its amount by `amountDecimal`. */
+const BY_DECIMAL = 2;
 
 /**
  * A mint request in which nothing is wrong as far as its form tells, one typed array a property, entries of all users back to back: what
@@ -36,8 +42,8 @@ export class MintColumns {
   /** Where in `blobs` each blob ends; it begins where the one before ends. */
   readonly blobEnd: Uint32Array;
   blobs: Uint8Array;
-  /** 1 for each entry that names its token by its id; null while there is none. */
-  byTokenId: Uint8Array | null = null;
+  /** {@link BY_TOKEN_ID} and {@link BY_DECIMAL} of each entry; null while there are none. */
+  #namings: Uint8Array | null = null;
 
   constructor(count: number) {
     this.count = count;
@@ -47,6 +53,16 @@ export class MintColumns {
     this.amountLow = new Uint32Array(count);
     this.blobEnd = new Uint32Array(count);
     this.blobs = new Uint8Array(count * USUAL_BLOB_BYTES);
+  }
+
+  /** Notes that an entry names its token or its amount by another field than the usual one. */
+  name(entry: number, naming: typeof BY_TOKEN_ID | typeof BY_DECIMAL): void {
+    this.#namings ??= new Uint8Array(this.count);
+    this.#namings[entry] = (this.#namings[entry] as number) | naming;
+  }
+
+  #isNamed(entry: number, naming: number): boolean {
+    return this.#namings !== null && ((this.#namings[entry] as number) & naming) !== 0;
   }
 
   /** What tells two requests under one idempotency key apart. */
@@ -67,16 +83,22 @@ export class MintColumns {
       return {
         assetId: asset.assetId,
         mode: MODES[this.mode[entry] as number] ?? null,
-        amount: amountOf(this.amountHigh[entry] as number, this.amountLow[entry] as number),
+        amount: this.#amountAt(asset, entry),
         token: this.#tokenAt(asset, entry),
       };
     });
     return { users, mints };
   }
 
+  #amountAt(asset: AssetForm, entry: number): NamedAmount {
+    const units = amountOf(this.amountHigh[entry] as number, this.amountLow[entry] as number);
+    if (!this.#isNamed(entry, BY_DECIMAL)) return { field: "amount", units };
+    return { field: "amountDecimal", text: decimalAmount(units, asset) };
+  }
+
   #tokenAt({ standard, blobScheme }: AssetForm, entry: number): NamedToken {
     const blob = this.blobAt(entry);
-    if (this.byTokenId?.[entry] !== 1) return { field: "mintingBlob", blob };
+    if (!this.#isNamed(entry, BY_TOKEN_ID)) return { field: "mintingBlob", blob };
     return { field: "tokenId", digits: String(tokenIdOf(standard, blobScheme, blob)) };
   }
 
@@ -143,7 +165,7 @@ class Reader {
     const entry = this.#next++;
     return (
       this.#readAsset(mint.assetId, entry) &&
-      this.#readAmount(mint.amount, entry) &&
+      this.#readAmount(mint, entry) &&
       this.#readMode(mint.dataAvailabilityMode, entry) &&
       this.#readToken(mint, entry)
     );
@@ -162,19 +184,35 @@ class Reader {
     return true;
   }
 
-  #readAmount(value: unknown, entry: number): boolean {
+  #readAmount({ amount: given, amountDecimal }: Readonly<Record<string, unknown>>, entry: number): boolean {
     const { amountHigh, amountLow } = this.columns;
-    if (typeof value === "number") {
-      if (!Number.isSafeInteger(value) || value < 1) return false;
-      amountHigh[entry] = value / 2 ** 32;
-      amountLow[entry] = value;
+    if (typeof given === "number" && amountDecimal === undefined) {
+      if (!Number.isSafeInteger(given) || given < 1) return false;
+      amountHigh[entry] = given / 2 ** 32;
+      amountLow[entry] = given;
       return true;
     }
-    const amount = readAmount(value);
-    if (typeof amount !== "bigint" || amount > MAX_AMOUNT) return false;
+    const amount =
+      amountDecimal === undefined ? readAmount(given ?? this.#usualAmount) : this.#units(amountDecimal, given);
+    if (typeof amount !== "bigint") return false;
+    if (amountDecimal !== undefined) this.columns.name(entry, BY_DECIMAL);
     amountHigh[entry] = highWord(amount);
     amountLow[entry] = lowWord(amount);
     return true;
+  }
+
+  /** What an entry without an amount mints; undefined when it must have one. */
+  get #usualAmount(): number | undefined {
+    return this.#asset.standard === "erc721" ? 1 : undefined;
+  }
+
+  #units(text: unknown, amount: unknown): bigint | null {
+    if (typeof text !== "string" || amount !== undefined || this.#asset.standard !== "erc20") return null;
+    try {
+      return quantizedAmount(text, this.#asset);
+    } catch {
+      return null;
+    }
   }
 
   #readMode(value: unknown, entry: number): boolean {
@@ -203,8 +241,7 @@ class Reader {
     if (start === null) return false;
     const { columns } = this;
     for (let i = 0; i < text.length; i++) columns.blobs[start + i] = text.charCodeAt(i);
-    columns.byTokenId ??= new Uint8Array(columns.count);
-    columns.byTokenId[entry] = 1;
+    columns.name(entry, BY_TOKEN_ID);
     return true;
   }
 
@@ -247,7 +284,8 @@ export function columnsOf(request: MintRequest, assets: KnownAssets): MintColumn
   const users = request.users.map(({ userId, count }) => {
     const mints = request.mints.slice(next, next + count).map(({ assetId, mode, amount, token }) => ({
       assetId,
-      amount: String(amount),
+      ...(amount?.field === "amount" && { amount: String(amount.units) }),
+      ...(amount?.field === "amountDecimal" && { amountDecimal: amount.text }),
       dataAvailabilityMode: mode,
       ...(token?.field === "mintingBlob" && { mintingBlob: token.blob }),
       ...(token?.field === "tokenId" && { tokenId: token.digits }),
@@ -267,6 +305,7 @@ function hasOtherFields(mint: object): boolean {
       field === "mintingBlob" ||
       field === "assetId" ||
       field === "amount" ||
+      field === "amountDecimal" ||
       field === "dataAvailabilityMode";
     if (!isKnown) return true;
   }

@@ -22,9 +22,15 @@ export interface MintRequest {
 export interface RequestedMint {
   readonly assetId: Uuid | null;
   readonly mode: Mode | null;
-  readonly amount: bigint | null;
+  readonly amount: NamedAmount | null;
   readonly token: NamedToken | null;
 }
+
+/** How an entry gives its amount, by the field that does; an ERC-721 entry may give none. */
+export type NamedAmount =
+  | { readonly field: "amount"; readonly units: bigint }
+  | { readonly field: "amountDecimal"; readonly text: string }
+  | { readonly field: null };
 
 /** How an entry names its token, by the field that does; an ERC-20 entry may name none. */
 export type NamedToken =
@@ -50,6 +56,8 @@ export interface AssetForm {
   readonly assetId: Uuid;
   readonly standard: Standard;
   readonly blobScheme: BlobScheme;
+  readonly quantum: bigint;
+  readonly decimals: number;
 }
 
 /** One issue and its place: -1 for the request or the user as a whole. */
@@ -186,25 +194,45 @@ function readMint(mint: unknown, user: number, at: number, issues: Issues): Requ
   unknownFields(mint, MINT_FIELDS, issues, (field) =>
     issues.ofMint(user, at, pointer(field), "validation_failed", UNKNOWN),
   );
+  const report: Report = (field, code, detail) => issues.ofMint(user, at, `/${field}`, code, detail);
   const mode = mint.dataAvailabilityMode;
   const read = {
     assetId: readUuid(mint.assetId),
     mode: mode === "validium" || mode === "zk-rollup" ? (mode as Mode) : null,
-    amount: readAmount(mint.amount),
-    token: readToken(mint, (field, code, detail) => issues.ofMint(user, at, `/${field}`, code, detail)),
+    amount: readNamedAmount(mint, report),
+    token: readToken(mint, report),
   };
-  if (read.assetId === null) issues.ofMint(user, at, "/assetId", "validation_failed", "must be a UUID");
-  if (typeof read.amount === "string") {
-    const detail =
-      read.amount === "amount_out_of_range"
-        ? "must be a whole number from 1 to 2^63 - 1"
-        : "must be a JSON integer within 2^53 - 1, or a decimal string";
-    issues.ofMint(user, at, "/amount", read.amount, detail);
+  if (read.assetId === null) {
+    issues.ofMint(user, at, "/assetId", "validation_failed", "must be a UUID");
+    if (read.amount?.field === null) report("amount", "validation_failed", "give the amount; only ERC-721 needs none");
   }
   if (read.mode === null) {
     issues.ofMint(user, at, "/dataAvailabilityMode", "validation_failed", `must be one of ${MODES.join(", ")}`);
   }
-  return { ...read, amount: typeof read.amount === "bigint" ? read.amount : null };
+  return read;
+}
+
+type Report = (field: string, code: ErrorCode, detail: string) => void;
+
+function readNamedAmount(
+  { amount, amountDecimal }: Readonly<Record<string, unknown>>,
+  report: Report,
+): NamedAmount | null {
+  if (amountDecimal !== undefined) {
+    if (amount !== undefined) report("amountDecimal", "validation_failed", "give amount or amountDecimal, not both");
+    else if (typeof amountDecimal === "string") return { field: "amountDecimal", text: amountDecimal };
+    else report("amountDecimal", "validation_failed", 'must be decimal text such as "12.5"');
+    return null;
+  }
+  if (amount === undefined) return { field: null };
+  const units = readAmount(amount);
+  if (typeof units === "bigint") return { field: "amount", units };
+  const detail =
+    units === "amount_out_of_range"
+      ? "must be a whole number from 1 to 2^63 - 1"
+      : "must be a JSON integer within 2^53 - 1, or a decimal string";
+  report("amount", units, detail);
+  return null;
 }
 
 /** The amount, or the code of what is wrong with it. A number past 2^53 may have been rounded on its way, so it is refused. */
@@ -218,8 +246,6 @@ export function readAmount(value: unknown): bigint | "validation_failed" | "amou
   const amount = BigInt(value);
   return amount >= 1n && amount <= MAX_AMOUNT ? amount : "amount_out_of_range";
 }
-
-type Report = (field: string, code: ErrorCode, detail: string) => void;
 
 function readToken({ mintingBlob, tokenId }: Readonly<Record<string, unknown>>, report: Report): NamedToken | null {
   if (tokenId !== undefined && mintingBlob !== undefined) {
@@ -261,6 +287,7 @@ const MINT_FIELDS: ReadonlySet<string> = new Set([
   "mintingBlob",
   "assetId",
   "amount",
+  "amountDecimal",
   "dataAvailabilityMode",
 ]);
 const UNKNOWN = "is not a field of this request";

@@ -118,7 +118,7 @@ export interface AcceptedColumns {
   /** Back to back, and where each ends. */
   readonly blobs: Uint8Array;
   readonly blobEnd: Uint32Array;
-  asset(entry: number): Pick<Asset, "assetId" | "assetType">;
+  asset(entry: number): Pick<Asset, "assetId" | "assetType" | "quantum" | "decimals">;
   /** What the entry's vault holds after it. */
   amountAfter(entry: number): bigint;
   tokenId(entry: number): bigint | null;

@@ -1,11 +1,12 @@
 import { requireRoom } from "../batches/batches.ts";
-import type { Issues, MintRequest, NamedToken } from "../columns/request.ts";
+import type { Issues, MintRequest, NamedAmount, NamedToken } from "../columns/request.ts";
 import { hexOf } from "../columns/vault-columns.ts";
-import { MintmarkError } from "../errors.ts";
+import { type ErrorCode, MintmarkError } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import type { Hex, Principal } from "../model.ts";
 import { blobTextOf } from "../protocol/blob.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import { quantizedAmount } from "../protocol/quantized.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type AssetRecord, userIdRecord } from "../store/records.ts";
@@ -21,7 +22,10 @@ import { TokenLookup } from "./uniqueness.ts";
 /** An entry whose asset can be minted and whose blob names a token of it. */
 interface ReadyMint extends ReadyToken {
   readonly asset: AssetRecord;
+  /** Quantized units. */
   readonly amount: bigint;
+  /** The field that gives it. */
+  readonly amountField: string;
 }
 
 interface ReadyToken {
@@ -125,12 +129,35 @@ export class MintCheck implements Transition<MintOutcome | null> {
     const enabled = this.#ledger.enablements.latest(enablementId(applicationIndex, asset.assetIndex)) ?? false;
     const obstacle = availability(this.#ledger.settlement, asset, enabled);
     if (obstacle !== null) this.#issues.ofMint(user, at, "/assetId", obstacle.code, obstacle.detail);
-    if (asset.standard === "erc721" && mint.amount !== null && mint.amount !== 1n) {
-      this.#issues.ofMint(user, at, "/amount", "erc721_amount_not_one", "must be 1 for an ERC-721 token");
-    }
+    const amount = mint.amount === null ? null : this.#readAmount(asset, mint.amount, user, at);
     const token = mint.token === null ? null : this.#readToken(asset, mint.token, user, at);
-    if (token === null || obstacle !== null || mint.amount === null || mint.mode === null) return null;
-    return { asset, amount: mint.amount, ...token };
+    if (token === null || obstacle !== null || amount === null || mint.mode === null) return null;
+    return { asset, amount, amountField: `/${mint.amount?.field ?? "amount"}`, ...token };
+  }
+
+  #readAmount(asset: AssetRecord, amount: NamedAmount, user: number, at: number): bigint | null {
+    const refuse = (field: string, code: ErrorCode, detail: string): null => {
+      this.#issues.ofMint(user, at, field, code, detail);
+      return null;
+    };
+    if (amount.field === "amountDecimal") {
+      const field = "/amountDecimal";
+      if (asset.standard !== "erc20") return refuse(field, "validation_failed", "is for ERC-20 alone; give amount");
+      try {
+        return quantizedAmount(amount.text, asset);
+      } catch (error) {
+        if (!(error instanceof MintmarkError)) throw error;
+        return refuse(field, error.code, error.message);
+      }
+    }
+    if (amount.field === null) {
+      if (asset.standard === "erc721") return 1n;
+      return refuse("/amount", "validation_failed", "give the amount; only an ERC-721 token needs none");
+    }
+    // A token that is named twice is told as that, whatever its amount.
+    if (asset.standard === "erc721" && amount.units !== 1n)
+      refuse("/amount", "erc721_amount_not_one", "must be 1 for an ERC-721 token");
+    return amount.units;
   }
 
   #readToken(asset: AssetRecord, token: NamedToken, user: number, at: number): ReadyToken | null {
@@ -200,7 +227,8 @@ export class MintCheck implements Transition<MintOutcome | null> {
       totals.set(mint.asset, total);
       if (total > mint.asset.supplyCap) {
         const left = mint.asset.supplyCap - mint.asset.minted;
-        this.#issues.ofMint(user, at, "/amount", "supply_cap_exceeded", `${left} units are left for this request`);
+        const detail = `${left} units are left for this request`;
+        this.#issues.ofMint(user, at, mint.amountField, "supply_cap_exceeded", detail);
       }
     });
   }

@@ -151,6 +151,8 @@ function acceptedVault(ledger: Ledger, vaultId: VaultId, mint: PlacedMint, holde
     ownerAddress: holder.ownerAddress,
     assetId: asset.assetId,
     assetType: asset.assetType,
+    quantum: asset.quantum,
+    decimals: asset.decimals,
     mintingBlob: mint.blob,
     tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, mint.blob),
     dataAvailabilityMode: mint.mode,

@@ -21,6 +21,7 @@ export { bytesToHex, hexToBytes } from "./hex.ts";
 export * from "./manifest.ts";
 export * from "./multiproof.ts";
 export * from "./proof.ts";
+export * from "./quantized.ts";
 export * from "./receipt.ts";
 export { StateHistory, StateTree } from "./state-tree.ts";
 export * from "./typed-data.ts";

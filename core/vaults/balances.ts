@@ -57,20 +57,23 @@ async function balancesOf(
   });
 }
 
-function balanceOfVault({ assetId, tokenId, mintingBlob, amount, ...vault }: Vault): Balance {
+function balanceOfVault({ assetId, quantum, decimals, tokenId, mintingBlob, amount, ...vault }: Vault): Balance {
   const { availableBalance: available, withdrawnBalance: withdrawn } = vault;
-  return { assetId, tokenId, mintingBlob, amount, available, withdrawn };
+  return { assetId, quantum, decimals, tokenId, mintingBlob, amount, available, withdrawn };
 }
 
 function balanceOfSum(ledger: Ledger, { assetIndex, blob, amount, heldBack, withdrawn }: TokenSum): Balance {
-  const { assetId, standard, blobScheme } = ledger.assetAt(assetIndex);
+  const { assetId, standard, blobScheme, quantum, decimals } = ledger.assetAt(assetIndex);
   const tokenId = fastTokenIdOf(standard, blobScheme, blob);
-  return { assetId, tokenId, mintingBlob: blob, amount, available: amount - heldBack, withdrawn };
+  return { assetId, quantum, decimals, tokenId, mintingBlob: blob, amount, available: amount - heldBack, withdrawn };
 }
 
 /** What a user holds of one token over all vaults. */
 export interface Balance {
   readonly assetId: Uuid;
+  /** The asset's, as in `Vault`. */
+  readonly quantum: bigint;
+  readonly decimals: number;
   /** null for ERC-20. */
   readonly tokenId: bigint | null;
   readonly mintingBlob: Hex;

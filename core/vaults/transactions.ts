@@ -70,11 +70,14 @@ async function views(ledger: Ledger, applicationIndex: number, found: readonly F
 function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
   const { source, sequence } = found;
   const place = placeOfFound(found);
+  const { assetId, quantum, decimals } = ledger.assetAt(assetIndexOf(found));
   const common = {
     sequence,
     userId,
     status: statusOfFound(ledger, found),
-    assetId: ledger.assetAt(assetIndexOf(found)).assetId,
+    assetId,
+    quantum,
+    decimals,
     dataAvailabilityMode: place.mode,
     batchId: batchIdOf(place.mode, place.batchNumber),
   };

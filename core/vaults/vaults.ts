@@ -165,6 +165,8 @@ function vaultView(
     ownerAddress: vault.owner,
     assetId: asset.assetId,
     assetType: asset.assetType,
+    quantum: asset.quantum,
+    decimals: asset.decimals,
     mintingBlob: vault.blob,
     tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, vault.blob),
     dataAvailabilityMode: place.mode,

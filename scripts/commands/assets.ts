@@ -50,7 +50,19 @@ export function addAssets(program: Command): void {
     ["assets list", `assets list --application ${EXAMPLE_APPLICATION} --json`],
     "assets.list",
     ({ application }) => ({ applicationId: application }),
-    ["assetId", "standard", "symbol", "contractAddress", "chainId", "whitelisted", "registered", "minted", "supplyCap"],
+    [
+      "assetId",
+      "standard",
+      "symbol",
+      "contractAddress",
+      "chainId",
+      "whitelisted",
+      "registered",
+      "quantum",
+      "decimals",
+      "minted",
+      "supplyCap",
+    ],
   ).option("--application <uuid>", "as this application sees them: what is enabled, and what can be minted now");
   operating(
     assets,

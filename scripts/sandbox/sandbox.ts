@@ -240,8 +240,7 @@ function mintExample({ users, assets }: Pick<SandboxDescription, "users" | "asse
     .filter(({ standard }) => standard !== "erc721")
     .map(({ assetId, standard }) => ({
       assetId,
-      ...(standard !== "erc20" && { tokenId: "1001" }),
-      amount: standard === "erc20" ? "25" : 1,
+      ...(standard === "erc20" ? { amountDecimal: "12.5" } : { tokenId: "1001", amount: 1 }),
       dataAvailabilityMode: standard === "erc20" ? "validium" : "zk-rollup",
     }));
   return { users: users.slice(0, 1).map(({ userId }) => ({ userId, mints })) };

@@ -22,7 +22,7 @@ export function screen({
         userId: alice?.userId,
         mints: [
           { assetId: assetId("erc721"), tokenId: "1", amount: 1, dataAvailabilityMode: "zk-rollup" },
-          { assetId: assetId("erc20"), amount: 1000, dataAvailabilityMode: "validium" },
+          { assetId: assetId("erc20"), amountDecimal: "12.5", dataAvailabilityMode: "validium" },
         ],
       },
       {

@@ -25,7 +25,7 @@ const definition = {
         mints: [
           {
             assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20",
-            amount: "9007199254740993",
+            amountDecimal: "12.5",
             dataAvailabilityMode: "validium",
           },
           {

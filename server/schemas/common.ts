@@ -83,6 +83,14 @@ export const outHex = z.string().regex(HEX).meta({ description: "0x and lower-ca
 export const outHash = z.string().regex(/^0x[0-9a-f]{64}$/);
 export const outAddress = z.string().regex(/^0x[0-9a-f]{40}$/);
 export const outDecimal = z.string().regex(/^\d+$/).meta({ description: "A whole number in decimal digits." });
+/** What amounts are counted in; beside every amount. */
+export const outUnits = {
+  quantum: outDecimal.meta({ description: "Base units of the token in one unit of every amount here." }),
+  decimals: z.int().meta({
+    description:
+      "Digits behind the point of the token's decimal amounts: `amount` is `amount * quantum / 10^decimals` of it.",
+  }),
+};
 export const outTime = z.iso.datetime();
 
 // ---- pages

@@ -26,10 +26,21 @@ export const mintBody = requestComponent(
                   description:
                     'Names the token in the place of `tokenId`: hex of the identifier text, with or without 0x, 1 to 255 bytes; `""` for ERC-20. Bytes that are no text need an asset with `rawBlobs`.',
                 }),
-                amount: z.union([z.int().min(1), z.string().regex(/^[1-9]\d{0,18}$/)]).meta({
-                  description:
-                    "Quantized units, 1 to 2^63 - 1; 1 for ERC-721. An integer, or a decimal string, which is needed from 2^53 on: a number that would be rounded is refused.",
-                }),
+                amount: z
+                  .union([z.int().min(1), z.string().regex(/^[1-9]\d{0,18}$/)])
+                  .optional()
+                  .meta({
+                    description:
+                      "Units of `quantum` base units each, 1 to 2^63 - 1. An integer, or a decimal string, which is needed from 2^53 on: a number that would be rounded is refused. Absent or 1 for ERC-721.",
+                  }),
+                amountDecimal: z
+                  .string()
+                  .regex(/^\d+(\.\d+)?$/)
+                  .optional()
+                  .meta({
+                    description:
+                      'Of ERC-20, in the place of `amount`: the token\'s decimal amount, such as "12.5". It is `amount * quantum / 10^decimals`, must be a whole number of units, and is never rounded.',
+                  }),
                 dataAvailabilityMode: mode,
               }),
             )

@@ -5,6 +5,7 @@ import {
   outDecimal,
   outHex,
   outTime,
+  outUnits,
   outUuid,
   page,
   pageOf,
@@ -36,6 +37,7 @@ export const balance = responseComponent(
   "Balance",
   z.strictObject({
     assetId: outUuid,
+    ...outUnits,
     tokenId: outDecimal.nullable(),
     mintingBlob: outHex,
     amount: outDecimal,

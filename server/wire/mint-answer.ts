@@ -105,8 +105,9 @@ function keep(pieces: Map<number, Buffer>, key: number, text: string): Buffer {
 
 function ownership(columns: AcceptedColumns, user: number, entry: number): string {
   const { userId, ownerAddress } = columns.users[user] ?? {};
-  const { assetId, assetType } = columns.asset(entry);
-  return `","userId":"${userId}","ownerAddress":"${ownerAddress}","assetId":"${assetId}","assetType":"${assetType}","mintingBlob":"0x`;
+  const { assetId, assetType, quantum, decimals } = columns.asset(entry);
+  const asset = `"assetId":"${assetId}","assetType":"${assetType}","quantum":"${quantum}","decimals":${decimals}`;
+  return `","userId":"${userId}","ownerAddress":"${ownerAddress}",${asset},"mintingBlob":"0x`;
 }
 
 function state({ mode, batchNumber, age, time: at }: AcceptedColumns, entry: number): string {

@@ -39,9 +39,10 @@ export function nearMint({ erc20, erc721, erc1155, users, otherUser }: World): f
         fc.oneof(fc.constantFrom(erc20.assetId, erc721.assetId, erc1155.assetId), fc.uuid(), hostileText),
       ),
       amount: mostly(fc.oneof(fc.constantFrom(1, "1", "9223372036854775807"), hostileNumber, hostileText)),
+      amountDecimal: mostly(fc.oneof(fc.constantFrom("1", "0.5"), hostileNumber, hostileText)),
       dataAvailabilityMode: mostly(fc.constantFrom("validium", "zk-rollup")),
     },
-    { requiredKeys: ["assetId", "amount"] },
+    { requiredKeys: ["assetId"] },
   );
   const user = fc.record({
     userId: mostly(fc.oneof(fc.constantFrom(...users, otherUser), fc.uuid())),

@@ -180,7 +180,8 @@ describe("the OpenAPI document", () => {
       for (const [i, { assetId, tokenId }] of mints.entries()) {
         const contractAddress = `0x${"e".repeat(39)}${i}` as const;
         const standard = tokenId === undefined ? "erc20" : "erc721";
-        await engine.assets.add({ assetId, standard, contractAddress, name: "Example", symbol: "EX" });
+        const decimals = standard === "erc20" ? 6 : 0;
+        await engine.assets.add({ assetId, standard, contractAddress, name: "Example", symbol: "EX", decimals });
         await engine.assets.whitelist(assetId);
         await engine.operator.recordRegistered(assetId);
         await engine.assets.enable(applicationId, assetId);

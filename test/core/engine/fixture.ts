@@ -84,6 +84,8 @@ export async function knownAsset(
     readonly supplyCap?: bigint;
     readonly blobScheme?: BlobScheme;
     readonly rawBlobs?: boolean;
+    readonly decimals?: number;
+    readonly quantum?: bigint;
     readonly applicationId?: Uuid;
     readonly ready?: boolean;
   } = {},

@@ -8,10 +8,10 @@ export function naiveBalances(vaults: readonly Vault[]): Balance[] {
   return [...tokens.values()].flatMap((own) => {
     const [first] = own;
     if (first === undefined) return [];
-    const { assetId, tokenId, mintingBlob } = first;
+    const { assetId, quantum, decimals, tokenId, mintingBlob } = first;
     return [
       {
-        ...{ assetId, tokenId, mintingBlob },
+        ...{ assetId, quantum, decimals, tokenId, mintingBlob },
         amount: sum(own.map(({ amount }) => amount)),
         available: sum(own.map(({ availableBalance }) => availableBalance)),
         withdrawn: sum(own.map(({ withdrawnBalance }) => withdrawnBalance)),

@@ -1,0 +1,52 @@
+import { MintmarkError } from "../errors.ts";
+import { MAX_AMOUNT } from "../model.ts";
+
+/** What amounts of an ERC-20 token are counted in. */
+export interface Units {
+  /** Base units of the token in one unit here. */
+  readonly quantum: bigint;
+  /** Digits of the token's decimal amounts behind the point: 10^decimals base units are one token. */
+  readonly decimals: number;
+}
+
+const DECIMAL = /^(0|[1-9]\d{0,77})(?:\.(\d{1,255}))?$/;
+
+/**
+ * The quantized amount of a decimal one: never rounded.
+ *
+ * @throws MintmarkError `validation_failed` for what is no decimal, or no whole number of units; `amount_out_of_range` unless it is 1 to
+ * 2^63 - 1 units
+ * @example
+ * quantizedAmount("12.5", { decimals: 6, quantum: 1_000n }) // 12_500n: 12,500,000 base units
+ */
+export function quantizedAmount(text: string, units: Units): bigint {
+  const [, whole, fraction = ""] = DECIMAL.exec(text) ?? [];
+  if (whole === undefined) throw invalid('must be decimal text such as "12.5"');
+  const digits = fraction.replace(/0+$/, "");
+  const { decimals, quantum } = units;
+  const base = digits.length > decimals ? null : BigInt(whole + digits.padEnd(decimals, "0"));
+  if (base === null || base % quantum !== 0n) {
+    throw invalid(`must be a whole number of units; one unit is ${decimalAmount(1n, units)} of the token`);
+  }
+  const amount = base / quantum;
+  if (amount >= 1n && amount <= MAX_AMOUNT) return amount;
+  const most = decimalAmount(MAX_AMOUNT, units);
+  throw new MintmarkError("amount_out_of_range", `must be from ${decimalAmount(1n, units)} to ${most}`);
+}
+
+/**
+ * A quantized amount as people write it: the inverse of {@link quantizedAmount}.
+ *
+ * @example
+ * decimalAmount(12_500n, { decimals: 6, quantum: 1_000n }) // "12.5"
+ */
+export function decimalAmount(amount: bigint, { decimals, quantum }: Units): string {
+  const digits = (amount * quantum).toString().padStart(decimals + 1, "0");
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, "");
+  const whole = digits.slice(0, digits.length - decimals);
+  return decimals === 0 || fraction === "" ? whole : `${whole}.${fraction}`;
+}
+
+function invalid(detail: string): MintmarkError {
+  return new MintmarkError("validation_failed", detail);
+}
