@@ -176,7 +176,12 @@ const IDEMPOTENCY = ["idempotency_in_progress", "idempotency_key_reused"] as con
 
 const METERED = ["rate_limited", "overloaded"] as const satisfies readonly Code[];
 
-const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as const satisfies readonly Code[];
+const BODY = [
+  "malformed_json",
+  "body_too_large",
+  "unsupported_media_type",
+  "not_leader",
+] as const satisfies readonly Code[];
 
 function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, request: FastifyRequest) {
   const issues: Issue[] = [];
