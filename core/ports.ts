@@ -193,17 +193,33 @@ export interface L1SendOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Writes to the settlement chain with the operator's account. Resolves when mined; rejects with `l1_failed` and the reason. */
+export interface L1CommitOptions extends L1SendOptions {
+  /** The commit before it may still be under way. It is sent behind that one, and L1 need not be ready for it. */
+  readonly isBehind?: boolean;
+}
+
+/**
+ * Writes to the settlement chain with the operator's account, a few transactions under way at once, in the order of the calls. Resolves when
+ * mined; rejects with `l1_failed` and the reason.
+ */
 export interface L1Committer {
   /** @param history - the {@link L1State.history} that the batch follows; L1 refuses the batch when it has another */
-  commitRollup(batch: SealedBatch, history: Hash, options?: L1SendOptions): Promise<L1Receipt>;
-  commitValidium(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
-  /** Why {@link L1Committer.commitRollup} would fail if it were sent now; null when it would succeed. Sends nothing. */
-  checkRollup(batch: Pick<SealedBatch, "batchNumber" | "data">): Promise<string | null>;
+  commitRollup(batch: SealedBatch, history: Hash, options?: L1CommitOptions): Promise<L1Receipt>;
+  commitValidium(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1CommitOptions): Promise<L1Receipt>;
+  /** Why {@link L1Committer.commitRollup} would fail if the batch were the next one; null when it would succeed. Sends nothing. */
+  checkRollup(batch: Pick<SealedBatch, "data">): Promise<string | null>;
   /** Most gas that one transaction can have on this chain now. */
   transactionGas(): Promise<bigint>;
-  /** Sends nothing to nobody, so that once its block is final nothing that the account sent before can be mined any more. */
-  useUpNonce(options?: L1SendOptions): Promise<L1Receipt>;
+  /**
+   * Waits for what nobody here waits for: what an earlier process of the account has sent, or what was given up. Resolves when it is mined, or
+   * when it is so late that it must be replaced. Whether there was any.
+   */
+  earlierMined(signal?: AbortSignal): Promise<boolean>;
+  /**
+   * Sends nothing to nobody, under every nonce that the account may have something under way with. Once the receipt's block is final,
+   * nothing that the account sent before can be mined any more.
+   */
+  useUpNonces(options?: L1SendOptions): Promise<L1Receipt>;
   /** Why {@link L1Committer.withdraw} would fail for this one if it were sent now; null when it would succeed. Sends nothing. */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
   /**
@@ -231,7 +247,7 @@ export interface L1Owner {
 /** Where withdrawals of one chain's tokens are paid: the settlement contract, or a mirror of it on another chain. */
 export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events"> &
   Pick<L1Reader, "maturity" | "withdrawn"> &
-  Pick<L1Committer, "checkWithdrawal" | "withdraw">;
+  Pick<L1Committer, "checkWithdrawal" | "withdraw" | "earlierMined">;
 
 /** The data availability committee: stores and re-derives the batch, and answers with an attestation (docs/protocol.md 5). */
 export interface Committee {

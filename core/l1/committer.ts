@@ -10,6 +10,7 @@ import {
 import { MintmarkError } from "../errors.ts";
 import type { Asset, Hash, Hex, Mode } from "../model.ts";
 import type {
+  L1CommitOptions,
   L1Committer,
   L1Owner,
   L1Receipt,
@@ -24,7 +25,7 @@ import { provenVaultArguments, withdrawalArguments, withdrawalGroups } from "./a
 import type { FeeOptions, L1Connection } from "./connection.ts";
 import { askL1, reasonIn, revertReason } from "./failure.ts";
 import { STANDARD_VALUE, ViemReader } from "./reader.ts";
-import { type Call, TransactionSender } from "./transactions.ts";
+import { type Call, TRANSFER_GAS, TransactionSender } from "./transactions.ts";
 
 /** Most withdrawals of one transaction. With the longest signatures they need 12.5 million gas, and 112 kB of calldata. */
 const MAX_ITEMS = 20;
@@ -41,8 +42,13 @@ const GAS_PER_BYTE = 16n;
 /** For trying one withdrawal of a batch: its gas, and some around it. A node that allows more must not try longer. */
 const TRIAL_GAS = 1_000_000n;
 
-/** What a transaction without data to a plain account takes. */
-const TRANSFER_GAS = 21_000n;
+/**
+ * For a commit behind one that is under way, which L1 cannot estimate as it is: what a new storage slot and other calldata can add to an estimate
+ * of a rollup batch, and upper bounds of a validium commit, by its bytes of calldata. Gas that is left over is not paid for.
+ */
+const BEHIND_MARGIN = 40_000n;
+const VALIDIUM_GAS = 250_000n;
+const VALIDIUM_GAS_PER_BYTE = 200n;
 
 type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "voidDuplicate" | "registerAsset";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
@@ -72,16 +78,17 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     return askL1(`asking for the balance of ${address}`, () => this.connection.client.getBalance({ address }));
   }
 
-  async commitRollup(batch: SealedBatch, history: Hash, options?: L1SendOptions): Promise<L1Receipt> {
+  async commitRollup(batch: SealedBatch, history: Hash, options: L1CommitOptions = {}): Promise<L1Receipt> {
     requireMode(batch, "zk-rollup");
-    return toReceipt(await this.send(rollupCall(batch, history), options));
+    const call = rollupCall(batch, history);
+    const prepare = options.isBehind ? () => this.#prepareBehind(call, batch.data) : undefined;
+    return toReceipt(await this.send(call, options, prepare));
   }
 
-  async checkRollup(batch: Pick<SealedBatch, "batchNumber" | "data">): Promise<string | null> {
+  async checkRollup({ data }: Pick<SealedBatch, "data">): Promise<string | null> {
     const most = await this.transactionGas();
-    const { history } = await this.state();
     try {
-      const { gas } = await askL1("trying a rollup batch", () => this.#prepare(rollupCall(batch, history)));
+      const { gas } = await askL1("trying a rollup batch", () => this.#tryAsNext(data));
       return gas > most ? `it takes ${gas} gas, and a transaction can have ${most}` : null;
     } catch (error) {
       // A node that cannot be asked has refused nothing.
@@ -101,17 +108,22 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     batch: SealedBatch,
     history: Hash,
     attestation: Hex,
-    options?: L1SendOptions,
+    options: L1CommitOptions = {},
   ): Promise<L1Receipt> {
     requireMode(batch, "validium");
     const { batchNumber, batchRoot, vaultCount, dataHash } = batch;
     const args = [history, BigInt(batchNumber), batchRoot, vaultCount, dataHash, attestation] as const;
-    return toReceipt(await this.#transact("commitValidiumBatch", args, options));
+    const call: ContractCall = { abi, functionName: "commitValidiumBatch", args };
+    const prepare = options.isBehind ? async () => this.#withGas(call, validiumGas) : undefined;
+    return toReceipt(await this.send(call, options, prepare));
   }
 
-  async useUpNonce(options?: L1SendOptions): Promise<L1Receipt> {
-    const call: Call = { to: this.#account.address, data: "0x", gas: TRANSFER_GAS };
-    return askL1("using up a nonce", async () => toReceipt(await this.#sender.send(async () => call, options)));
+  async useUpNonces(options: L1SendOptions = {}): Promise<L1Receipt> {
+    return askL1("using up nonces", async () => toReceipt(await this.#sender.useUpNonces(options)));
+  }
+
+  earlierMined(signal?: AbortSignal): Promise<boolean> {
+    return askL1("waiting for earlier transactions", () => this.#sender.earlierMined(signal));
   }
 
   /** By the very call that `withdraw` makes: what a token does can depend on the gas that it is given. */
@@ -190,30 +202,56 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
   }
 
   /** Sends a call to the contract, in turn with the account's other ones. */
-  protected async send(call: ContractCall, options?: L1SendOptions): Promise<TransactionReceipt> {
-    const receipt = await this.#mined(call, options);
+  protected async send(
+    call: ContractCall,
+    options?: L1SendOptions,
+    prepare?: () => Promise<Call>,
+  ): Promise<TransactionReceipt> {
+    const receipt = await this.#mined(call, options, prepare);
     if (receipt.status === "success") return receipt;
     throw new MintmarkError("l1_failed", `${call.functionName}: transaction ${receipt.transactionHash} reverted`);
   }
 
-  #mined(call: ContractCall, options?: L1SendOptions): Promise<TransactionReceipt> {
-    return askL1(call.functionName, () => this.#sender.send(() => this.#prepare(call), options));
+  #mined(call: ContractCall, options?: L1SendOptions, prepare = () => this.#prepare(call)) {
+    return askL1(call.functionName, () => this.#sender.send(prepare, options));
   }
 
   /** Estimating shows a refusal with the contract's own error, before anything is sent. */
-  async #prepare(call: ContractCall): Promise<Call> {
+  async #prepare(call: ContractCall, at?: bigint): Promise<Call> {
     const { client } = this.connection;
-    const to = this.settlement.contract;
     // On what is mined: pending transactions of this account may be about to be replaced.
+    const block = at === undefined ? { blockTag: "latest" } : { blockNumber: at };
     const estimate = await client.estimateContractGas({
       ...call,
-      address: to,
+      address: this.settlement.contract,
       account: this.#account,
-      blockTag: "latest",
+      ...block,
     } as Parameters<typeof client.estimateContractGas>[0]);
-    const ample = greatest(estimate + estimate / 20n, call.leastGas ?? 0n);
-    return { to, data: encodeFunctionData(call), gas: ample < TRANSACTION_GAS ? ample : TRANSACTION_GAS };
+    return this.#withGas(call, () => greatest(estimate + estimate / 20n, call.leastGas ?? 0n));
   }
+
+  /** A rollup commit behind one that is under way: L1 checks its content, and estimates it, in the place of the next batch. */
+  async #prepareBehind(call: ContractCall, content: Uint8Array): Promise<Call> {
+    const { gas } = await this.#tryAsNext(content);
+    return this.#withGas(call, () => gas + BEHIND_MARGIN);
+  }
+
+  /** The commit of a rollup batch with this content, if it were L1's next one. Throws what L1 refuses it with. */
+  async #tryAsNext(data: Uint8Array): Promise<Call> {
+    const at = await this.blockNumber();
+    const { history, countRollup } = await this.state(at);
+    return this.#prepare(rollupCall({ batchNumber: countRollup, data }, history), at);
+  }
+
+  #withGas(call: ContractCall, gasOf: (data: Hex) => bigint): Call {
+    const data = encodeFunctionData(call);
+    const gas = gasOf(data);
+    return { to: this.settlement.contract, data, gas: gas < TRANSACTION_GAS ? gas : TRANSACTION_GAS };
+  }
+}
+
+function validiumGas(data: Hex): bigint {
+  return VALIDIUM_GAS + BigInt(size(data)) * VALIDIUM_GAS_PER_BYTE;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
-import { MODES } from "../model.ts";
+import { type Hash, MODES, type Mode } from "../model.ts";
 import type { Committee, HistoryPoint, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 
 import { countOf, nextHistory, stateLeaf } from "../protocol/commitment.ts";
@@ -22,30 +22,45 @@ export interface CommitOptions {
 }
 
 /**
+ * Commits that are under way at once. When L1 refuses one, those behind it fail too, and each costs the gas of its calldata. Members sign only
+ * the next batch of the history that their own node shows.
+ */
+const MOST_UNDER_WAY: Readonly<Record<Mode, number>> = { validium: 1, "zk-rollup": 4 };
+
+/** Whether a batch is sealed of which no commit is on record. */
+export async function isUncommitted(engine: Engine): Promise<boolean> {
+  const [sealed, committed] = [engine.batches.state(), await engine.batches.committedState()];
+  return MODES.some((mode) => countOf(mode, sealed) > countOf(mode, committed));
+}
+
+/** What is known to be on L1. */
+interface Progress {
+  point: HistoryPoint;
+  committed: number;
+}
+
+/**
  * Commits every sealed batch that the contract does not have yet, mode by mode, and returns how many it brought there. A mode that fails does
  * not hold up the other one.
  *
  * Each commit names the history that it follows. The first one follows this store's own record of what L1 has committed, which must be
- * L1's history too: otherwise nothing is sent. So two operators on copies of one store cannot add to one another's batches. What was
- * committed is recorded by {@link import("./watch.ts").applyL1Events}, from the contract's own events.
+ * L1's history too: otherwise nothing is sent. So two operators on copies of one store cannot add to one another's batches. The next
+ * ones are sent while it is under way, since the history after it is known. When L1 refuses one, it refuses those behind it, and they are
+ * sent again. What was committed is recorded by {@link import("./watch.ts").applyL1Events}, from the contract's own events.
  */
 export async function commitSealed(options: CommitOptions, attempts: Attempts): Promise<number> {
-  const { engine, signal } = options;
-  let reached = await agreedHistory(options);
-  const committed = await engine.batches.committedState();
-  let count = 0;
+  const { engine } = options;
+  const progress: Progress = { point: await agreedHistory(options), committed: 0 };
+  const onL1 = await engine.batches.committedState();
   for (const mode of MODES) {
     await attempts.of(async () => {
       const sealed = countOf(mode, engine.batches.state());
-      for (let batchNumber = countOf(mode, committed); batchNumber < sealed; batchNumber++) {
-        signal?.throwIfAborted();
-        reached = await commitNext(await engine.batches.getSealed(mode, batchNumber), reached, options);
-        count++;
-      }
+      let next = countOf(mode, onL1);
+      while (next < sealed) next = await commitFrom(mode, next, sealed, progress, options);
       return 0;
     });
   }
-  return count;
+  return progress.committed;
 }
 
 /** The history of this store's record. Throws `history_diverged`, or `l1_failed` while L1 has commits that are not recorded yet. */
@@ -61,25 +76,78 @@ async function agreedHistory({ engine, l1 }: CommitOptions): Promise<HistoryPoin
   );
 }
 
-/** Commits a batch after a history, and returns the history after it. */
-async function commitNext(sealed: SealedBatch, before: HistoryPoint, options: CommitOptions): Promise<HistoryPoint> {
-  const { engine, l1, refused, signal } = options;
-  const batch = await withoutVain(sealed, options);
-  const after = pointAfter(batch, before);
+/**
+ * Commits the batches of a mode up to `end`, until one fails. Returns the number of the first that is not on L1, when it is worth trying at
+ * once; else throws why that one failed.
+ */
+async function commitFrom(
+  mode: Mode,
+  first: number,
+  end: number,
+  progress: Progress,
+  options: CommitOptions,
+): Promise<number> {
+  const { engine, signal } = options;
+  const commits: Promise<unknown>[] = [];
+  let mined = 0;
+  let failed = false;
+  let { point } = progress;
   try {
-    await commitBatch(batch, before, options);
-    return after;
+    while (first + commits.length < end && !failed) {
+      signal?.throwIfAborted();
+      const batch = await withoutVain(await engine.batches.getSealed(mode, first + commits.length), options);
+      await commits.at(-MOST_UNDER_WAY[mode]);
+      const commit = await readyCommit(batch, point, options);
+      const sent = Promise.withResolvers<void>();
+      const receipt = commit(mined < commits.length, sent.resolve);
+      commits.push(receipt);
+      receipt.then(
+        () => mined++,
+        () => {
+          failed = true;
+        },
+      );
+      // The next one would be refused if this one was not sent.
+      await Promise.race([sent.promise, receipt]);
+      point = pointAfter(batch, point);
+    }
+    await Promise.all(commits);
   } catch (error) {
+    const ended = await Promise.allSettled(commits);
     signal?.throwIfAborted();
-    const onL1 = await l1.state();
-    await engine.operator.compareState(onL1);
-    // This very batch may be there all the same: by what a killed process had sent, or by a transaction whose receipt was lost.
-    if (onL1.history === after.history) return after;
-    if (onL1.history !== before.history || !(await refused.voidOf(batch, signal))) throw error;
-    const rest = await engine.batches.getSealed(batch.mode, batch.batchNumber);
-    await commitBatch(rest, before, options);
-    return pointAfter(rest, before);
+    const at = ended.findIndex(({ status }) => status === "rejected");
+    const failure = ended[at] as PromiseRejectedResult | undefined;
+    const batchNumber = first + (failure === undefined ? commits.length : at);
+    return afterFailure(failure?.reason ?? error, { mode, batchNumber }, { first, end }, progress, options);
   }
+  progress.point = point;
+  progress.committed += commits.length;
+  return end;
+}
+
+/** As {@link commitFrom}, once the commit of a batch has failed and nothing is under way. */
+async function afterFailure(
+  error: unknown,
+  { mode, batchNumber }: Pick<SealedBatch, "mode" | "batchNumber">,
+  { first, end }: { readonly first: number; readonly end: number },
+  progress: Progress,
+  { engine, l1, refused, signal }: CommitOptions,
+): Promise<number> {
+  const onL1 = await l1.state();
+  await engine.operator.compareState(onL1);
+  let { point } = progress;
+  let next = first;
+  for (; point.history !== onL1.history && next < end; next++) {
+    point = pointAfter(await engine.batches.getSealed(mode, next), point);
+  }
+  if (point.history !== onL1.history) throw error;
+  progress.point = point;
+  progress.committed += next - first;
+  // It may be there all the same: by what a killed process had sent, or by a transaction whose receipt was lost.
+  if (next > batchNumber) return next;
+  if (next < batchNumber) throw error;
+  if (!(await refused.voidOf(await engine.batches.getSealed(mode, next), signal))) throw error;
+  return next;
 }
 
 function pointAfter(batch: SealedBatch, { history, sequence }: HistoryPoint): HistoryPoint {
@@ -100,18 +168,19 @@ async function withoutVain(batch: SealedBatch, { engine, looks }: CommitOptions)
   return engine.batches.getSealed(mode, batchNumber);
 }
 
-async function commitBatch(
-  batch: SealedBatch,
-  before: HistoryPoint,
-  { engine, l1, committee, signal }: CommitOptions,
-): Promise<void> {
+/** Gathers what the commit of a batch after a history needs. Returns what sends it. */
+async function readyCommit(batch: SealedBatch, before: HistoryPoint, { engine, l1, committee, signal }: CommitOptions) {
   const abort = signal ? { signal } : {};
-  const { history } = before;
-  const onSent = async (txHash: `0x${string}`) => {
-    await engine.operator.recordSubmitted(batch.mode, batch.batchNumber, txHash);
+  const attestation = batch.mode === "validium" ? await committee.attest(batch, before, abort) : null;
+  return (isBehind: boolean, sent: () => void): Promise<unknown> => {
+    const onSent = async (txHash: Hash) => {
+      await engine.operator.recordSubmitted(batch.mode, batch.batchNumber, txHash);
+      sent();
+    };
+    const options = { ...abort, onSent, isBehind };
+    if (attestation === null) return l1.commitRollup(batch, before.history, options);
+    return l1.commitValidium(batch, before.history, attestation, options);
   };
-  if (batch.mode === "zk-rollup") await l1.commitRollup(batch, history, { ...abort, onSent });
-  else await l1.commitValidium(batch, history, await committee.attest(batch, before, abort), { ...abort, onSent });
 }
 
 /** Looks at a batch that nobody has signed or sent yet: slots that are to become void, because nobody could ever withdraw from them. */

@@ -23,6 +23,7 @@ export interface FollowOptions {
  * the settlement contract and for mirrors. One per engine and chain.
  */
 export class Exits {
+  readonly #portal: Portal;
   readonly #watching: WatchOptions;
   readonly #queue: PendingQueue;
   readonly #sender: WithdrawalSender;
@@ -31,6 +32,7 @@ export class Exits {
 
   constructor(engine: Engine, portal: Portal, options: FollowOptions) {
     const { fromBlock, checkpoints = new Checkpoints(), lagMs = 15_000, clock = Date.now } = options;
+    this.#portal = portal;
     this.#queue = new PendingQueue(engine, portal.settlement.chainId);
     const onReorg = () => this.#queue.forget();
     this.#watching = { engine, portal, checkpoints, fromBlock, lagMs, secondLook: new SecondLook(), onReorg };
@@ -59,6 +61,8 @@ export class Exits {
 
   /** Sends withdrawals that would succeed now, a bounded number, and follows what comes of them. Returns how many. */
   async send(signal?: AbortSignal): Promise<number> {
+    // It may have paid some of them.
+    if (await this.#portal.earlierMined(signal)) await this.follow(signal);
     const sent = await this.#sender.sendReady(signal);
     if (sent > 0) await this.follow(signal);
     return sent;

@@ -19,9 +19,9 @@ interface Refused {
 
 /**
  * Looks after batches that L1 or the committee refuses for what is in some of their slots, and makes these void, so that nothing blocks the
- * batches behind. A slot that is void stays so; therefore a refusal must have stood until a block after it is final, and nothing that was
- * sent earlier may still commit the batch as it was: when something was, the account's next nonce is used up first, and the block that
- * did so must be final. One per engine.
+ * batches behind. A slot that is void stays so. So a refusal must have stood until a block after it is final, and nothing that was sent
+ * earlier may still commit the batch as it was: the account first uses up its nonces, and the block that did so must be final. That goes
+ * for a batch that was never recorded as sent too: a process can end, or an answer of the node be lost, before it is. One per engine.
  */
 export class RefusedSlots {
   readonly #engine: Engine;
@@ -39,14 +39,11 @@ export class RefusedSlots {
     const { mode, batchNumber } = batch;
     const { slots, unregistered } = await this.#refused(batch);
     if (slots.length === 0) return false;
-    const { status, l1TxHash } = await this.#engine.batches.get(mode, batchNumber);
+    const { l1TxHash } = await this.#engine.batches.get(mode, batchNumber);
     const name = `${batch.batchRoot} ${l1TxHash}`;
     const since = this.#waiting.get(name);
     if (since === undefined) {
-      const wasSent = status === "submitted";
-      const { blockNumber } = wasSent
-        ? await this.#l1.useUpNonce(signal && { signal })
-        : { blockNumber: await this.#l1.blockNumber() };
+      const { blockNumber } = await this.#l1.useUpNonces(signal && { signal });
       this.#waiting.set(name, blockNumber);
       return false;
     }
@@ -126,7 +123,7 @@ export class RefusedSlots {
     const kept = slotsWithin(entries, Number(limit) / GAS_MARGIN);
     if (kept === 0 || kept === entries.length) return [];
     const slots = entries.map((entry, slot) => (slot < kept ? entry : null));
-    const without = { batchNumber: batch.batchNumber, data: encodeBatchData(slots, "gas") };
+    const without = { data: encodeBatchData(slots, "gas") };
     if ((await this.#l1.checkRollup(without)) !== null || (await this.#l1.checkRollup(batch)) === null) return [];
     const failure = `the batch takes more gas than the ${limit} that a transaction can have`;
     return [{ firstSlot: kept, count: entries.length - kept, failure }];

@@ -1,6 +1,6 @@
 import type { Engine } from "../engine.ts";
 import type { Committee, L1Committer, L1Reader, L1Tokens } from "../ports.ts";
-import { type BatchLook, commitSealed } from "./commit.ts";
+import { type BatchLook, commitSealed, isUncommitted } from "./commit.ts";
 import { Exits, type FollowOptions } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
@@ -57,8 +57,10 @@ export class Settler extends Rounds<Round, SettlerWork> {
       assets: (signal?: AbortSignal) => this.#ifAgreed(() => preflight.lookAtAssets(signal)),
       commit: (signal?: AbortSignal) =>
         this.#ifAgreed(async () => {
+          if (!(await isUncommitted(engine))) return 0;
           // What was committed before must be on record: the history of the next commit follows from it. So nothing is committed while
           // L1 cannot be followed.
+          await l1.earlierMined(signal);
           await exits.follow(signal);
           const attempts = new Attempts(signal);
           const commit = { engine, l1, committee, looks, refused, ...(signal && { signal }) };

@@ -9,6 +9,8 @@ import type { Moment, PendingQueue } from "./pending-queue.ts";
 const PER_TRANSACTION = 20;
 /** Transactions of one pass, after which the chain is looked at again. */
 const PER_PASS = 10;
+/** Of them, under way at once: the account has room for as many commits beside them. */
+const UNDER_WAY = 3;
 /** When one that L1 would refuse is tried again. */
 const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
 /** When one is sent again that L1 refused in a transaction: that costs gas, and no token must live on it. */
@@ -60,11 +62,17 @@ export class WithdrawalSender {
       if (!(await this.#isGivenUp(pending, moment))) ready.push(pending);
       if (ready.length === PER_PASS * PER_TRANSACTION) break;
     }
+    const groups = groupsOf(ready);
     let sent = 0;
-    for (let first = 0; first < ready.length; first += PER_TRANSACTION) {
-      signal?.throwIfAborted();
-      sent += await this.#send(ready.slice(first, first + PER_TRANSACTION), signal);
-    }
+    const sending = Array.from({ length: UNDER_WAY }, async () => {
+      for (const group of groups) {
+        signal?.throwIfAborted();
+        const count = await this.#send(group, signal);
+        sent += count;
+      }
+    });
+    await Promise.allSettled(sending);
+    await Promise.all(sending);
     return sent;
   }
 
@@ -168,4 +176,8 @@ export class WithdrawalSender {
   #refusalsOf(withdrawalId: Uuid): Refused {
     return this.#refused.get(withdrawalId) ?? NEVER;
   }
+}
+
+function* groupsOf(ready: readonly PendingWithdrawal[]): Generator<readonly PendingWithdrawal[]> {
+  for (let first = 0; first < ready.length; first += PER_TRANSACTION) yield ready.slice(first, first + PER_TRANSACTION);
 }

@@ -59,10 +59,10 @@ describe("the loops of a settler", () => {
     expect(failed.length).toBeGreaterThan(0);
   });
 
-  test("let a commit wait for at most one transaction of the withdrawals before it", async () => {
+  test("bring a commit to L1 in the next block, however many withdrawals are ready", async () => {
     world = await createWorld();
     const { chain, engine, l1, settler: before, principal, users } = world;
-    const count = 80;
+    const count = 130;
     const vaults: VaultId[] = [];
     for (let i = 0; i < count; i += 500) {
       const mints = Array.from({ length: Math.min(500, count - i) }, (_, j) => ({
@@ -75,27 +75,21 @@ describe("the loops of a settler", () => {
     await before.round();
     for (const vaultId of vaults) await requestWithdrawal(world, vaultId);
     await rpc(chain, "evm_setAutomine", [false]);
-    const blocks: number[] = [];
     await using _ = running(world);
-    for (let i = 0; i < 2; i++) {
+    for (let batch = 0; batch < 2; batch++) {
       // Withdrawals are under way when something is sealed.
-      await expect.poll(() => pendingCount(chain), { timeout: 60_000, interval: 5 }).toBe(1);
-      const rollups = (await l1.state()).countRollup;
-      await mint(world, "erc721", "zk-rollup", `${i}`);
-      await expect.poll(() => engine.batches.state().countRollup, { timeout: 20_000 }).toBe(rollups + 1);
-      const sealedAt = await l1.blockNumber();
-      while ((await l1.state()).countRollup === rollups) {
-        await expect.poll(() => pendingCount(chain), { timeout: 60_000, interval: 5 }).toBe(1);
-        await mine(chain, 1);
-      }
-      blocks.push(Number((await l1.blockNumber()) - sealedAt));
+      await expect.poll(() => pendingCount(chain), { timeout: 60_000, interval: 5 }).toBeGreaterThan(0);
+      await mint(world, "erc721", "zk-rollup", `${batch}`);
+      const status = async () => (await engine.batches.get("zk-rollup", batch).catch(() => null))?.status;
+      await expect.poll(status, { timeout: 20_000 }).toBe("submitted");
+      await mine(chain, 1);
+      expect((await l1.state()).countRollup).toBe(batch + 1);
     }
     const paid = await chain.client.getContractEvents({
       ...{ abi: stateCommitmentAbi, address: chain.settlement.address, eventName: "Withdrawn", fromBlock: 0n },
     });
     // The withdrawals were not done before.
     expect(paid.length).toBeLessThan(count);
-    for (const each of blocks) expect(each).toBeLessThanOrEqual(2);
     await rpc(chain, "evm_setAutomine", [true]);
     await mine(chain, 1);
   });

@@ -96,9 +96,9 @@ describe("a batch that was on its way", () => {
     const sent = async () => chain.client.getTransactionCount({ address: OPERATOR.address });
     const before = await sent();
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
-    expect(await sent()).toBe(before + 1);
+    expect(await sent()).toBe(before + 8);
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
-    expect(await sent()).toBe(before + 1);
+    expect(await sent()).toBe(before + 8);
     expect((await engine.batches.get("zk-rollup", 0)).status).toBe("submitted");
     await mine(chain, 25);
     await settler.round();

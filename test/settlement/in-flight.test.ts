@@ -1,0 +1,321 @@
+import { createWalletClient, type Hex, toHex } from "viem";
+import { afterEach, describe, expect, test } from "vitest";
+import { collectAttestations } from "../../core/committee/collector.ts";
+import type { Engine, Mode } from "../../core/index.ts";
+import type { FeeOptions } from "../../core/l1/connection.ts";
+import { OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import {
+  at,
+  type Chain,
+  connectOperator,
+  createWorld,
+  mine,
+  mint,
+  newSettler,
+  type Request,
+  requestWithdrawal,
+  rpc,
+  type World,
+} from "./fixture.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+/** Commits that a settler has under way at once. */
+const WINDOW = 4;
+
+type Call = Parameters<Request>[0] & { readonly params: readonly unknown[] };
+
+async function sealMany({ engine }: World, count: number, mode: Mode = "zk-rollup", first = 0): Promise<void> {
+  for (let i = first; i < first + count; i++) {
+    await mint(world, "erc721", mode, `${1_000 + i}`);
+    await engine.operator.seal(mode);
+  }
+}
+
+const sentOf = (chain: Chain) => chain.client.getTransactionCount({ address: OPERATOR.address });
+
+async function pendingHashes(chain: Chain): Promise<Hex[]> {
+  const block = (await rpc(chain, "eth_getBlockByNumber", ["pending", false])) as { transactions: Hex[] };
+  return block.transactions;
+}
+
+const waitForPending = (chain: Chain, count: number) =>
+  expect.poll(async () => (await pendingHashes(chain)).length, { timeout: 20_000, interval: 5 }).toBe(count);
+
+/** Mines what is under way, a block at a time, until a promise settles. */
+async function mineUntil(chain: Chain, done: Promise<unknown>): Promise<void> {
+  const over = settled(done);
+  const isPending = async () => over() || (await pendingHashes(chain)).length > 0;
+  while (!over()) {
+    await expect.poll(isPending, { timeout: 20_000, interval: 5 }).toBe(true);
+    await mine(chain, 1);
+  }
+}
+
+/** Mines a block for each number, once as many transactions are under way. */
+async function mineEach(chain: Chain, counts: readonly number[]): Promise<void> {
+  for (const count of counts) {
+    await waitForPending(chain, count);
+    await mine(chain, 1);
+  }
+}
+
+/** Whether a promise has settled. */
+function settled(promise: Promise<unknown>): () => boolean {
+  let over = false;
+  const end = () => {
+    over = true;
+  };
+  promise.then(end, end);
+  return () => over;
+}
+
+/** Mines until a promise settles, at twice the fee that the newest transaction offered when this began. */
+async function mineAtDouble(chain: Chain, done: Promise<unknown>): Promise<void> {
+  const hash = (await pendingHashes(chain)).at(-1) as Hex;
+  const { maxFeePerGas = 0n } = await chain.client.getTransaction({ hash });
+  const over = settled(done);
+  while (!over()) {
+    await rpc(chain, "hardhat_setNextBlockBaseFeePerGas", [toHex(maxFeePerGas * 2n)]);
+    await mine(chain, 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await done;
+}
+
+/** The transactions that have brought batches to L1. */
+async function commitsOf({ l1, chain }: World) {
+  const events = await l1.events(chain.settlement.deployedAtBlock, await l1.blockNumber());
+  return events.filter(({ type }) => type === "batchCommitted").map(({ txHash }) => ({ hash: txHash }));
+}
+
+async function expectOneHistory({ engine, l1 }: World): Promise<void> {
+  expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+  expect(await engine.batches.committedState()).toEqual(engine.batches.state());
+  expect((await engine.operator.verify()).problems).toEqual([]);
+}
+
+/** The engine of a process that dies when it would record its n-th commit: from then on nothing answers. */
+function dyingEngine(engine: Engine, atCommit: number): Engine {
+  let commits = 0;
+  return new Proxy(engine, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...args: readonly unknown[]) => {
+        if (name === "recordSubmitted") commits++;
+        if (commits >= atCommit) throw new Error("killed");
+        return value.apply(target, args);
+      };
+    },
+  });
+}
+
+const automine = (on: boolean, { chain }: World = world) => rpc(chain, "evm_setAutomine", [on]);
+const blockGas = (gas: number, { chain }: World = world) => rpc(chain, "evm_setBlockGasLimit", [toHex(gas)]);
+
+/** Another operator's process, with nothing of an earlier one's memory, and a committee that may take its time. */
+async function restarted({ chain, engine, members }: World, fees: FeeOptions = {}) {
+  const l1 = await connectOperator(chain, chain.request, fees);
+  const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
+  return newSettler({ engine, l1, committee }, chain);
+}
+
+describe("several commits under way", () => {
+  test.each([["zk-rollup"], ["validium"]] as const)("bring 10 batches of %s to L1 within 3 blocks", async (mode) => {
+    world = await createWorld();
+    const { chain } = world;
+    const settler = await restarted(world);
+    await sealMany(world, 10, mode);
+    await automine(false);
+    const round = settler.round();
+    await mineEach(chain, [WINDOW, WINDOW, 2]);
+    expect((await round).committed).toBe(10);
+    expect(await sentOf(chain)).toBe(10);
+    await expectOneHistory(world);
+  });
+
+  test.each([["at once"], ["later"]])(
+    "survive a kill with three of them sent: what L1 mines %s counts once",
+    async (when) => {
+      world = await createWorld();
+      const { chain, engine, l1, committee } = world;
+      await sealMany(world, 6);
+      await automine(false);
+      const killed = newSettler({ engine: dyingEngine(engine, 3), l1, committee }, chain).round();
+      const ended = expect(killed).rejects.toThrow("killed");
+      await waitForPending(chain, 3);
+      // The first ones were handed over: only the dead process would have waited for them.
+      if (when === "at once") await mine(chain, 1);
+      const next = await restarted(world);
+      const round = next.round();
+      await mineUntil(chain, Promise.all([round, ended]));
+      await round;
+      expect(await sentOf(chain)).toBe(6);
+      await expectOneHistory(world);
+    },
+  );
+
+  test("are replaced one by one, when a dead process has left them and they have become too cheap", async () => {
+    world = await createWorld();
+    const { chain, engine, l1, committee } = world;
+    await sealMany(world, 5);
+    await automine(false);
+    const killed = newSettler({ engine: dyingEngine(engine, 3), l1, committee }, chain).round();
+    void killed.catch(() => {});
+    await waitForPending(chain, 3);
+    const left = await pendingHashes(chain);
+    const next = await restarted(world, { replaceAfterMs: 50 });
+    await mineAtDouble(chain, next.round());
+    for (const { hash } of await commitsOf(world)) expect(left).not.toContain(hash);
+    expect(await sentOf(chain)).toBe(5);
+    await expectOneHistory(world);
+  });
+
+  test("fail behind one that reverts, lose nothing, and are sent again", async () => {
+    let estimates = 0;
+    const stingy = (chain: Chain) =>
+      (async (call: Call) => {
+        const answer = await chain.request(call as never);
+        // The second commit gets less gas than it takes, so L1 reverts it.
+        return call.method === "eth_estimateGas" && ++estimates === 2 ? toHex(Number(answer) - 90_000) : answer;
+      }) as Request;
+    world = await createWorld({ request: stingy });
+    const { chain, settler } = world;
+    await sealMany(world, 5);
+    estimates = 0;
+    await automine(false);
+    const round = settler.round();
+    const failure = expect(round).rejects.toThrow("reverted");
+    await mineEach(chain, [WINDOW]);
+    await mineUntil(chain, round);
+    await failure;
+    expect((await world.l1.state()).countRollup).toBe(1);
+    await automine(true);
+    expect((await settler.round()).committed).toBe(4);
+    // At most the first one once, and the others twice.
+    expect(await sentOf(chain)).toBeLessThanOrEqual(1 + 2 * 4);
+    await expectOneHistory(world);
+  });
+
+  test("go on behind a nonce that somebody else took, as far as they can", async () => {
+    world = await createWorld();
+    const { chain, settler } = world;
+    await sealMany(world, 4);
+    await automine(false);
+    const round = settler.round();
+    const failure = expect(round).rejects.toThrow("took nonce 1");
+    await waitForPending(chain, WINDOW);
+    const dear = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n };
+    await createWalletClient({ transport: chain.transport, account: OPERATOR }).sendTransaction({
+      ...{ to: OPERATOR.address, chain: null, nonce: 1, gas: 21_000n },
+      ...dear,
+    });
+    await mineUntil(chain, round);
+    await failure;
+    await automine(true);
+    expect((await settler.round()).committed).toBe(3);
+    await expectOneHistory(world);
+  });
+
+  test("are each offered more once they are the next, when the fee rises in the middle", async () => {
+    world = await createWorld();
+    const { chain, engine, committee } = world;
+    const l1 = await connectOperator(chain, chain.request, { replaceAfterMs: 250 });
+    const offers = new Map<string, number>();
+    engine.events.on("batchSubmitted", ({ batchId }) => offers.set(batchId, (offers.get(batchId) ?? 0) + 1));
+    await sealMany(world, 4);
+    await automine(false);
+    const round = newSettler({ engine, l1, committee }, chain).round();
+    await waitForPending(chain, WINDOW);
+    const [first] = await pendingHashes(chain);
+    const { gas } = await chain.client.getTransaction({ hash: first as Hex });
+    // One block takes the first commit only, and the next ones are too dear for the others.
+    await blockGas(Number(gas) + 50_000);
+    await mine(chain, 1);
+    await blockGas(30_000_000);
+    await mineAtDouble(chain, round);
+    expect((await round).committed).toBe(4);
+    expect(offers.get("zk-rollup-0")).toBe(1);
+    for (const batch of ["zk-rollup-1", "zk-rollup-2", "zk-rollup-3"]) expect(offers.get(batch)).toBeGreaterThan(1);
+    expect(await sentOf(chain)).toBe(4);
+    await expectOneHistory(world);
+  });
+
+  test("are given up when a reorganisation takes back those before them, and all are sent again", async () => {
+    world = await createWorld();
+    const { chain, engine, committee } = world;
+    const l1 = await connectOperator(chain, chain.request, { replaceAfterMs: 200 });
+    const settler = newSettler({ engine, l1, committee }, chain);
+    await settler.round();
+    await sealMany(world, 4);
+    await automine(false);
+    const snapshot = await rpc(chain, "evm_snapshot");
+    const round = settler.round();
+    const failure = expect(round).rejects.toThrow("nonce 0 is free again");
+    await waitForPending(chain, WINDOW);
+    const [first] = await pendingHashes(chain);
+    const { gas } = await chain.client.getTransaction({ hash: first as Hex });
+    await blockGas(Number(gas) + 50_000);
+    await mine(chain, 1);
+    // The first one is on L1 and seen; then the chain is another, which knows nothing of any of them.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await rpc(chain, "evm_revert", [snapshot]);
+    await mine(chain, 2);
+    await failure;
+    await automine(true);
+    await settler.round();
+    expect(await sentOf(chain)).toBe(4);
+    await expectOneHistory(world);
+  });
+
+  test("are sent one by one by an account that cannot pay for several, or a node that takes one only", async () => {
+    const strict = (chain: Chain) =>
+      (async (call: Call) => {
+        if (call.method === "eth_sendRawTransaction" && (await pendingHashes(chain)).length > 0) {
+          throw Object.assign(new Error("insufficient funds for gas * price + value: queued cost"), { code: -32000 });
+        }
+        return chain.request(call as never);
+      }) as Request;
+    world = await createWorld({ request: strict });
+    const { chain, settler } = world;
+    await sealMany(world, 3);
+    await automine(false);
+    const round = settler.round();
+    await mineEach(chain, [1, 1, 1]);
+    expect((await round).committed).toBe(3);
+    await expectOneHistory(world);
+  });
+});
+
+describe("several relays under way", () => {
+  test("pay each withdrawal once, though the process dies with all of them sent", async () => {
+    world = await createWorld();
+    const { chain, engine, users, principal, settler: before } = world;
+    const count = 42;
+    const mints = Array.from({ length: count }, (_, i) => ({
+      ...{ mintingBlob: toHex(`${i}`), assetId: world.assets.get("erc1155"), amount: 2 },
+      dataAvailabilityMode: "validium",
+    }));
+    const { vaults } = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
+    await before.round();
+    for (const { vaultId } of vaults) await requestWithdrawal(world, vaultId);
+    await automine(false);
+    const dying = new AbortController();
+    const killed = before.round(dying.signal);
+    const ended = expect(killed).rejects.toThrow();
+    await waitForPending(chain, 3);
+    dying.abort();
+    await ended;
+    const next = await restarted(world);
+    const round = next.round();
+    await mineUntil(chain, round);
+    await round;
+    for (const { vaultId } of vaults) {
+      expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 1n });
+    }
+    // The commit, and three relays of up to twenty.
+    expect(await sentOf(chain)).toBe(4);
+  });
+});
