@@ -49,18 +49,21 @@ export function numbers(seed: number): (below: number) => number {
   };
 }
 
-/** The engine of a process that dies at its n-th change: from then on nothing answers. */
-export function dying(engine: Engine, atChange: number): Engine {
+/** The engine of a process that dies at its n-th change of a kind: from then on nothing answers. */
+export function dying(engine: Engine, atChange: number, change = /^record|^seal$/): Engine {
   let left = atChange;
-  return new Proxy(engine, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function") return value;
-      return (...args: readonly unknown[]) => {
-        if (/^record|^seal$/.test(String(name))) left--;
-        if (left <= 0) throw new Error("killed");
-        return value.apply(target, args);
-      };
-    },
-  });
+  const mortal = <T extends object>(part: T): T =>
+    new Proxy(part, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value === "object" && value !== null) return mortal(value);
+        if (typeof value !== "function") return value;
+        return (...args: readonly unknown[]) => {
+          if (change.test(String(name))) left--;
+          if (left <= 0) throw new Error("killed");
+          return value.apply(target, args);
+        };
+      },
+    });
+  return mortal(engine);
 }

@@ -6,6 +6,7 @@ import type { Engine } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { withdrawalGroups } from "../../core/l1/arguments.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { dying } from "./campaign-faults.ts";
 import {
   at,
   type Chain,
@@ -24,21 +25,8 @@ import {
 let world: World;
 afterEach(() => world.close());
 
-/** The engine of a process that dies when it would record what it has sent: from then on nothing answers. */
-function dyingEngine(engine: Engine): Engine {
-  let dead = false;
-  return new Proxy(engine, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function") return value;
-      return (...args: readonly unknown[]) => {
-        dead ||= name === "recordSubmitted";
-        if (dead) throw new Error("killed");
-        return value.apply(target, args);
-      };
-    },
-  });
-}
+/** The engine of a process that dies when it would record what it has sent. */
+const dyingEngine = (engine: Engine) => dying(engine, 1, /^recordSubmitted$/);
 
 const transactionsOf = (chain: Chain) => chain.client.getTransactionCount({ address: OPERATOR.address });
 

@@ -4,6 +4,7 @@ import { collectAttestations } from "../../core/committee/collector.ts";
 import type { Engine, Mode } from "../../core/index.ts";
 import type { FeeOptions } from "../../core/l1/connection.ts";
 import { OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import { dying } from "./campaign-faults.ts";
 import {
   at,
   type Chain,
@@ -96,21 +97,8 @@ async function expectOneHistory({ engine, l1 }: World): Promise<void> {
   expect((await engine.operator.verify()).problems).toEqual([]);
 }
 
-/** The engine of a process that dies when it would record its n-th commit: from then on nothing answers. */
-function dyingEngine(engine: Engine, atCommit: number): Engine {
-  let commits = 0;
-  return new Proxy(engine, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function") return value;
-      return (...args: readonly unknown[]) => {
-        if (name === "recordSubmitted") commits++;
-        if (commits >= atCommit) throw new Error("killed");
-        return value.apply(target, args);
-      };
-    },
-  });
-}
+/** The engine of a process that dies when it would record its third commit. */
+const dyingEngine = (engine: Engine) => dying(engine, 3, /^recordSubmitted$/);
 
 const automine = (on: boolean, { chain }: World = world) => rpc(chain, "evm_setAutomine", [on]);
 const blockGas = (gas: number, { chain }: World = world) => rpc(chain, "evm_setBlockGasLimit", [toHex(gas)]);
@@ -123,11 +111,11 @@ async function restarted({ chain, engine, members }: World, fees: FeeOptions = {
 }
 
 describe("several commits under way", () => {
-  test.each([["zk-rollup"], ["validium"]] as const)("bring 10 batches of %s to L1 within 3 blocks", async (mode) => {
+  test("bring 10 batches to L1 within 3 blocks", async () => {
     world = await createWorld();
     const { chain } = world;
     const settler = await restarted(world);
-    await sealMany(world, 10, mode);
+    await sealMany(world, 10);
     await automine(false);
     const round = settler.round();
     await mineEach(chain, [WINDOW, WINDOW, 2]);
@@ -143,7 +131,7 @@ describe("several commits under way", () => {
       const { chain, engine, l1, committee } = world;
       await sealMany(world, 6);
       await automine(false);
-      const killed = newSettler({ engine: dyingEngine(engine, 3), l1, committee }, chain).round();
+      const killed = newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round();
       const ended = expect(killed).rejects.toThrow("killed");
       await waitForPending(chain, 3);
       // The first ones were handed over: only the dead process would have waited for them.
@@ -162,7 +150,7 @@ describe("several commits under way", () => {
     const { chain, engine, l1, committee } = world;
     await sealMany(world, 5);
     await automine(false);
-    const killed = newSettler({ engine: dyingEngine(engine, 3), l1, committee }, chain).round();
+    const killed = newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round();
     void killed.catch(() => {});
     await waitForPending(chain, 3);
     const left = await pendingHashes(chain);
