@@ -13,17 +13,22 @@ export type VaultId = bigint;
 
 /** Where a mint's data lives: with the committee, or in L1 calldata. */
 export type Mode = "validium" | "zk-rollup";
+/** Both modes. */
 export const MODES = ["validium", "zk-rollup"] as const satisfies readonly Mode[];
 
+/** The token standards. */
 export type Standard = "erc20" | "erc721" | "erc1155";
+/** All token standards. */
 export const STANDARDS = ["erc20", "erc721", "erc1155"] as const satisfies readonly Standard[];
 
 /** How a minting blob names a token id; see docs/protocol.md 1. */
 export const BLOB_SCHEMES = ["mintmark", "imx"] as const;
+/** A scheme of minting blobs. */
 export type BlobScheme = (typeof BLOB_SCHEMES)[number];
 
 /** Sandbox and live keys, data and chains never mix. */
 export const ENVIRONMENTS = ["sandbox", "live"] as const;
+/** Which environment an engine and its keys belong to. */
 export type Environment = (typeof ENVIRONMENTS)[number];
 
 /** The amounts a vault or mint can hold: 1 to 2^63 - 1. */
@@ -39,7 +44,9 @@ export interface Application {
   readonly createdAt: number;
 }
 
+/** What a key can be allowed to do. */
 export const SCOPES = ["mint", "read", "users", "assets", "withdraw", "webhooks"] as const;
+/** One thing that a key is allowed to do. */
 export type Scope = (typeof SCOPES)[number];
 
 /** What is known of an API key after it was issued; never its secret. */
@@ -102,6 +109,7 @@ export interface Asset {
 
 /** `accepted → batched → submitted → settled → finalized`, or `failed`. */
 export type Status = "accepted" | "batched" | "submitted" | "settled" | "finalized" | "failed";
+/** Every status, in order. */
 export const STATUSES = [
   "accepted",
   "batched",
@@ -183,6 +191,7 @@ export interface Batch {
   readonly timestamps: Readonly<Partial<Record<"open" | "sealed" | "submitted" | "settled" | "finalized", number>>>;
 }
 
+/** A withdrawal of a vault to L1, as its application sees it. */
 export interface Withdrawal {
   readonly withdrawalId: Uuid;
   readonly userId: Uuid;
@@ -210,7 +219,12 @@ export interface Page<T> {
   readonly limit: number;
 }
 
-/** `validium-12`. */
+/**
+ * `validium-12`.
+ *
+ * @example
+ * batchIdOf("validium", 12); // "validium-12"
+ */
 export function batchIdOf(mode: Mode, batchNumber: number): string {
   return `${mode}-${batchNumber}`;
 }
@@ -289,6 +303,7 @@ export interface EventData {
   readonly "webhook.disabled": { readonly webhookId: Uuid; readonly failure: string };
 }
 
+/** A type of event. */
 export type EventType = keyof EventData;
 
 /** One thing that an application is told of. What it tells never changes: it is written once, with what happened. */

@@ -71,6 +71,10 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
 /**
  * What only the operator and the settlement loop call. Each `record…` takes in what L1 showed: one atomic, journaled transition, and
  * repeating it changes nothing.
+ *
+ * @example
+ * const { problems } = await engine.operator.verify();
+ * await engine.operator.seal("zk-rollup");
  */
 export interface Operator {
   readonly webhooks: Deliveries;
@@ -124,6 +128,7 @@ export interface Operator {
   portals(): readonly FollowedPortal[];
   /** The one of a chain. Throws `chain_not_supported`. */
   portal(chainId: bigint): FollowedPortal;
+  /** A transaction that commits the batch is on its way. */
   recordSubmitted(mode: Mode, batchNumber: number, txHash: Hash, wait?: WaitOptions): Promise<Batch>;
   /** Applies all events of a chain's blocks after what is observed up to `toBlock`, in order, and moves on: all or nothing. */
   recordEvents(chainId: bigint, events: readonly L1Event[], toBlock: bigint, wait?: WaitOptions): Promise<void>;
@@ -155,6 +160,7 @@ export interface Operator {
    * not make their root. `adoptFromL1` of the settlement module gathers the batches.
    */
   adopt(adopted: readonly AdoptedBatches[], wait?: WaitOptions): Promise<Adopted>;
+  /** A transaction that pays the withdrawal is on its way. */
   recordWithdrawalSubmitted(withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions): Promise<Withdrawal>;
   /** L1 refused an attempt; the authorization is still good, so the reservation stays and `failure` tells the reason. */
   recordWithdrawalAttempt(withdrawalId: Uuid, failure: string, wait?: WaitOptions): Promise<Withdrawal>;

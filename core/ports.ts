@@ -35,6 +35,7 @@ export interface VaultContent {
 /** An asset as registries know it. */
 export type AssetId = Pick<VaultContent, "chainId" | "assetType">;
 
+/** What the registry of a chain says of an asset. */
 export interface L1Registration {
   readonly standard: Standard;
   readonly token: Address;
@@ -55,6 +56,7 @@ export interface L1Token {
   readonly minterLocked: boolean | null;
 }
 
+/** The state that a settlement contract has: batches of each mode, their trees, and one hash over both. */
 export interface L1State {
   readonly countValidium: number;
   readonly countRollup: number;
@@ -91,12 +93,14 @@ export interface ProvenVault {
   readonly siblings: readonly Hash[];
 }
 
+/** A withdrawal as the contract that pays it is asked for it: units, recipient, and the owner's authorization. */
 export interface WithdrawalCall extends ProvenVault {
   readonly quantity: bigint;
   readonly recipient: Address;
   readonly authorization: { readonly deadline: bigint; readonly signature: Hex };
 }
 
+/** A block of a chain. */
 export interface L1Block {
   readonly number: bigint;
   readonly hash: Hash;
@@ -104,12 +108,14 @@ export interface L1Block {
   readonly timestamp: bigint;
 }
 
+/** A mined transaction. */
 export interface L1Receipt {
   readonly txHash: Hash;
   readonly blockNumber: bigint;
   readonly gasUsed: bigint;
 }
 
+/** An event of the settlement contract or of a mirror, with its place in the chain. */
 export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; readonly logIndex: number } & (
   | ({
       readonly type: "batchCommitted";
@@ -138,6 +144,7 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
 /** Reads the settlement chain. Every method rejects with `l1_failed` when the chain cannot be asked; it never answers "no" for "unknown". */
 export interface L1Reader {
   readonly settlement: Settlement;
+  /** Newest block. */
   blockNumber(): Promise<bigint>;
   /** Newest block that cannot be reorganised away. */
   finalizedBlockNumber(): Promise<bigint>;
@@ -155,11 +162,13 @@ export interface L1Reader {
   registration(chainId: bigint, assetType: Hash, at?: bigint): Promise<L1Registration | null>;
   /** Of many at once, in order. */
   registrations(assets: readonly AssetId[], at?: bigint): Promise<readonly (L1Registration | null)[]>;
+  /** Asks the token's contract. */
   token(contract: Address, standard: Standard): Promise<L1Token>;
   /** Most base units of an ERC-20 that can ever exist; null when the token states no bound. */
   supplyCap(contract: Address): Promise<bigint | null>;
   /** Base units that an account holds of a token; of an ERC-721, 1 when it is the token's owner. */
   holding(contract: Address, standard: Standard, account: Address, tokenId: bigint | null): Promise<bigint>;
+  /** Units that were withdrawn of a vault, from the contract alone. */
   withdrawn(vaultId: VaultId, standard: Standard): Promise<bigint>;
   /** Seconds an ERC-721 vault waits after its batch's commit. */
   maturity(): Promise<bigint>;
@@ -167,6 +176,7 @@ export interface L1Reader {
   committee(): Promise<{ readonly committeeHash: Hash; readonly epoch: bigint }>;
   /** EIP-712 digest signed by `signer`: ECDSA, or ERC-1271 when it is a contract. */
   verifySignature(signer: Address, digest: Hash, signature: Hex): Promise<boolean>;
+  /** The contract's events of these blocks, both included, in their order. */
   events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]>;
 }
 
@@ -187,12 +197,14 @@ export interface L1Tokens {
   tokenOwners(token: Address, tokenIds: readonly bigint[], at: bigint): Promise<readonly (Address | null)[]>;
 }
 
+/** How a caller watches a transaction, and gives up waiting for it. */
 export interface L1SendOptions {
   /** Called with the transaction's hash once a node has taken it and before it is mined; again when a replacement takes its place. */
   readonly onSent?: (txHash: Hash) => void | Promise<void>;
   readonly signal?: AbortSignal;
 }
 
+/** How a commit is sent besides. */
 export interface L1CommitOptions extends L1SendOptions {
   /** The commit before it may still be under way. It is sent behind that one, and L1 need not be ready for it. */
   readonly isBehind?: boolean;
@@ -205,6 +217,7 @@ export interface L1CommitOptions extends L1SendOptions {
 export interface L1Committer {
   /** @param history - the {@link L1State.history} that the batch follows; L1 refuses the batch when it has another */
   commitRollup(batch: SealedBatch, history: Hash, options?: L1CommitOptions): Promise<L1Receipt>;
+  /** As {@link L1Committer.commitRollup}, with the signatures of the committee in the place of the data. */
   commitValidium(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1CommitOptions): Promise<L1Receipt>;
   /** Why {@link L1Committer.commitRollup} would fail if the batch were the next one; null when it would succeed. Sends nothing. */
   checkRollup(batch: Pick<SealedBatch, "data">): Promise<string | null>;
@@ -234,6 +247,7 @@ export interface L1Committer {
 
 /** Exhausts the later of two vaults of one ERC-721 token, with proofs of both. Anyone may; whoever does pays for the transaction. */
 export interface L1Voider {
+  /** Resolves when mined; rejects with `l1_failed` and the reason. */
   voidDuplicate(earlier: ProvenVault, later: ProvenVault, options?: L1SendOptions): Promise<L1Receipt>;
 }
 
@@ -241,6 +255,7 @@ export interface L1Voider {
 export interface L1Owner {
   /** Why {@link L1Owner.withdrawOwn} would fail if it were sent now; null when it would succeed. Sends nothing. */
   checkOwnWithdrawal(call: WithdrawalCall): Promise<string | null>;
+  /** Resolves when mined; rejects with `l1_failed` and the reason. */
   withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt>;
 }
 
@@ -252,5 +267,6 @@ export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlo
 /** The data availability committee: stores and re-derives the batch, and answers with an attestation (docs/protocol.md 5). */
 export interface Committee {
   /** @param after - what the batch follows on L1; the signatures are good for nothing else */
+  /** Resolves with the encoded attestation of at least the threshold; rejects when too few members sign. */
   attest(batch: SealedBatch, after: HistoryPoint, options?: { signal?: AbortSignal }): Promise<Hex>;
 }

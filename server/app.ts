@@ -53,6 +53,7 @@ export interface Answer {
   readonly code: Code | null;
 }
 
+/** What a server serves, and its limits. */
 export interface ServerOptions {
   /** The server does not close it. */
   readonly engine: Engine;
@@ -113,7 +114,13 @@ const HEARTBEAT_MS = 15_000;
 /** What docs/api.md promises. */
 const KEEP_IDEMPOTENCY_HOURS = 24;
 
-/** Builds the HTTP service over an engine, without listening. */
+/**
+ * Builds the HTTP service over an engine, without listening.
+ *
+ * @example
+ * const app = await buildServer({ engine });
+ * await app.listen({ port: 3000 });
+ */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
   const { engine, log, requestTimeoutSeconds = 30, trustedProxies = [], now = () => performance.now() } = options;
   const stopping = new AbortController();

@@ -31,6 +31,7 @@ import {
 } from "./records.ts";
 import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
 
+/** What an archive is opened with. */
 export interface ArchiveOptions {
   /** A store of its own, shared with nobody; closed with the archive. */
   readonly store: Database;
@@ -44,6 +45,10 @@ const VERSION = 3;
  * The public state of one settlement contract, without tenants: committed batches with their data, vaults by owner, what has been
  * withdrawn, and what proves each vault. It follows from L1's history alone, and for validium from the data that members serve; every
  * change is one atomic write, so it goes on where it was interrupted.
+ *
+ * @example
+ * const archive = await Archive.open({ store: new Level("./archive"), l1 });
+ * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
  */
 export class Archive extends ArchiveReads {
   readonly assets: KnownAssets;

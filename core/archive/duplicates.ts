@@ -19,6 +19,7 @@ export type VoidingPortal = Pick<L1Reader, "settlement" | "withdrawn" | "registr
     readonly sequenceOf?: (commit: Commit) => Promise<bigint | null>;
   };
 
+/** Where duplicates are looked for and voided. */
 export interface VoidOptions {
   readonly archive: Archive;
   readonly portal: VoidingPortal;

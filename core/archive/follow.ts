@@ -7,12 +7,14 @@ import type { BatchSource } from "./batch-source.ts";
 /** The part of L1 that an archive is made from. */
 export type FollowedChain = Pick<L1Reader, "block" | "events" | "finalizedBlockNumber" | "rollupData">;
 
+/** How far an archive has followed. */
 export interface Progress {
   readonly block: bigint;
   readonly toBlock: bigint;
   readonly batches: number;
 }
 
+/** What an archive follows, and who gives the data. */
 export interface FollowOptions {
   readonly archive: Archive;
   readonly l1: FollowedChain;

@@ -4,6 +4,7 @@ import type { L1Reader } from "../ports.ts";
 import type { EngineState } from "../protocol/proof.ts";
 import { type FollowedChain, type FollowOptions, follow } from "./follow.ts";
 
+/** What a state is rebuilt from. */
 export interface RebuildOptions extends FollowOptions {
   readonly l1: FollowedChain & Pick<L1Reader, "state">;
 }
@@ -26,6 +27,9 @@ export interface RebuildReport {
  * at any moment, it goes on where it was when it is called again over the same store.
  *
  * @throws MintmarkError `l1_failed` when a root is not L1's, which only a fault of this code or of the node can cause
+ *
+ * @example
+ * const { batches, missing } = await rebuild({ archive, l1, fromBlock, sources });
  */
 export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   const { archive, l1 } = options;

@@ -2,6 +2,7 @@ import { type Backoff, repeat } from "../backoff.ts";
 import { type VoidedDuplicate, type VoidingPortal, voidDuplicates } from "./duplicates.ts";
 import { type FollowedChain, type FollowOptions, follow } from "./follow.ts";
 
+/** What a watcher follows and does. */
 export interface WatcherOptions extends Omit<FollowOptions, "toBlock" | "signal"> {
   readonly l1: FollowedChain & VoidingPortal;
   /** Milliseconds between rounds; default 12 000, a block of Ethereum. */
@@ -15,7 +16,13 @@ export interface WatcherOptions extends Omit<FollowOptions, "toBlock" | "signal"
 
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
-/** Keeps an archive in step with L1 and voids ERC-721 duplicates. What every committee member does; anyone else may do it too. */
+/**
+ * Keeps an archive in step with L1 and voids ERC-721 duplicates. What every committee member does; anyone else may
+ * do it too.
+ *
+ * @example
+ * await new Watcher({ archive, l1, fromBlock }).run(signal);
+ */
 export class Watcher {
   readonly #options: WatcherOptions;
   #lastError: unknown = null;

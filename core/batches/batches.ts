@@ -135,6 +135,7 @@ export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): Ba
   return batch;
 }
 
+/** Which batches a list shows. */
 export interface BatchFilter extends PageOptions {
   readonly mode?: Mode | undefined;
 }
@@ -170,7 +171,12 @@ export function batchesOf(context: EngineContext): Batches {
   };
 }
 
-/** Batches and the state over them: public, without tenants. */
+/**
+ * Batches and the state over them: public, without tenants.
+ *
+ * @example
+ * const { data } = await engine.batches.getSealed("zk-rollup", 0);
+ */
 export interface Batches {
   /** Rejects with `batch_not_found`. */
   get(mode: Mode, batchNumber: number): Promise<Batch>;

@@ -15,6 +15,7 @@ export interface MemberClient {
   nextBatch?(signal: AbortSignal): Promise<number>;
 }
 
+/** Whose signatures are gathered, and how many it takes. */
 export interface CollectorOptions {
   readonly members: readonly MemberClient[];
   readonly threshold: number;
@@ -52,6 +53,10 @@ export interface Collector extends Committee {
  * Gathers a committee's signatures: asks every member at once, takes the first `threshold` valid ones, and does not wait for the rest. A
  * dead, slow or lying member costs nothing as long as enough others answer. Rejects with `l1_failed` that names each
  * member's fault when too few do.
+ *
+ * @example
+ * const members = [new RemoteMember({ address, url, operator, settlement: engine.settlement })];
+ * const committee = collectAttestations({ members, threshold: 1, l1 });
  */
 export function collectAttestations(options: CollectorOptions): Collector {
   const { threshold, l1, timeoutMs = 10_000 } = options;

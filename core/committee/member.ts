@@ -24,6 +24,7 @@ import { deriveClaimed, requireRegistered } from "./claim.ts";
 import { Refusal } from "./refusal.ts";
 import type { AttestationTerms } from "./request.ts";
 
+/** What a member is opened with. */
 export interface MemberOptions {
   readonly account: LocalAccount;
   /** The member's own store, shared with nobody. Closed by {@link CommitteeMember.close}. */
@@ -47,6 +48,9 @@ const LAG_POLL_MS = 250;
  *
  * Its store is an {@link Archive}, so whoever keeps that in step with L1 (a `Watcher`) makes the member check tokens and caps against
  * rollup batches too, and brings it the batches that it missed.
+ *
+ * @example
+ * const member = await CommitteeMember.open({ account, store: new Level("./member"), l1 });
  */
 export class CommitteeMember {
   readonly address: Address;

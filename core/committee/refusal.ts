@@ -16,6 +16,7 @@ export const REFUSAL_REASONS = [
   "not_issuer",
   "not_allowed",
 ] as const;
+/** Why a signature was refused. */
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
 /** A committee member or an issuer looked at a batch and does not sign it. */

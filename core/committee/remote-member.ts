@@ -5,6 +5,7 @@ import type { MemberClient } from "./collector.ts";
 import { MemberService, nonsense } from "./member-service.ts";
 import { type AttestationTerms, attestationRequestTypedData } from "./request.ts";
 
+/** Where a member's service is, and who asks it. */
 export interface RemoteMemberOptions {
   /** The member's own address; what it answers is checked against it. */
   readonly address: Address;

@@ -174,6 +174,7 @@ function dataOf(event: StoredEvent, userIds: ReadonlyMap<number, Uuid>): Applica
   return data;
 }
 
+/** Where a stream of events begins and ends. */
 export interface EventOptions {
   /** The sequence of the last event that is known already; default 0, from the first. */
   readonly after?: number;
@@ -190,7 +191,12 @@ export function eventsOf(context: EngineContext, hub: EventHub): Events {
   };
 }
 
-/** What applications are told, and what the process is told. */
+/**
+ * What applications are told, and what the process is told.
+ *
+ * @example
+ * for await (const event of engine.events.stream(applicationId, { after: 41, follow: true })) handle(event);
+ */
 export interface Events {
   /**
    * What an application is told, in order, without gap or duplicate, however often the engine was closed or killed since. Throws

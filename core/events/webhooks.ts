@@ -300,6 +300,7 @@ export interface Webhook {
   readonly createdAt: number;
 }
 
+/** What a webhook is registered with. */
 export interface NewWebhook {
   /** Default: a new one. The same webhook under the same id again is the same registration, and counts once. */
   readonly webhookId?: Uuid;
@@ -309,18 +310,25 @@ export interface NewWebhook {
   readonly types?: readonly EventType[];
 }
 
+/** How a secret is rotated so that a repeated call rotates once. */
 export interface RotateOptions extends WaitOptions {
   /** Default: a new one. */
   readonly rotationId?: Uuid;
 }
 
+/** A webhook with the secret that its deliveries are signed with. */
 export interface IssuedWebhook {
   readonly webhook: Webhook;
   /** `whsec_` and 32 bytes in base64, as Standard Webhooks has it. Shown once. */
   readonly secret: string;
 }
 
-/** The webhooks of applications. */
+/**
+ * The webhooks of applications.
+ *
+ * @example
+ * const { secret } = await engine.webhooks.create(applicationId, { url: "https://game.example/minted" });
+ */
 export interface Webhooks {
   /** Delivers what happens from now on. Throws `validation_failed`, `too_many_webhooks`, `idempotency_key_reused`. */
   create(applicationId: Uuid, webhook: NewWebhook, wait?: WaitOptions): Promise<IssuedWebhook>;
@@ -328,6 +336,7 @@ export interface Webhooks {
   list(applicationId: Uuid, page?: PageOptions): List<Webhook>;
   /** Throws `webhook_not_found`, as do all that follow. */
   get(applicationId: Uuid, webhookId: Uuid): Promise<Webhook>;
+  /** Nothing more is delivered to it. */
   delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void>;
   /**
    * A new secret. Deliveries are signed with the one before as well for another day. The same `rotationId` again answers the same secret, and

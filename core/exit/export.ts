@@ -17,6 +17,9 @@ export type KitChain = Pick<L1Reader, "settlement" | "registration" | "maturity"
  *
  * @throws MintmarkError `proof_not_ready` while L1 has not committed the batch; `asset_not_registered`; `mint_unwithdrawable` when the batch came
  * before the asset's registration; `l1_failed` with the contract's reason
+ *
+ * @example
+ * const kit = await exportExitKit(await engine.proofs.exit(vaultId), l1);
  */
 export async function exportExitKit({ vault, header, siblings }: BatchVaultProof, l1: KitChain): Promise<ExitKit> {
   if (header === null) throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
@@ -41,6 +44,7 @@ export async function exportExitKit({ vault, header, siblings }: BatchVaultProof
   return kit;
 }
 
+/** Where a proof comes from. */
 export interface ProveFromL1Options {
   readonly l1: Pick<L1Reader, "blockNumber" | "events" | "rollupData">;
   /** Block of the settlement contract's deployment, or any before the batch's commit. */
@@ -54,6 +58,9 @@ export interface ProveFromL1Options {
  * A vault's proof with nothing but L1, and for validium anyone who serves the batch's data; without a store.
  *
  * @throws MintmarkError `batch_not_found` when L1 has no such batch; `vault_not_found`; `proof_not_ready` when nobody has the data
+ *
+ * @example
+ * const kit = await exportExitKit(await proveFromL1(vaultId, { l1, fromBlock }), l1);
  */
 export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options): Promise<BatchVaultProof> {
   const commit = await findCommit(vaultId, options);

@@ -28,9 +28,15 @@ export interface ExitKit extends ProvenVault {
 
 /** The file format's name and version; docs/exit-kit.md. */
 export const EXIT_KIT_FORMAT = "mintmark-exit-kit";
+/** The version of the form that this package writes. */
 export const EXIT_KIT_VERSION = 1;
 
-/** The kit as the JSON of its file: integers that a double cannot hold are decimal strings. */
+/**
+ * The kit as the JSON of its file: integers that a double cannot hold are decimal strings.
+ *
+ * @example
+ * await writeFile("exit-kit.json", JSON.stringify(exitKitToJson(kit)));
+ */
 export function exitKitToJson({ settlement, token, vault, header, siblings, maturesAt }: ExitKit) {
   const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
   return {
@@ -60,6 +66,7 @@ export function exitKitToJson({ settlement, token, vault, header, siblings, matu
   };
 }
 
+/** The content of a kit's file. */
 export type ExitKitJson = ReturnType<typeof exitKitToJson>;
 
 /** Throws `validation_failed` that names the first part of a kit that does not fit the others. What only L1 knows, it cannot tell. */

@@ -4,6 +4,7 @@ import type { Address, Hash } from "../model.ts";
 import type { L1Owner, L1Reader, WithdrawalCall } from "../ports.ts";
 import { type ExitKit, requireWholeKit } from "./kit.ts";
 
+/** An exit: the kit, the chain and the account. */
 export interface ExitOptions {
   readonly kit: ExitKit;
   readonly l1: Pick<L1Reader, "settlement" | "verifyVault" | "holding" | "block"> & L1Owner;
@@ -35,6 +36,7 @@ export interface ExitPlan {
   readonly baseUnits: bigint;
 }
 
+/** An exit that is mined. */
 export interface ExitResult extends ExitPlan {
   readonly txHash: Hash;
   readonly blockNumber: bigint;
@@ -49,6 +51,9 @@ export interface ExitResult extends ExitPlan {
  *
  * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account; `insufficient_balance` when less is left;
  *   `proof_not_ready` while the vault is not mature; `l1_failed` with the contract's reason
+ *
+ * @example
+ * const { txHash } = await exitWithKit({ kit, l1, account: owner.address, immature: "wait" });
  */
 export async function exitWithKit(options: ExitOptions): Promise<ExitResult> {
   const { kit, l1, onPlan, onSent, signal } = options;
@@ -69,7 +74,12 @@ export async function exitWithKit(options: ExitOptions): Promise<ExitResult> {
   return { ...plan, txHash, blockNumber, gasUsed, heldBefore, held: await holding() };
 }
 
-/** Checks the kit by itself and by the contract, and what is left of the vault. Sends nothing. */
+/**
+ * Checks the kit by itself and by the contract, and what is left of the vault. Sends nothing.
+ *
+ * @example
+ * const { quantity } = await planExit({ kit, l1, account: owner.address });
+ */
 export async function planExit({ kit, l1, account, quantity, recipient }: ExitOptions): Promise<ExitPlan> {
   requireWholeKit(kit);
   const { settlement, vault, token } = kit;

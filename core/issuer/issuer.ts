@@ -32,6 +32,7 @@ export interface IssuerReader {
   issuers(assets: readonly AssetId[]): Promise<readonly (AssetIssuer | null)[]>;
 }
 
+/** What an issuer is opened with. */
 export interface IssuerOptions {
   /** Signs. */
   readonly account: LocalAccount;
@@ -61,6 +62,9 @@ const MAX_CONTENTS = 16;
  *
  * Its store is an {@link Archive}. Whoever keeps that in step with L1 (a `Watcher`) calls {@link Issuer.settle} afterwards, which gives
  * the mints free that the final history left out.
+ *
+ * @example
+ * const issuer = await Issuer.open({ account, store, l1, record: new LocalMintRecord(store) });
  */
 export class Issuer {
   readonly address: Address;

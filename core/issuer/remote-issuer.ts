@@ -11,6 +11,7 @@ export interface IssuerClient {
   consent(batch: SealedBatch, signal: AbortSignal): Promise<Hex>;
 }
 
+/** Where an issuer's service is, and who asks it. */
 export interface RemoteIssuerOptions {
   /** The issuer that tokens name. */
   readonly address: Address;

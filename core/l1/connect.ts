@@ -8,6 +8,7 @@ import type { FeeOptions, Finality, L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
 import { ViemReader } from "./reader.ts";
 
+/** Which chain and contract to connect to. */
 export interface L1Options {
   /** An RPC address, or any viem transport. */
   readonly rpc: string | Transport;
@@ -24,14 +25,26 @@ export interface L1Options {
 /** The exit of the settlement contract and of a mirror: the same functions in both. */
 export type OwnerPortal = L1Owner & Pick<L1Reader, "settlement" | "verifyVault" | "holding" | "block">;
 
+/** The same with the account that sends transactions, and what they may cost. */
 export type L1WriteOptions = L1Options & FeeOptions & { readonly account: LocalAccount };
 
-/** Connects for reading, after making sure that the chain and the contract are the ones meant. Rejects with `l1_failed`. */
+/**
+ * Connects for reading, after making sure that the chain and the contract are the ones meant. Rejects with
+ * `l1_failed`.
+ *
+ * @example
+ * const l1 = await readL1({ rpc: "http://127.0.0.1:8545", contract });
+ */
 export async function readL1(options: L1Options): Promise<ViemReader> {
   return new ViemReader(await connect(options));
 }
 
-/** Connects for reading and for committing with `account`. Rejects with `l1_failed`. */
+/**
+ * Connects for reading and for committing with `account`. Rejects with `l1_failed`.
+ *
+ * @example
+ * const l1 = await connectL1({ rpc: "http://127.0.0.1:8545", contract, account: operator });
+ */
 export async function connectL1(options: L1WriteOptions): Promise<ViemCommitter> {
   return new ViemCommitter(await connect(options), options.account, options);
 }

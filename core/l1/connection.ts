@@ -9,6 +9,7 @@ export interface L1Connection {
   readonly pollingMs: number;
 }
 
+/** What a transaction may cost, and when it is sent again. */
 export interface FeeOptions {
   /** Milliseconds without a receipt after which a transaction is sent again at a higher fee; default 60 000. */
   readonly replaceAfterMs?: number;

@@ -14,7 +14,13 @@ import type { L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
 import { ViemReader } from "./reader.ts";
 
-/** Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects with `l1_failed`. */
+/**
+ * Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects with
+ * `l1_failed`.
+ *
+ * @example
+ * const mirror = await connectMirror({ rpc: "http://127.0.0.1:8546", contract, account: operator });
+ */
 export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror> {
   const connection = await connectTo(options);
   const { client, settlement } = connection;

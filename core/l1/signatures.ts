@@ -1,7 +1,13 @@
 import type { EngineOptions } from "../ledger/options.ts";
 import type { L1Reader, PortalIdentity } from "../ports.ts";
 
-/** What an engine asks about wallet contracts' signatures: each chain about its own; where no chain is given, nobody has signed. */
+/**
+ * What an engine asks about wallet contracts' signatures: each chain about its own; where no chain is given, nobody
+ * has signed.
+ *
+ * @example
+ * const engine = await openEngine({ ...options, verifySignature: signatureChecks([l1, mirror]) });
+ */
 export function signatureChecks(
   chains: readonly (Pick<L1Reader, "verifySignature"> & { readonly settlement: PortalIdentity })[],
 ): NonNullable<EngineOptions["verifySignature"]> {

@@ -4,6 +4,8 @@ import type { Clock, L1Reader, Settlement } from "../ports.ts";
 import { requireInteger } from "../protocol/bounds.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
 import type { Database, Journal, Store } from "../store/ports.ts";
+
+/** What an engine is opened with. */
 export interface EngineOptions {
   /** Folder of a LevelDB store, a database, e.g. `new MemoryLevel()`, or a store of your own. */
   readonly store: string | Database | Store;

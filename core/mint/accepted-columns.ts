@@ -118,9 +118,11 @@ export interface AcceptedColumns {
   /** Back to back, and where each ends. */
   readonly blobs: Uint8Array;
   readonly blobEnd: Uint32Array;
+  /** The asset of an entry. */
   asset(entry: number): Pick<Asset, "assetId" | "assetType" | "quantum" | "decimals">;
   /** What the entry's vault holds after it. */
   amountAfter(entry: number): bigint;
+  /** The token id of an entry; null for an ERC-20. */
   tokenId(entry: number): bigint | null;
   /** Whether the entry's blob is its token id in ASCII decimals. */
   spellsTokenId(entry: number): boolean;

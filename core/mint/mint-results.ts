@@ -219,6 +219,7 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
   return { mintId: entry.mintId, vaults, transactions, columns: null, replayed: false, receipt };
 }
 
+/** One entry of a mint request and the vault that it is in. */
 export interface MintTransaction {
   readonly transactionId: string;
   /** Position in the request: `/users/<userIndex>/mints/<mintIndex>`. */
@@ -228,6 +229,7 @@ export interface MintTransaction {
   readonly status: Status;
 }
 
+/** What became of a mint request, with one vault or more. */
 export interface MintResult {
   readonly mintId: Uuid;
   /** Every vault that the request touched, once, as it stood after it; in order of first touch. */

@@ -103,12 +103,19 @@ function requireIdempotencyKey(key: string): string {
   return key;
 }
 
+/** How a mint is made safe to repeat, and given up. */
 export interface MintOptions extends WaitOptions {
   /** At most 255 printable ASCII characters. */
   readonly idempotencyKey?: string;
 }
 
-/** Mint requests that were accepted, and those that would be. */
+/**
+ * Mint requests that were accepted, and those that would be.
+ *
+ * @example
+ * const { mints } = await engine.mints.check(principal, request); // throws what mint would
+ * const { transactions } = await engine.mints.get(applicationId, mintId);
+ */
 export interface Mints {
   /**
    * Everything that `mint` checks, at this moment, without minting. Rejects with what is wrong with the request; else as `mint` would, with

@@ -20,6 +20,9 @@ export interface AttesterClient {
  * A committee member's word for mirrors. It signs no state that it was told of: only what it has read from the source chain itself, below
  * that chain's finality. Asking for counts that the source never had together is refused, so a signature is always over a state between
  * two commits.
+ *
+ * @example
+ * const attester = new MirrorAttester(account, new SourceHistory(l1, fromBlock));
  */
 export class MirrorAttester implements AttesterClient {
   readonly address: Address;

@@ -36,13 +36,17 @@ export interface MirrorContract
   readonly source: MirrorIdentity;
   /** The newest accepted state commitment of the source. */
   commitment(): Promise<Hash>;
+  /** The committee in force. */
   committee(): Promise<MirrorCommittee>;
   /** How many steps it has accepted. */
   stepCount(): Promise<number>;
   /** One of them, by its sequence. */
   step(sequence: number): Promise<MirrorStep>;
+  /** Whether withdrawals of the batch's vaults can be paid here. */
   isImported(mode: Mode, batchNumber: number): Promise<boolean>;
+  /** Brings the mirror from one state to the next, one run of batches of one mode. Resolves when mined. */
   advance(from: StateRoots, growth: Growth, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
+  /** Makes a batch of an accepted step known here. Resolves when mined. */
   importBatch(
     sequence: number,
     batch: StateLeafContent & { readonly siblings: readonly Hash[] },

@@ -5,6 +5,7 @@ import { type MirrorContract, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
 import { importBatch } from "./relay.ts";
 
+/** Where duplicates are looked for, and the mirror that voids them. */
 export interface MirrorVoidOptions extends Omit<VoidOptions, "portal"> {
   /** The state's own chain, which the archive follows. */
   readonly source: SourceHistory;

@@ -39,6 +39,10 @@ type Committed = L1Event & { readonly type: "batchCommitted" };
  * Every state that a settlement contract has had by its chain's own finality, from its events alone: what a committee member compares with
  * before it vouches for one, and where the proofs for a mirror come from. In memory, about 250 bytes a batch; read anew from the
  * contract's deployment on by each process.
+ *
+ * @example
+ * const source = new SourceHistory(l1, fromBlock);
+ * const steps = await advanceMirror({ source, mirror, committee });
  */
 export class SourceHistory {
   readonly settlement: SourceChain["settlement"];

@@ -8,6 +8,7 @@ import { type AttesterCommittee, collectState } from "./collector.ts";
 import { type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
 
+/** What a relay brings where, and who vouches for it. */
 export interface RelayOptions {
   readonly source: SourceHistory;
   readonly mirror: MirrorContract;

@@ -54,6 +54,7 @@ export interface PendingWithdrawal {
   readonly header: BatchHeader | null;
 }
 
+/** Which pending withdrawals are read. */
 export interface PendingOptions {
   /** Leaves out a withdrawal before it is read, which is most of what one costs. */
   readonly except?: (withdrawalId: Uuid) => boolean;

@@ -56,8 +56,13 @@ export function proofsOf(context: EngineContext): Proofs {
  *
  * All reject with `proof_not_ready` while a batch that they are about is open, with `vault_not_found`, `vault_void` or `batch_not_found`
  * when there is nothing to prove.
+ *
+ * @example
+ * const proof = await engine.proofs.vault(vaultId);
+ * verifyVaultProof(proof.batchRoot, proof); // true
  */
 export interface Proofs {
+  /** The path from a vault to the root of its batch. */
   vault(vaultId: VaultId): Promise<BatchVaultProof>;
   /**
    * The same under the header by which the contract that pays the vault keeps the batch: a mirror's own for a token of another chain.

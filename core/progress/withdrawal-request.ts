@@ -218,6 +218,7 @@ function acceptWithdrawal(
   return record;
 }
 
+/** What an owner has signed. */
 export interface WithdrawalRequest {
   readonly vaultId: VaultId;
   readonly quantity: bigint;
@@ -250,13 +251,20 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
   };
 }
 
-/** How vaults leave to L1. */
+/**
+ * How vaults leave to L1.
+ *
+ * @example
+ * const signed = { vaultId, quantity: 1n, deadline, signature };
+ * const { withdrawalId } = await engine.withdrawals.request(principal, signed);
+ */
 export interface Withdrawals {
   /**
    * Checks the owner's signature and reserves the quantity. One withdrawal of a vault at a time. The same signed request
    * again resolves with the same withdrawal in its current state, also after it was paid or has failed.
    */
   request(principal: Principal, request: WithdrawalRequest, wait?: WaitOptions): Promise<Withdrawal>;
+  /** Rejects with `withdrawal_not_found`. */
   get(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
   /** Newest first; shorter pages as with {@link Transactions.list}. */
   list(applicationId: Uuid, filter?: WithdrawalFilter): List<Withdrawal>;

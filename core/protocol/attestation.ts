@@ -27,6 +27,7 @@ export interface MemberSignature {
   readonly vs: Hash;
 }
 
+/** The committee's word for a batch: who its members are, and the signatures of enough of them. */
 export interface Attestation extends CommitteeMembers {
   /** Exactly `threshold`, strictly ascending by member. */
   readonly signatures: readonly MemberSignature[];

@@ -76,6 +76,7 @@ export const BATCH_DATA_REASONS = {
   blob_form: "A blob form does not fit the asset's standard: empty for ERC-20 and for nothing else.",
   erc721_amount: "An ERC-721 run has an amount form other than 0.",
 } as const;
+/** Why data is no batch. */
 export type BatchDataReason = keyof typeof BATCH_DATA_REASONS;
 
 /** Batch data that is not of the grammar, or that L1 and the committee would refuse. */

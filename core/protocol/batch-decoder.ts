@@ -17,6 +17,7 @@ import { requireInteger } from "./bounds.ts";
 import { bytesToHex } from "./hex.ts";
 import { packVaultId } from "./vault.ts";
 
+/** What the decoder refuses besides data that is not of the grammar. */
 export interface DecodeOptions {
   /** Most slots; 2^20 by default. */
   readonly maxSlots?: number;
@@ -37,6 +38,9 @@ interface AssetEntry {
  * The slots of encoded batch data, in order; null for a void one. Refuses everything that docs/protocol.md 4 refuses.
  *
  * @throws BatchDataError with the reason and the offset
+ *
+ * @example
+ * const vaults = placeVaults(decodeBatchData(data), "zk-rollup", 0);
  */
 export function decodeBatchData(data: Uint8Array, options: DecodeOptions = {}): (VaultEntry | null)[] {
   const input = new BatchInput(data);

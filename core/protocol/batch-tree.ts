@@ -11,6 +11,10 @@ export const PAGE_HEIGHT = 8;
 /**
  * The Merkle tree of a sealed batch, whole, in memory: one flat array a level, leaves first, about 64 bytes a vault. Immutable;
  * whoever builds it does not write to the leaves afterwards.
+ *
+ * @example
+ * const tree = new BatchTree(vaultLeaves(vaults));
+ * const proof = proveVault(tree, vault);
  */
 export class BatchTree implements TreeNodes {
   /** Slots of the batch, 1 to 2^20. */

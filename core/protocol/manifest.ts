@@ -13,6 +13,7 @@ const MAX_MANIFEST_HEIGHT = 8;
 
 /** Where a batch's vaults can be read; the value on L1 is the position in this list. */
 export const BATCH_KINDS = ["validium", "calldata", "blobs"] as const;
+/** A kind of batch. */
 export type BatchKind = (typeof BATCH_KINDS)[number];
 
 const BATCH_ROOT_PREFIX = 0x06;

@@ -53,7 +53,13 @@ export function proveVault(tree: BatchTree, vault: VaultContent): VaultProof {
   return proof;
 }
 
-/** Whether the vault stands at its own slot of the batch with that root; anything malformed is false. */
+/**
+ * Whether the vault stands at its own slot of the batch with that root; anything malformed is false.
+ *
+ * @example
+ * const proof = await engine.proofs.vault(vaultId);
+ * verifyVaultProof(batchRootFromL1, proof); // true
+ */
 export function verifyVaultProof(batchRoot: Hash, proof: VaultProof): boolean {
   return holds(() => equalBytes(batchRootOf(proof), hexToBytes(batchRoot, HASH_BYTES)));
 }

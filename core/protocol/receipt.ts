@@ -124,6 +124,9 @@ export function receiptOf({ vaults, receipt }: MintReply, vaultId: VaultId | str
  * False for whatever is not of the form, too.
  *
  * @param signer - the address that the operator has published for its receipts
+ *
+ * @example
+ * if (!(await verifyReceipt(settlement, operatorAddress, receipt))) throw new Error("not the operator's receipt");
  */
 export async function verifyReceipt(
   settlement: Pick<Settlement, "chainId" | "contract">,
@@ -146,5 +149,6 @@ export async function verifyReceipt(
 /** The operator's key for receipts; a viem account is one. Its signature of the same message is always the same (RFC 6979). */
 export interface ReceiptSigner {
   readonly address: Address;
+  /** The EIP-712 signature. */
   signTypedData(message: ReturnType<typeof receiptTypedData>): Promise<Hex>;
 }

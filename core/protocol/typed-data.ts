@@ -130,7 +130,14 @@ export function mirroredStateDigest(
   return hashTypedData(mirroredStateTypedData(mirror, message));
 }
 
-/** The whole `Withdrawal` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
+/**
+ * The whole `Withdrawal` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of
+ * bounds.
+ *
+ * @example
+ * const message = { vaultId, recipient, quantity: 1n, withdrawnBefore: 0n, deadline };
+ * const signature = await owner.signTypedData(withdrawalTypedData(settlement, message));
+ */
 export function withdrawalTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: WithdrawalMessage) {
   unpackVaultId(message.vaultId);
   requireBigint("withdrawnBefore", message.withdrawnBefore, 0n, MAX_AMOUNT);

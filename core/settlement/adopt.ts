@@ -7,6 +7,7 @@ import { batchIdOf, MODES, type Mode } from "../model.ts";
 import type { L1Event, L1Reader, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
 
+/** What L1's history is read from. */
 export interface AdoptOptions {
   readonly engine: Engine;
   readonly l1: L1Reader;
@@ -24,6 +25,9 @@ type Commit = L1Event & { readonly type: "batchCommitted" };
  * that have failed stay so.
  *
  * @throws MintmarkError `l1_failed` while a commit is not final, or when nobody gives the data of a batch
+ *
+ * @example
+ * const { batches, lostVaults } = await adoptFromL1({ engine, l1, fromBlock, sources });
  */
 export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
   const { engine, l1, signal } = options;

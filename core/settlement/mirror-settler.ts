@@ -24,6 +24,7 @@ const LOOK_MS = 5_000;
 /** A mirror with its chain's tokens. */
 export type SettledMirror = MirrorContract & L1Tokens;
 
+/** An engine and the mirror that pays its withdrawals on another chain. */
 export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
   readonly engine: Engine;
   /** Connects to the mirror. Asked again after a failure, so that a chain may be down when this begins. */
@@ -34,6 +35,7 @@ export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
   readonly committee: AttesterCommittee;
 }
 
+/** What one round has done. */
 export interface MirrorRound {
   /** Batches that withdrawals were waiting for, and that the mirror knows now. */
   readonly imported: number;
@@ -53,6 +55,9 @@ export type MirrorWork = "follow" | "assets" | "withdraw";
  * Brings the withdrawals of another chain's tokens to the mirror there, and that chain's events to the engine. The mirror learns of each batch
  * that withdrawals wait for once its commit is final. The engine knows the mirror from when it was first reached. Works beside
  * {@link import("./settler.ts").Settler}, and never holds it up. One per engine and mirror.
+ *
+ * @example
+ * await new MirrorSettler({ engine, source, committee, fromBlock, connect: () => connectMirror(far) }).run(signal);
  */
 export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements BatchLook {
   readonly #options: MirrorSettlerOptions;

@@ -7,6 +7,7 @@ import { RefusedSlots } from "./refused-slots.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 import { Sealing, type SealingPolicy } from "./seal.ts";
 
+/** An engine, its chain, its committee, and how often to look. */
 export interface SettlerOptions extends RoundsOptions, FollowOptions {
   readonly engine: Engine;
   readonly l1: L1Reader & L1Committer & L1Tokens;
@@ -16,6 +17,7 @@ export interface SettlerOptions extends RoundsOptions, FollowOptions {
   readonly sealing?: SealingPolicy;
 }
 
+/** What one round has done: batches sealed and committed, withdrawals sent. */
 export interface Round {
   readonly sealed: number;
   readonly committed: number;
@@ -28,6 +30,9 @@ export type SettlerWork = "follow" | "seal" | "assets" | "commit" | "withdraw";
 /**
  * Brings an engine's batches, and the withdrawals of its chain's tokens, to L1, and L1's events to the engine. Nothing is sealed or sent before
  * the engine was compared with L1, nor while they differ. One per engine.
+ *
+ * @example
+ * await new Settler({ engine, l1, committee, fromBlock }).run(signal);
  */
 export class Settler extends Rounds<Round, SettlerWork> {
   protected readonly passes;

@@ -5,7 +5,13 @@ import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
 const JOURNAL = Buffer.from([PREFIX.journal]);
 
-/** A journal in a LevelDB folder of its own, on another disk for instance, or in another abstract-level database. */
+/**
+ * A journal in a LevelDB folder of its own, on another disk for instance, or in another abstract-level database.
+ *
+ * @example
+ * await using journal = await LevelJournal.open("/other-disk/journal");
+ * const engine = await openEngine({ ...options, journal });
+ */
 export class LevelJournal implements Journal, AsyncDisposable {
   readonly #store: LevelStore;
   #length: number;

@@ -17,6 +17,7 @@ export interface KeyRange {
 
 /** Binary keys and values, in the order of the keys' bytes. */
 export interface StoreReader {
+  /** undefined for a key that is not there. */
   get(key: Buffer): Promise<Buffer | undefined>;
   /** In the order of the keys; undefined for those that are not there. */
   getMany(keys: Buffer[]): Promise<(Buffer | undefined)[]>;
@@ -33,6 +34,7 @@ export interface Store extends StoreReader {
   frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T>;
   /** All operations or none, and durable when it resolves. The engine asks for one write at a time. */
   write(operations: readonly StoreOperation[]): Promise<void>;
+  /** Frees what the store holds open. */
   close(): Promise<void>;
 }
 

@@ -106,6 +106,7 @@ function hashOf(secret: string): Buffer {
   return hash("sha256", secret, "buffer");
 }
 
+/** What a key is issued with. */
 export interface NewKey {
   /** Default: all. */
   readonly scopes?: readonly Scope[];
@@ -115,6 +116,7 @@ export interface NewKey {
   readonly mintQuota?: bigint | null;
 }
 
+/** A new key with its secret. */
 export interface IssuedKey {
   readonly key: ApiKey;
   /** The whole token, `mm_test_<keyId>_<secret and checksum>`. Not stored: shown once. */
@@ -181,11 +183,19 @@ export function keysOf(context: EngineContext): Keys {
   };
 }
 
-/** The API keys of applications. */
+/**
+ * The API keys of applications.
+ *
+ * @example
+ * const { secret } = await engine.keys.issue(applicationId, { scopes: ["mint"], mintQuota: 10_000n });
+ * const principal = await engine.keys.authenticate(secret);
+ */
 export interface Keys {
+  /** Resolves with the secret too, which is shown this once. Rejects with `application_not_found`. */
   issue(applicationId: Uuid, key?: NewKey, wait?: WaitOptions): Promise<IssuedKey>;
   /** Oldest first, revoked ones included. */
   list(applicationId: Uuid, page?: PageOptions): List<ApiKey>;
+  /** Ends a key; a revoked one stays as it is. Rejects with `key_not_found`. */
   revoke(keyId: string, wait?: WaitOptions): Promise<ApiKey>;
   /** Whose token this is. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`. */
   authenticate(token: string): Promise<Principal>;

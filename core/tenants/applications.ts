@@ -60,16 +60,24 @@ export function applicationsOf(context: EngineContext): Applications {
   };
 }
 
-/** The tenants of an engine. */
+/**
+ * The tenants of an engine.
+ *
+ * @example
+ * const { applicationId } = await engine.applications.create({ name: "My game" });
+ */
 export interface Applications {
+  /** Takes in a tenant. Rejects with `validation_failed`, also for an id that is taken. */
   create(
     application: { readonly applicationId?: Uuid; readonly name: string },
     wait?: WaitOptions,
   ): Promise<Application>;
+  /** Rejects with `application_not_found`. */
   get(applicationId: Uuid): Promise<Application>;
   /** Oldest first. */
   list(page?: PageOptions): List<Application>;
   /** Refuses the application's keys until {@link Applications.resume} lets it in again. */
   suspend(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
+  /** Lets a suspended application's keys in again. */
   resume(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
 }

@@ -226,6 +226,7 @@ function assetMatches(asset: Asset, filter: AssetFilter): boolean {
   );
 }
 
+/** Which assets a list shows. */
 export interface AssetFilter extends PageOptions {
   /** Any of these. */
   readonly standard?: readonly Standard[] | undefined;
@@ -234,6 +235,7 @@ export interface AssetFilter extends PageOptions {
   readonly symbol?: string | undefined;
 }
 
+/** A token contract that becomes an asset. */
 export interface NewAsset {
   readonly assetId?: Uuid;
   readonly standard: Standard;
@@ -314,7 +316,13 @@ export function allAssets(context: EngineContext, page: PageOptions): List<Asset
   });
 }
 
-/** The tokens that can be minted, and by whom. */
+/**
+ * The tokens that can be minted, and by whom.
+ *
+ * @example
+ * const token = { standard: "erc721", contractAddress, name: "Swords", symbol: "SWRD" } as const;
+ * const { assetId } = await engine.assets.add({ ...token, applicationId });
+ */
 export interface Assets {
   /** Makes a token known. It is minted once whitelisted, registered and enabled; one of an application is enabled at once. */
   add(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
@@ -322,8 +330,11 @@ export interface Assets {
   whitelist(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
   /** Takes the asset off the whitelist: nothing of it is minted any more. */
   unlist(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
+  /** Lets the application mint of the asset. Rejects with `asset_not_found`, `asset_not_whitelisted`. */
   enable(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
+  /** The application no longer mints of the asset. */
   disable(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
+  /** The asset as the application sees it. Rejects with `asset_not_found`. */
   get(applicationId: Uuid, assetId: Uuid): Promise<Asset>;
   /** What an application may see, in the order in which it became known. */
   list(applicationId: Uuid, filter?: AssetFilter): List<Asset>;

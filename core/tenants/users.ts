@@ -81,7 +81,12 @@ export function usersOf(context: EngineContext): Users {
   };
 }
 
-/** The users of an application: each has an id and the address of its owner. */
+/**
+ * The users of an application: each has an id and the address of its owner.
+ *
+ * @example
+ * const { userId } = await engine.users.create(applicationId, { ownerAddress });
+ */
 export interface Users {
   /** Idempotent for the same id and address; another address for a known id is `user_exists`. */
   create(
@@ -89,6 +94,7 @@ export interface Users {
     user: { readonly userId?: Uuid; readonly ownerAddress: Address },
     wait?: WaitOptions,
   ): Promise<User>;
+  /** Rejects with `user_not_found`. */
   get(applicationId: Uuid, userId: Uuid): Promise<User>;
   /** Oldest first. */
   list(applicationId: Uuid, page?: PageOptions): List<User>;

@@ -19,6 +19,7 @@ function vaultMadeBy(ledger: Ledger, { source }: Found): PlacedMint | null {
   return lostAt(ledger, source.mint, source.journalSequence) === null ? source.mint : null;
 }
 
+/** Which vaults a list shows. */
 export interface VaultFilter extends PageOptions {
   readonly userId?: Uuid | undefined;
   readonly assetId?: Uuid | undefined;
@@ -65,8 +66,14 @@ export function vaultsOf(context: EngineContext): Vaults {
   };
 }
 
-/** What owners hold: each application sees its own. */
+/**
+ * What owners hold: each application sees its own.
+ *
+ * @example
+ * for await (const { tokenId, amount } of engine.vaults.balances(applicationId, userId)) show(tokenId, amount);
+ */
 export interface Vaults {
+  /** Rejects with `vault_not_found`, for another application's vault too. */
   get(applicationId: Uuid, vaultId: VaultId): Promise<Vault>;
   /** In the order in which they were made; shorter pages as with {@link Transactions.list}. */
   list(applicationId: Uuid, filter?: VaultFilter): List<Vault>;

@@ -133,6 +133,7 @@ export async function findMint(ledger: Ledger, applicationId: Uuid, mintId: Uuid
   return found;
 }
 
+/** Which transactions a list shows, and in what order. */
 export interface TransactionFilter extends PageOptions {
   readonly status?: Status | undefined;
   readonly type?: Transaction["type"] | undefined;

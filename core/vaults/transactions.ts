@@ -135,6 +135,7 @@ function present(times: Partial<Record<keyof Transaction["timestamps"], number |
   return Object.fromEntries(Object.entries(times).filter(([, time]) => time !== null));
 }
 
+/** Which withdrawals a list shows. */
 export interface WithdrawalFilter extends PageOptions {
   readonly userId?: Uuid | undefined;
   readonly vaultId?: VaultId | undefined;
@@ -189,8 +190,14 @@ export function listWithdrawals(
   });
 }
 
-/** Every entry of a mint and every withdrawal of an application, and how far each has come. */
+/**
+ * Every entry of a mint and every withdrawal of an application, and how far each has come.
+ *
+ * @example
+ * const { data } = await engine.transactions.list(applicationId, { status: "failed", limit: 20 });
+ */
 export interface Transactions {
+  /** Rejects with `transaction_not_found`. */
   get(applicationId: Uuid, transactionId: string): Promise<Transaction>;
   /** A page can be shorter than `limit` and yet have a next one: the work of one page is bounded, however rare its matches. */
   list(applicationId: Uuid, filter?: TransactionFilter): List<Transaction>;

@@ -8,6 +8,7 @@ import type { Expected } from "./records.ts";
 import { Reference } from "./reference.ts";
 import { foreseen, requireDifferent } from "./verify.ts";
 
+/** How a restore is watched and stopped. */
 export interface RestoreOptions {
   /** Stops between two entries; the store is of no use then. */
   readonly signal?: AbortSignal | undefined;
@@ -27,6 +28,9 @@ const RECORDS_AT_ONCE = 4_096;
  * @param store - empty; closed when this settles. Its head is written last, so the engine refuses a half-made store
  * @throws MintmarkError `store_mismatch` when the store is not empty, `store_corrupt` when no store follows from the
  * journal
+ *
+ * @example
+ * await restoreStore(await LevelJournal.open("/other-disk/journal"), "./data");
  */
 export async function restoreStore(
   journal: Journal,

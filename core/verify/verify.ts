@@ -135,6 +135,7 @@ async function compareRest(
   }
 }
 
+/** How a verification is watched and stopped. */
 export interface VerifyOptions {
   /** Stops between two entries of the journal. */
   readonly signal?: AbortSignal | undefined;

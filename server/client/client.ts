@@ -3,6 +3,7 @@ import type { MintReply, MintRequest, Paths } from "./api.ts";
 import { answer } from "./problem.ts";
 import { type RetryOptions, retryingFetch } from "./retry.ts";
 
+/** Where the API is, and who calls. */
 export interface ClientOptions extends RetryOptions {
   /** Where the API listens, such as `https://mint.example`. */
   readonly baseUrl: string;
@@ -52,13 +53,19 @@ export function createClient(options: ClientOptions): MintmarkClient {
   return client;
 }
 
+/** How a mint is made safe to repeat, and given up. */
 export interface MintCallOptions {
   /** Default: a random one. Give one that outlives the process, such as an order's number, to be safe against crashes too. */
   readonly idempotencyKey?: string;
   readonly signal?: AbortSignal;
 }
 
-/** Mints all of the request or nothing; resolves once it is durable, rejects with `ApiError`. */
+/**
+ * Mints all of the request or nothing; resolves once it is durable, rejects with `ApiError`.
+ *
+ * @example
+ * const { vaults } = await mint(client, { users: [{ userId, mints }] }, { idempotencyKey: "order-17" });
+ */
 export async function mint(
   client: MintmarkClient,
   body: MintRequest,

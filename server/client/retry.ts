@@ -1,5 +1,6 @@
 import { backoffDelay, pause, retryAfterMs } from "../../core/backoff.ts";
 
+/** How often a request is repeated. */
 export interface RetryOptions {
   /** Most repetitions of one request; default 4. */
   readonly retries?: number;

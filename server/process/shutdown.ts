@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 
+/** How long a shutdown may take. */
 export interface ShutdownOptions {
   /** How long to answer 503 before the socket closes, so that a load balancer can look away. Default 0. */
   readonly drainMs?: number;

@@ -14,6 +14,7 @@ import type { routerSettings } from "../settings/process-settings.ts";
 import { acceptForm } from "../wire/body.ts";
 import { findShards, type Shard, type Shards } from "./shard.ts";
 
+/** Which engines a router stands before. */
 export interface RouterOptions {
   readonly shards: Shards;
   /** Default: no log. */
@@ -32,6 +33,9 @@ const EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
  * One address for many engines. Requests with credentials go to the shard whose contract the key names; public reads, which have none,
  * name the contract in the path: `/shards/{contract}/public/v1/…`. Bodies and answers pass through as they are, event streams too. The
  * router keeps nothing, so any number of them can run side by side; list its address among the shards' trusted proxies.
+ *
+ * @example
+ * const app = await buildRouter({ shards: await findShards(["http://10.0.0.7:3000", "http://10.0.0.8:3000"]) });
  */
 export async function buildRouter(options: RouterOptions): Promise<FastifyInstance> {
   const { shards, log, hosts = [], answerTimeoutSeconds = 60 } = options;
