@@ -16,10 +16,9 @@ const { applicationId } = await engine.applications.create({ name: "My game" });
 const { secret } = await engine.keys.issue(applicationId);
 const owner = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const { userId } = await engine.users.create(applicationId, { ownerAddress: owner });
-const token = "0xbcf26943c0197d2ee0e5d05c716be60cc2761508";
 const { assetId } = await engine.assets.add({
   standard: "erc721",
-  contractAddress: token,
+  contractAddress: "0xbcf26943c0197d2ee0e5d05c716be60cc2761508",
   name: "Swords",
   symbol: "SWRD",
   applicationId, // its own token: mintable as soon as L1 has it registered
