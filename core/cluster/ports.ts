@@ -40,6 +40,7 @@ export interface SharedJournal extends Journal {
   lead(server: Server, leaseMs: number): Promise<Leadership | null>;
   /** Forgets the entries before a number. Only those that every server has, or a snapshot, should go. */
   prune(before: number): Promise<void>;
+  /** Ends what waits for the journal, and frees its connections. */
   close(): Promise<void>;
 }
 
