@@ -1,4 +1,4 @@
-import { type Batches, batchesOf } from "./batches/batches.ts";
+import { batchesOf } from "./batches/batches.ts";
 import { type Events, eventsOf } from "./events/event-log.ts";
 import { LedgerWebhooks, type Webhooks } from "./events/webhooks.ts";
 import { EngineContext } from "./ledger/context.ts";
@@ -11,9 +11,8 @@ import { type MintOptions, type Mints, mintOf, mintsOf } from "./mint/mints.ts";
 import type { Environment, Limits, Principal } from "./model.ts";
 import { canonicalSettlement, openLedger } from "./opening/opening.ts";
 import { Replica } from "./opening/replica.ts";
-import { type Operator, operatorOf } from "./operator.ts";
-import type { Settlement } from "./ports.ts";
-import { type Proofs, proofsOf } from "./progress/proofs.ts";
+import { operatorOf, type SettlementPort } from "./operator.ts";
+import { proofsOf } from "./progress/proofs.ts";
 import { type Withdrawals, withdrawalsOf } from "./progress/withdrawal-request.ts";
 import type { StoreOperation } from "./store/ports.ts";
 import { type Keys, keysOf } from "./tenants/api-keys.ts";
@@ -107,8 +106,7 @@ function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
  * on disk. Every method rejects with `MintmarkError`; after a failed write each one rejects with `store_failed`, after `close` with
  * `engine_closed`.
  */
-export interface Engine extends AsyncDisposable {
-  readonly settlement: Settlement;
+export interface Engine extends SettlementPort, AsyncDisposable {
   readonly environment: Environment;
   readonly limits: Limits;
   /**
@@ -127,12 +125,8 @@ export interface Engine extends AsyncDisposable {
   readonly assets: Assets;
   readonly vaults: Vaults;
   readonly withdrawals: Withdrawals;
-  readonly batches: Batches;
-  readonly proofs: Proofs;
   readonly events: Events;
   readonly webhooks: Webhooks;
-  /** What only the operator and the settlement loop call. */
-  readonly operator: Operator;
   /** Finishes what is queued, then closes the store. Idempotent. */
   close(): Promise<void>;
   /** Aborted once nothing is taken any more: by `close`, or with the error of the store that has failed. */

@@ -15,7 +15,7 @@ export type { AcceptedColumns } from "./mint/accepted-columns.ts";
 export type { MintResult, MintTransaction } from "./mint/mint-results.ts";
 export type { MintOptions, Mints } from "./mint/mints.ts";
 export * from "./model.ts";
-export type { Operator } from "./operator.ts";
+export type { Operator, SettlementPort } from "./operator.ts";
 export type * from "./ports.ts";
 export type { PendingOptions, PendingWithdrawal } from "./progress/pending-withdrawals.ts";
 export type { FollowedPortal } from "./progress/portals.ts";

@@ -1,5 +1,6 @@
 import type { WaitOptions } from "./abort.ts";
 import type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
+import type { Batches } from "./batches/batches.ts";
 import { sealOpenBatch } from "./batches/seal.ts";
 import { voidSlots } from "./batches/void-slots.ts";
 import type { Deliveries } from "./events/webhooks.ts";
@@ -7,7 +8,7 @@ import type { EngineContext } from "./ledger/context.ts";
 import type { List, PageOptions } from "./ledger/list.ts";
 import { forgetIdempotencyKeys } from "./mint/forget-keys.ts";
 import type { Asset, Batch, Hash, Mode, Uuid, Withdrawal } from "./model.ts";
-import type { L1Event, L1State, PortalIdentity } from "./ports.ts";
+import type { L1Event, L1State, PortalIdentity, Settlement } from "./ports.ts";
 import { adopt } from "./progress/adopt.ts";
 import { recordSubmitted } from "./progress/batch-progress.ts";
 import { compareState } from "./progress/divergence.ts";
@@ -15,6 +16,7 @@ import { recordFinalized, recordReorg } from "./progress/finality.ts";
 import { recordCommitted, recordEvents, recordWithdrawn } from "./progress/l1-events.ts";
 import { type PendingOptions, type PendingWithdrawal, pendingWithdrawals } from "./progress/pending-withdrawals.ts";
 import { addMirror, type FollowedPortal, portalOf, portals } from "./progress/portals.ts";
+import type { Proofs } from "./progress/proofs.ts";
 import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "./progress/withdrawals.ts";
 import type { VoidSlots } from "./sealing/void-runs.ts";
 import { allAssets, markAssetRegistered, setMintingFault } from "./tenants/assets.ts";
@@ -66,6 +68,15 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
       recordWithdrawalFailed(context.ledger, withdrawalId, failure, l1Time, wait?.signal),
     pendingWithdrawals: (chainId, options) => pendingWithdrawals(context.ledger, chainId, options),
   };
+}
+
+/** All that the settlement loops use of an engine, and what they are given: they cannot mint, nor see a tenant. */
+export interface SettlementPort {
+  /** The contract that the batches are committed to. */
+  readonly settlement: Settlement;
+  readonly batches: Batches;
+  readonly proofs: Proofs;
+  readonly operator: Operator;
 }
 
 /**

@@ -125,6 +125,12 @@ describe("import edges", () => {
     expect(found.filter(({ target }) => !allowed.test(target))).toEqual([]);
   });
 
+  it("of the settlement lead to the operator's port, and to no whole engine: its loops can neither mint nor see a tenant", () => {
+    const targets = importsOf("core/settlement").map(({ target }) => target);
+    expect(targets).toContain("core/operator.ts");
+    expect(targets.filter((target) => /^core\/(?:engine|index|internal)\.ts$/.test(target))).toEqual([]);
+  });
+
   it("of the protocol lead to no engine: verifiers use it alone", () => {
     const found = importsOf("core/protocol").filter(({ target }) => target.startsWith("core/"));
     expect(found.length).toBeGreaterThan(0);

@@ -75,8 +75,13 @@ describe("what the package exports", () => {
 
   it("as a noun of the engine has an example of its own", () => {
     const exported = exportsOf("core/index.ts");
-    const engine = exported.find(({ name }) => name === "Engine");
-    const nouns = [...(engine?.text ?? "").matchAll(/\n {2}readonly \w+: ([A-Z]\w+);/g)]
+    const engine = exported.filter(({ name }) => name === "Engine" || name === "SettlementPort");
+    const nouns = [
+      ...engine
+        .map(({ text }) => text)
+        .join("")
+        .matchAll(/\n {2}readonly \w+: ([A-Z]\w+);/g),
+    ]
       .flatMap(([, type]) => exported.find(({ name, kind }) => name === type && kind === "interface") ?? [])
       .filter(({ text }) => /\n {2}\w+\(/.test(text));
     expect(nouns.length).toBeGreaterThan(10);

@@ -1,15 +1,15 @@
 import { type BatchSource, deriveBatch, isBatch } from "../archive/index.ts";
 import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
 import { blockRanges } from "../blocks.ts";
-import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { L1Event, L1Reader, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
 
 /** What L1's history is read from. */
 export interface AdoptOptions {
-  readonly engine: Engine;
+  readonly engine: SettlementPort;
   readonly l1: L1Reader;
   /** Block of the settlement contract's deployment. */
   readonly fromBlock: bigint;
@@ -69,7 +69,7 @@ async function commitsUpTo(finalized: bigint, { l1, fromBlock, signal }: AdoptOp
   return commits;
 }
 
-async function isOurs(engine: Engine, { mode, batchNumber, batchRoot, dataHash }: Commit): Promise<boolean> {
+async function isOurs(engine: SettlementPort, { mode, batchNumber, batchRoot, dataHash }: Commit): Promise<boolean> {
   try {
     const own = await engine.batches.getSealed(mode, batchNumber);
     return own.batchRoot === batchRoot.toLowerCase() && own.dataHash === dataHash.toLowerCase();

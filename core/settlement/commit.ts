@@ -1,6 +1,6 @@
-import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MODES, type Mode } from "../model.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { Committee, HistoryPoint, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 
 import { countOf, nextHistory, stateLeaf } from "../protocol/commitment.ts";
@@ -11,7 +11,7 @@ import type { Attempts } from "./rounds.ts";
 
 /** Sealed batches that have not been committed, brought to L1 in their order. */
 export interface CommitOptions {
-  readonly engine: Engine;
+  readonly engine: SettlementPort;
   readonly l1: L1Reader & L1Committer;
   readonly committee: Committee;
   /** Find slots that could be committed, and never withdrawn from: they become void first. */
@@ -28,7 +28,7 @@ export interface CommitOptions {
 const MOST_UNDER_WAY: Readonly<Record<Mode, number>> = { validium: 1, "zk-rollup": 4 };
 
 /** Whether a batch is sealed of which no commit is on record. */
-export async function isUncommitted(engine: Engine): Promise<boolean> {
+export async function isUncommitted(engine: SettlementPort): Promise<boolean> {
   const [sealed, committed] = [engine.batches.state(), await engine.batches.committedState()];
   return MODES.some((mode) => countOf(mode, sealed) > countOf(mode, committed));
 }

@@ -1,4 +1,4 @@
-import type { Engine } from "../engine.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { Clock, Portal } from "../ports.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { Checkpoints } from "./checkpoints.ts";
@@ -30,7 +30,7 @@ export class Exits {
   #last: Promise<void> = Promise.resolve();
   #next: Promise<void> | null = null;
 
-  constructor(engine: Engine, portal: Portal, options: FollowOptions) {
+  constructor(engine: SettlementPort, portal: Portal, options: FollowOptions) {
     const { fromBlock, checkpoints = new Checkpoints(), lagMs = 15_000, clock = Date.now } = options;
     this.#portal = portal;
     this.#queue = new PendingQueue(engine, portal.settlement.chainId);

@@ -1,5 +1,4 @@
 import { orAborted } from "../abort.ts";
-import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
 import {
   type AttesterCommittee,
@@ -9,6 +8,7 @@ import {
   type SourceHistory,
   stepOf,
 } from "../mirror/index.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { L1Tokens, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
@@ -26,7 +26,7 @@ export type SettledMirror = MirrorContract & L1Tokens;
 
 /** An engine and the mirror that pays its withdrawals on another chain. */
 export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
-  readonly engine: Engine;
+  readonly engine: SettlementPort;
   /** Connects to the mirror. Asked again after a failure, so that a chain may be down when this begins. */
   readonly connect: () => Promise<SettledMirror>;
   /** The state's own chain, by its finality. */

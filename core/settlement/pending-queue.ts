@@ -1,5 +1,5 @@
-import type { Engine } from "../engine.ts";
 import type { Uuid } from "../model.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { PendingWithdrawal } from "../progress/pending-withdrawals.ts";
 import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 
@@ -30,11 +30,11 @@ type CanWait = (withdrawalId: Uuid, wait: Wait, isKnown: boolean | undefined) =>
  * batch only the first, and none that is not mature. What is remembered is a shortcut: each is read again before it is sent.
  */
 export class PendingQueue {
-  readonly #engine: Engine;
+  readonly #engine: SettlementPort;
   readonly #chainId: bigint;
   #waits = new Map<Uuid, Wait>();
 
-  constructor(engine: Engine, chainId: bigint) {
+  constructor(engine: SettlementPort, chainId: bigint) {
     this.#engine = engine;
     this.#chainId = chainId;
   }

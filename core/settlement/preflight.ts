@@ -1,5 +1,5 @@
-import type { Engine } from "../engine.ts";
 import type { Asset, Mode, Uuid } from "../model.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { Clock, L1Reader, L1Registration, L1Tokens, SealedBatch, TokenMint } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
@@ -40,7 +40,7 @@ interface Placed extends VaultEntry {
  * the mint. A token that L1 refuses by itself, in its final state, will not come: its slot becomes void, and its mint has failed with the reason.
  */
 export class Preflight {
-  readonly #engine: Engine;
+  readonly #engine: SettlementPort;
   readonly #chain: TokenChain;
   readonly #clock: Clock;
   /**
@@ -53,7 +53,7 @@ export class Preflight {
   /** A mint that was refused, by asset: what decides whether it can be minted again. */
   readonly #refused = new Map<Uuid, TokenMint>();
 
-  constructor(engine: Engine, chain: TokenChain, clock: Clock) {
+  constructor(engine: SettlementPort, chain: TokenChain, clock: Clock) {
     this.#engine = engine;
     this.#chain = chain;
     this.#clock = clock;

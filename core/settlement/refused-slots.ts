@@ -1,5 +1,5 @@
-import type { Engine } from "../engine.ts";
 import type { Hash, Standard } from "../model.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 import { readColumns } from "../protocol/batch-columns.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
@@ -24,12 +24,12 @@ interface Refused {
  * for a batch that was never recorded as sent too: a process can end, or an answer of the node be lost, before it is. One per engine.
  */
 export class RefusedSlots {
-  readonly #engine: Engine;
+  readonly #engine: SettlementPort;
   readonly #l1: L1Reader & L1Committer;
   /** By batch and last transaction: the block that must be final. Lost with the process; then the wait begins anew. */
   readonly #waiting = new Map<string, bigint>();
 
-  constructor(engine: Engine, l1: L1Reader & L1Committer) {
+  constructor(engine: SettlementPort, l1: L1Reader & L1Committer) {
     this.#engine = engine;
     this.#l1 = l1;
   }

@@ -1,5 +1,5 @@
-import type { Engine } from "../engine.ts";
 import { MODES, type Mode } from "../model.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { Clock } from "../ports.ts";
 
 /** When an open batch is closed without being full. How full is full, by vaults and bytes of each mode, the engine's own limits say. */
@@ -13,14 +13,14 @@ export interface SealingPolicy {
  * is behind the journal says nothing of the first.
  */
 export class Sealing {
-  readonly #engine: Engine;
+  readonly #engine: SettlementPort;
   readonly #policy: SealingPolicy;
   readonly #clock: Clock;
   readonly #monotonic: Clock;
   readonly #seen = new Map<Mode, { readonly batchNumber: number; readonly at: number }>();
 
   /** @param monotonic - milliseconds of any origin that only grow */
-  constructor(engine: Engine, policy: SealingPolicy, clock: Clock, monotonic: Clock = () => performance.now()) {
+  constructor(engine: SettlementPort, policy: SealingPolicy, clock: Clock, monotonic: Clock = () => performance.now()) {
     this.#engine = engine;
     this.#policy = policy;
     this.#clock = clock;

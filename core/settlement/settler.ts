@@ -1,4 +1,4 @@
-import type { Engine } from "../engine.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { Committee, L1Committer, L1Reader, L1Tokens } from "../ports.ts";
 import { type BatchLook, commitSealed, isUncommitted } from "./commit.ts";
 import { Exits, type FollowOptions } from "./exits.ts";
@@ -9,7 +9,7 @@ import { Sealing, type SealingPolicy } from "./seal.ts";
 
 /** An engine, its chain, its committee, and how often to look. */
 export interface SettlerOptions extends RoundsOptions, FollowOptions {
-  readonly engine: Engine;
+  readonly engine: SettlementPort;
   readonly l1: L1Reader & L1Committer & L1Tokens;
   readonly committee: Committee;
   /** What looks at tokens of other chains; must neither reject nor take long. */
@@ -36,7 +36,7 @@ export type SettlerWork = "follow" | "seal" | "assets" | "commit" | "withdraw";
  */
 export class Settler extends Rounds<Round, SettlerWork> {
   protected readonly passes;
-  readonly #engine: Engine;
+  readonly #engine: SettlementPort;
   #compared = false;
   /** Only an operator can mend a difference between engine and L1: it is thrown once. */
   #toldOfDivergence = false;

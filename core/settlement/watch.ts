@@ -1,7 +1,7 @@
 import { pause } from "../backoff.ts";
 import { blockRanges, eventsUpTo, least } from "../blocks.ts";
-import type { Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { Portal } from "../ports.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import type { SecondLook } from "./second-look.ts";
@@ -10,7 +10,7 @@ import type { SecondLook } from "./second-look.ts";
 export type Watched = Pick<Portal, "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events">;
 
 export interface WatchOptions {
-  readonly engine: Engine;
+  readonly engine: SettlementPort;
   /** The contract whose chain is followed. */
   readonly portal: Watched;
   readonly checkpoints: Checkpoints;
@@ -123,7 +123,7 @@ async function takeBack(
   onReorg?.();
 }
 
-function observedOf(engine: Engine, { settlement }: Watched): bigint | null {
+function observedOf(engine: SettlementPort, { settlement }: Watched): bigint | null {
   return engine.operator.portal(settlement.chainId).observed;
 }
 

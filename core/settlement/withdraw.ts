@@ -1,6 +1,6 @@
 import { type Backoff, backoffDelay } from "../backoff.ts";
-import type { Engine } from "../engine.ts";
 import type { Uuid } from "../model.ts";
+import type { SettlementPort } from "../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
 import type { PendingWithdrawal } from "../progress/pending-withdrawals.ts";
 import type { Moment, PendingQueue } from "./pending-queue.ts";
@@ -34,14 +34,14 @@ const NEVER: Refused = { times: 0, sent: 0, notBefore: 0 };
 
 /** Sends the owners' withdrawals of one chain's tokens to the contract that pays them there, the ready ones together. One per engine and chain. */
 export class WithdrawalSender {
-  readonly #engine: Engine;
+  readonly #engine: SettlementPort;
   readonly #portal: Portal;
   readonly #queue: PendingQueue;
   readonly #clock: Clock;
   /** Those that the contract refused last time. Lost with the process: then each is tried at once, which does no harm. */
   readonly #refused = new Map<Uuid, Refused>();
 
-  constructor(engine: Engine, portal: Portal, queue: PendingQueue, clock: Clock) {
+  constructor(engine: SettlementPort, portal: Portal, queue: PendingQueue, clock: Clock) {
     this.#engine = engine;
     this.#portal = portal;
     this.#queue = queue;
