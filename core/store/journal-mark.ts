@@ -52,7 +52,7 @@ export class JournalMark {
 
   /** Makes the file durable once, so that later marks only change bytes that are there. */
   async begin(length: number): Promise<void> {
-    this.#file = await open(this.#path, this.length === null ? "w" : "r+", 0o600);
+    this.#file ??= await open(this.#path, this.length === null ? "w" : "r+", 0o600);
     this.set(length);
     await this.#file.sync();
   }

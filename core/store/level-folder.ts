@@ -6,8 +6,10 @@ import { JournalMark } from "./journal-mark.ts";
 import { LogHole, putKeys, readLog } from "./level-log.ts";
 import { PREFIX } from "./store-keys.ts";
 
-const LEVEL_FILE = /^(?:MANIFEST-\d+|\d+\.(?:ldb|sst|log))$/;
-const LOG_FILE = /^(\d+)\.log$/;
+/** LevelDB's files, and the journal's mark. */
+const STORE_FILE = /^(?:CURRENT|LOCK|LOG(?:\.old)?|MANIFEST-\d+|\d+\.(?:dbtmp|ldb|sst|log)|journal-length)$/;
+const TABLE_FILE = /^\d+\.(?:ldb|sst)$/;
+const LOG_FILE = /^\d+\.log$/;
 const RESTORE = "Nothing in the folder was changed. Restore the whole folder from a copy.";
 
 /** The folder of a LevelDB store, held by this process and known to be whole. */
@@ -39,6 +41,8 @@ export class LevelFolder implements AsyncDisposable {
       const mark = await JournalMark.read(path);
       const isStore = await requireWhole(path, mark.length);
       if (!isStore && !createIfMissing) throw storeMissing(folder);
+      // Until the store has its first entry, the mark tells an interrupted creation from a damaged store.
+      if (!isStore) await mark.begin(0);
       return new LevelFolder(path, mark, lock);
     } catch (error) {
       lock?.close();
@@ -62,31 +66,33 @@ export function storeMissing(folder: string): MintmarkError {
 }
 
 /**
- * Whether LevelDB has a store in a folder.
+ * Whether a folder holds a store. One whose creation was interrupted, as its mark says, does not.
  *
  * @param marked - entries that the journal has held; null when that is not known
- * @throws MintmarkError `store_corrupt` for a store that lacks its CURRENT file, its manifest or acknowledged writes
+ * @throws MintmarkError `store_corrupt` for a store that lacks its CURRENT file, its manifest, its log or acknowledged writes
  */
-export async function requireWhole(folder: string, marked: number | null = null): Promise<boolean> {
+async function requireWhole(folder: string, marked: number | null): Promise<boolean> {
   const files = await readdir(folder);
-  if (!files.includes("CURRENT")) {
-    const left = files.find((file) => LEVEL_FILE.test(file));
-    if (left === undefined && (marked ?? 0) === 0) return false;
-    const detail = `${folder} holds ${left ?? "a journal's mark"} and no CURRENT file: a part of its store is gone.`;
-    throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`);
-  }
-  const manifest = (await readFile(join(folder, "CURRENT"), "utf8")).trim();
-  if (!LEVEL_FILE.test(manifest) || !files.includes(manifest)) {
-    const detail = `${join(folder, "CURRENT")} names ${manifest === "" ? "no file" : "a file that is missing"}.`;
-    throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`);
-  }
   const logs = files
     .filter((file) => LOG_FILE.test(file))
     .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
-  if (logs.length === 0 && (marked ?? 0) > 0) {
-    throw new MintmarkError("store_corrupt", `${folder} holds no .log file: its newest writes are gone. ${RESTORE}`);
-  }
+  const hasTables = files.some((file) => TABLE_FILE.test(file));
+  const left = files.find((file) => STORE_FILE.test(file));
+  if (left === undefined) return false;
   const length = await requireLogs(folder, logs);
+  if (marked === 0 && length === null && !hasTables) return false;
+  if (!files.includes("CURRENT")) {
+    throw new MintmarkError("store_corrupt", `${folder} holds ${left} of a store, and no CURRENT file. ${RESTORE}`);
+  }
+  const manifest = (await readFile(join(folder, "CURRENT"), "utf8")).trim();
+  if (!STORE_FILE.test(manifest) || !files.includes(manifest)) {
+    const detail = `${join(folder, "CURRENT")} names ${manifest === "" ? "no file" : "a file that is missing"}.`;
+    throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`);
+  }
+  if (logs.length === 0 || (length === null && !hasTables)) {
+    const missing = logs.length === 0 ? "no .log file: its newest writes are gone" : "a store without a single entry";
+    throw new MintmarkError("store_corrupt", `${folder} holds ${missing}. ${RESTORE}`);
+  }
   if (marked !== null && length !== null && length < marked) throw entriesMissing(folder, length, marked);
   return true;
 }

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { type Engine, type EngineOptions, MintmarkError, openEngine } from "../../core/index.ts";
-import { requireWhole } from "../../core/store/level-folder.ts";
 import type { Running } from "../../server/operator/operation.ts";
 import { type OperationName, operate } from "../../server/operator/operations.ts";
 import { askServer } from "../../server/operator/socket.ts";
@@ -29,7 +28,7 @@ export async function operateOn(
 ): Promise<unknown> {
   const answered = await askServer(store, { operation: name, input }, running);
   if (answered !== undefined) return answered.result;
-  if (!existsSync(store) || !(await requireWhole(store))) {
+  if (!existsSync(store)) {
     throw new UsageError(`there is no store in ${store}; create one with: mintmark init --store ${store}`);
   }
   await using engine = await openStore(store, { createIfMissing: false });

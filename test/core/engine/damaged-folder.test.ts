@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Uuid } from "../../../core/index.ts";
+import { LevelStore } from "../../../core/store/level-store.ts";
 import { all, knownAsset, mintOf, newTenant, openTest, refusal, requestOf, type TestTenant } from "./fixture.ts";
 
 let folder: string;
@@ -60,11 +61,14 @@ async function mintsIn(store: string): Promise<number> {
   return (await all(engine.transactions.list(tenant.applicationId, {}))).length;
 }
 
-/** Opening the store is refused, says which folder, and changes nothing. */
+/** Opening the store is refused, says which folder and what to do, and changes nothing. */
 async function expectRefused(store: string, code: string, createIfMissing = true): Promise<void> {
   const before = await contentOf(store);
   const opening = openTest(store, { createIfMissing });
-  await expect(opening).rejects.toMatchObject({ code, message: expect.stringContaining(store) });
+  const advice = code === "store_corrupt" ? /Restore the (whole )?folder/ : /mintmark init/;
+  const message = expect.stringMatching(advice);
+  await expect(opening).rejects.toMatchObject({ code, message });
+  await expect(opening).rejects.toThrow(store);
   expect(await contentOf(store)).toEqual(before);
 }
 
@@ -79,14 +83,43 @@ describe("a folder without a store", () => {
     await (await openTest(path, { createIfMissing: false })).close();
   });
 
-  it.each([".ldb", ".log", "MANIFEST"])("that holds a %s file is left alone, whatever is asked for", async (left) => {
+  it("whose creation was interrupted becomes one when it is asked for again", async () => {
+    const path = join(folder, "interrupted");
+    await (await LevelStore.open(path, true)).close();
+    await expectRefused(path, "store_missing", false);
+    await (await openTest(path)).close();
+    await (await openTest(path, { createIfMissing: false })).close();
+  });
+});
+
+describe("a folder that lacks files of its store", () => {
+  const KINDS = ["CURRENT", "MANIFEST", ".ldb", ".log", "LOG", "LOCK", "journal-length"];
+  const isOf = (kind: string) => (file: string) => file.includes(kind);
+
+  it.each(KINDS)("but holds a %s file is left alone, whatever is asked for", async (left) => {
     const store = await copyOf(whole);
     // Opened again, the log of before is a table.
     await mintsIn(store);
-    for (const file of await readdir(store)) if (!file.includes(left)) await rm(join(store, file));
+    for (const file of await readdir(store)) if (!isOf(left)(file)) await rm(join(store, file));
     expect(await readdir(store)).not.toHaveLength(0);
-    await expectRefused(store, "store_corrupt", true);
-    await expectRefused(store, "store_corrupt", false);
+    for (const createIfMissing of [true, false]) await expectRefused(store, "store_corrupt", createIfMissing);
+  });
+
+  it("whichever they are, is refused as damaged or has lost nothing", { timeout: 60_000 }, async () => {
+    const minted = await mintsIn(await copyOf(whole));
+    for (const isReopened of [false, true]) {
+      const origin = await copyOf(whole);
+      if (isReopened) await mintsIn(origin);
+      const kinds = KINDS.filter((kind) => isReopened || kind !== ".ldb");
+      for (let subset = 1; subset < 2 ** kinds.length - 1; subset++) {
+        const gone = kinds.filter((_, i) => (subset >> i) & 1);
+        const store = await copyOf(origin);
+        for (const file of await readdir(store)) if (gone.some((kind) => isOf(kind)(file))) await rm(join(store, file));
+        const opening = mintsIn(store).catch((error) => error.code);
+        expect(["store_corrupt", minted], `${isReopened} ${gone}`).toContain(await opening);
+        await rm(store, { recursive: true });
+      }
+    }
   });
 });
 
