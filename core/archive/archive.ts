@@ -39,7 +39,7 @@ export interface ArchiveOptions {
 }
 
 const FORMAT = "mintmark-archive";
-const VERSION = 3;
+const VERSION = 4;
 
 /**
  * The public state of one settlement contract, without tenants: committed batches with their data, vaults by owner, what has been

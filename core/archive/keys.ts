@@ -1,4 +1,5 @@
 import type { Address, BlobScheme, Hash, Mode, VaultId } from "../model.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
 
 /**
  * The records of an archive, keys as text so that a dump of the store reads by itself; numbers are hex of fixed length, so that they sort.
@@ -12,6 +13,8 @@ import type { Address, BlobScheme, Hash, Mode, VaultId } from "../model.ts";
  * indexed/<mode>/<number>                the data hash under which a batch's vaults are in the index
  * token/<chain>/<asset type>/<blob scheme>/<token id>
  *                                        ERC-721: the vault that holds it; ERC-1155: the blob bound to the id
+ * bound/<chain>/<asset type>/<blob scheme>/<token id>/<mode>/<number>
+ *                                        the blob by which a batch names an ERC-1155 id
  * owner/<address>/<vault id>             empty
  * minted/<chain>/<token>                 decimal: base units of an ERC-20 in all vaults that count
  * withdrawn/<vault id>                   decimal: units
@@ -59,6 +62,16 @@ export function readingKey(chainId: bigint, assetType: Hash, scheme: BlobScheme)
 /** @param reading - a {@link readingKey} */
 export function tokenKey(reading: string, tokenId: bigint): string {
   return `token/${reading}/${tokenId.toString(16)}`;
+}
+
+/** @param reading - a {@link readingKey} */
+export function boundPrefix(reading: string, tokenId: bigint): string {
+  return `bound/${reading}/${tokenId.toString(16)}/`;
+}
+
+/** @param reading - a {@link readingKey} */
+export function boundKey(reading: string, tokenId: bigint, { mode, batchNumber }: VaultPlace): string {
+  return `${boundPrefix(reading, tokenId)}${mode}/${numberKey(batchNumber)}`;
 }
 
 /** @param reading - a {@link readingKey} */

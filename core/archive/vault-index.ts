@@ -2,8 +2,20 @@ import { MintmarkError } from "../errors.ts";
 import type { BlobScheme } from "../model.ts";
 import type { BatchHeader, L1Registration, VaultContent } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
-import { duplicateKey, mintedKey, ownerKey, readingKey, TEXT, tokenKey, vaultIdOf, within } from "./keys.ts";
+import {
+  boundKey,
+  boundPrefix,
+  duplicateKey,
+  mintedKey,
+  ownerKey,
+  readingKey,
+  TEXT,
+  tokenKey,
+  vaultIdOf,
+  within,
+} from "./keys.ts";
 import type { KnownAssets } from "./known-assets.ts";
 
 /** A vault whose token is taken: of an ERC-721 by another vault, of an ERC-1155 id by another blob. */
@@ -62,7 +74,7 @@ export class VaultIndex {
 
   /**
    * The changes that take the vaults of a batch that L1 did not take out again. Tokens that others hold stay; one that was held here goes to a
-   * vault that came later, if there is any. A value of null deletes.
+   * vault that came later, and an ERC-1155 id to the blob of another batch, if there is any. A value of null deletes.
    */
   async removals(vaults: readonly VaultContent[]): Promise<Map<string, string | null>> {
     await this.#assets.learn(vaults);
@@ -79,8 +91,13 @@ export class VaultIndex {
         changes.set(units.key, (BigInt(before) - units.amount).toString());
       }
       for (const { scheme, tokenId } of this.#tokensOf(vault, asset)) {
-        if (asset?.standard !== "erc721") continue;
         const reading = readingKey(chainId, assetType, scheme);
+        if (asset?.standard === "erc1155") {
+          const own = boundKey(reading, tokenId, unpackVaultId(vaultId));
+          if (changes.has(own)) continue;
+          changes.set(own, null).set(tokenKey(reading, tokenId), await this.#boundBeside(own, reading, tokenId));
+        }
+        if (asset?.standard !== "erc721") continue;
         changes.set(duplicateKey(reading, vaultId), null);
         const token = tokenKey(reading, tokenId);
         const holder = await this.#store.get<string, string>(token, TEXT);
@@ -99,6 +116,13 @@ export class VaultIndex {
     return changes;
   }
 
+  /** The blob by which another batch than the one of this key names an ERC-1155 id; null when none does. */
+  async #boundBeside(own: string, reading: string, tokenId: bigint): Promise<string | null> {
+    const others = { ...within(boundPrefix(reading, tokenId)), limit: 2 };
+    for await (const [key, blob] of this.#store.iterator<string, string>(others)) if (key !== own) return blob;
+    return null;
+  }
+
   async #chunk(
     vaults: readonly VaultContent[],
     taken: TakenAt | null,
@@ -115,7 +139,11 @@ export class VaultIndex {
       const units = fungibleUnits(vault, asset);
       if (units !== null) minted.set(units.key, (minted.get(units.key) ?? 0n) + units.amount);
       for (const { scheme, tokenId } of this.#tokensOf(vault, asset)) {
-        tokens.push({ vault, asset, scheme, key: tokenKey(readingKey(chainId, assetType, scheme), tokenId) });
+        const reading = readingKey(chainId, assetType, scheme);
+        tokens.push({ vault, asset, scheme, key: tokenKey(reading, tokenId) });
+        if (asset.standard !== "erc1155") continue;
+        const bound = boundKey(reading, tokenId, unpackVaultId(vaultId));
+        if (!puts.has(bound)) puts.set(bound, vault.blob);
       }
     }
     const stored = await this.#store.getMany<string, string>(

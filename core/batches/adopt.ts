@@ -10,7 +10,6 @@ import { type Address, batchIdOf, MAX_BATCH_VAULTS, MODES, type Mode, type Vault
 import type { SealedBatch } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
@@ -23,6 +22,7 @@ import * as keys from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeChunk } from "../store/vault-chunk.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
 import { latestWithdrawal, putFailed, readActivity } from "../vaults/withdrawals.ts";
+import { bindIds, unboundBy } from "./adopted-ids.ts";
 
 /** Who holds what the store knows no user of. */
 export interface Holder {
@@ -75,6 +75,11 @@ export async function adoptHistory(
     );
     const lost = await lostOf(ledger, dropped, incoming);
     const pending = await pendingOf(ledger, lost);
+    const unbound = await unboundBy(
+      ledger,
+      adopted,
+      dropped.map(({ vaults }) => vaults),
+    );
     const trees = new Map(
       adopted.map(({ mode, first }) => [
         mode,
@@ -92,6 +97,7 @@ export async function adoptHistory(
     group.operations.push({ type: "del", key: keys.DIVERGENCE_KEY });
     ledger.divergence = null;
     for (const batch of dropped.toReversed()) drop(ledger, group, batch);
+    for (const key of unbound) group.remove(key);
     for (const [mode, tree] of trees) ledger.histories.put(group, mode, tree);
     tellLost(ledger, group, dropped, lost, time);
     for (const vaultId of pending) await failWithdrawals(ledger, group, vaultId);
@@ -372,18 +378,8 @@ function putAdopted(
       voids.map((run) => ({ ...run, voidedAt: time })),
     );
   count(ledger, group, record, columns, 1n);
-  bind(ledger, group, vaults, voids);
+  bindIds(ledger, group, vaults, voids);
   tellSealed(ledger, group, record, columns, time);
-}
-
-/** ERC-1155 ids are bound as L1's history has them. */
-function bind(ledger: Ledger, group: Group, vaults: VaultList, voids: readonly VoidRun[]): void {
-  for (const [slot, { assetIndex, blob }] of vaults.entries()) {
-    const { standard, blobScheme } = ledger.assetAt(assetIndex);
-    const tokenId =
-      standard === "erc1155" && runAt(voids, slot) === null ? tokenIdOf(standard, blobScheme, blob) : null;
-    if (tokenId !== null) group.stage(keys.bindingKey(assetIndex, tokenId), Buffer.from(hexToBytes(blob)));
-  }
 }
 
 /** The mode goes on behind L1's batches. */

@@ -36,6 +36,12 @@ export interface Foreseen {
   readonly keysForgotten: number;
 }
 
+/** What an ERC-1155 id is bound to, and the first batch of each mode that holds it. */
+interface Binding {
+  readonly expected: Expected;
+  readonly firsts: Readonly<Partial<Record<Mode, number>>>;
+}
+
 /**
  * The engine's state derived from the journal alone, one entry at a time, as plainly as possible. `verify` compares the
  * store with it. It shares no computation with the ledger: this room imports byte formats and protocol functions only.
@@ -57,8 +63,8 @@ export class Reference {
   readonly #counts = new Map<number, number>();
   /** Those that are still to come. */
   readonly #adoptions: Foreseen["adoptions"][number][];
-  /** What ERC-1155 ids are bound to, until no adoption comes any more that could bind them anew. */
-  readonly #bindings = new Map<string, Expected>();
+  /** What ERC-1155 ids are bound to, until no adoption comes any more that could change it. */
+  readonly #bindings = new Map<string, Binding>();
   #divergence: DivergenceRecord | null = null;
   #head: HeadRecord = {
     journalLength: 0,
@@ -109,8 +115,7 @@ export class Reference {
     if (time < this.#head.time) this.#report(`journal entry ${sequence} is older than the one before`);
     this.entries++;
     this.#head = { ...this.#head, journalLength: sequence + 1, time };
-    const told = entry.kind === "mint" ? this.#mint(entry, sequence, time) : this.#apply(entry, sequence, time);
-    const expected = this.#withoutUnsettledBindings(told);
+    const expected = entry.kind === "mint" ? this.#mint(entry, sequence, time) : this.#apply(entry, sequence, time);
     for (const { key } of expected) this.#count(key[0] ?? 0);
     return expected;
   }
@@ -219,7 +224,10 @@ export class Reference {
       index(keys.userTransactionKey(application, userIndex, firstSequence));
       for (let i = 0; i < count; i++) {
         const mint = entry.mints[next++];
-        if (mint !== undefined) expected.push(...this.#vaults.place(mint, application, userIndex, time));
+        if (mint === undefined) continue;
+        const bound = this.#vaults.place(mint, application, userIndex, time);
+        if (this.#adoptions.length === 0) expected.push(...bound);
+        else this.#bind(bound, mint);
       }
     }
     if (!this.#tenants.advance(application, firstSequence, entry.mints.length))
@@ -258,6 +266,7 @@ export class Reference {
       ...this.#vaults.drop(mode, first),
     ]);
     for (const { mode, batchNumber, vaults } of dropped) this.#countAll({ mode, batchNumber }, vaults, -1n);
+    this.#unbind(firsts);
     const vaultsOf = new Map(dropped.map((batch) => [batchName(batch), batch.all]));
     const expected = lost.flatMap((each) =>
       this.#events.failMints(
@@ -275,7 +284,10 @@ export class Reference {
     for (const { mode, batchNumber } of firsts) {
       this.sealed[mode] = batchNumber + batches.filter((batch) => batch.mode === mode).length;
     }
-    return expected;
+    if (this.#adoptions.length > 0) return expected;
+    const settled = [...this.#bindings.values()].map(({ expected: binding }) => binding);
+    this.#bindings.clear();
+    return [...expected, ...settled];
   }
 
   #adoptBatch(batch: EntryOf<"historyAdopted">["batches"][number], time: number): Expected[] {
@@ -286,9 +298,9 @@ export class Reference {
     if (!sameRoots(batch, roots)) this.#report(`${batchName(batch)} was adopted with another root than follows`);
     const held = withoutVoids(vaults, voids);
     this.#countAll({ mode, batchNumber }, held, 1n);
-    const bound = held.flatMap((vault) => (vault === null ? [] : this.#tokens.bindingOf(vault)));
+    for (const vault of held) if (vault !== null) this.#bind(this.#tokens.bindingOf(vault), batch);
     const written = this.#isReplaced(batch) ? [] : chunksExpected(mode, batchNumber, vaults);
-    return [...written, ...expected, ...bound];
+    return [...written, ...expected];
   }
 
   /** Adds what vaults hold to the supplies and the tokens, or takes it away; null for a void slot. */
@@ -307,15 +319,23 @@ export class Reference {
     }
   }
 
-  #withoutUnsettledBindings(told: Expected[]): Expected[] {
-    const isBinding = ({ key }: Expected) => key[0] === keys.PREFIX.binding;
-    if (this.#adoptions.length === 0 && this.#bindings.size === 0) return told;
-    for (const one of told.filter(isBinding)) this.#bindings.set(keys.keyString(one.key), one);
-    const rest = told.filter((one) => !isBinding(one));
-    if (this.#adoptions.length > 0) return rest;
-    const settled = [...this.#bindings.values()];
-    this.#bindings.clear();
-    return [...rest, ...settled];
+  #bind(bound: readonly Expected[], { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">): void {
+    for (const expected of bound) {
+      const name = keys.keyString(expected.key);
+      const { firsts = {} } = this.#bindings.get(name) ?? {};
+      this.#bindings.set(name, { expected, firsts: { [mode]: batchNumber, ...firsts } });
+    }
+  }
+
+  /** Forgets the bindings that no batch holds any more once those from these on are gone. */
+  #unbind(dropped: readonly Pick<BatchRecord, "mode" | "batchNumber">[]): void {
+    for (const [name, { expected, firsts }] of this.#bindings) {
+      const left = Object.entries(firsts).filter(([mode, first]) =>
+        dropped.every((from) => from.mode !== mode || first < from.batchNumber),
+      );
+      if (left.length === 0) this.#bindings.delete(name);
+      else this.#bindings.set(name, { expected, firsts: Object.fromEntries(left) });
+    }
   }
 
   #void(entry: EntryOf<"slotsVoided">, time: number): Expected[] {

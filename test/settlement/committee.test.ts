@@ -19,6 +19,11 @@ beforeEach(() => {
   onL1.length = 0;
 });
 
+/** The other blob of a text's ERC-1155 id. */
+function decimalOf(text: string): string {
+  return BigInt(bytesToHex(keccak256(new TextEncoder().encode(text)))).toString();
+}
+
 describe("a committee member", () => {
   const first = sealed(0, [entry("erc721", "1"), entry("erc20", "", 7n), entry("erc1155", "5", 3n)]);
 
@@ -74,7 +79,7 @@ describe("a committee member", () => {
     await take(member, first);
     const reason = "duplicate";
     await expect(sign(member, sealed(1, [entry("erc721", "1")]))).rejects.toMatchObject({ reason });
-    const id = BigInt(bytesToHex(keccak256(new TextEncoder().encode("potion")))).toString();
+    const id = decimalOf("potion");
     await take(member, sealed(1, [entry("erc1155", "potion"), entry("erc1155", "5", 9n)]));
     await expect(sign(member, sealed(2, [entry("erc1155", id)]))).rejects.toMatchObject({ reason });
   });
@@ -120,6 +125,18 @@ describe("a committee member", () => {
     // What L1 has taken stays.
     onL1.push(rival);
     await expect(sign(member, first)).rejects.toMatchObject({ reason: "equivocation" });
+  });
+
+  test("frees the ERC-1155 ids of a batch that L1's history went on without, unless another batch holds them", async () => {
+    const member = await newMember();
+    await take(member, sealed(0, [entry("erc1155", "a knight")]));
+    await sign(member, sealed(1, [entry("erc1155", "a hero"), entry("erc1155", "a knight"), entry("erc1155", "7")]));
+    moveHistory();
+    const conflict = sealed(1, [entry("erc1155", decimalOf("a knight"))]);
+    await expect(sign(member, conflict)).rejects.toMatchObject({ reason: "duplicate" });
+    await take(member, sealed(1, [entry("erc1155", decimalOf("a hero")), entry("erc1155", "8")]));
+    await expect(sign(member, sealed(2, [entry("erc1155", "a hero")]))).rejects.toMatchObject({ reason: "duplicate" });
+    await sign(member, sealed(2, [entry("erc1155", "a knight"), entry("erc1155", "7")]));
   });
 
   describe("asked by an operator that sees another history", () => {

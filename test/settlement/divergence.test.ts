@@ -1,8 +1,12 @@
 import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectAttestations } from "../../core/committee/index.ts";
-import { type Engine, type Mode, openEngine } from "../../core/index.ts";
+import { type Engine, type Mode, openEngine, restoreStore } from "../../core/index.ts";
+import { keccak256 } from "../../core/protocol/hash.ts";
+import { bytesToHex } from "../../core/protocol/hex.ts";
 import { adoptFromL1, type Settler } from "../../core/settlement/index.ts";
+import { LevelJournal } from "../../core/store/level-journal.ts";
+import { PREFIX } from "../../core/store/store-keys.ts";
 import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import type { World } from "./fixture.ts";
 import { connectOperator, createChain, mine, mint, newSettler, openMembers, seed } from "./fixture.ts";
@@ -134,6 +138,20 @@ async function adopt({ engine }: Operator) {
   return adoptFromL1({ engine, l1, fromBlock: chain.settlement.deployedAtBlock, sources });
 }
 
+/** The other blob of a text's ERC-1155 id. */
+function decimalOf(text: string): string {
+  return BigInt(bytesToHex(keccak256(new TextEncoder().encode(text)))).toString();
+}
+
+async function journalOf(store: Store): Promise<Uint8Array[]> {
+  const entries: Uint8Array[] = [];
+  const bytes = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
+  for await (const [key, value] of store.iterator<Buffer, Buffer>(bytes)) {
+    if (key[0] === PREFIX.journal) entries.push(value);
+  }
+  return entries;
+}
+
 describe("adopting L1's history", () => {
   test.each(["validium", "zk-rollup"] as const)(
     "of %s takes its vaults, fails the mints that it lacks, tells their application, and goes on",
@@ -203,6 +221,39 @@ describe("adopting L1's history", () => {
       expect((await again.engine.transactions.list(applicationId, { status: "failed" })).data).toHaveLength(3);
     },
   );
+
+  test("frees the ERC-1155 ids of lost mints, and leaves bound what any other batch holds", async () => {
+    const [hero, knight, wizard, monk] = ["a hero", "a knight", "a wizard", "a monk"];
+    const winner = await first();
+    await mintAt(winner, "erc1155", "zk-rollup", knight);
+    await winner.settler.round();
+    const loser = await copyOf(winner);
+    await mintAt(winner, "erc1155", "validium", wizard);
+    await winner.settler.round();
+    for (const text of [hero, knight, decimalOf(wizard)]) await mintAt(loser, "erc1155", "validium", text);
+    await mintAt(loser, "erc1155", "zk-rollup", monk);
+    expect(await codeOf(loser.settler.round())).toBe("history_diverged");
+    await adopt(loser);
+
+    const again = async (operator: Operator) => {
+      expect((await operator.engine.operator.verify()).problems).toEqual([]);
+      for (const text of [knight, wizard])
+        expect(await codeOf(mintAt(operator, "erc1155", "validium", decimalOf(text)))).toBe("token_id_conflict");
+      for (const text of [knight, wizard, decimalOf(hero), decimalOf(monk)])
+        expect(await codeOf(mintAt(operator, "erc1155", "validium", text))).toBe("done");
+      for (const text of [hero, monk])
+        expect(await codeOf(mintAt(operator, "erc1155", "zk-rollup", text))).toBe("token_id_conflict");
+      expect((await operator.engine.operator.verify()).problems).toEqual([]);
+    };
+    await again(loser);
+    const journal = await LevelJournal.open(new MemoryLevel());
+    await journal.append(0, await journalOf(loser.store));
+    const restored: Store = new MemoryLevel();
+    await restoreStore(journal, restored);
+    await loser.engine.close();
+    await again(await operate(loser.store));
+    await again(await operate(restored));
+  });
 
   test("is refused while L1's batches are not final, and of a store that is not diverged", async () => {
     const winner = await first();
