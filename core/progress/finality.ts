@@ -1,3 +1,4 @@
+import { committedCount } from "../batches/batches.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { MODES } from "../model.ts";
@@ -41,8 +42,8 @@ export async function recordFinalized(
     if (finalized !== null && upTo <= finalized) return;
     const { time } = ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: upTo });
     ledger.putPortal(group, { ...portal, finalized: upTo });
-    for (const batch of committedBatches(ledger, chainId, (block) => block <= upTo)) {
-      if (batch.status !== "settled") continue;
+    for (const batch of newestCommitted(ledger, chainId, ({ status }) => status === "settled")) {
+      if (batch.l1BlockNumber === null || batch.l1BlockNumber > upTo) continue;
       await putBatch(ledger, group, { ...batch, status: "finalized", finalizedAt: time }, "batchFinalized", time);
     }
     const from = l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
@@ -57,15 +58,21 @@ export async function recordFinalized(
   }, signal);
 }
 
-/** Batches are committed on the settlement contract's chain alone. */
-function committedBatches(ledger: Ledger, chainId: bigint, within: (blockNumber: bigint) => boolean): BatchRecord[] {
+/**
+ * The committed batches from the newest back to the last that `isWanted`, of each mode in their order. A batch's block is never before
+ * that of the batch before it, so no older one is read. Batches are committed on the settlement contract's chain alone.
+ */
+function newestCommitted(ledger: Ledger, chainId: bigint, isWanted: (batch: BatchRecord) => boolean): BatchRecord[] {
   if (chainId !== ledger.settlement.chainId) return [];
-  return MODES.flatMap((mode) =>
-    [...ledger.batches[mode].values()].filter(
-      ({ status, l1BlockNumber }) =>
-        (status === "settled" || status === "finalized") && l1BlockNumber !== null && within(l1BlockNumber),
-    ),
-  );
+  return MODES.flatMap((mode) => {
+    const wanted: BatchRecord[] = [];
+    for (let at = committedCount(ledger, mode) - 1; at >= 0; at--) {
+      const batch = ledger.batches[mode].get(at);
+      if (batch === undefined || !isWanted(batch)) break;
+      wanted.push(batch);
+    }
+    return wanted.reverse();
+  });
 }
 
 /** Whether a reorganisation may take back blocks that were taken to be final. */
@@ -92,7 +99,8 @@ export async function recordReorg(
       const before = blockNumber > 0n ? blockNumber - 1n : null;
       ledger.putPortal(group, { ...portal, observed: before, finalized: isDeep ? before : finalized });
     }
-    for (const batch of committedBatches(ledger, chainId, (block) => block >= blockNumber)) {
+    const isGone = ({ l1BlockNumber }: BatchRecord) => l1BlockNumber !== null && l1BlockNumber >= blockNumber;
+    for (const batch of newestCommitted(ledger, chainId, isGone)) {
       const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
       await putBatch(ledger, group, { ...batch, ...gone, status: "submitted" }, "batchReverted", time);
     }

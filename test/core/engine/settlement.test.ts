@@ -1,7 +1,8 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { L1Event } from "../../../core/index.ts";
 import type { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { Table } from "../../../core/store/table.ts";
 import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { committed, HOME, holding, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
@@ -28,6 +29,35 @@ describe("the life of a batch", () => {
     expect(Object.keys(mint?.timestamps ?? {})).toEqual(["accepted", "batched", "submitted", "settled", "finalized"]);
     expect(statuses).toEqual(["submitted", "settled", "finalized"]);
     expect(await engine.batches.committedState()).toEqual(engine.batches.state());
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("is read of the newest batches alone when blocks become final or go, however many there are", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const BATCHES = 60;
+    for (let i = 0; i < BATCHES; i++) {
+      await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 8_000 + i)));
+      await engine.operator.seal("validium");
+      await engine.operator.recordCommitted(await committed(engine, "validium", i, BigInt(i)));
+    }
+    const read = async (change: () => Promise<void>) => {
+      const asked = [vi.spyOn(Table.prototype, "get"), vi.spyOn(Table.prototype, "latest")];
+      const listed = [vi.spyOn(Table.prototype, "values"), vi.spyOn(Table.prototype, "latestValues")];
+      await change();
+      const calls = asked.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+      for (const all of listed) expect(all).not.toHaveBeenCalled();
+      vi.restoreAllMocks();
+      return calls;
+    };
+    const statuses = async () =>
+      (await all(engine.batches.list({ mode: "validium" }))).reverse().map(({ status }) => status);
+    await engine.operator.recordFinalized(HOME, 56n);
+    // A change of a batch reads some tables for itself: the bound is far below one read of each batch.
+    expect(await read(() => engine.operator.recordFinalized(HOME, 57n))).toBeLessThan(30);
+    expect(await statuses()).toEqual([...Array(58).fill("finalized"), "settled", "settled"]);
+    expect(await read(() => engine.operator.recordReorg(HOME, 59n))).toBeLessThan(30);
+    expect(await statuses()).toEqual([...Array(58).fill("finalized"), "settled", "submitted"]);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
