@@ -135,7 +135,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     if (record === undefined) throw new MintmarkError("webhook_not_found");
     const { rotations, rotatedAt } = record;
     const current = this.#secret(webhookId, rotations);
-    const old = rotatedAt !== null && this.#ledger.clock() < rotatedAt + OLD_SECRET_MS;
+    const old = rotatedAt !== null && this.#ledger.journalClock.present() < rotatedAt + OLD_SECRET_MS;
     return old ? [current, this.#secret(webhookId, rotations - 1)] : [current];
   }
 

@@ -103,9 +103,9 @@ export class TransactionSender {
    * @returns whether there was any
    */
   async earlierMined(signal?: AbortSignal): Promise<boolean> {
-    const deadline = Date.now() + this.#patience;
+    const deadline = performance.now() + this.#patience;
     for (let waited = false; ; waited = true) {
-      if (this.#flights.length > 0 || !(await this.#isPending()) || Date.now() >= deadline) return waited;
+      if (this.#flights.length > 0 || !(await this.#isPending()) || performance.now() >= deadline) return waited;
       await pause(this.#connection.pollingMs, signal);
     }
   }
@@ -214,7 +214,7 @@ export class TransactionSender {
 
   /** The receipt of whichever of the account's offers was mined; null when none was for so long that a higher fee is due. */
   async #received(sent: readonly Hash[], nonce: number, signal?: AbortSignal): Promise<TransactionReceipt | null> {
-    const deadline = Date.now() + this.#patience;
+    const deadline = performance.now() + this.#patience;
     let lowestFree: number;
     do {
       // Asked before the receipts: a nonce that was used by then must show in one of them, or it was not ours.
@@ -226,7 +226,7 @@ export class TransactionSender {
       if (lowestFree > nonce)
         throw new NonceTaken("l1_failed", `another transaction of ${this.#account.address} took nonce ${nonce}`);
       await pause(this.#connection.pollingMs, signal);
-    } while (Date.now() < deadline);
+    } while (performance.now() < deadline);
     // A reorganisation took back what was mined before it: no fee helps.
     if (lowestFree < nonce) throw this.#stuck(nonce, `nonce ${lowestFree} is free again`);
     return null;

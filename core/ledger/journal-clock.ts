@@ -27,9 +27,14 @@ export class JournalClock {
     this.#opened = options.monotonic();
   }
 
-  /** The time for a new entry, ms since 1970: the clock's, or the journal's own when the clock is too far ahead. */
+  /** The time for a new entry and for deadlines, ms since 1970: the clock's, or the journal's own when the clock is too far ahead. */
   now(): number {
     return Math.floor(this.#tooFarAhead() ? this.#passed() : this.#options.clock());
+  }
+
+  /** The time by which keys expire, ms since 1970: as {@link now}, but a clock that is behind the journal revives none. */
+  present(): number {
+    return Math.max(this.now(), Math.floor(this.#passed()));
   }
 
   /** A time that has certainly been reached, ms since 1970: what was down before the opening does not count. */

@@ -145,7 +145,7 @@ async function readRequest(ledger: Ledger, principal: Principal, request: Withdr
 }
 
 function requireAcceptable(ledger: Ledger, { vaultId, deadline }: Asked): void {
-  const now = BigInt(Math.floor(ledger.clock() / 1000));
+  const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
   if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY) throw new MintmarkError("deadline_invalid");
   const place = placeOf(vaultId);
   if (batchAt(ledger, place).status === "open") {

@@ -15,7 +15,13 @@ export interface FollowOptions {
   readonly checkpoints?: Checkpoints;
   /** Milliseconds that a node may be behind what was read before, until a shorter chain is believed; default 15 000. */
   readonly lagMs?: number;
+  /** Milliseconds that only grow, for what is tried again; default since the process began. */
   readonly clock?: Clock;
+}
+
+/** The clock that was given, or the process's own. */
+export function steadyClock({ clock = () => performance.now() }: Pick<FollowOptions, "clock">): Clock {
+  return clock;
 }
 
 /**
@@ -31,12 +37,12 @@ export class Exits {
   #next: Promise<void> | null = null;
 
   constructor(engine: SettlementPort, portal: Portal, options: FollowOptions) {
-    const { fromBlock, checkpoints = new Checkpoints(), lagMs = 15_000, clock = Date.now } = options;
+    const { fromBlock, checkpoints = new Checkpoints(), lagMs = 15_000 } = options;
     this.#portal = portal;
     this.#queue = new PendingQueue(engine, portal.settlement.chainId);
     const onReorg = () => this.#queue.forget();
     this.#watching = { engine, portal, checkpoints, fromBlock, lagMs, secondLook: new SecondLook(), onReorg };
-    this.#sender = new WithdrawalSender(engine, portal, this.#queue, clock);
+    this.#sender = new WithdrawalSender(engine, portal, this.#queue, steadyClock(options));
   }
 
   /**

@@ -14,7 +14,7 @@ import { countOf } from "../protocol/commitment.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 import type { BatchLook } from "./commit.ts";
-import { Exits, type FollowOptions } from "./exits.ts";
+import { Exits, type FollowOptions, steadyClock } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 
@@ -110,7 +110,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
   }
 
   async #join(): Promise<Joined> {
-    const { engine, source, connect, clock = Date.now } = this.#options;
+    const { engine, source, connect } = this.#options;
     const mirror = await connect();
     const { chainId, contract } = mirror.settlement;
     const { settlement } = source;
@@ -119,7 +119,8 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     }
     // Only now, since a store keeps it for ever.
     await engine.operator.addMirror(mirror.settlement);
-    return { mirror, exits: new Exits(engine, mirror, this.#options), preflight: new Preflight(engine, mirror, clock) };
+    const preflight = new Preflight(engine, mirror, steadyClock(this.#options));
+    return { mirror, exits: new Exits(engine, mirror, this.#options), preflight };
   }
 
   /** Makes the batches known that withdrawals wait for and whose commits are final. Returns how many. */

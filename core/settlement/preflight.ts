@@ -48,7 +48,7 @@ export class Preflight {
    * process, and must stay as it is.
    */
   readonly #next: Record<Mode, number>;
-  /** When an asset is looked at again, in milliseconds since 1970. */
+  /** When an asset is looked at again, by the clock. */
   readonly #due = new Map<Uuid, number>();
   /** A mint that was refused, by asset: what decides whether it can be minted again. */
   readonly #refused = new Map<Uuid, TokenMint>();

@@ -1,7 +1,7 @@
 import type { SettlementPort } from "../operator.ts";
 import type { Committee, L1Committer, L1Reader, L1Tokens } from "../ports.ts";
 import { type BatchLook, commitSealed, isUncommitted } from "./commit.ts";
-import { Exits, type FollowOptions } from "./exits.ts";
+import { Exits, type FollowOptions, steadyClock } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
@@ -47,7 +47,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
     this.#engine = engine;
     const exits = new Exits(engine, l1, options);
     const due = new Sealing(engine, sealing, clock);
-    const preflight = new Preflight(engine, l1, clock);
+    const preflight = new Preflight(engine, l1, steadyClock(options));
     const refused = new RefusedSlots(engine, l1);
     const looks = [preflight, ...mirrors];
     this.passes = {

@@ -49,8 +49,8 @@ export async function applyL1Events(options: WatchOptions): Promise<void> {
 
 /** Waits while the newest block is one below those that were read. After that it is believed: the chain was replaced by a shorter one. */
 async function caughtUp({ engine, portal, lagMs, signal }: WatchOptions): Promise<void> {
-  const deadline = Date.now() + lagMs;
-  while ((await portal.blockNumber()) < (observedOf(engine, portal) ?? 0n) && Date.now() < deadline) {
+  const deadline = performance.now() + lagMs;
+  while ((await portal.blockNumber()) < (observedOf(engine, portal) ?? 0n) && performance.now() < deadline) {
     await pause(LAG_POLL_MS, signal);
   }
 }

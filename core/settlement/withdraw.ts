@@ -26,7 +26,7 @@ interface Refused {
   readonly times: number;
   /** In transactions. */
   readonly sent: number;
-  /** Milliseconds since 1970. */
+  /** By the clock. */
   readonly notBefore: number;
 }
 

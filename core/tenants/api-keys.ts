@@ -68,7 +68,8 @@ function authenticate(ledger: Ledger, token: string): Principal {
   if (key === undefined || !matches || !wellFormed || key.revokedAt !== null) {
     throw new MintmarkError("credentials_invalid");
   }
-  if (key.expiresAt !== null && key.expiresAt <= ledger.clock()) throw new MintmarkError("credentials_expired");
+  if (key.expiresAt !== null && key.expiresAt <= ledger.journalClock.present())
+    throw new MintmarkError("credentials_expired");
   const application = ledger.applications.get(key.applicationIndex);
   if (application === undefined) throw new MintmarkError("store_corrupt", "A key's application is missing.");
   if (application.suspended) throw new MintmarkError("application_suspended");
@@ -83,7 +84,8 @@ export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
   if (key === undefined || key.applicationIndex !== application.applicationIndex || key.revokedAt !== null) {
     throw new MintmarkError("credentials_invalid");
   }
-  if (key.expiresAt !== null && key.expiresAt <= ledger.clock()) throw new MintmarkError("credentials_expired");
+  if (key.expiresAt !== null && key.expiresAt <= ledger.journalClock.present())
+    throw new MintmarkError("credentials_expired");
   if (application.suspended) throw new MintmarkError("application_suspended");
   return key;
 }

@@ -1,5 +1,5 @@
 import { createWalletClient, erc20Abi } from "viem";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { MemberClient } from "../../core/committee/collector.ts";
 import type { CommitteeMember } from "../../core/committee/member.ts";
 import type { Engine } from "../../core/index.ts";
@@ -292,6 +292,23 @@ describe("withdrawals", () => {
     expect((await engine.vaults.get(applicationId, potions)).availableBalance).toBe(2n);
     const balance = { abi: erc20Abi, functionName: "balanceOf", args: [at(users, 0).owner.address] } as const;
     expect(await chain.client.readContract({ ...balance, address: at(chain.tokens, 0).address })).toBe(10_000n);
+  });
+
+  test("one that was refused is tried again in its time, though the clock is set back", async () => {
+    world = await createWorld();
+    const { chain, engine, settler, principal } = world;
+    const potions = await mint(world, "erc1155", "zk-rollup", "5", 3);
+    await settler.round();
+    const code = await chain.client.getCode({ address: at(chain.tokens, 2).address });
+    await stopMinting(chain);
+    const { withdrawalId } = await requestWithdrawal(world, potions, 1n);
+    await settler.round();
+    await rpc(chain, "hardhat_setCode", [at(chain.tokens, 2).address, code]);
+    const [wall, passed] = [Date.now() - 3_600_000, performance.now() + 10_000];
+    vi.spyOn(Date, "now").mockImplementation(() => wall);
+    vi.spyOn(performance, "now").mockImplementation(() => passed);
+    await settler.round().finally(() => vi.restoreAllMocks());
+    expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("settled");
   });
 
   test("an authorization that expired is given up only when a final block is past it, and the reservation is released", async () => {

@@ -80,6 +80,41 @@ test("a clock that nothing ran for is accepted with a larger bound, or without o
   }
 });
 
+test.each([25, 0, -1])("a key expires in its time though the clock is off by %i hours", async (hours) => {
+  const { engine, tenant, assets, pass } = await reopened(hours);
+  await using _ = engine;
+  const { secret } = await engine.keys.issue(tenant.applicationId, { expiresAt: START + HOUR / 2 });
+  const authenticated = async () => engine.keys.authenticate(secret);
+  const principal = await authenticated();
+  const mint = () => engine.mint(principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
+  pass(HOUR / 2 - 1);
+  await mint();
+  await authenticated();
+  pass(1);
+  for (const refused of [mint, authenticated]) {
+    await expect(refused()).rejects.toMatchObject({ code: "credentials_expired" });
+  }
+});
+
+test.each([25, 0])("a deadline is judged in its time though the clock is off by %i hours", async (hours) => {
+  const { engine, tenant, pass } = await reopened(hours);
+  await using _ = engine;
+  const codeOf = async (seconds: number) => {
+    const deadline = BigInt(START / 1000 + seconds);
+    const asked = { vaultId: 0n, quantity: 1n, deadline, signature: "0x12" } as const;
+    return engine.withdrawals.request(tenant.principal, asked).catch(({ code }) => code);
+  };
+  const days = 30 * 24 * 3_600;
+  expect(await Promise.all([59, 60, days, days + 1].map(codeOf))).toEqual([
+    "deadline_invalid",
+    "proof_not_ready",
+    "proof_not_ready",
+    "deadline_invalid",
+  ]);
+  pass(HOUR);
+  expect(await Promise.all([3_659, 3_660].map(codeOf))).toEqual(["deadline_invalid", "proof_not_ready"]);
+});
+
 test.each([25, 0, -1])("a batch is sealed by age though the clock is off by %i hours", async (hours) => {
   const { engine, clock, monotonic, pass } = await reopened(hours);
   await using _ = engine;
