@@ -180,11 +180,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     done();
   });
   // A connection whose request outlived the start of the shutdown would otherwise be kept alive and hold the process.
-  app.addHook("onSend", ({ account }, reply, payload, done) => {
-    if (typeof payload === "string" || payload instanceof Uint8Array) {
-      const binary = reply.getHeader("content-type") === "application/octet-stream";
-      account?.answered(Buffer.byteLength(payload), binary);
-    }
+  app.addHook("onSend", (request, reply, payload, done) => {
+    settle(request, reply, payload);
     if (stopping.signal.aborted) reply.header("connection", "close");
     done();
   });
@@ -287,7 +284,18 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       }
       reply.code(endpoint.success.status);
       const { principal } = request;
-      const respond = () => endpoint.respond(service, request, reply);
+      const inTime = async () => {
+        // Nobody waits for the answer any more.
+        if (reply.raw.destroyed) throw new ServerError("malformed_request", "The connection ended early.");
+        const answer = await endpoint.respond(service, request, reply);
+        // Before the next one begins, which would find what this one was expected to take.
+        settle(request, reply, answer);
+        return answer;
+      };
+      const respond = () =>
+        endpoint.large
+          ? service.turns.alone(request.account?.caller ?? request.ip, inTime)
+          : endpoint.respond(service, request, reply);
       // The engine keeps the keys of mints by itself.
       const key = cost === undefined && takesIdempotencyKey(endpoint) ? idempotencyKeyOf(request) : undefined;
       const attempt =
@@ -297,6 +305,12 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       return countFailures(attempt, meters.failedAuthentication, request, reply);
     },
   });
+}
+
+/** Counts an answer that is made. */
+function settle({ account }: FastifyRequest, reply: FastifyReply, payload: unknown): void {
+  if (typeof payload !== "string" && !(payload instanceof Uint8Array)) return;
+  account?.answered(Buffer.byteLength(payload), reply.getHeader("content-type") === "application/octet-stream");
 }
 
 const PATTERNS = ENDPOINTS.map(({ method, path }) => {

@@ -11,6 +11,8 @@ const FREE_BODY = 16 * 1024;
 const BODY_UNIT = 1024;
 /** Of binary answers, which cost little to make. */
 const BINARY_UNIT = 1024 * 1024;
+/** Bytes that a request holds at least while it is under way: its own objects, and a page of a list as objects and text. */
+const LEAST_HELD = 64 * 1024;
 
 /** What one request costs its caller: units of rate, and the memory for its body and answer. */
 export class Account {
@@ -29,8 +31,8 @@ export class Account {
     this.#unit = unit;
     this.#reply = reply;
     this.pay(1);
-    memory.require(caller, 1);
     this.#held = memory.hold(caller, reply.raw);
+    this.#held.demand(LEAST_HELD);
   }
 
   /** Has so many units paid in all. No request costs more than a bucket holds: it could never be paid. */
@@ -51,17 +53,20 @@ export class Account {
     if (bytes > FREE_BODY) this.pay(Math.ceil(bytes / BODY_UNIT));
   }
 
-  /** An answer of about so many bytes is going to be made. */
+  /** An answer of about so many bytes is going to be made. It counts for half of what the caller may hold at most, so that it can be had. */
   expect(bytes: number): void {
-    this.#held.demand(bytes);
-    this.#expected += bytes;
+    const most = this.#held.most / 2;
+    const more = Math.min(this.#expected + bytes, most) - this.#expected;
+    this.#held.demand(more);
+    this.#expected += more;
   }
 
-  /** The answer is made. If need be it is paid on credit: what was done is not answered with a refusal. */
+  /** The answer is made; may be said twice. If need be it is paid on credit: what was done is not answered with a refusal. */
   answered(bytes: number, binary: boolean): void {
     const units = Math.min(Math.ceil(bytes / (binary ? BINARY_UNIT : this.#unit)), this.#meter.quota.units);
     if (units > this.#paid) this.#meter.owe(this.caller, units - this.#paid, this.#reply);
-    // One copy of binary data serves all who read it, and is bounded where it is kept.
-    this.#held.take((binary ? 0 : bytes) - this.#expected);
+    this.#paid = Math.max(this.#paid, units);
+    this.#held.take(bytes - this.#expected);
+    this.#expected = bytes;
   }
 }

@@ -68,6 +68,11 @@ export class Held {
     this.#caller = caller;
   }
 
+  /** The most that its caller may hold. */
+  get most(): number {
+    return this.#all.limits.perCaller;
+  }
+
   /** Takes more bytes. Throws `rate_limited` or `overloaded` when they are too many. */
   demand(bytes: number): void {
     this.#all.require(this.#caller, bytes);

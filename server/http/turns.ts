@@ -4,6 +4,8 @@
  */
 export class Turns {
   readonly #waiting = new Map<string, (() => void)[]>();
+  /** By caller, when its last large work that was asked for is over. */
+  readonly #alone = new Map<string, Promise<void>>();
   #taken = 0;
 
   /** How many turns were given, for tests and metrics. */
@@ -19,6 +21,22 @@ export class Turns {
       if (queue === undefined) this.#waiting.set(caller, [resolve]);
       else queue.push(resolve);
     });
+  }
+
+  /** Does a caller's large work after its earlier large work, so that one of them at a time is in memory. */
+  async alone<T>(caller: string, work: () => Promise<T>): Promise<T> {
+    const earlier = this.#alone.get(caller);
+    const done = (earlier ?? Promise.resolve()).then(work);
+    const over = done.then(
+      () => {},
+      () => {},
+    );
+    this.#alone.set(caller, over);
+    try {
+      return await done;
+    } finally {
+      if (this.#alone.get(caller) === over) this.#alone.delete(caller);
+    }
   }
 
   #give(): void {

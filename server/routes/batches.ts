@@ -1,7 +1,6 @@
-import type { FastifyReply } from "fastify";
 import type { z } from "zod";
 import { MintmarkError, MODES, type Mode } from "../../core/index.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
 import { batch, batchPage, batchParams, batchQuery } from "../schemas/batches.ts";
 import type { Service } from "../service.ts";
 import { batchToWire, pageToWire } from "../wire/wire.ts";
@@ -41,6 +40,7 @@ const data = {
   method: "GET",
   tag: "Batches",
   summary: "A sealed batch's encoded data, from which anyone can compute its root",
+  large: true,
   description: "Costs one unit of the rate limit, and one more for each further MiB.",
   params: batchParams,
   success: { status: 200, description: "docs/protocol.md, section 4.", mediaType: "application/octet-stream" },
@@ -48,10 +48,12 @@ const data = {
   async handle({
     service: { outgoingBatches },
     params,
+    request,
     reply,
-  }: Input<"params", typeof batchParams> & { reply: FastifyReply }) {
+  }: Input<"params", typeof batchParams> & Pick<Call<"public", unknown, unknown, unknown>, "request" | "reply">) {
     const { mode, batchNumber } = batchOf(params.batchId);
     const bytes = await outgoingBatches.data(mode, batchNumber, reply.raw);
+    request.account?.expect(bytes.length);
     reply.type("application/octet-stream");
     return bytes;
   },

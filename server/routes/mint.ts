@@ -1,12 +1,10 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
-import type { MintResult } from "../../core/index.ts";
 import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { uuid } from "../schemas/common.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
-import { MANY, mintAnswer } from "../wire/mint-answer.ts";
-import { mintToWire } from "../wire/wire.ts";
+import { MANY, mintAnswer, mintText } from "../wire/mint-answer.ts";
 
 /** RFC 9745: the alias was deprecated from the start, 2026-01-01. */
 const ALIAS_DEPRECATED_SINCE = "@1767225600";
@@ -72,39 +70,23 @@ type MintCall = Call<"mint", undefined, z.output<typeof mintQuery>, unknown>;
 async function mint({ service: { engine, buffers, turns }, principal, query, body, request, reply }: MintCall) {
   if (query.dryRun) return { dryRun: true, ...(await engine.mints.check(principal, body)) };
   const idempotencyKey = idempotencyKeyOf(request);
-  const result = await engine.mint(principal, body, idempotencyKey === undefined ? {} : { idempotencyKey });
+  const minted = engine.mint(principal, body, idempotencyKey === undefined ? {} : { idempotencyKey });
+  const isLarge = countMints(body) >= MANY;
+  // The engine has read it. Its objects would be held until the answer is sent.
+  request.body = undefined;
+  const result = await minted;
   if (result.replayed) reply.header("idempotency-replayed", "true");
   reply.type("application/json; charset=utf-8");
-  if (countMints(body) >= MANY) await turns.turn(principal.keyId);
-  const { body: answer, sent } = await mintAnswer(result, buffers);
+  const turn = () => turns.turn(principal.keyId);
+  if (isLarge) await turn();
+  const { body: answer, sent } = await mintAnswer(result, buffers, turn);
   // Node says so when the kernel has the last byte; an answer that breaks off leaves its room to the garbage collector.
   if (sent !== null) reply.raw.once("finish", sent);
   return answer;
 }
 
-/** Entries of a stored mint that are made into text in one turn: a few milliseconds. */
-const ENTRIES_AT_ONCE = 500;
-
-/** `JSON.stringify(await mintToWire(result))`, made in pieces: a mint of 10,000 entries takes some 90 ms. */
-export async function mintText(result: MintResult, turn: () => Promise<void>): Promise<string> {
-  const { mintId, vaults, transactions } = result;
-  const texts = { vaults: [] as string[], transactions: [] as string[] };
-  for (let at = 0; at < transactions.length; at += ENTRIES_AT_ONCE) {
-    if (at > 0) await turn();
-    const end = at + ENTRIES_AT_ONCE;
-    const part = {
-      vaults: vaults.slice(at, end),
-      transactions: transactions.slice(at, end),
-      receipt: async () => null,
-    };
-    const wire = await mintToWire({ ...result, ...part });
-    for (const list of ["vaults", "transactions"] as const) {
-      if (wire[list].length > 0) texts[list].push(JSON.stringify(wire[list]).slice(1, -1));
-    }
-  }
-  const { receipt } = await mintToWire({ ...result, vaults: [], transactions: [] });
-  return `{"mintId":"${mintId}","vaults":[${texts.vaults}],"transactions":[${texts.transactions}],"receipt":${JSON.stringify(receipt)}}`;
-}
+/** What an entry of a stored mint takes while its answer is made: as objects, in pieces and as a whole. */
+const MINT_BYTES = 2 * 1024;
 
 /** Entries that the body asks for, as far as it is well-formed; the core refuses the rest. */
 function countMints(body: unknown): number {
@@ -142,12 +124,14 @@ export const mintEndpoints: readonly Endpoint[] = [
     path: "/api/v1/mints/{mintId}",
     tag: "Mint",
     access: "read",
+    large: true,
     summary: "What a mint answered, with the vaults as they are now",
     params: z.strictObject({ mintId: uuid }),
     success: { status: 200, description: "The mint.", schemas: [mintReply] },
     errors: ["mint_not_found"],
-    async handle({ service: { engine, turns }, principal, params, reply }) {
+    async handle({ service: { engine, turns }, principal, params, request, reply }) {
       const turn = () => turns.turn(principal.keyId);
+      request.account?.expect(engine.limits.mintsPerRequest * MINT_BYTES);
       await turn();
       const text = await mintText(await engine.mints.get(principal.applicationId, params.mintId), turn);
       reply.type("application/json; charset=utf-8");

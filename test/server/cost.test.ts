@@ -2,7 +2,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { setImmediate as pass } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { Turns } from "../../server/http/turns.ts";
-import { mintText } from "../../server/routes/mint.ts";
+import { mintText } from "../../server/wire/mint-answer.ts";
 import { mintToWire } from "../../server/wire/wire.ts";
 import { createWorld, entries, refusal, type World } from "./fixture.ts";
 
@@ -111,7 +111,7 @@ describe("what a request costs", () => {
   });
 
   it("holds a bounded number of bytes for one key, and refuses more with Retry-After", async () => {
-    await using world = await createWorld({ memoryLimits: { perCaller: 256 * 1024, total: 400 * 1024 } });
+    await using world = await createWorld({ memoryLimits: { perCaller: 320 * 1024, total: 600 * 1024 } });
     const { url, headers } = await listen(world);
     const body = Buffer.alloc(200 * 1024, " ");
     const stalled = [await stall(url, headers, body)];
@@ -130,6 +130,70 @@ describe("what a request costs", () => {
     await expect
       .poll(async () => (await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body })).status)
       .toBe(400);
+  });
+
+  it("makes the large answers of one key one at a time, beside those of another", async () => {
+    await using world = await createWorld();
+    const { mints } = world.engine;
+    const mint = async (key: string, user: string, first: number) => {
+      const entry = (i: number) => ({ ...entries(world, 1)[1], mintingBlob: hex(first + i) });
+      const users = [{ userId: user, mints: Array.from({ length: 40 }, (_, i) => entry(i)) }];
+      return `/api/v1/mints/${(await world.send("POST", "/api/v1/mint", { key, body: { users } })).body.mintId}`;
+    };
+    const [own, theirs] = [await mint(world.key, world.users[0], 0), await mint(world.otherKey, world.otherUser, 100)];
+    const underWay = new Map<string, number>();
+    const most = new Map<string, number>();
+    const { get } = mints;
+    let both = 0;
+    mints.get = async (applicationId, mintId) => {
+      underWay.set(applicationId, (underWay.get(applicationId) ?? 0) + 1);
+      most.set(applicationId, Math.max(most.get(applicationId) ?? 0, underWay.get(applicationId) ?? 0));
+      both = Math.max(both, [...underWay.values()].filter((count) => count > 0).length);
+      const result = await get(applicationId, mintId);
+      await pass();
+      underWay.set(applicationId, (underWay.get(applicationId) ?? 0) - 1);
+      return result;
+    };
+    const asked = [own, theirs].flatMap((url, i) =>
+      Array.from({ length: 20 }, () => world.send("GET", url, { key: i === 0 ? world.key : world.otherKey })),
+    );
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(40).fill(200));
+    expect([...most.values()]).toEqual([1, 1]);
+    expect(both).toBe(2);
+  });
+
+  it("takes no more for a large answer than it has, once it is made", async () => {
+    // Enough for one answer that is under way, and not for two.
+    await using world = await createWorld({ memoryLimits: { perCaller: 1024 * 1024, total: 8 * 1024 * 1024 } });
+    const mints = Array.from({ length: 40 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
+    const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
+    const ask = () => world.send("GET", `/api/v1/mints/${body.mintId}`);
+    expect((await Promise.all(Array.from({ length: 5 }, ask))).map(({ status }) => status)).toEqual(Array(5).fill(200));
+  });
+
+  it("begins no large answer for a key that holds too much to take it", async () => {
+    await using world = await createWorld({ memoryLimits: { perCaller: 1024 * 1024, total: 8 * 1024 * 1024 } });
+    const mints = Array.from({ length: 40 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
+    const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
+    const { url, headers } = await listen(world);
+    const ask = async () => (await fetch(`${url}/api/v1/mints/${body.mintId}`, { headers })).status;
+    expect(await ask()).toBe(200);
+    const stalled = await stall(url, headers, Buffer.alloc(600 * 1024, " "));
+    expect(await ask()).toBe(429);
+    stalled.destroy();
+    await expect.poll(ask).toBe(200);
+  });
+
+  it("counts each request under way, whatever it asks for", async () => {
+    await using world = await createWorld({ memoryLimits: { perCaller: 160 * 1024, total: 8 * 1024 * 1024 } });
+    const { url, headers } = await listen(world);
+    const ask = async () => (await fetch(`${url}/api/v1/limits`, { headers })).status;
+    const stalled = [await stall(url, headers, Buffer.from("["))];
+    expect(await ask()).toBe(200);
+    stalled.push(await stall(url, headers, Buffer.from("[")));
+    expect(await ask()).toBe(429);
+    for (const socket of stalled) socket.destroy();
+    await expect.poll(ask).toBe(200);
   });
 
   it("answers /openapi.json with an ETag, and 304 to who has it", async () => {
