@@ -15,7 +15,7 @@ import { ProgressLog } from "./operations/progress-log.ts";
 import { NotReady, type ReadinessCheck } from "./operations/readiness.ts";
 import { unsettledChecks } from "./operations/settlement-checks.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "./operations/settler-claim.ts";
-import { type Settling, startSettling } from "./operations/settling.ts";
+import { remoteMembers, type Settling, startSettling } from "./operations/settling.ts";
 import { serveOperator } from "./operator/socket.ts";
 import { shutDown } from "./process/shutdown.ts";
 import { startupError } from "./process/startup-error.ts";
@@ -32,8 +32,10 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
   void stopped.then(() => listening || process.exit(0));
   const { reader, committer, operator } = settlementChain(config);
   const home = committer ?? reader;
+  // The state's own committee vouches for it at mirrors that name no other.
+  const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
   const mirrors = operator
-    ? config.MINTMARK_MIRRORS.map((mirror) => new MirrorChain(mirror, operator, feesOf(config)))
+    ? config.MINTMARK_MIRRORS.map((mirror) => new MirrorChain({ ...own, ...mirror }, operator, feesOf(config)))
     : [];
   const chains: readonly Chain[] = home ? [home, ...mirrors] : mirrors;
   const l1 = home && (await soon(home.connect()));
@@ -74,8 +76,8 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
     const begun = await startSettling({
       engine,
       l1,
-      operator,
-      members: config.MINTMARK_MEMBERS,
+      operator: operator.address,
+      members: remoteMembers(config.MINTMARK_MEMBERS, operator, engine),
       threshold: config.MINTMARK_THRESHOLD,
       fromBlock: config.MINTMARK_FROM_BLOCK,
       checkpoints: `${config.MINTMARK_STORE}-checkpoints`,

@@ -4,15 +4,13 @@ import { resolve } from "node:path";
 import { Level } from "level";
 import { createPublicClient, http } from "viem";
 import { pause } from "../../core/backoff.ts";
-import { collectAttestations } from "../../core/committee/collector.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
 import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
-import { Settler } from "../../core/settlement/settler.ts";
 import { buildServer } from "../../server/app.ts";
 import { ProgressLog } from "../../server/operations/progress-log.ts";
-import { settlementChecks } from "../../server/operations/settlement-checks.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "../../server/operations/settler-claim.ts";
+import { startSettling } from "../../server/operations/settling.ts";
 import { serveOperator } from "../../server/operator/socket.ts";
 import { shutDown } from "../../server/process/shutdown.ts";
 import { deploy } from "../deploy/deploy.ts";
@@ -110,28 +108,15 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const members = await openMembers(folder, l1);
   for (const member of members) stack.defer(() => member.close());
-  const committee = collectAttestations({
-    members,
-    threshold: THRESHOLD,
-    l1,
-    earlierBatch: (batchNumber) => engine.batches.getSealed("validium", batchNumber),
-  });
-  await committee.requireInForce();
-  const settler = new Settler({
-    engine,
-    l1,
-    committee,
-    fromBlock: deployment.settlement.deployedAtBlock,
-    sealing: { maxAgeMs: 1_500 },
+  const settling = await startSettling({
+    ...{ engine, l1, operator: lower(OPERATOR.address), members, threshold: THRESHOLD },
+    ...{ fromBlock: deployment.settlement.deployedAtBlock, mostLag: 100n, leastBalance: 0n },
+    checkpoints: resolve(folder, "checkpoints"),
+    sealAfterMs: { validium: 1_500, "zk-rollup": 1_500 },
     intervalMs: 500,
-    ...(options.onError && { onError: options.onError }),
+    onError: options.onError ?? (() => {}),
   });
-  const stopping = new AbortController();
-  const settling = settler.run(stopping.signal);
-  stack.defer(async () => {
-    stopping.abort();
-    await settling;
-  });
+  stack.use(settling);
 
   onProgress("starting the HTTP server");
   const logFile = createWriteStream(resolve(folder, "server.log"));
@@ -143,13 +128,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     chains: new Map([[l1.settlement.chainId, async () => l1]]),
     log: { level: "info", stream: logFile },
     webhooks: { reach: "public-and-loopback" },
-    checks: () => ({
-      settlement: async () => describeSettling(settler),
-      ...settlementChecks({
-        ...{ engine, l1, operator: lower(OPERATOR.address), members, committee, threshold: THRESHOLD },
-        ...{ fromBlock: deployment.settlement.deployedAtBlock, mostLag: 100n, leastBalance: 0n },
-      }),
-    }),
+    checks: () => settling.checks,
   });
   progress.writeTo(app.log);
   const port = await freePort(options.port);
@@ -175,12 +154,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
 function tellPort(what: string, wanted: number, taken: number, onProgress: (step: string) => void): void {
   if (wanted !== 0 && wanted !== taken) onProgress(`port ${wanted} is taken: the ${what} listens on ${taken}`);
-}
-
-/** For `/readyz`: throws what went wrong in the last round. */
-function describeSettling({ lastError }: Settler): string {
-  if (lastError !== null) throw lastError;
-  return "in step with L1";
 }
 
 async function deployTo(rpcUrl: string, folder: string, onProgress: (step: string) => void): Promise<Deployment> {

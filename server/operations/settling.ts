@@ -1,13 +1,19 @@
 import { Level } from "level";
 import type { LocalAccount } from "viem";
-import { collectAttestations, RemoteMember } from "../../core/committee/index.ts";
+import { collectAttestations, type MemberClient, RemoteMember } from "../../core/committee/index.ts";
 import { type Address, type Engine, MintmarkError, type Mode } from "../../core/index.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
 import { SourceHistory } from "../../core/mirror/index.ts";
-import { Checkpoints, MirrorSettler, Settler, type SettlerWork } from "../../core/settlement/index.ts";
+import {
+  Checkpoints,
+  MirrorSettler,
+  Settler,
+  type SettlerOptions,
+  type SettlerWork,
+} from "../../core/settlement/index.ts";
 import { ConfigError } from "../settings/config.ts";
 import { within } from "./deadline.ts";
-import { attestersOf, type MirrorChain } from "./mirror-chain.ts";
+import type { MirrorChain } from "./mirror-chain.ts";
 import { NotReady, type ReadinessCheck, shown } from "./readiness.ts";
 import { missingRole, settlementChecks } from "./settlement-checks.ts";
 
@@ -15,8 +21,8 @@ export interface SettlingOptions {
   readonly engine: Engine;
   readonly l1: Awaited<ReturnType<typeof connectL1>>;
   /** Holds the contract's operator role. */
-  readonly operator: LocalAccount;
-  readonly members: readonly { readonly address: Address; readonly url: string }[];
+  readonly operator: Address;
+  readonly members: readonly MemberClient[];
   readonly threshold: number;
   /** Block of the settlement contract's deployment. */
   readonly fromBlock: bigint;
@@ -35,7 +41,31 @@ export interface SettlingOptions {
   /** Told what went wrong at a mirror. */
   readonly onMirrorError?: (chainId: bigint, error: unknown) => void;
   /** Told why a member of the committee has not signed. */
-  readonly onMemberFailure: (member: Address, error: unknown) => void;
+  readonly onMemberFailure?: (member: Address, error: unknown) => void;
+}
+
+/** Members of a committee that run as services of their own. */
+export function remoteMembers(
+  members: readonly { readonly address: Address; readonly url: string }[],
+  operator: LocalAccount,
+  { settlement }: Engine,
+): RemoteMember[] {
+  return members.map((member) => new RemoteMember({ ...member, operator, settlement }));
+}
+
+/** A settler whose validium batches the members sign, any `threshold` of them. */
+export function settlerOver(
+  {
+    members,
+    threshold,
+    onMemberFailure: onFailure,
+  }: Pick<SettlingOptions, "members" | "threshold" | "onMemberFailure">,
+  options: Omit<SettlerOptions, "committee">,
+) {
+  const { engine, l1 } = options;
+  const earlierBatch = (batchNumber: number) => engine.batches.getSealed("validium", batchNumber);
+  const committee = collectAttestations({ members, threshold, l1, earlierBatch, ...(onFailure && { onFailure }) });
+  return { committee, settler: new Settler({ ...options, committee }) };
 }
 
 /** The engine's way to L1, and to mirrors on other chains, beside its server: seals, commits, watches and withdraws until it is disposed. */
@@ -45,25 +75,14 @@ export interface Settling extends AsyncDisposable {
 }
 
 /**
- * The caller has claimed the settling of the engine, and lets it await its comparison with L1. Rejects with `validation_failed` when the contract has another committee in force, and with a `ConfigError` when the key does not hold the
- * operator role.
+ * The caller has claimed the settling of the engine. Rejects with `validation_failed` when the contract has another committee in force,
+ * and with a `ConfigError` when the key does not hold the operator role.
  */
 export async function startSettling(options: SettlingOptions): Promise<Settling> {
-  const { engine, l1, operator, threshold, fromBlock, sealAfterMs, intervalMs, onError, mirrors = [] } = options;
+  const { engine, l1, operator, fromBlock, sealAfterMs, intervalMs, onError, mirrors = [] } = options;
   await using stack = new AsyncDisposableStack();
-  const missing = await missingRole(l1, operator.address);
+  const missing = await missingRole(l1, operator);
   if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
-  const members = options.members.map(
-    (member) => new RemoteMember({ ...member, operator, settlement: engine.settlement }),
-  );
-  const committee = collectAttestations({
-    members,
-    threshold,
-    l1,
-    earlierBatch: (batchNumber) => engine.batches.getSealed("validium", batchNumber),
-    onFailure: options.onMemberFailure,
-  });
-  await committee.requireInForce();
   const store = new Level<Uint8Array, Uint8Array>(options.checkpoints);
   await store.open();
   stack.defer(() => store.close());
@@ -73,14 +92,14 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   for (const mirror of mirrors) {
     const { chainId } = mirror.settlement;
     requireSameMirror(engine, mirror);
-    const committee = mirror.committee ?? attestersOf(options.members, threshold);
-    const parts = { engine, source, committee, checkpoints: await checkpointsOf(chainId) };
+    const parts = { engine, source, committee: mirror.committee, checkpoints: await checkpointsOf(chainId) };
     const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
     far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
   }
   const checkpoints = await checkpointsOf(engine.settlement.chainId);
   const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError };
-  const settler = new Settler({ engine, l1, committee, fromBlock, checkpoints, mirrors: far, ...paced });
+  const { committee, settler } = settlerOver(options, { engine, l1, fromBlock, checkpoints, mirrors: far, ...paced });
+  await committee.requireInForce();
   const stopping = new AbortController();
   const settling = [settler, ...far].map((each) => each.run(stopping.signal));
   stack.defer(async () => {
@@ -101,7 +120,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
       ...Object.fromEntries(
         Object.keys(settler.lastErrors).map((work) => [work, async () => describeWork(settler, work as SettlerWork)]),
       ),
-      ...settlementChecks({ ...options, operator: operator.address, members, committee }),
+      ...settlementChecks({ ...options, committee }),
       ...Object.fromEntries(
         mirrors.map((mirror, i) => {
           const check = async () => describeMirror(engine, mirror, far[i]?.lastError ?? null, options);

@@ -1,11 +1,11 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import { HttpBatchSource } from "../../core/archive/index.ts";
-import { collectAttestations, RemoteMember } from "../../core/committee/index.ts";
 import { type Address, type Asset, type Engine, type Hex, MintmarkError } from "../../core/index.ts";
 import { connectL1, readL1 } from "../../core/l1/index.ts";
-import { adoptFromL1, Settler } from "../../core/settlement/index.ts";
+import { adoptFromL1 } from "../../core/settlement/index.ts";
 import { claimSettling } from "../operations/settler-claim.ts";
+import { remoteMembers, settlerOver } from "../operations/settling.ts";
 import { address, uuid } from "../schemas/common.ts";
 import { assetToOperator } from "../wire/wire.ts";
 import { operation } from "./operation.ts";
@@ -83,16 +83,8 @@ async function settle(engine: Engine, input: z.output<typeof commit>, signal: Ab
   const operator = privateKeyToAccount(input.operatorKey);
   const finality = input.confirmations === undefined ? "finalized" : { confirmations: input.confirmations };
   const l1 = await connectL1({ rpc: input.rpc, contract, chainId, account: operator, finality });
-  const members = input.members.map(({ address, url }) => {
-    return new RemoteMember({ address: address as Address, url, operator, settlement: engine.settlement });
-  });
-  const committee = collectAttestations({
-    members,
-    threshold: input.threshold,
-    l1,
-    earlierBatch: (batchNumber) => engine.batches.getSealed("validium", batchNumber),
-  });
-  const settler = new Settler({ engine, l1, committee, fromBlock: input.fromBlock });
+  const members = remoteMembers(input.members as readonly { address: Address; url: string }[], operator, engine);
+  const { settler } = settlerOver({ ...input, members }, { engine, l1, fromBlock: input.fromBlock });
   return settler.round(signal);
 }
 
