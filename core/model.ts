@@ -41,6 +41,8 @@ export interface Application {
   readonly applicationId: Uuid;
   readonly name: string;
   readonly suspended: boolean;
+  /** Of its mints that name none, of assets that have none of their own; null: they must name one. */
+  readonly dataAvailabilityMode: Mode | null;
   readonly createdAt: number;
 }
 
@@ -73,6 +75,8 @@ export interface Principal {
 export interface User {
   readonly userId: Uuid;
   readonly ownerAddress: Address;
+  /** The application's own name for the user, at most 64 characters. */
+  readonly reference: string | null;
   readonly createdAt: number;
 }
 
@@ -91,6 +95,8 @@ export interface Asset {
   readonly blobScheme: BlobScheme;
   /** Whether minting blobs may be any bytes; otherwise each is text. */
   readonly rawBlobs: boolean;
+  /** Of its mints that name none; null: the application's. */
+  readonly dataAvailabilityMode: Mode | null;
   /** Most quantized units that may ever be minted; null for no bound. */
   readonly supplyCap: bigint | null;
   readonly minted: bigint;

@@ -63,6 +63,16 @@ export function requireEnvironment(environment: Environment): void {
   throw new MintmarkError("validation_failed", `environment must be one of ${ENVIRONMENTS.join(", ")}`);
 }
 
+export function requireFlag(name: string, value: unknown): boolean {
+  if (typeof value !== "boolean") throw new MintmarkError("validation_failed", `${name} must be true or false`);
+  return value;
+}
+
+/** A default mode; null for none. */
+export function requireModeOrNull(mode: Mode | null): Mode | null {
+  return mode === null ? null : requireMode(mode);
+}
+
 export function requireMode(mode: Mode): Mode {
   if (!MODES.includes(mode)) throw new MintmarkError("validation_failed", `mode must be one of ${MODES.join(", ")}`);
   return mode;

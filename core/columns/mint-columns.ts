@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
-import { type Hex, type Limits, MODES, type Mode, type Uuid } from "../model.ts";
+import { type Address, type Hex, type Limits, MODES, type Mode, type Uuid } from "../model.ts";
 import { blobTextOf, MAX_BLOB_BYTES, tokenIdOf } from "../protocol/blob.ts";
 import { hexValue } from "../protocol/hex.ts";
 import { decimalAmount, quantizedAmount } from "../protocol/quantized.ts";
-import { readUuid } from "../validate.ts";
+import { readUuid, requireAddress } from "../validate.ts";
 import { amountOf, highWord, lowWord } from "./amount-words.ts";
 import {
   type AssetForm,
+  type DefaultMode,
   type KnownAssets,
   type MintRequest,
   type NamedAmount,
@@ -24,6 +25,8 @@ const MAX_BLOBS = 2 ** 31;
 const BY_TOKEN_ID = 1;
 /** The entry gives its amount by `amountDecimal`. */
 const BY_DECIMAL = 2;
+/** The entry leaves its mode to the default. */
+const BY_DEFAULT = 4;
 
 /**
  * A mint request in which nothing is wrong as far as its form tells, one typed array a property, entries of all users back to back: what
@@ -31,7 +34,8 @@ const BY_DECIMAL = 2;
  */
 export class MintColumns {
   readonly count: number;
-  readonly userIds: Uuid[] = [];
+  /** Users by their ids, or by the addresses of their owners. */
+  readonly recipients: (Uuid | Address)[] = [];
   /** Entries of each user. */
   readonly userCounts: number[] = [];
   readonly assetIndex: Uint32Array;
@@ -42,7 +46,7 @@ export class MintColumns {
   /** Where in `blobs` each blob ends; it begins where the one before ends. */
   readonly blobEnd: Uint32Array;
   blobs: Uint8Array;
-  /** {@link BY_TOKEN_ID} and {@link BY_DECIMAL} of each entry; null while there are none. */
+  /** {@link BY_TOKEN_ID}, {@link BY_DECIMAL} and {@link BY_DEFAULT} of each entry; null while there are none. */
   #namings: Uint8Array | null = null;
 
   constructor(count: number) {
@@ -55,8 +59,8 @@ export class MintColumns {
     this.blobs = new Uint8Array(count * USUAL_BLOB_BYTES);
   }
 
-  /** Notes that an entry names its token or its amount by another field than the usual one. */
-  name(entry: number, naming: typeof BY_TOKEN_ID | typeof BY_DECIMAL): void {
+  /** Notes that an entry gives its token, its amount or its mode in another way than the usual one. */
+  name(entry: number, naming: typeof BY_TOKEN_ID | typeof BY_DECIMAL | typeof BY_DEFAULT): void {
     this.#namings ??= new Uint8Array(this.count);
     this.#namings[entry] = (this.#namings[entry] as number) | naming;
   }
@@ -68,16 +72,25 @@ export class MintColumns {
   /** What tells two requests under one idempotency key apart. */
   digest(): Hex {
     const digest = createHash("sha256");
-    digest.update(`${this.userIds.join()} ${this.userCounts.join()}`);
-    for (const column of [this.assetIndex, this.mode, this.amountHigh, this.amountLow, this.blobEnd])
+    digest.update(`${this.recipients.join()} ${this.userCounts.join()}`);
+    for (const column of [this.assetIndex, this.#modesGiven(), this.amountHigh, this.amountLow, this.blobEnd])
       digest.update(column);
     digest.update(this.blobs.subarray(0, this.blobStart(this.count)));
     return `0x${digest.digest("hex")}`;
   }
 
+  /** The modes as the request gives them: a default may be another one when it is repeated. */
+  #modesGiven(): Uint8Array {
+    if (this.#namings === null) return this.mode;
+    return this.mode.map((mode, entry) => (this.#isNamed(entry, BY_DEFAULT) ? MODES.length : mode));
+  }
+
   /** The same request in objects. */
   toRequest(assets: KnownAssets): MintRequest {
-    const users = this.userIds.map((userId, i) => ({ userId, count: this.userCounts[i] ?? 0 }));
+    const users = this.recipients.map((recipient, i) => {
+      const field = recipient.startsWith("0x") ? ("ownerAddress" as const) : ("userId" as const);
+      return { field, recipient, count: this.userCounts[i] ?? 0 };
+    });
     const mints = Array.from({ length: this.count }, (_, entry) => {
       const asset = assets.at(this.assetIndex[entry] as number);
       return {
@@ -115,7 +128,12 @@ export class MintColumns {
  * Reads an untrusted, parsed mint request. Null when there is anything in it that the plain reader would find an issue in, or an asset
  * that is not known: then that one has to look, and to say what is wrong.
  */
-export function readMintColumns(request: unknown, limits: Limits, assets: KnownAssets): MintColumns | null {
+export function readMintColumns(
+  request: unknown,
+  limits: Limits,
+  assets: KnownAssets,
+  defaultMode: DefaultMode,
+): MintColumns | null {
   if (!isObject(request) || !Array.isArray(request.users)) return null;
   for (const field in request) if (field !== "users") return null;
   const users: unknown[] = request.users;
@@ -126,7 +144,7 @@ export function readMintColumns(request: unknown, limits: Limits, assets: KnownA
     count += user.mints.length;
   }
   if (count > limits.mintsPerRequest) return null;
-  const reader = new Reader(new MintColumns(count), assets);
+  const reader = new Reader(new MintColumns(count), assets, defaultMode);
   for (const user of users) if (!reader.readUser(user as Readonly<Record<string, unknown>>)) return null;
   return reader.columns;
 }
@@ -134,7 +152,8 @@ export function readMintColumns(request: unknown, limits: Limits, assets: KnownA
 class Reader {
   readonly columns: MintColumns;
   readonly #assets: KnownAssets;
-  readonly #seen = new Set<Uuid>();
+  readonly #defaultMode: DefaultMode;
+  readonly #seen = new Set<Uuid | Address>();
   #next = 0;
   #blobEnd = 0;
   #assetId = "";
@@ -142,19 +161,20 @@ class Reader {
   /** Of this asset; null until something depends on it. */
   #assetForm: AssetForm | null = null;
 
-  constructor(columns: MintColumns, assets: KnownAssets) {
+  constructor(columns: MintColumns, assets: KnownAssets, defaultMode: DefaultMode) {
     this.columns = columns;
     this.#assets = assets;
+    this.#defaultMode = defaultMode;
   }
 
   readUser(user: Readonly<Record<string, unknown>>): boolean {
-    for (const field in user) if (field !== "userId" && field !== "mints") return false;
-    const { userIds, userCounts } = this.columns;
-    const userId = readUuid(user.userId);
-    if (userId === null || this.#seen.has(userId)) return false;
+    for (const field in user) if (field !== "userId" && field !== "ownerAddress" && field !== "mints") return false;
+    const { recipients, userCounts } = this.columns;
+    const recipient = user.ownerAddress === undefined ? readUuid(user.userId) : readOwner(user);
+    if (recipient === null || this.#seen.has(recipient)) return false;
     const mints = user.mints as unknown[];
-    this.#seen.add(userId);
-    userIds.push(userId);
+    this.#seen.add(recipient);
+    recipients.push(recipient);
     userCounts.push(mints.length);
     for (let i = 0; i < mints.length; i++) if (!this.#readMint(mints[i])) return false;
     return true;
@@ -216,7 +236,9 @@ class Reader {
   }
 
   #readMode(value: unknown, entry: number): boolean {
-    const mode = MODES.indexOf(value as Mode);
+    const given = value === undefined ? (this.#asset.dataAvailabilityMode ?? this.#defaultMode) : value;
+    if (value === undefined) this.columns.name(entry, BY_DEFAULT);
+    const mode = MODES.indexOf(given as Mode);
     if (mode < 0) return false;
     this.columns.mode[entry] = mode;
     return true;
@@ -279,22 +301,30 @@ class Reader {
 }
 
 /** What the plain reader read without an issue, as columns; null when an asset is not known. */
-export function columnsOf(request: MintRequest, assets: KnownAssets): MintColumns | null {
+export function columnsOf(request: MintRequest, assets: KnownAssets, defaultMode: DefaultMode): MintColumns | null {
   let next = 0;
-  const users = request.users.map(({ userId, count }) => {
+  const users = request.users.map(({ field, recipient, count }) => {
     const mints = request.mints.slice(next, next + count).map(({ assetId, mode, amount, token }) => ({
       assetId,
       ...(amount?.field === "amount" && { amount: String(amount.units) }),
       ...(amount?.field === "amountDecimal" && { amountDecimal: amount.text }),
-      dataAvailabilityMode: mode,
+      ...(mode !== "default" && { dataAvailabilityMode: mode }),
       ...(token?.field === "mintingBlob" && { mintingBlob: token.blob }),
       ...(token?.field === "tokenId" && { tokenId: token.digits }),
     }));
     next += count;
-    return { userId, mints };
+    return { [field]: recipient, mints };
   });
   const limits = { usersPerRequest: Number.POSITIVE_INFINITY, mintsPerRequest: Number.POSITIVE_INFINITY } as Limits;
-  return readMintColumns({ users }, limits, assets);
+  return readMintColumns({ users }, limits, assets, defaultMode);
+}
+
+function readOwner({ userId, ownerAddress }: Readonly<Record<string, unknown>>): Address | null {
+  try {
+    return userId === undefined ? requireAddress("ownerAddress", ownerAddress) : null;
+  } catch {
+    return null;
+  }
 }
 
 function hasOtherFields(mint: object): boolean {

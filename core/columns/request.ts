@@ -1,5 +1,6 @@
 import { type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../errors.ts";
 import {
+  type Address,
   type BlobScheme,
   type Hex,
   type Limits,
@@ -11,17 +12,26 @@ import {
 } from "../model.ts";
 import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
-import { readUuid } from "../validate.ts";
+import { readUuid, requireAddress } from "../validate.ts";
 
 /** A mint request of the right form; what is null had an issue. Entries of all users back to back. */
 export interface MintRequest {
-  readonly users: readonly { readonly userId: Uuid | null; readonly count: number }[];
+  readonly users: readonly RequestedUser[];
   readonly mints: readonly RequestedMint[];
+}
+
+/** Who is minted for, by the field that says so, and how many entries; null when neither does. */
+export interface RequestedUser {
+  readonly field: "userId" | "ownerAddress";
+  /** The user's id, or the address of its owner, in lower case. */
+  readonly recipient: Uuid | Address | null;
+  readonly count: number;
 }
 
 export interface RequestedMint {
   readonly assetId: Uuid | null;
-  readonly mode: Mode | null;
+  /** `default` when the entry leaves it out. */
+  readonly mode: Mode | "default" | null;
   readonly amount: NamedAmount | null;
   readonly token: NamedToken | null;
 }
@@ -52,12 +62,16 @@ export interface KnownAssets {
   at(assetIndex: number): AssetForm;
 }
 
+/** What entries without a mode are minted in, as far as the asset has none of its own; null: they must have one. */
+export type DefaultMode = Mode | null;
+
 export interface AssetForm {
   readonly assetId: Uuid;
   readonly standard: Standard;
   readonly blobScheme: BlobScheme;
   readonly quantum: bigint;
   readonly decimals: number;
+  readonly dataAvailabilityMode: DefaultMode;
 }
 
 /** One issue and its place: -1 for the request or the user as a whole. */
@@ -140,8 +154,8 @@ export function readMintRequest(request: unknown, limits: Limits, issues: Issues
   unknownFields(request, REQUEST_FIELDS, issues, (field) =>
     issues.ofRequest(pointer(field), "validation_failed", UNKNOWN),
   );
-  const read = { users: [] as { userId: Uuid | null; count: number }[], mints: [] as RequestedMint[] };
-  const seen = new Set<Uuid>();
+  const read = { users: [] as RequestedUser[], mints: [] as RequestedMint[] };
+  const seen = new Set<Uuid | Address>();
   for (const [i, user] of users.entries()) readUser(user, i, read, seen, issues);
   return read;
 }
@@ -160,28 +174,52 @@ function requireSizes(users: readonly unknown[], limits: Limits, issues: Issues)
 function readUser(
   user: unknown,
   at: number,
-  into: { users: { userId: Uuid | null; count: number }[]; mints: RequestedMint[] },
-  seen: Set<Uuid>,
+  into: { users: RequestedUser[]; mints: RequestedMint[] },
+  seen: Set<Uuid | Address>,
   issues: Issues,
 ): void {
   if (!isObject(user)) {
     issues.ofUser(at, "", "validation_failed", "must be an object");
-    into.users.push({ userId: null, count: 0 });
+    into.users.push({ field: "userId", recipient: null, count: 0 });
     return;
   }
   unknownFields(user, USER_FIELDS, issues, (field) => issues.ofUser(at, pointer(field), "validation_failed", UNKNOWN));
-  const userId = readUuid(user.userId);
-  if (userId === null) issues.ofUser(at, "/userId", "validation_failed", "must be a UUID");
-  else if (seen.has(userId)) issues.ofUser(at, "/userId", "duplicate_user", "occurs more than once in this request");
-  else seen.add(userId);
+  const report = (of: string, code: ErrorCode, detail: string) => issues.ofUser(at, `/${of}`, code, detail);
+  const { field, recipient } = readRecipient(user, report);
+  if (recipient !== null && seen.has(recipient))
+    report(field, "duplicate_user", "occurs more than once in this request");
+  if (recipient !== null) seen.add(recipient);
   const mints: unknown = user.mints;
   if (!Array.isArray(mints) || mints.length === 0) {
     issues.ofUser(at, "/mints", "validation_failed", "must be a list of at least one mint");
-    into.users.push({ userId, count: 0 });
+    into.users.push({ field, recipient, count: 0 });
     return;
   }
-  into.users.push({ userId, count: mints.length });
+  into.users.push({ field, recipient, count: mints.length });
   for (let j = 0; j < mints.length; j++) into.mints.push(issues.more ? UNREAD : readMint(mints[j], at, j, issues));
+}
+
+function readRecipient(
+  { userId, ownerAddress }: Readonly<Record<string, unknown>>,
+  report: Report,
+): Pick<RequestedUser, "field" | "recipient"> {
+  if (ownerAddress === undefined) {
+    const recipient = readUuid(userId);
+    if (recipient === null) report("userId", "validation_failed", "must be a UUID; or give ownerAddress");
+    return { field: "userId", recipient };
+  }
+  const field = "ownerAddress";
+  if (userId !== undefined) {
+    report(field, "validation_failed", "give userId or ownerAddress, not both");
+    return { field, recipient: null };
+  }
+  try {
+    return { field, recipient: requireAddress(field, ownerAddress) };
+  } catch (error) {
+    if (!(error instanceof MintmarkError)) throw error;
+    report(field, error.code, error.message);
+    return { field, recipient: null };
+  }
 }
 
 const UNREAD: RequestedMint = { assetId: null, mode: null, amount: null, token: null };
@@ -198,7 +236,7 @@ function readMint(mint: unknown, user: number, at: number, issues: Issues): Requ
   const mode = mint.dataAvailabilityMode;
   const read = {
     assetId: readUuid(mint.assetId),
-    mode: mode === "validium" || mode === "zk-rollup" ? (mode as Mode) : null,
+    mode: mode === undefined ? ("default" as const) : (MODES.find((known) => known === mode) ?? null),
     amount: readNamedAmount(mint, report),
     token: readToken(mint, report),
   };
@@ -281,7 +319,7 @@ function readBlob(value: unknown): Hex | null {
 }
 
 const REQUEST_FIELDS: ReadonlySet<string> = new Set(["users"]);
-const USER_FIELDS: ReadonlySet<string> = new Set(["userId", "mints"]);
+const USER_FIELDS: ReadonlySet<string> = new Set(["userId", "ownerAddress", "mints"]);
 const MINT_FIELDS: ReadonlySet<string> = new Set([
   "tokenId",
   "mintingBlob",

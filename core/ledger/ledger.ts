@@ -22,6 +22,7 @@ import {
   type DivergenceRecord,
   type HeadRecord,
   headRecord,
+  INDEX_VERSION,
   type KeyRecord,
   keyRecord,
   type LostRecord,
@@ -140,7 +141,7 @@ export class Ledger {
     indexOf: (assetId) => this.assetIndices.get(assetId),
     at: (assetIndex) => this.assetAt(assetIndex),
   };
-  head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
+  head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0, indexVersion: INDEX_VERSION };
   /** Why nothing more may be promised; null while L1's history is a beginning of this store's. */
   divergence: DivergenceRecord | null = null;
   /** Whether the store must be compared with L1 before it mints. */

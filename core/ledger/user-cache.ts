@@ -2,7 +2,6 @@ import type { Holder } from "../columns/vault-columns.ts";
 import type { Address, Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { Recent } from "../recent.ts";
-import type { UserIdRecord } from "../store/records.ts";
 
 /** What a mint needs of a user. */
 export interface CachedUser extends Holder {
@@ -15,14 +14,20 @@ const GENERATION = 100_000;
 
 /** Users that minted lately, so that a mint need not read theirs. A user never changes, so what is found is always true. */
 export class UserCache {
-  readonly #users = new Recent<number, Uuid, CachedUser>(GENERATION);
+  /** By application, then by id or by owner: a mint names its user by either. */
+  readonly #users = new Recent<number, Uuid | Address, CachedUser>(GENERATION);
 
-  get(applicationIndex: number, userId: Uuid): CachedUser | undefined {
-    return this.#users.get(applicationIndex, userId);
+  get(applicationIndex: number, recipient: Uuid | Address): CachedUser | undefined {
+    return this.#users.get(applicationIndex, recipient);
   }
 
-  set(applicationIndex: number, userId: Uuid, { userIndex, ownerAddress }: UserIdRecord): void {
+  /** @param recipient - the user's id, or its owner's address if it is the owner's first user */
+  set(
+    applicationIndex: number,
+    recipient: Uuid | Address,
+    { userIndex, userId, ownerAddress }: Pick<CachedUser, "userIndex" | "userId" | "ownerAddress">,
+  ): void {
     const owner = hexToBytes(ownerAddress, 20);
-    this.#users.set(applicationIndex, userId, { applicationIndex, userIndex, owner, userId, ownerAddress });
+    this.#users.set(applicationIndex, recipient, { applicationIndex, userIndex, owner, userId, ownerAddress });
   }
 }

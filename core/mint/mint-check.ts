@@ -3,17 +3,17 @@ import type { Issues, MintRequest, NamedAmount, NamedToken } from "../columns/re
 import { hexOf } from "../columns/vault-columns.ts";
 import { type ErrorCode, MintmarkError } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
-import type { Hex, Principal } from "../model.ts";
+import { type Address, type Hex, MODES, type Mode, type Principal, type Uuid } from "../model.ts";
 import { blobTextOf } from "../protocol/blob.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { quantizedAmount } from "../protocol/quantized.ts";
 import type { Group } from "../store/group.ts";
-import { decodeRecord } from "../store/layout.ts";
-import { type AssetRecord, userIdRecord } from "../store/records.ts";
-import { bindingKey, keyString, userIdKey } from "../store/store-keys.ts";
+import type { AssetRecord } from "../store/records.ts";
+import { bindingKey, keyString } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { availability, isVisible } from "../tenants/assets.ts";
+import { isOwner, recipientKey, recipientOf } from "../tenants/users.ts";
 import { mintedTokenId } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
 import type { MintOutcome } from "./mint.ts";
@@ -71,7 +71,9 @@ export class MintCheck implements Transition<MintOutcome | null> {
     const application = this.#ledger.latestApplication(this.#principal.applicationId).applicationIndex;
     const keys: Buffer[] = [];
     if (this.#idempotency !== null) keys.push(idempotencyKeyOf(application, this.#idempotency));
-    for (const { userId } of this.#request.users) if (userId !== null) keys.push(userIdKey(application, userId));
+    for (const { recipient } of this.#request.users) {
+      if (recipient !== null) keys.push(recipientKey(application, recipient));
+    }
     this.#mints = this.#each((user, at, position) => this.#readMint(application, user, at, position));
     for (const mint of this.#mints) {
       if (mint === null || mint.tokenId === null) continue;
@@ -90,11 +92,15 @@ export class MintCheck implements Transition<MintOutcome | null> {
       const earlier = earlierMint(group.resolve(place, stored[at++]), this.#idempotency);
       if (earlier !== null) return { sequence: earlier, minted: null };
     }
-    for (const [i, { userId }] of this.#request.users.entries()) {
-      if (userId === null) continue;
-      const record = group.resolve(userIdKey(application, userId), stored[at++]);
-      if (record === undefined) this.#issues.ofUser(i, "/userId", "user_not_found", "no such user in this application");
-      else this.#ledger.users.set(application, userId, decodeRecord(userIdRecord, record, `User ${userId}`));
+    const users = new Set<number>();
+    for (const [i, { field, recipient }] of this.#request.users.entries()) {
+      if (recipient === null) continue;
+      const record = group.resolve(recipientKey(application, recipient), stored[at++]);
+      const user = record === undefined ? null : recipientOf(recipient, record);
+      if (user === null) this.#requireCreatable(i, recipient);
+      else if (users.has(user.userIndex))
+        this.#issues.ofUser(i, `/${field}`, "duplicate_user", "occurs more than once in this request");
+      if (user !== null) users.add(user.userIndex);
     }
     this.#checkTokens(group, stored.slice(at));
     this.#checkSupply();
@@ -106,6 +112,15 @@ export class MintCheck implements Transition<MintOutcome | null> {
     this.#ledger.requirePromising();
     requireRoom(this.#ledger, this.weight);
     return null;
+  }
+
+  /** An owner gets a user with its first mint, if the key may create users. */
+  #requireCreatable(user: number, recipient: Uuid | Address): void {
+    if (!isOwner(recipient)) this.#issues.ofUser(user, "/userId", "user_not_found", "no such user in this application");
+    else if (!this.#principal.scopes.includes("users")) {
+      const detail = "no user has this address yet, and the key does not carry the scope users to create one";
+      this.#issues.ofUser(user, "/ownerAddress", "scope_missing", detail);
+    }
   }
 
   /** Goes through the entries until no further issue would be told: which user's, which of that user's, which of all. */
@@ -131,8 +146,19 @@ export class MintCheck implements Transition<MintOutcome | null> {
     if (obstacle !== null) this.#issues.ofMint(user, at, "/assetId", obstacle.code, obstacle.detail);
     const amount = mint.amount === null ? null : this.#readAmount(asset, mint.amount, user, at);
     const token = mint.token === null ? null : this.#readToken(asset, mint.token, user, at);
-    if (token === null || obstacle !== null || amount === null || mint.mode === null) return null;
+    const mode = mint.mode === "default" ? this.#defaultMode(asset, user, at) : mint.mode;
+    if (token === null || obstacle !== null || amount === null || mode === null) return null;
     return { asset, amount, amountField: `/${mint.amount?.field ?? "amount"}`, ...token };
+  }
+
+  #defaultMode(asset: AssetRecord, user: number, at: number): Mode | null {
+    const application = this.#ledger.latestApplication(this.#principal.applicationId);
+    const mode = asset.dataAvailabilityMode ?? application.dataAvailabilityMode;
+    if (mode === null) {
+      const detail = `must be one of ${MODES.join(", ")}: neither asset nor application has a default`;
+      this.#issues.ofMint(user, at, "/dataAvailabilityMode", "validation_failed", detail);
+    }
+    return mode;
   }
 
   #readAmount(asset: AssetRecord, amount: NamedAmount, user: number, at: number): bigint | null {

@@ -6,15 +6,17 @@ import { tell } from "../events/event-log.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
-import type { Principal } from "../model.ts";
+import type { Address, Principal } from "../model.ts";
+import { hexToBytes } from "../protocol/hex.ts";
 import type { Group } from "../store/group.ts";
-import { decodeRecord, encodeRecord } from "../store/layout.ts";
+import { encodeRecord } from "../store/layout.ts";
 import type { MintHeader, PlacedColumns } from "../store/mint-entry.ts";
-import { type AssetRecord, idempotencyRecord, type KeyRecord, userIdRecord } from "../store/records.ts";
-import { journalKey, mintKey, transactionKey, userIdKey, userTransactionKey } from "../store/store-keys.ts";
+import { type AssetRecord, idempotencyRecord, type KeyRecord } from "../store/records.ts";
+import { journalKey, mintKey, transactionKey, userTransactionKey } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { availability } from "../tenants/assets.ts";
+import { isOwner, putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { shortDecimalIn } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf, idempotencyOf } from "./idempotency.ts";
 import { Placing } from "./placing.ts";
@@ -37,6 +39,9 @@ export interface MintOutcome {
   /** null when the request is a repetition: the answer is in the journal. */
   readonly minted: Minted | null;
 }
+
+/** A user of a request; null for an owner who gets one with the mint. */
+type Resolved = CachedUser | null;
 
 /** What a request makes of one asset. */
 interface AssetUse {
@@ -77,10 +82,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const application = this.#ledger.latestApplication(this.#principal.applicationId).applicationIndex;
     const keys: Buffer[] = [];
     if (this.#idempotency !== null) keys.push(idempotencyKeyOf(application, this.#idempotency));
-    for (const [i, userId] of this.#columns.userIds.entries()) {
-      if (this.#ledger.users.get(application, userId) !== undefined) continue;
+    for (const [i, recipient] of this.#columns.recipients.entries()) {
+      if (this.#ledger.users.get(application, recipient) !== undefined) continue;
       this.#askedUsers.push(i);
-      keys.push(userIdKey(application, userId));
+      keys.push(recipientKey(application, recipient));
     }
     this.#readTokens();
     const ofBindings = this.#bindings.keys();
@@ -140,21 +145,37 @@ export class MintTransition implements Transition<MintOutcome | null> {
     return use;
   }
 
-  #resolveUsers(group: Group, application: number, stored: readonly (Buffer | undefined)[]): CachedUser[] | null {
-    const { userIds } = this.#columns;
+  /** The users; null for an owner who gets one with this mint. Null when there is one of no id, or one who is named twice. */
+  #resolveUsers(group: Group, application: number, stored: readonly (Buffer | undefined)[]): Resolved[] | null {
+    const { recipients } = this.#columns;
     for (const [i, position] of this.#askedUsers.entries()) {
-      const userId = userIds[position] ?? "";
-      const record = group.resolve(userIdKey(application, userId), stored[i]);
-      if (record === undefined) return null;
-      this.#ledger.users.set(application, userId, decodeRecord(userIdRecord, record, `User ${userId}`));
+      const recipient = recipients[position] ?? "";
+      const record = group.resolve(recipientKey(application, recipient), stored[i]);
+      if (record !== undefined) this.#ledger.users.set(application, recipient, recipientOf(recipient, record));
     }
-    const users: CachedUser[] = [];
-    for (const userId of userIds) {
-      const user = this.#ledger.users.get(application, userId);
-      if (user === undefined) return null;
+    const users: Resolved[] = [];
+    let owners = 0;
+    for (const recipient of recipients) {
+      const user = this.#ledger.users.get(application, recipient) ?? null;
+      if (isOwner(recipient)) owners++;
+      else if (user === null) return null;
       users.push(user);
     }
-    return users;
+    if (owners === 0) return users;
+    const known = users.flatMap((user) => (user === null ? [] : [user.userIndex]));
+    if (known.length < users.length && !this.#principal.scopes.includes("users")) return null;
+    return new Set(known).size === known.length ? users : null;
+  }
+
+  /** Makes the users that are missing. */
+  #createUsers(group: Group, application: number, users: readonly Resolved[]): CachedUser[] {
+    return users.map((known, i) => {
+      if (known !== null) return known;
+      const ownerAddress = this.#columns.recipients[i] as Address;
+      const made = { userId: timeUuid(this.#ledger.now()), ownerAddress, reference: null };
+      const user = putUser(this.#ledger, group, application, made, true);
+      return { ...user, applicationIndex: application, owner: hexToBytes(ownerAddress, 20) };
+    });
   }
 
   /** Whether the assets can be minted, within their caps, and the key has mints left. */
@@ -170,9 +191,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
     return true;
   }
 
-  #apply(group: Group, applicationIndex: number, key: KeyRecord, users: readonly CachedUser[]): MintOutcome {
+  #apply(group: Group, applicationIndex: number, key: KeyRecord, resolved: readonly Resolved[]): MintOutcome {
     const ledger = this.#ledger;
     const columns = this.#columns;
+    const users = this.#createUsers(group, applicationIndex, resolved);
     const application = ledger.latestApplication(this.#principal.applicationId);
     const time = ledger.now();
     const openPlaces = {

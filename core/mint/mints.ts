@@ -19,7 +19,7 @@ export function mintOf(
   return async (principal, request, { idempotencyKey, signal } = {}) => {
     const { ledger } = context;
     requireScope(principal, "mint");
-    const read = readMint(ledger, request);
+    const read = readMint(ledger, principal, request);
     if (idempotencyKey === undefined) return await mint(ledger, principal, read, null, signal);
     const key = idempotencyKeyHash(requireIdempotencyKey(idempotencyKey));
     const name = `${principal.applicationId} ${idempotencyKey}`;
@@ -54,8 +54,9 @@ interface ReadMint {
   readonly issues: Issues;
 }
 
-function readMint(ledger: Ledger, request: unknown): ReadMint {
-  const columns = readMintColumns(request, ledger.limits, ledger.knownAssets);
+function readMint(ledger: Ledger, { applicationId }: Principal, request: unknown): ReadMint {
+  const { dataAvailabilityMode } = ledger.application(applicationId);
+  const columns = readMintColumns(request, ledger.limits, ledger.knownAssets, dataAvailabilityMode);
   const issues = new Issues();
   return { columns, plain: columns === null ? readMintRequest(request, ledger.limits, issues) : null, issues };
 }
@@ -84,7 +85,8 @@ async function mint(
     if (plain === null) break;
     const earlier = await ledger.writer.run(new MintCheck(ledger, principal, plain, issues, idempotency), signal);
     if (earlier !== null) return resultOf(ledger, earlier);
-    columns ??= columnsOf(plain, ledger.knownAssets);
+    const { dataAvailabilityMode } = ledger.latestApplication(principal.applicationId);
+    columns ??= columnsOf(plain, ledger.knownAssets, dataAvailabilityMode);
     issues = new Issues();
   }
   throw new Error(

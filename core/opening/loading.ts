@@ -21,15 +21,18 @@ import {
 import { batchTokensKey, DIVERGENCE_KEY, endOf, HEAD_KEY, journalKey, PREFIX } from "../store/store-keys.ts";
 import { TokenIndex } from "../tokens/token-index.ts";
 import { loadBatches } from "./load-batches.ts";
+import { upgradeIndexes } from "./upgrade.ts";
 
 /** Reads the state into memory. Throws `store_corrupt` for what does not fit together. See `loadBatches` for `seals`. */
 export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
   if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
   ledger.head = decodeRecord(headRecord, stored, "The store's head");
-  ledger.durableHead = ledger.head;
   ledger.startClock();
   await requireJournalEnd(ledger);
+  // A standby gets them from its leader.
+  if (seals) ledger.head = await upgradeIndexes(ledger.store, ledger.head);
+  ledger.durableHead = ledger.head;
   const divergence = await ledger.store.get(DIVERGENCE_KEY);
   if (divergence !== undefined) ledger.divergence = decodeRecord(divergenceRecord, divergence, "The divergence");
   for await (const record of all(ledger.store, PREFIX.application, applicationRecord)) {

@@ -1,4 +1,4 @@
-import { BLOB_SCHEMES, ENVIRONMENTS, SCOPES, STANDARDS } from "../model.ts";
+import { BLOB_SCHEMES, ENVIRONMENTS, MODES, SCOPES, STANDARDS } from "../model.ts";
 import { type ContentOf, type KindFields, Kinds } from "./kinds.ts";
 import {
   address,
@@ -19,6 +19,9 @@ import {
 } from "./layout.ts";
 import { accepted, batchPlace, lostRun, roots, voidRun } from "./records.ts";
 
+/** Of mints that name none; null: they must. */
+const defaultMode = { dataAvailabilityMode: later(nullable(oneOf(MODES)), null) } as const;
+
 /**
  * The kinds of journal entry but `mint`, which has its own module, by their number. The fields lie in this order, as core/store/layout.ts
  * writes each. Numbers and fields are never changed, only added to: the journal is the store's truth for ever. Fields that a kind got later
@@ -38,7 +41,7 @@ const KINDS = {
       engineVersion: varint,
     },
   ],
-  applicationCreated: [1, { applicationIndex: varint, applicationId: uuid, name: text }],
+  applicationCreated: [1, { applicationIndex: varint, applicationId: uuid, name: text }, defaultMode],
   applicationSuspended: [2, { applicationIndex: varint, suspended: flag }],
   keyIssued: [
     3,
@@ -72,12 +75,16 @@ const KINDS = {
       applicationIndex: nullable(varint),
     },
     /** Whether its blobs may be any bytes. */
-    { rawBlobs: later(flag, false) },
+    { rawBlobs: later(flag, false), ...defaultMode },
   ],
   assetWhitelisted: [6, { assetIndex: varint, whitelisted: flag }],
   assetRegistered: [7, { assetIndex: varint, minterLocked: nullable(flag) }],
   assetEnabled: [8, { applicationIndex: varint, assetIndex: varint, enabled: flag }],
-  userCreated: [9, { applicationIndex: varint, userIndex: varint, userId: uuid, ownerAddress: address }],
+  userCreated: [
+    9,
+    { applicationIndex: varint, userIndex: varint, userId: uuid, ownerAddress: address },
+    { reference: later(nullable(text), null) },
+  ],
   // 10 is `mint`, core/store/mint-entry.ts.
   batchSealed: [11, { ...batchPlace, vaultCount: varint, mintCount: varint, ...roots }],
   batchSubmitted: [12, { ...batchPlace, txHash: hash }],
@@ -184,6 +191,9 @@ const KINDS = {
   webhookDisabled: [36, { webhookIndex: varint, failure: text }],
   /** A rotation that the application named, so that its repetition is none. */
   webhookSecretRotatedOnce: [37, { webhookIndex: varint, rotationId: uuid }],
+  applicationChanged: [40, { applicationIndex: varint, dataAvailabilityMode: nullable(oneOf(MODES)) }],
+  /** What may change of an asset that was minted, too. */
+  assetChanged: [41, { assetIndex: varint, rawBlobs: flag, dataAvailabilityMode: nullable(oneOf(MODES)) }],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

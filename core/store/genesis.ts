@@ -7,7 +7,7 @@ import type { EntryOf } from "./entries.ts";
 import { encodeEntry, readEntry } from "./journal.ts";
 import { decodeRecord, encodeRecord, hash } from "./layout.ts";
 import type { Store, StoreOperation, StoreReader } from "./ports.ts";
-import { headRecord, portalRecord } from "./records.ts";
+import { headRecord, INDEX_VERSION, portalRecord } from "./records.ts";
 import { HEAD_KEY, journalKey, portalKey, SECRET_KEY, SEED_KEY } from "./store-keys.ts";
 
 /** Version of everything this store holds. */
@@ -34,7 +34,7 @@ export async function requireEmpty(store: Store): Promise<void> {
 
 /** Writes what a new store begins with. */
 export async function createStore(store: Store, genesis: EntryOf<"genesis">, time: number): Promise<void> {
-  const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0 };
+  const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0, indexVersion: INDEX_VERSION };
   const home = { chainId: genesis.chainId, contract: genesis.contract, observed: null, finalized: null };
   await store.write([
     { type: "put", key: journalKey(0), value: encodeEntry(time, genesis) },

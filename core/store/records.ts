@@ -30,17 +30,21 @@ export const roots = { batchRoot: hash, dataHash: hash, stateRoot: hash } as con
 /** When the contract accepted a batch, and in which place. */
 export const accepted = { committedAt: bigVarint, l1Sequence: bigVarint } as const;
 
-export const applicationRecord = layout({
-  applicationIndex: varint,
-  applicationId: uuid,
-  name: text,
-  suspended: flag,
-  createdAt: time,
-  /** Sequence number of the application's next transaction. */
-  nextSequence: varint,
-  /** Events that the application has been told; the newest has this sequence number. */
-  eventCount: varint,
-});
+export const applicationRecord = grownLayout(
+  {
+    applicationIndex: varint,
+    applicationId: uuid,
+    name: text,
+    suspended: flag,
+    createdAt: time,
+    /** Sequence number of the application's next transaction. */
+    nextSequence: varint,
+    /** Events that the application has been told; the newest has this sequence number. */
+    eventCount: varint,
+  },
+  /** Of its mints that name none, of assets that have none of their own. */
+  { dataAvailabilityMode: later(nullable(oneOf(MODES)), null) },
+);
 export type ApplicationRecord = ValueOf<typeof applicationRecord>;
 
 export const keyRecord = layout({
@@ -82,16 +86,27 @@ export const assetRecord = grownLayout(
     createdAt: time,
   },
   /** Whether its blobs may be any bytes. */
-  { rawBlobs: later(flag, false) },
+  {
+    rawBlobs: later(flag, false),
+    /** Of mints that name none. */
+    dataAvailabilityMode: later(nullable(oneOf(MODES)), null),
+  },
 );
 export type AssetRecord = ValueOf<typeof assetRecord>;
 
-export const userRecord = layout({ userId: uuid, ownerAddress: address, createdAt: time });
+export const userRecord = grownLayout(
+  { userId: uuid, ownerAddress: address, createdAt: time },
+  /** The application's own name for the user. */
+  { reference: later(nullable(text), null) },
+);
 export type UserRecord = ValueOf<typeof userRecord>;
 
 /** userId → index and owner: what a mint needs of a user. */
 export const userIdRecord = layout({ userIndex: varint, ownerAddress: address });
 export type UserIdRecord = ValueOf<typeof userIdRecord>;
+
+/** owner → a user of it: what a mint to an address needs of a user. */
+export const ownerRecord = layout({ userIndex: varint, userId: uuid });
 
 export const webhookRecord = layout({
   webhookIndex: varint,
@@ -168,15 +183,22 @@ export const lostRecord = layout({
 });
 export type LostRecord = ValueOf<typeof lostRecord>;
 
-export const headRecord = layout({
-  /** Entries in the journal. */
-  journalLength: varint,
-  /** Time of the newest one. */
-  time: time,
-  userCount: varint,
-  /** Journal sequence before which the mints' idempotency keys are forgotten. */
-  keysForgotten: varint,
-});
+/** Raised with each index that stores of before lack: opening such a store makes it, core/opening/upgrade.ts. */
+export const INDEX_VERSION = 1;
+
+export const headRecord = grownLayout(
+  {
+    /** Entries in the journal. */
+    journalLength: varint,
+    /** Time of the newest one. */
+    time: time,
+    userCount: varint,
+    /** Journal sequence before which the mints' idempotency keys are forgotten. */
+    keysForgotten: varint,
+  },
+  /** Which indexes the store has: {@link INDEX_VERSION}, or an earlier one until it is opened. */
+  { indexVersion: later(varint, 0) },
+);
 export type HeadRecord = ValueOf<typeof headRecord>;
 
 /** A contract that pays withdrawals, and how far the events of its chain are applied. The settlement contract's is the first. */

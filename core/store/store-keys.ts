@@ -1,4 +1,4 @@
-import { MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
+import { type Address, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { putUuid } from "./layout.ts";
 
 /** First byte of each kind of key. Integers in keys are big-endian, so that the order of the bytes is theirs. */
@@ -31,6 +31,10 @@ export const PREFIX = {
   webhook: 0x16,
   /** applicationIndex(4) ‖ rotationId(16) → the rotation of a webhook's secret. */
   rotation: 0x17,
+  /** applicationIndex(4) ‖ owner(20) → the owner's first user; with userIndex(4) behind → each of its others. */
+  owner: 0x18,
+  /** applicationIndex(4) ‖ reference ‖ 0(1) ‖ userIndex(4), present for a user with this reference. */
+  userReference: 0x19,
   /** mode(1) ‖ batchNumber(4) → batch. */
   batch: 0x20,
   /** mode(1) ‖ batchNumber(4) ‖ chunk(2) → 64 vaults. */
@@ -130,6 +134,16 @@ export function userIdKey(application: number, userId: Uuid): Buffer {
 export function rotationKey(application: number, rotationId: Uuid): Buffer {
   return endedByUuid(ofU32(PREFIX.rotation, application, undefined, 16), rotationId);
 }
+
+export const ownerKey = (application: number, owner: Address): Buffer =>
+  Buffer.concat([ofU32(PREFIX.owner, application), Buffer.from(owner.slice(2), "hex")]);
+export const ownerUserKey = (application: number, owner: Address, user: number): Buffer =>
+  Buffer.concat([ownerKey(application, owner), u32(user)]);
+/** No reference holds a zero, so none is the beginning of another. */
+export const userReferencesOf = (application: number, reference: string): Buffer =>
+  Buffer.concat([ofU32(PREFIX.userReference, application), Buffer.from(`${reference}\0`)]);
+export const userReferenceKey = (application: number, reference: string, user: number): Buffer =>
+  Buffer.concat([userReferencesOf(application, reference), u32(user)]);
 
 function ofBatch(prefix: number, mode: Mode, batchNumber: number): Buffer {
   const key = Buffer.allocUnsafe(6);

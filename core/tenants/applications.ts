@@ -4,21 +4,23 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
-import type { Application, Uuid } from "../model.ts";
+import type { Application, Mode, Uuid } from "../model.ts";
 import type { ApplicationRecord } from "../store/records.ts";
-import { requireText, requireUuid } from "../validate.ts";
+import { requireModeOrNull, requireText, requireUuid } from "../validate.ts";
 
-export function applicationView({ applicationId, name, suspended, createdAt }: ApplicationRecord): Application {
-  return { applicationId, name, suspended, createdAt };
+export function applicationView(record: ApplicationRecord): Application {
+  const { applicationId, name, suspended, dataAvailabilityMode, createdAt } = record;
+  return { applicationId, name, suspended, dataAvailabilityMode, createdAt };
 }
 
 /** Takes in a tenant. Throws `validation_failed`, also for an id that is taken. */
 export async function createApplication(
   ledger: Ledger,
-  application: { readonly applicationId?: Uuid; readonly name: string },
+  application: NewApplication,
   signal?: AbortSignal,
 ): Promise<Application> {
   const name = requireText("name", application.name, 200);
+  const dataAvailabilityMode = requireModeOrNull(application.dataAvailabilityMode ?? null);
   const applicationId =
     application.applicationId === undefined ? uuidv7() : requireUuid("applicationId", application.applicationId);
   return ledger.writer.alone(async (group) => {
@@ -26,9 +28,10 @@ export async function createApplication(
       throw new MintmarkError("validation_failed", "applicationId is taken");
     }
     const applicationIndex = ledger.applications.latestCount;
-    const { time } = ledger.record(group, { kind: "applicationCreated", applicationIndex, applicationId, name });
+    const facts = { applicationIndex, applicationId, name, dataAvailabilityMode };
+    const { time } = ledger.record(group, { kind: "applicationCreated", ...facts });
     const fresh = { suspended: false, createdAt: time, nextSequence: 0, eventCount: 0 };
-    const record: ApplicationRecord = { applicationIndex, applicationId, name, ...fresh };
+    const record: ApplicationRecord = { ...facts, ...fresh };
     ledger.putApplication(group, record);
     return applicationView(record);
   }, signal);
@@ -55,6 +58,20 @@ export function applicationsOf(context: EngineContext): Applications {
       listOf(context, "applications", "", page, (start) =>
         tablePage(context.ledger.applications, start, applicationView),
       ),
+    async change(applicationId, changes, wait) {
+      const { ledger } = context;
+      const dataAvailabilityMode = requireModeOrNull(changes.dataAvailabilityMode);
+      return ledger.writer.alone(async (group) => {
+        const application = ledger.latestApplication(applicationId);
+        const changed = { ...application, dataAvailabilityMode };
+        if (application.dataAvailabilityMode !== dataAvailabilityMode) {
+          const { applicationIndex } = application;
+          ledger.record(group, { kind: "applicationChanged", applicationIndex, dataAvailabilityMode });
+          ledger.putApplication(group, changed);
+        }
+        return applicationView(changed);
+      }, wait?.signal);
+    },
     suspend: setSuspended(true),
     resume: setSuspended(false),
   };
@@ -68,16 +85,26 @@ export function applicationsOf(context: EngineContext): Applications {
  */
 export interface Applications {
   /** Takes in a tenant. Rejects with `validation_failed`, also for an id that is taken. */
-  create(
-    application: { readonly applicationId?: Uuid; readonly name: string },
-    wait?: WaitOptions,
-  ): Promise<Application>;
+  create(application: NewApplication, wait?: WaitOptions): Promise<Application>;
   /** Rejects with `application_not_found`. */
   get(applicationId: Uuid): Promise<Application>;
   /** Oldest first. */
   list(page?: PageOptions): List<Application>;
+  /** Sets what its mints are minted in that name no mode; null: they must name one. */
+  change(
+    applicationId: Uuid,
+    changes: { readonly dataAvailabilityMode: Mode | null },
+    wait?: WaitOptions,
+  ): Promise<Application>;
   /** Refuses the application's keys until {@link Applications.resume} lets it in again. */
   suspend(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
   /** Lets a suspended application's keys in again. */
   resume(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
+}
+
+export interface NewApplication {
+  readonly applicationId?: Uuid | undefined;
+  readonly name: string;
+  /** Of its mints that name none; default null: they must name one. */
+  readonly dataAvailabilityMode?: Mode | null | undefined;
 }

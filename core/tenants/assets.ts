@@ -5,8 +5,16 @@ import { tell } from "../events/event-log.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
-import type { Address, BlobScheme } from "../model.ts";
-import { type Asset, BLOB_SCHEMES, STANDARDS, type Standard, type Uuid } from "../model.ts";
+import {
+  type Address,
+  type Asset,
+  BLOB_SCHEMES,
+  type BlobScheme,
+  type Mode,
+  STANDARDS,
+  type Standard,
+  type Uuid,
+} from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { assetType } from "../protocol/asset.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
@@ -14,7 +22,7 @@ import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { enablementKey } from "../store/store-keys.ts";
-import { readUuid, requireAddress, requireText } from "../validate.ts";
+import { readUuid, requireAddress, requireFlag, requireModeOrNull, requireText } from "../validate.ts";
 
 /** First engine version of a settlement contract that takes a standard. */
 const SINCE_VERSION: Readonly<Record<Standard, number>> = { erc721: 4, erc20: 5, erc1155: 5 };
@@ -57,6 +65,7 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
     decimals,
     blobScheme,
     rawBlobs: asset.rawBlobs,
+    dataAvailabilityMode: asset.dataAvailabilityMode,
     supplyCap,
     minted: asset.minted,
     whitelisted: asset.whitelisted,
@@ -136,7 +145,6 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
   if (!BLOB_SCHEMES.includes(blobScheme)) {
     throw new MintmarkError("validation_failed", `blobScheme must be one of ${BLOB_SCHEMES.join(", ")}`);
   }
-  if (typeof rawBlobs !== "boolean") throw new MintmarkError("validation_failed", "rawBlobs must be true or false");
   const supplyCap = asset.supplyCap ?? null;
   if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n)) {
     throw new MintmarkError("validation_failed", "supplyCap must be a bigint, not negative, or null");
@@ -153,7 +161,8 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
     decimals,
     blobScheme,
     supplyCap,
-    rawBlobs,
+    rawBlobs: requireFlag("rawBlobs", rawBlobs),
+    dataAvailabilityMode: requireModeOrNull(asset.dataAvailabilityMode ?? null),
   };
 }
 
@@ -252,6 +261,8 @@ export interface NewAsset {
   readonly blobScheme?: BlobScheme;
   /** Whether minting blobs may be any bytes; default false: each is the hex of a text without control characters. */
   readonly rawBlobs?: boolean;
+  /** Of mints that name none; default null: the application's. */
+  readonly dataAvailabilityMode?: Mode | null;
   readonly supplyCap?: bigint | null;
   /**
    * Whose token it is: the asset is whitelisted and enabled for this application, and no other can enable it. Default: any
@@ -259,6 +270,9 @@ export interface NewAsset {
    */
   readonly applicationId?: Uuid;
 }
+
+/** What is to change of an asset; what is left out stays. */
+export type AssetChanges = Partial<Pick<Asset, "rawBlobs" | "dataAvailabilityMode">>;
 
 export function assetsOf(context: EngineContext): Assets {
   const get: Assets["get"] = async (applicationId, assetId) => {
@@ -291,6 +305,23 @@ export function assetsOf(context: EngineContext): Assets {
   };
   return {
     add: async (asset, wait) => addAsset(context.ledger, asset, wait?.signal),
+    async change(assetId, { rawBlobs, dataAvailabilityMode }, wait) {
+      const { ledger } = context;
+      return ledger.writer.alone(async (group) => {
+        const asset = latestAsset(ledger, assetId);
+        const { assetIndex } = asset;
+        const changes = {
+          rawBlobs: rawBlobs === undefined ? asset.rawBlobs : requireFlag("rawBlobs", rawBlobs),
+          dataAvailabilityMode:
+            dataAvailabilityMode === undefined ? asset.dataAvailabilityMode : requireModeOrNull(dataAvailabilityMode),
+        };
+        const changed = { ...asset, ...changes };
+        if (changes.rawBlobs === asset.rawBlobs && changes.dataAvailabilityMode === asset.dataAvailabilityMode)
+          return assetView(ledger, asset, null);
+        ledger.record(group, { kind: "assetChanged", assetIndex, ...changes });
+        return changeAsset(ledger, group, changed);
+      }, wait?.signal);
+    },
     whitelist: setWhitelisted(true),
     unlist: setWhitelisted(false),
     enable: setEnabled(true),
@@ -326,6 +357,8 @@ export function allAssets(context: EngineContext, page: PageOptions): List<Asset
 export interface Assets {
   /** Makes a token known. It is minted once whitelisted, registered and enabled; one of an application is enabled at once. */
   add(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
+  /** Changes what may change of an asset that was minted, too. */
+  change(assetId: Uuid, changes: AssetChanges, wait?: WaitOptions): Promise<Asset>;
   /** Lets applications enable the asset. */
   whitelist(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
   /** Takes the asset off the whitelist: nothing of it is minted any more. */

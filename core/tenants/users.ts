@@ -1,15 +1,142 @@
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
-import { MintmarkError } from "../errors.ts";
+import { type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
+import type { CachedUser } from "../ledger/user-cache.ts";
 import { findUser, readUsers } from "../ledger/users.ts";
 import type { Address, User, Uuid } from "../model.ts";
+import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
-import { type UserRecord, userIdRecord, userRecord } from "../store/records.ts";
-import { endOf, userIdKey, userKey, usersOf as userKeysOf } from "../store/store-keys.ts";
-import { requireAddress, requireUuid } from "../validate.ts";
+import { ownerRecord, userIdRecord, userRecord } from "../store/records.ts";
+import {
+  endOf,
+  ownerKey,
+  ownerUserKey,
+  userIdKey,
+  userKey,
+  usersOf as userKeysOf,
+  userReferenceKey,
+  userReferencesOf,
+} from "../store/store-keys.ts";
+import { requireAddress, requireText, requireUuid } from "../validate.ts";
+
+/** Most characters of a reference, the caller's own name for a thing. */
+export const MAX_REFERENCE = 64;
+/** Most users that are created at once. */
+export const MAX_NEW_USERS = 1_000;
+
+type UserFacts = Pick<CachedUser, "userIndex" | "userId" | "ownerAddress">;
+
+/** Where a transition finds the user whom it names by its id, or by the address of its owner. */
+export function recipientKey(applicationIndex: number, recipient: Uuid | Address): Buffer {
+  return isOwner(recipient) ? ownerKey(applicationIndex, recipient) : userIdKey(applicationIndex, recipient);
+}
+
+/** What the record under {@link recipientKey} says. */
+export function recipientOf(recipient: Uuid | Address, record: Buffer): UserFacts {
+  const name = `User ${recipient}`;
+  return isOwner(recipient)
+    ? { ...decodeRecord(ownerRecord, record, name), ownerAddress: recipient }
+    : { ...decodeRecord(userIdRecord, record, name), userId: recipient };
+}
+
+export function isOwner(recipient: Uuid | Address): recipient is Address {
+  return recipient.startsWith("0x");
+}
+
+/** Makes a user. The caller has found no user of this id, and whether the owner has another one. */
+export function putUser(
+  ledger: Ledger,
+  group: Group,
+  applicationIndex: number,
+  { userId, ownerAddress, reference }: Omit<User, "createdAt">,
+  isFirst: boolean,
+): UserFacts {
+  const userIndex = ledger.head.userCount;
+  const facts = { applicationIndex, userIndex, userId, ownerAddress, reference };
+  const { time: createdAt } = ledger.record(group, { kind: "userCreated", ...facts });
+  ledger.head = { ...ledger.head, userCount: userIndex + 1 };
+  group.stage(userIdKey(applicationIndex, userId), encodeRecord(userIdRecord, { userIndex, ownerAddress }));
+  const record = { userId, ownerAddress, createdAt, reference };
+  group.put(userKey(applicationIndex, userIndex), encodeRecord(userRecord, record));
+  const owned = encodeRecord(ownerRecord, { userIndex, userId });
+  if (isFirst) group.stage(ownerKey(applicationIndex, ownerAddress), owned);
+  else group.put(ownerUserKey(applicationIndex, ownerAddress, userIndex), owned);
+  if (reference !== null) group.put(userReferenceKey(applicationIndex, reference, userIndex), Buffer.from([1]));
+  const user = { userIndex, userId, ownerAddress };
+  ledger.users.set(applicationIndex, userId, user);
+  if (isFirst) ledger.users.set(applicationIndex, ownerAddress, user);
+  return user;
+}
+
+/** A user as it is asked for; without an id it is the owner's first user, or a new one. */
+interface AskedUser {
+  readonly userId: Uuid | null;
+  readonly ownerAddress: Address;
+  readonly reference: string | null;
+}
+
+function askedUser({ userId, ownerAddress, reference }: NewUser): AskedUser {
+  return {
+    userId: userId === undefined ? null : requireUuid("userId", userId),
+    ownerAddress: requireAddress("ownerAddress", ownerAddress),
+    reference:
+      reference === undefined || reference === null ? null : requireText("reference", reference, MAX_REFERENCE),
+  };
+}
+
+/**
+ * Finds or makes users, all or none. Resolves with them in their order.
+ *
+ * @param refuse - is told the position of a user whose id has another owner; throws
+ */
+async function findOrCreate(
+  ledger: Ledger,
+  applicationId: Uuid,
+  asked: readonly AskedUser[],
+  refuse: (positions: readonly number[]) => never,
+  signal?: AbortSignal,
+): Promise<User[]> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const keysOf = ({ userId, ownerAddress }: AskedUser) => [
+    ownerKey(applicationIndex, ownerAddress),
+    ...(userId === null ? [] : [userIdKey(applicationIndex, userId)]),
+  ];
+  const keys = asked.flatMap(keysOf);
+  const indices = await ledger.writer.run<number[]>(
+    {
+      weight: asked.length,
+      keys: () => keys,
+      apply(group, stored) {
+        // What is stored stays as it was read; what this transition makes is in the group.
+        const known = new Map(keys.map((key, i) => [key.toString("latin1"), stored[i]]));
+        const find = (recipient: Uuid | Address): UserFacts | null => {
+          const key = recipientKey(applicationIndex, recipient);
+          const record = group.resolve(key, known.get(key.toString("latin1")));
+          return record === undefined ? null : recipientOf(recipient, record);
+        };
+        const owners = new Map<Uuid, Address>();
+        const wrong = asked.flatMap(({ userId, ownerAddress }, i) => {
+          if (userId === null) return [];
+          const owner = find(userId)?.ownerAddress ?? owners.get(userId) ?? ownerAddress;
+          owners.set(userId, owner);
+          return owner === ownerAddress ? [] : [i];
+        });
+        if (wrong.length > 0) refuse(wrong);
+        return asked.map(({ userId, ownerAddress, reference }) => {
+          const first = find(ownerAddress);
+          const found = userId === null ? first : find(userId);
+          const made = { userId: userId ?? uuidv7(), ownerAddress, reference };
+          return (found ?? putUser(ledger, group, applicationIndex, made, first === null)).userIndex;
+        });
+      },
+    },
+    signal,
+  );
+  return readUsers(ledger, applicationIndex, indices);
+}
 
 /**
  * Registers a user and its owner address; again with the same address changes nothing.
@@ -18,38 +145,33 @@ import { requireAddress, requireUuid } from "../validate.ts";
 export async function createUser(
   ledger: Ledger,
   applicationId: Uuid,
-  user: { readonly userId?: Uuid; readonly ownerAddress: Address },
+  user: NewUser,
   signal?: AbortSignal,
 ): Promise<User> {
-  const ownerAddress = requireAddress("ownerAddress", user.ownerAddress);
-  const userId = user.userId === undefined ? uuidv7() : requireUuid("userId", user.userId);
-  const { applicationIndex } = ledger.application(applicationId);
-  const idKey = userIdKey(applicationIndex, userId);
-  const created = await ledger.writer.run<User | null>(
-    {
-      weight: 1,
-      keys: () => [idKey],
-      apply(group, [stored]) {
-        const known = group.resolve(idKey, stored);
-        if (known !== undefined) {
-          const { ownerAddress: owner } = decodeRecord(userIdRecord, known, `User ${userId}`);
-          if (owner !== ownerAddress) throw new MintmarkError("user_exists");
-          return null;
-        }
-        const userIndex = ledger.head.userCount;
-        const facts = { applicationIndex, userIndex, userId, ownerAddress };
-        const { time } = ledger.record(group, { kind: "userCreated", ...facts });
-        ledger.head = { ...ledger.head, userCount: userIndex + 1 };
-        const record: UserRecord = { userId, ownerAddress, createdAt: time };
-        group.stage(idKey, encodeRecord(userIdRecord, { userIndex, ownerAddress }));
-        group.put(userKey(applicationIndex, userIndex), encodeRecord(userRecord, record));
-        ledger.users.set(applicationIndex, userId, { userIndex, ownerAddress });
-        return record;
-      },
-    },
-    signal,
-  );
-  return created ?? (await readUser(ledger, applicationId, userId));
+  const asked = askedUser({ ...user, userId: user.userId ?? uuidv7() });
+  const refuse = (): never => {
+    throw new MintmarkError("user_exists");
+  };
+  const [created] = await findOrCreate(ledger, applicationId, [asked], refuse, signal);
+  if (created === undefined) throw new Error("a user was neither found nor made");
+  return created;
+}
+
+async function createUsers(
+  ledger: Ledger,
+  applicationId: Uuid,
+  users: readonly NewUser[],
+  signal?: AbortSignal,
+): Promise<User[]> {
+  if (!Array.isArray(users) || users.length === 0 || users.length > MAX_NEW_USERS) {
+    throw new MintmarkError("validation_failed", `users must be a list of 1 to ${MAX_NEW_USERS} users`);
+  }
+  const refuse = (positions: readonly number[]): never => {
+    const detail = "a user of this id has another owner address";
+    const issues = positions.map((i): Issue => ({ pointer: `/users/${i}/userId`, code: "user_exists", detail }));
+    throw new MintmarkError("user_exists", undefined, { issues });
+  };
+  return findOrCreate(ledger, applicationId, users.map(askedUser), refuse, signal);
 }
 
 async function readUser(ledger: Ledger, applicationId: Uuid, userId: Uuid): Promise<User> {
@@ -59,25 +181,49 @@ async function readUser(ledger: Ledger, applicationId: Uuid, userId: Uuid): Prom
   return user;
 }
 
+/** A page of the users of an owner, of a reference, or of all. */
+async function userPage(
+  ledger: Ledger,
+  applicationId: Uuid,
+  { ownerAddress, reference }: UserFilter,
+  { after, limit }: PageStart,
+): Promise<PageEntries<User>> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const keyOf = (userIndex: number): Buffer => {
+    if (ownerAddress !== undefined) return ownerUserKey(applicationIndex, ownerAddress, userIndex);
+    if (reference !== undefined) return userReferenceKey(applicationIndex, reference, userIndex);
+    return userKey(applicationIndex, userIndex);
+  };
+  const prefix =
+    ownerAddress !== undefined
+      ? ownerKey(applicationIndex, ownerAddress)
+      : reference !== undefined
+        ? userReferencesOf(applicationIndex, reference)
+        : userKeysOf(applicationIndex);
+  const start = after === null ? { gte: prefix } : { gt: keyOf(after) };
+  const indices: number[] = [];
+  for await (const [key, record] of ledger.store.entries({ ...start, lt: endOf(prefix), limit: limit + 1 })) {
+    const isOwned = ownerAddress !== undefined;
+    indices.push(isOwned ? decodeRecord(ownerRecord, record, "An owner").userIndex : key.readUInt32BE(key.length - 4));
+  }
+  const page = indices.slice(0, limit);
+  const users = await readUsers(ledger, applicationIndex, page);
+  const data = users.filter((user) => reference === undefined || user.reference === reference);
+  return { data, next: indices.length > limit ? (page.at(-1) ?? null) : null };
+}
+
 export function usersOf(context: EngineContext): Users {
   return {
     create: async (applicationId, user, wait) => createUser(context.ledger, applicationId, user, wait?.signal),
+    createAll: async (applicationId, users, wait) => createUsers(context.ledger, applicationId, users, wait?.signal),
     get: async (applicationId, userId) => readUser(context.ledger, applicationId, userId),
-    list: (applicationId, page = {}) =>
-      listOf(context, "users", applicationId, page, async ({ after, limit }) => {
-        const { ledger } = context;
-        const { applicationIndex } = ledger.application(applicationId);
-        const prefix = userKeysOf(applicationIndex);
-        const start = after === null ? { gte: prefix } : { gt: userKey(applicationIndex, after) };
-        const data: User[] = [];
-        let last = 0;
-        for await (const [key, record] of ledger.store.entries({ ...start, lt: endOf(prefix), limit: limit + 1 })) {
-          if (data.length === limit) return { data, next: last };
-          last = key.readUInt32BE(5);
-          data.push(decodeRecord(userRecord, record, `User ${last} of application ${applicationIndex}`));
-        }
-        return { data, next: null };
-      }),
+    list(applicationId, filter = {}) {
+      const { ownerAddress: owner, ...rest } = filter;
+      const asked = owner === undefined ? rest : { ...rest, ownerAddress: requireAddress("ownerAddress", owner) };
+      return listOf(context, "users", applicationId, asked, (start) =>
+        userPage(context.ledger, applicationId, asked, start),
+      );
+    },
   };
 }
 
@@ -89,13 +235,26 @@ export function usersOf(context: EngineContext): Users {
  */
 export interface Users {
   /** Idempotent for the same id and address; another address for a known id is `user_exists`. */
-  create(
-    applicationId: Uuid,
-    user: { readonly userId?: Uuid; readonly ownerAddress: Address },
-    wait?: WaitOptions,
-  ): Promise<User>;
+  create(applicationId: Uuid, user: NewUser, wait?: WaitOptions): Promise<User>;
+  /**
+   * Creates at most 1,000 users, all or none, and resolves with them in their order. An entry without an id is the first user of its owner
+   * address, which is made if there is none; so the same call again changes nothing.
+   */
+  createAll(applicationId: Uuid, users: readonly NewUser[], wait?: WaitOptions): Promise<User[]>;
   /** Rejects with `user_not_found`. */
   get(applicationId: Uuid, userId: Uuid): Promise<User>;
   /** Oldest first. */
-  list(applicationId: Uuid, page?: PageOptions): List<User>;
+  list(applicationId: Uuid, filter?: UserFilter): List<User>;
+}
+
+export interface NewUser {
+  readonly userId?: Uuid | undefined;
+  readonly ownerAddress: Address;
+  /** Your own name for the user, at most 64 characters without control characters; need not be unique. */
+  readonly reference?: string | null | undefined;
+}
+
+export interface UserFilter extends PageOptions {
+  readonly ownerAddress?: Address | undefined;
+  readonly reference?: string | undefined;
 }

@@ -11,6 +11,7 @@ import {
   divergenceRecord,
   type HeadRecord,
   headRecord,
+  INDEX_VERSION,
   idempotencyRecord,
   lostRecord,
 } from "../store/records.ts";
@@ -71,6 +72,7 @@ export class Reference {
     time: 0,
     userCount: 0,
     keysForgotten: 0,
+    indexVersion: INDEX_VERSION,
   };
 
   /**

@@ -8,6 +8,7 @@ import {
   assetRecord,
   type KeyRecord,
   keyRecord,
+  ownerRecord,
   userIdRecord,
   userRecord,
 } from "../store/records.ts";
@@ -33,6 +34,8 @@ export class ReferenceTenants {
   /** `applicationIndex:assetIndex`. */
   readonly #enabled = new Set<string>();
   readonly #owners: Owner[] = [];
+  /** Owners that have a user, by application. */
+  readonly #known = new Set<string>();
 
   constructor(report: (problem: string) => void, events: ReferenceEvents) {
     this.#report = report;
@@ -55,10 +58,18 @@ export class ReferenceTenants {
   apply(entry: Entry, time: number): Expected[] | null {
     switch (entry.kind) {
       case "applicationCreated": {
-        const { applicationIndex, applicationId, name } = entry;
+        const { kind: _, ...facts } = entry;
         const fresh = { suspended: false, createdAt: time, nextSequence: 0, eventCount: 0 };
-        this.#applications.push({ applicationIndex, applicationId, name, ...fresh });
+        this.#applications.push({ ...facts, ...fresh });
         return [];
+      }
+      case "applicationChanged": {
+        const { kind: _, applicationIndex, ...changed } = entry;
+        return this.#change(this.#applications, applicationIndex, changed);
+      }
+      case "assetChanged": {
+        const { kind: _, assetIndex, ...changed } = entry;
+        return this.#change(this.#assets, assetIndex, changed);
       }
       case "applicationSuspended":
         return this.#change(this.#applications, entry.applicationIndex, { suspended: entry.suspended });
@@ -129,12 +140,20 @@ export class ReferenceTenants {
   }
 
   #user(entry: EntryOf<"userCreated">, time: number): Expected[] {
-    const { applicationIndex, userIndex, userId, ownerAddress } = entry;
+    const { applicationIndex, userIndex, userId, ownerAddress, reference } = entry;
     if (userIndex !== this.#owners.length) this.#report(`user ${userId} is out of order`);
     this.#owners.push({ applicationIndex, owner: ownerAddress });
-    const record = encodeRecord(userRecord, { userId, ownerAddress, createdAt: time });
+    const record = encodeRecord(userRecord, { userId, ownerAddress, createdAt: time, reference });
     const index = encodeRecord(userIdRecord, { userIndex, ownerAddress });
+    const owned = `${applicationIndex} ${ownerAddress}`;
+    const ownerAt = this.#known.has(owned)
+      ? keys.ownerUserKey(applicationIndex, ownerAddress, userIndex)
+      : keys.ownerKey(applicationIndex, ownerAddress);
+    this.#known.add(owned);
+    const named = reference === null ? [] : [keys.userReferenceKey(applicationIndex, reference, userIndex)];
     return [
+      expectedRecord(ownerAt, encodeRecord(ownerRecord, { userIndex, userId }), `the owner of user ${userId}`),
+      ...named.map((key) => expectedRecord(key, Buffer.from([1]), `the reference of user ${userId}`)),
       expectedRecord(keys.userKey(applicationIndex, userIndex), record, `user ${userId}`),
       expectedRecord(keys.userIdKey(applicationIndex, userId), index, `the index of user ${userId}`),
     ];

@@ -15,7 +15,7 @@ export function addAssets(program: Command): void {
     ["assets add 0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD"],
     "assets.add",
     (
-      { application, id, chain, cap, decimals, scheme, standard, name, symbol, quantum, rawBlobs },
+      { application, id, chain, cap, decimals, scheme, standard, name, symbol, quantum, rawBlobs, mode },
       [contractAddress],
     ) => ({
       contractAddress,
@@ -29,6 +29,7 @@ export function addAssets(program: Command): void {
       decimals: decimals === undefined ? undefined : Number(decimals),
       blobScheme: scheme,
       rawBlobs,
+      dataAvailabilityMode: mode,
       applicationId: application,
     }),
   )
@@ -41,8 +42,23 @@ export function addAssets(program: Command): void {
     .option("--decimals <number>", "for display; default 0")
     .option("--scheme <scheme>", "how blobs name token ids: mintmark or imx; default mintmark")
     .option("--raw-blobs", "take minting blobs of any bytes; default text only")
+    .option("--mode <mode>", "validium or zk-rollup, for mints that name none; default the application's")
     .option("--cap <units>", "most units that may ever be minted")
     .option("--application <uuid>", "whose token it is: that application alone can enable it; default any can");
+  operating(
+    assets,
+    "change <asset>",
+    "change what may change of an asset that was minted, too",
+    [`assets change ${EXAMPLE_ID} --mode zk-rollup`, `assets change ${EXAMPLE_ID} --mode none --raw-blobs true`],
+    "assets.change",
+    ({ mode, rawBlobs }, [assetId]) => ({
+      assetId,
+      dataAvailabilityMode: mode === "none" ? null : mode,
+      rawBlobs: rawBlobs === "true" || (rawBlobs === "false" ? false : rawBlobs),
+    }),
+  )
+    .option("--mode <mode>", "of mints that name none: validium, zk-rollup, or none for the application's")
+    .option("--raw-blobs <flag>", "true to take minting blobs of any bytes, false for text only");
   operating(
     assets,
     "list",

@@ -13,8 +13,18 @@ export function addApplications(program: Command): void {
     "create an application",
     ['applications create "My game"', `applications create "My game" --id ${EXAMPLE_ID}`],
     "applications.create",
-    ({ id }, [name]) => ({ name, applicationId: id }),
-  ).option("--id <uuid>", "its id; default a fresh one");
+    ({ id, mode }, [name]) => ({ name, applicationId: id, dataAvailabilityMode: mode }),
+  )
+    .option("--id <uuid>", "its id; default a fresh one")
+    .option("--mode <mode>", "validium or zk-rollup, for mints that name none; default: they must name one");
+  operating(
+    applications,
+    "change <application>",
+    "set what mints that name no mode are minted in",
+    [`applications change ${EXAMPLE_ID} --mode validium`, `applications change ${EXAMPLE_ID}`],
+    "applications.change",
+    ({ mode }, [applicationId]) => ({ applicationId, dataAvailabilityMode: mode ?? null }),
+  ).option("--mode <mode>", "validium or zk-rollup; default: mints must name one");
   operating(
     applications,
     "list",
@@ -94,10 +104,16 @@ export function addUsers(program: Command): void {
     "register a user by its owner's L1 address",
     [`users create 0x70997970c51812dc3a010c7d01b50e0d17dc79c8 --application ${EXAMPLE_ID}`],
     "users.create",
-    ({ application, id }, [ownerAddress]) => ({ applicationId: application, ownerAddress, userId: id }),
+    ({ application, id, reference }, [ownerAddress]) => ({
+      applicationId: application,
+      ownerAddress,
+      userId: id,
+      reference,
+    }),
   )
     .requiredOption(...APPLICATION)
-    .option("--id <uuid>", "its id; default a fresh one");
+    .option("--id <uuid>", "its id; default a fresh one")
+    .option("--reference <text>", "the application's own name for it, at most 64 characters");
   paged(
     operating(
       users,
@@ -105,8 +121,17 @@ export function addUsers(program: Command): void {
       "list users, a page at a time",
       [`users list --application ${EXAMPLE_ID} --limit 100`],
       "users.list",
-      ({ application, limit, cursor }) => ({ applicationId: application, limit, cursor }),
-    ).requiredOption(...APPLICATION),
+      ({ application, owner, reference, limit, cursor }) => ({
+        applicationId: application,
+        ownerAddress: owner,
+        reference,
+        limit,
+        cursor,
+      }),
+    )
+      .requiredOption(...APPLICATION)
+      .option("--owner <address>", "those of this owner")
+      .option("--reference <text>", "those with this reference"),
   );
   operating(
     users,

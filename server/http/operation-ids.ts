@@ -7,6 +7,8 @@ const VERBS: Readonly<Record<string, string>> = { GET: "get", POST: "create", PU
 const NAMES: Readonly<Record<string, string>> = {
   "POST /api/v1/mint": "mint",
   "POST /api/mint": "mintByAlias",
+  "POST /api/v1/users/bulk": "createUsers",
+  "PUT /api/v1/application/defaults": "setApplicationDefaults",
   "PUT /api/v1/assets/{assetId}/enablement": "enableAsset",
   "DELETE /api/v1/assets/{assetId}/enablement": "disableAsset",
   "PUT /api/v1/webhooks/{webhookId}/enablement": "enableWebhook",

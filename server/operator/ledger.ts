@@ -29,13 +29,22 @@ const newAsset = z.strictObject({
   decimals: z.int("Give a whole number.").min(0).max(255, "Give at most 255.").optional(),
   blobScheme: z.enum(["mintmark", "imx"]).optional(),
   rawBlobs: z.boolean().optional(),
+  dataAvailabilityMode: mode.optional(),
   supplyCap: positive.refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`).optional(),
   applicationId: uuid.optional(),
+});
+
+const changedAsset = asset.extend({
+  rawBlobs: z.boolean().optional(),
+  dataAvailabilityMode: mode.nullable().optional(),
 });
 
 /** Assets, batches, withdrawals, and whether all of it is what the journal says. */
 export const LEDGER_OPERATIONS = {
   "assets.add": operation(newAsset, async (engine, input) => assetToOperator(await engine.assets.add(input))),
+  "assets.change": operation(changedAsset, async (engine, { assetId, ...changes }) =>
+    assetToOperator(await engine.assets.change(assetId, changes)),
+  ),
   "assets.list": operation(z.strictObject({ applicationId: uuid.optional() }), (engine, { applicationId }) =>
     applicationId === undefined
       ? Array.fromAsync(engine.operator.assets(), assetToOperator)

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { type ApiKey, type Application, type Engine, MintmarkError, SCOPES } from "../../core/index.ts";
-import { address, instant, page, uuid } from "../schemas/common.ts";
-import { balanceToWire, decimal, pageToWire, userToWire } from "../wire/wire.ts";
+import { type ApiKey, type Engine, MintmarkError, SCOPES } from "../../core/index.ts";
+import { address, instant, mode, page, reference, uuid } from "../schemas/common.ts";
+import { applicationToWire, balanceToWire, decimal, pageToWire, userToWire } from "../wire/wire.ts";
 import { operation } from "./operation.ts";
 
 const future = instant.refine((time) => time > Date.now(), "Give a time in the future.");
@@ -14,6 +14,7 @@ const quota = z
   .transform(BigInt);
 const ofApplication = z.strictObject({ applicationId: uuid });
 const ofUser = z.strictObject({ applicationId: uuid, userId: uuid });
+const userFilter = { ownerAddress: address.optional(), reference: reference.optional(), ...page };
 const newKey = z.strictObject({
   applicationId: uuid,
   scopes: z
@@ -26,16 +27,22 @@ const newKey = z.strictObject({
 
 /** Applications, their keys and their users. */
 export const TENANT_OPERATIONS = {
-  "applications.create": operation(z.strictObject({ name, applicationId: uuid.optional() }), async (engine, input) =>
-    applicationToJson(await engine.applications.create(input)),
+  "applications.create": operation(
+    z.strictObject({ name, applicationId: uuid.optional(), dataAvailabilityMode: mode.optional() }),
+    async (engine, input) => applicationToWire(await engine.applications.create(input)),
+  ),
+  "applications.change": operation(
+    ofApplication.extend({ dataAvailabilityMode: mode.nullable() }),
+    async (engine, { applicationId, ...changes }) =>
+      applicationToWire(await engine.applications.change(applicationId, changes)),
   ),
   "applications.list": operation(z.strictObject({}), (engine) =>
-    Array.fromAsync(engine.applications.list(), applicationToJson),
+    Array.fromAsync(engine.applications.list(), applicationToWire),
   ),
   "applications.suspend": operation(
     ofApplication.extend({ suspended: z.boolean() }),
     async (engine, { applicationId, suspended }) =>
-      applicationToJson(
+      applicationToWire(
         await (suspended ? engine.applications.suspend(applicationId) : engine.applications.resume(applicationId)),
       ),
   ),
@@ -57,10 +64,15 @@ export const TENANT_OPERATIONS = {
     keyToJson(await engine.keys.revoke(input.keyId)),
   ),
   "users.create": operation(
-    z.strictObject({ applicationId: uuid, ownerAddress: address, userId: uuid.optional() }),
+    z.strictObject({
+      applicationId: uuid,
+      ownerAddress: address,
+      userId: uuid.optional(),
+      reference: reference.optional(),
+    }),
     async (engine, { applicationId, ...user }) => userToWire(await engine.users.create(applicationId, user)),
   ),
-  "users.list": operation(ofApplication.extend(page), async (engine, { applicationId, ...options }) =>
+  "users.list": operation(ofApplication.extend(userFilter), async (engine, { applicationId, ...options }) =>
     pageToWire(await engine.users.list(applicationId, options), userToWire),
   ),
   "users.show": operation(ofUser, async (engine, { applicationId, userId }) => ({
@@ -74,10 +86,6 @@ async function findKey(engine: Engine, wanted: string): Promise<ApiKey> {
     for await (const key of engine.keys.list(applicationId)) if (key.keyId === wanted) return key;
   }
   throw new MintmarkError("key_not_found");
-}
-
-function applicationToJson({ applicationId, name, suspended, createdAt }: Application) {
-  return { applicationId, name, suspended, createdAt: time(createdAt) };
 }
 
 function keyToJson({ mintQuota, mintsUsed, createdAt, expiresAt, revokedAt, ...key }: ApiKey) {

@@ -1,4 +1,5 @@
 import type { Endpoint } from "../http/endpoint.ts";
+import { applicationEndpoints } from "./application.ts";
 import { assetEndpoints } from "./assets.ts";
 import { batchEndpoints } from "./batches.ts";
 import { eventEndpoints } from "./events.ts";
@@ -31,6 +32,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...stateEndpoints,
   ...ownerEndpoints,
   ...limitEndpoints,
+  ...applicationEndpoints,
   ...tokenEndpoints,
   ...healthEndpoints,
   ...openApiEndpoints,

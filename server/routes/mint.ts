@@ -45,6 +45,7 @@ const definition = {
     "history_diverged",
     "l1_not_compared",
     "backpressure",
+    "scope_missing",
     "user_not_found",
     "asset_not_found",
     "token_already_minted",

@@ -3,7 +3,16 @@ import { MintmarkError } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { idOfRequest } from "../http/idempotency.ts";
 import { page } from "../schemas/common.ts";
-import { balancePage, user, userBody, userPage, userParams, userQuery } from "../schemas/users.ts";
+import {
+  balancePage,
+  user,
+  userBody,
+  userPage,
+  userParams,
+  userQuery,
+  usersBody,
+  usersReply,
+} from "../schemas/users.ts";
 import { vaultPage } from "../schemas/vaults.ts";
 import { balanceToWire, pageToWire, userToWire, vaultToWire } from "../wire/wire.ts";
 
@@ -38,11 +47,33 @@ export const userEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    method: "POST",
+    path: "/api/v1/users/bulk",
+    tag: "Users",
+    access: "users",
+    summary: "Register up to 1,000 users, all or none",
+    description:
+      "An entry without `userId` is the first user of its owner address, who is made if there is none; so repeating the request changes nothing.",
+    body: usersBody,
+    cost: countUsers,
+    example: {
+      users: [
+        { ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", reference: "customer-17" },
+        { ownerAddress: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc" },
+      ],
+    },
+    success: { status: 201, description: "The users, new and known ones.", schemas: [usersReply] },
+    errors: ["user_exists"],
+    async handle({ service: { engine }, principal, body }) {
+      return { users: (await engine.users.createAll(principal.applicationId, body.users)).map(userToWire) };
+    },
+  }),
+  endpoint({
     method: "GET",
     path: "/api/v1/users",
     tag: "Users",
     access: "read",
-    summary: "Users of the application",
+    summary: "Users of the application, by owner or by reference",
     query: userQuery,
     success: { status: 200, description: "One page.", schemas: [userPage] },
     errors: ["cursor_invalid"],
@@ -93,3 +124,9 @@ export const userEndpoints: readonly Endpoint[] = [
     },
   }),
 ];
+
+/** Users that the body names, as far as it is well-formed. */
+function countUsers(body: unknown): number {
+  const users = (body as { users?: unknown } | null)?.users;
+  return Array.isArray(users) ? Math.max(1, users.length) : 1;
+}

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { STANDARDS, type Standard } from "../../core/index.ts";
 import {
   flag,
+  mode,
   outAddress,
   outDecimal,
   outHash,
@@ -27,6 +28,9 @@ export const asset = responseComponent(
     ...outUnits,
     blobScheme: z.enum(["mintmark", "imx"]),
     rawBlobs: z.boolean().meta({ description: "Whether minting blobs may be any bytes; otherwise each is text." }),
+    dataAvailabilityMode: mode
+      .nullable()
+      .meta({ description: "Of mints that name none; null: the application's, if it has one." }),
     supplyCap: outDecimal.nullable(),
     minted: outDecimal,
     whitelisted: z.boolean(),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Hex, MAX_AMOUNT, MODES, STANDARDS } from "../../core/index.ts";
+import { type Hex, MAX_AMOUNT, MAX_REFERENCE, MODES, STANDARDS } from "../../core/index.ts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 
 /** Schemas that the OpenAPI document names: what callers send, and what they get. */
@@ -60,6 +60,13 @@ export const amount = decimal(MAX_AMOUNT);
 
 /** Seconds since 1970. */
 export const seconds = decimal(MAX_VAULT_ID);
+
+/** The caller's own name for something. */
+export const reference = z
+  .string()
+  .min(1, "Give at least one character.")
+  .max(MAX_REFERENCE, `Give at most ${MAX_REFERENCE} characters.`)
+  .regex(/^\P{Cc}*$/u, "Give text without control characters.");
 
 /** `validium-12`, `zk-rollup-3`. */
 export const batchId = z.string().regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");

@@ -10,7 +10,15 @@ export const mintBody = requestComponent(
     users: z
       .array(
         z.strictObject({
-          userId: z.guid().meta({ description: "A user of the application." }),
+          userId: z.guid().optional().meta({ description: "A user of the application." }),
+          ownerAddress: z
+            .string()
+            .regex(/^0x[0-9a-fA-F]{40}$/)
+            .optional()
+            .meta({
+              description:
+                "In the place of `userId`: the L1 address to mint to. It is minted for the address's first user, who is created with the mint if there is none; that takes the scope `users`.",
+            }),
           mints: z
             .array(
               z.strictObject({
@@ -41,7 +49,9 @@ export const mintBody = requestComponent(
                     description:
                       'Of ERC-20, in the place of `amount`: the token\'s decimal amount, such as "12.5". It is `amount * quantum / 10^decimals`, must be a whole number of units, and is never rounded.',
                   }),
-                dataAvailabilityMode: mode,
+                dataAvailabilityMode: mode
+                  .optional()
+                  .meta({ description: "May be left out when the asset or the application has a default." }),
               }),
             )
             .min(1),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MAX_NEW_USERS } from "../../core/index.ts";
 import {
   address,
   outAddress,
@@ -9,6 +10,7 @@ import {
   outUuid,
   page,
   pageOf,
+  reference,
   requestComponent,
   responseComponent,
   uuid,
@@ -16,21 +18,45 @@ import {
 
 export const user = responseComponent(
   "User",
-  z.strictObject({ userId: outUuid, ownerAddress: outAddress, createdAt: outTime }),
+  z.strictObject({
+    userId: outUuid,
+    ownerAddress: outAddress,
+    reference: z.string().nullable().meta({ description: "Your own name for the user." }),
+    createdAt: outTime,
+  }),
 );
 
 export const userPage = responseComponent("UserPage", pageOf(user));
-export const userQuery = z.strictObject({ ...page });
+export const userQuery = z.strictObject({
+  ownerAddress: address.optional(),
+  reference: reference.optional(),
+  ...page,
+});
 export const userParams = z.strictObject({ userId: uuid });
 
-export const userBody = requestComponent(
-  "NewUser",
-  z.strictObject({
-    userId: uuid.optional().meta({ description: "Your own id for the user; a new one when absent." }),
-    ownerAddress: address.meta({
-      description: "The L1 address that owns what is minted for the user. It never changes.",
-    }),
+const newUser = z.strictObject({
+  userId: uuid.optional().meta({ description: "Your own id for the user; a new one when absent." }),
+  ownerAddress: address.meta({
+    description: "The L1 address that owns what is minted for the user. It never changes.",
   }),
+  reference: reference.optional().meta({ description: "Your own name for the user; need not be unique." }),
+});
+
+export const userBody = requestComponent("NewUser", newUser);
+
+export const usersBody = requestComponent(
+  "NewUsers",
+  z.strictObject({
+    users: z
+      .array(newUser)
+      .min(1, "Give at least one user.")
+      .max(MAX_NEW_USERS, `Give at most ${MAX_NEW_USERS} users.`),
+  }),
+);
+
+export const usersReply = responseComponent(
+  "CreatedUsers",
+  z.strictObject({ users: z.array(user).meta({ description: "In the order of the request." }) }),
 );
 
 export const balance = responseComponent(

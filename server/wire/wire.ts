@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type {
+  Application,
   Asset,
   Balance,
   Batch,
@@ -15,6 +16,7 @@ import type {
   Vault,
   Withdrawal,
 } from "../../core/index.ts";
+import type { application } from "../schemas/application.ts";
 import type { asset } from "../schemas/assets.ts";
 import type { batch, portal, state } from "../schemas/batches.ts";
 import type { mintReply } from "../schemas/mint.ts";
@@ -140,6 +142,7 @@ export function assetToWire(from: Asset): z.output<typeof asset> {
     decimals: from.decimals,
     blobScheme: from.blobScheme,
     rawBlobs: from.rawBlobs,
+    dataAvailabilityMode: from.dataAvailabilityMode,
     supplyCap: decimalOrNull(from.supplyCap),
     minted: decimal(from.minted),
     whitelisted: from.whitelisted,
@@ -158,8 +161,14 @@ export function assetToOperator(from: Asset) {
   return known;
 }
 
+export function applicationToWire(from: Application): z.output<typeof application> {
+  const { applicationId, name, suspended, dataAvailabilityMode, createdAt } = from;
+  return { applicationId, name, suspended, dataAvailabilityMode, createdAt: time(createdAt) };
+}
+
 export function userToWire(from: User): z.output<typeof user> {
-  return { userId: from.userId, ownerAddress: from.ownerAddress, createdAt: time(from.createdAt) };
+  const { userId, ownerAddress, reference, createdAt } = from;
+  return { userId, ownerAddress, reference, createdAt: time(createdAt) };
 }
 
 export function balanceToWire(from: Balance): z.output<typeof balance> {

@@ -175,6 +175,8 @@ describe("users", () => {
     const { body } = await get(`/api/v1/users/${userId}/balances`);
     expect(body.data).toContainEqual({
       assetId: world.erc20.assetId,
+      quantum: "1",
+      decimals: 0,
       tokenId: null,
       mintingBlob: "0x",
       amount: "500",

@@ -41,6 +41,18 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "assets.disable": ({ engine, tenant, other }, wait) => engine.assets.disable(tenant.applicationId, other, wait),
   "assets.unlist": ({ engine, other }, wait) => engine.assets.unlist(other, wait),
   "users.create": ({ engine, tenant }, wait) => engine.users.create(tenant.applicationId, { ownerAddress }, wait),
+  "users.createAll": ({ engine, tenant }, wait) =>
+    engine.users.createAll(tenant.applicationId, [{ ownerAddress: stranger, reference: "customer" }], wait),
+  "applications.change": ({ engine, tenant }, wait) =>
+    engine.applications.change(tenant.applicationId, { dataAvailabilityMode: "validium" }, wait),
+  "assets.change": ({ engine, assets }, wait) =>
+    engine.assets.change(assets.erc721, { rawBlobs: true, dataAvailabilityMode: "zk-rollup" }, wait),
+  "mint to an address": ({ engine, tenant, assets }, wait) =>
+    engine.mint(
+      tenant.principal,
+      { users: [{ ownerAddress: `0x${"4e".repeat(20)}`, mints: [mintOf(assets.erc721, 5)] }] },
+      wait,
+    ),
   mint: ({ engine, tenant, assets }, wait) =>
     engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 3)), wait),
   "mint with a key": ({ engine, tenant, assets }, wait) =>

@@ -35,7 +35,12 @@ describe.each(STORES)("a store from %s", (name) => {
     const mint = { assetId: erc721?.assetId, tokenId: "1000", amount: 1, dataAvailabilityMode: "validium" };
     await engine.mint(principal, { users: [{ userId, mints: [mint] }] });
     expect((await engine.vaults.list(applicationId)).data).toHaveLength(minted + 1);
-    expect(erc721?.rawBlobs).toBe(false);
+    expect(erc721).toMatchObject({ rawBlobs: false, dataAvailabilityMode: null });
+    const owned = await all(engine.users.list(applicationId, { ownerAddress }));
+    expect(owned).toEqual(
+      (await all(engine.users.list(applicationId))).filter((user) => user.ownerAddress === ownerAddress),
+    );
+    expect(owned.length).toBeGreaterThan(1);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });

@@ -177,6 +177,7 @@ async function furnished() {
   await engine.operator.recordEvents(HOME, [await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal], 12n);
   await engine.operator.addMirror(MIRROR);
   await engine.operator.recordEvents(MIRROR.chainId, [await imported(engine, "zk-rollup", 0, 5n)], 6n);
+  await engine.users.create(tenant.applicationId, { ownerAddress, reference: "customer" });
   const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
   await engine.operator.webhooks.recordDelivered(webhook.webhookId, 4);
   await engine.operator.webhooks.recordDisabled(webhook.webhookId, "down");

@@ -1,0 +1,32 @@
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { application, applicationBody } from "../schemas/application.ts";
+import { applicationToWire } from "../wire/wire.ts";
+
+const success = { status: 200, description: "The application.", schemas: [application] } as const;
+
+export const applicationEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "GET",
+    path: "/api/v1/application",
+    tag: "Service",
+    access: "any",
+    summary: "The application that the credentials belong to",
+    success,
+    async handle({ service: { engine }, principal }) {
+      return applicationToWire(await engine.applications.get(principal.applicationId));
+    },
+  }),
+  endpoint({
+    method: "PUT",
+    path: "/api/v1/application/defaults",
+    tag: "Service",
+    access: "assets",
+    summary: "Set what mints of the application are minted in that name no mode",
+    body: applicationBody,
+    example: { dataAvailabilityMode: "validium" },
+    success,
+    async handle({ service: { engine }, principal, body }) {
+      return applicationToWire(await engine.applications.change(principal.applicationId, body));
+    },
+  }),
+];
