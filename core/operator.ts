@@ -13,7 +13,7 @@ import { adopt } from "./progress/adopt.ts";
 import { recordSubmitted } from "./progress/batch-progress.ts";
 import { compareState } from "./progress/divergence.ts";
 import { recordFinalized, recordReorg } from "./progress/finality.ts";
-import { recordCommitted, recordEvents, recordWithdrawn } from "./progress/l1-events.ts";
+import { recordEvents } from "./progress/l1-events.ts";
 import { type PendingOptions, type PendingWithdrawal, pendingWithdrawals } from "./progress/pending-withdrawals.ts";
 import { addMirror, type FollowedPortal, portalOf, portals } from "./progress/portals.ts";
 import type { Proofs } from "./progress/proofs.ts";
@@ -45,8 +45,6 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
       recordSubmitted(context.ledger, requireMode(mode), batchNumber, txHash, wait?.signal),
     recordEvents: async (chainId, events, toBlock, wait) =>
       recordEvents(context.ledger, chainId, events, toBlock, wait?.signal),
-    recordCommitted: async (event, wait) => recordCommitted(context.ledger, event, wait?.signal),
-    recordWithdrawn: async (chainId, event, wait) => recordWithdrawn(context.ledger, chainId, event, wait?.signal),
     recordFinalized: async (chainId, blockNumber, wait) =>
       recordFinalized(context.ledger, chainId, blockNumber, wait?.signal),
     recordReorg: async (chainId, blockNumber, wait) =>
@@ -141,12 +139,11 @@ export interface Operator {
   portal(chainId: bigint): FollowedPortal;
   /** A transaction that commits the batch is on its way. */
   recordSubmitted(mode: Mode, batchNumber: number, txHash: Hash, wait?: WaitOptions): Promise<Batch>;
-  /** Applies all events of a chain's blocks after what is observed up to `toBlock`, in order, and moves on: all or nothing. */
+  /**
+   * Applies all events of a chain's blocks after what is observed up to `toBlock`, in order, and moves on: all or nothing. What no history
+   * of this store can cause rejects with `history_diverged`, on a mirror's chain with `l1_failed`.
+   */
   recordEvents(chainId: bigint, events: readonly L1Event[], toBlock: bigint, wait?: WaitOptions): Promise<void>;
-  /** One event of type `batchCommitted`, without moving the cursor. Root, count and data hash must be ours: else `history_diverged`. */
-  recordCommitted(event: L1Event & { readonly type: "batchCommitted" }, wait?: WaitOptions): Promise<Batch>;
-  /** One event of type `withdrawn`, without moving the cursor; of owners who withdrew by themselves too. */
-  recordWithdrawn(chainId: bigint, event: L1Event & { readonly type: "withdrawn" }, wait?: WaitOptions): Promise<void>;
   /** Everything up to this block can no longer be reorganised away. */
   recordFinalized(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
   /** Blocks from this one on are gone: what they settled is submitted again, the cursor goes back before them. */

@@ -1,7 +1,6 @@
-import { batchView } from "../batches/batches.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type Address, type Batch, MAX_AMOUNT, type Uuid } from "../model.ts";
+import { type Address, MAX_AMOUNT, type Uuid } from "../model.ts";
 import type { L1Event } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import type { Group } from "../store/group.ts";
@@ -26,41 +25,11 @@ import {
   readActivity,
   release,
 } from "../vaults/withdrawals.ts";
-import { applyCommitted, type Committed, foreign, type Imported, requireOurs } from "./batch-progress.ts";
+import { applyCommitted, foreign, type Imported, requireOurs } from "./batch-progress.ts";
 import { observing } from "./divergence.ts";
 import { latestPortal } from "./portals.ts";
 
 type Withdrawn = L1Event & { readonly type: "withdrawn" };
-
-export async function recordCommitted(ledger: Ledger, event: Committed, signal?: AbortSignal): Promise<Batch> {
-  requireForm(event);
-  const record = await observing(
-    ledger,
-    async (group) => {
-      requireOurs(ledger, latestPortal(ledger, ledger.settlement.chainId), event);
-      return applyCommitted(ledger, group, event);
-    },
-    signal,
-  );
-  return batchView(record);
-}
-
-export async function recordWithdrawn(
-  ledger: Ledger,
-  chainId: bigint,
-  event: Withdrawn,
-  signal?: AbortSignal,
-): Promise<void> {
-  requireForm(event);
-  await observing(
-    ledger,
-    async (group) => {
-      await requireKnown(ledger, latestPortal(ledger, chainId), event);
-      await applyEvent(ledger, group, chainId, event);
-    },
-    signal,
-  );
-}
 
 /** Applies the events of a chain's blocks after its cursor up to `toBlock`, and moves the cursor there. */
 export async function recordEvents(

@@ -1,6 +1,7 @@
 import { decodeFunctionData } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { L1Event } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { createWorld, refusal, SETTLEMENT, type World } from "./fixture.ts";
 
@@ -110,14 +111,16 @@ test("once its batch is committed on L1, a vault's proof comes with calldata for
   const path = `/api/v1/vaults/${vaultId}/proof`;
   expect((await world.send("GET", path)).body).toMatchObject({ header: null, withdrawCalldata: null });
   const { batchId } = (await world.send("GET", `/api/v1/vaults/${vaultId}`)).body;
+  const commits: L1Event[] = [];
   for (let batchNumber = 0; batchNumber <= Number(batchId.split("-")[1]); batchNumber++) {
     const { batchRoot, dataHash, vaultCount } = await world.engine.batches.getSealed("validium", batchNumber);
-    await world.engine.operator.recordCommitted({
+    commits.push({
       ...{ type: "batchCommitted", mode: "validium", batchNumber, batchRoot, dataHash, vaultCount },
       ...{ committedAt: 1_800_000_000n, sequence: BigInt(batchNumber) },
       ...{ txHash: `0x${"aa".repeat(32)}`, blockNumber: 9n, logIndex: batchNumber },
     });
   }
+  await world.engine.operator.recordEvents(world.engine.settlement.chainId, commits, 9n);
   const { body } = await world.send("GET", path);
   expect(body.header).toMatchObject({ committedAt: "1800000000", vaultCount: 1 });
   const { functionName, args } = decodeFunctionData({ abi: stateCommitmentAbi, data: body.withdrawCalldata });

@@ -5,7 +5,7 @@ import { PREFIX } from "../../../core/store/store-keys.ts";
 import { naiveBalances } from "../naive/naive-balances.ts";
 import { NaiveStore } from "../naive/naive-store.ts";
 import { blobOf, type Fixture, fixture, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
-import { committed, HOME, signed, stranger, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, hear, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 const USERS = [0, 1] as const;
 
@@ -259,7 +259,7 @@ describe("balances", () => {
     const held = store.holdNextActivity();
     const early = engine.vaults.balances(tenant.applicationId, userId);
     await held;
-    await engine.operator.recordWithdrawn(HOME, withdrawn(0n, 4n, 4n, stranger, 11n));
+    await hear(engine, withdrawn(0n, 4n, 4n, stranger, 11n));
     const late = engine.vaults.balances(tenant.applicationId, userId);
     store.release();
     await early;

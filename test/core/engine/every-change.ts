@@ -1,6 +1,6 @@
 import type { Database, EngineOptions, Store, WaitOptions } from "../../../core/index.ts";
 import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
-import { committed, HOME, MIRROR, signed, stranger, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, hear, MIRROR, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 const [{ address: ownerAddress }] = OWNERS;
 
@@ -64,8 +64,8 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "operator.voidSlots": ({ engine }, wait) =>
     engine.operator.voidSlots("validium", 1, [{ firstSlot: 0, count: 1, failure: "refused" }], wait),
   "operator.recordSubmitted": ({ engine }, wait) => engine.operator.recordSubmitted("validium", 0, hashOf(1), wait),
-  "operator.recordCommitted": async ({ engine }, wait) =>
-    engine.operator.recordCommitted(await committed(engine, "validium", 0, 10n), wait),
+  "operator.recordEvents of a commit": async ({ engine }, wait) =>
+    hear(engine, await committed(engine, "validium", 0, 10n), wait),
   "operator.recordWithdrawalSubmitted": ({ engine, withdrawalId }, wait) =>
     engine.operator.recordWithdrawalSubmitted(withdrawalId, hashOf(2), wait),
   "operator.recordWithdrawalAttempt": ({ engine, withdrawalId }, wait) =>
@@ -74,8 +74,8 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.operator.recordWithdrawalFailed(withdrawalId, "too late", BigInt(clock.now), wait),
   "withdrawals.request": async (made, wait) =>
     made.engine.withdrawals.request(made.tenant.principal, await signed(made, 5n), wait),
-  "operator.recordWithdrawn": ({ engine }, wait) =>
-    engine.operator.recordWithdrawn(HOME, withdrawn(0n, 7n, 7n, stranger, 11n), wait),
+  "operator.recordEvents of a withdrawal": ({ engine }, wait) =>
+    hear(engine, withdrawn(0n, 7n, 7n, stranger, 11n), wait),
   "operator.recordEvents": ({ engine }, wait) =>
     engine.operator.recordEvents(HOME, [withdrawn(0n, 1n, 8n, stranger, 12n)], 12n, wait),
   "operator.recordReorg": ({ engine }, wait) => engine.operator.recordReorg(HOME, 12n, wait),

@@ -44,10 +44,10 @@ const WRONG: Readonly<Record<string, Call>> = {
   "an event without its place in the block": (engine) =>
     engine.operator.recordEvents(HOME, [{ ...withdrawn, logIndex: Number.NaN }], 9n),
   "a withdrawal of less than nothing": (engine) =>
-    engine.operator.recordWithdrawn(HOME, { ...withdrawn, withdrawnTotal: -1n }),
-  "a withdrawal past 2^63": (engine) => engine.operator.recordWithdrawn(HOME, { ...withdrawn, quantity: 1n << 63n }),
+    engine.operator.recordEvents(HOME, [{ ...withdrawn, withdrawnTotal: -1n }], 5n),
+  "a withdrawal past 2^63": (engine) => engine.operator.recordEvents(HOME, [{ ...withdrawn, quantity: 1n << 63n }], 5n),
   "a commit without a time": (engine) =>
-    engine.operator.recordCommitted({ type: "batchCommitted", mode: "validium", batchNumber: 0, ...place }),
+    engine.operator.recordEvents(HOME, [{ type: "batchCommitted", mode: "validium", batchNumber: 0, ...place }], 5n),
   "a failure at no time": (engine) => engine.operator.recordWithdrawalFailed(noApplication, "late", Number.NaN),
 };
 

@@ -1,5 +1,5 @@
 import type { PrivateKeyAccount } from "viem/accounts";
-import type { Engine, Hex, Mode, VaultId } from "../../../core/index.ts";
+import type { Engine, Hex, L1Event, Mode, VaultId, WaitOptions } from "../../../core/index.ts";
 import type { PortalIdentity } from "../../../core/ports.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { type Fixture, fixture, hashOf, mintOf, OWNERS, requestOf, SETTLEMENT } from "./fixture.ts";
@@ -25,6 +25,11 @@ export function withdrawn(
 ) {
   const place = { txHash: hashOf(Number(blockNumber) * 100 + logIndex), blockNumber, logIndex };
   return { type: "withdrawn", vaultId, quantity, withdrawnTotal, recipient, ...place } as const;
+}
+
+/** L1 tells of one event, and of nothing else up to its block. */
+export function hear(engine: Engine, event: L1Event, wait?: WaitOptions): Promise<void> {
+  return engine.operator.recordEvents(HOME, [event], event.blockNumber, wait);
 }
 
 /** Another chain, and the contract that pays withdrawals there. */

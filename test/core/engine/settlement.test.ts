@@ -4,7 +4,7 @@ import type { L1Event } from "../../../core/index.ts";
 import type { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { Table } from "../../../core/store/table.ts";
 import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
-import { committed, HOME, holding, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, hear, holding, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 describe("the life of a batch", () => {
   it("goes from sealed over submitted and settled to finalized, and its mints with it", async () => {
@@ -20,8 +20,13 @@ describe("the life of a batch", () => {
     await engine.operator.recordSubmitted("validium", 0, hashOf(1));
     expect(await mintStatus()).toBe("submitted");
     clock.now += 1000;
-    const settled = await engine.operator.recordCommitted(await committed(engine, "validium", 0, 7n));
-    expect(settled).toMatchObject({ status: "settled", l1BlockNumber: 7n, committedAt: 1007n, l1TxHash: hashOf(7) });
+    await hear(engine, await committed(engine, "validium", 0, 7n));
+    expect(await engine.batches.get("validium", 0)).toMatchObject({
+      status: "settled",
+      l1BlockNumber: 7n,
+      committedAt: 1007n,
+      l1TxHash: hashOf(7),
+    });
     clock.now += 1000;
     await engine.operator.recordFinalized(HOME, 7n);
     const [mint] = (await engine.transactions.list(tenant.applicationId)).data;
@@ -39,7 +44,7 @@ describe("the life of a batch", () => {
     for (let i = 0; i < BATCHES; i++) {
       await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 8_000 + i)));
       await engine.operator.seal("validium");
-      await engine.operator.recordCommitted(await committed(engine, "validium", i, BigInt(i)));
+      await hear(engine, await committed(engine, "validium", i, BigInt(i)));
     }
     const read = async (change: () => Promise<void>) => {
       const asked = [vi.spyOn(Table.prototype, "get"), vi.spyOn(Table.prototype, "latest")];
@@ -66,9 +71,11 @@ describe("the life of a batch", () => {
     await using _ = engine;
     await engine.operator.recordSubmitted("validium", 0, hashOf(1));
     const event = await committed(engine, "validium", 0, 7n);
-    const first = await engine.operator.recordCommitted(event);
+    await hear(engine, event);
+    const first = await engine.batches.get("validium", 0);
     const entries = (await engine.operator.verify()).journalEntries;
-    expect(await engine.operator.recordCommitted(event)).toEqual(first);
+    await hear(engine, event);
+    expect(await engine.batches.get("validium", 0)).toEqual(first);
     expect(await engine.operator.recordSubmitted("validium", 0, hashOf(1))).toEqual(first);
     expect((await engine.operator.verify()).journalEntries).toBe(entries);
   });
@@ -78,7 +85,7 @@ describe("the life of a batch", () => {
     await using _ = engine;
     const event = await committed(engine, "validium", 0, 7n);
     for (const wrong of [{ batchRoot: hashOf(1) }, { dataHash: hashOf(1) }, { vaultCount: 2 }, { batchNumber: 1 }]) {
-      expect((await refusal(engine.operator.recordCommitted({ ...event, ...wrong }))).code).toBe("history_diverged");
+      expect((await refusal(hear(engine, { ...event, ...wrong }))).code).toBe("history_diverged");
     }
     const unknown = withdrawn(99n, 1n, 1n, stranger, 7n, 1);
     expect((await refusal(engine.operator.recordEvents(HOME, [event, unknown], 9n))).code).toBe("history_diverged");
@@ -125,7 +132,7 @@ describe("a withdrawal", () => {
     const vault = () => engine.vaults.get(tenant.applicationId, 0n);
     expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 0n });
     expect(await all(engine.operator.pendingWithdrawals(HOME))).toMatchObject([{ withdrawal: accepted, header: null }]);
-    await engine.operator.recordCommitted(await committed(engine, "validium", 0, 7n));
+    await hear(engine, await committed(engine, "validium", 0, 7n));
     const [pending] = await all(engine.operator.pendingWithdrawals(HOME));
     expect(pending).toMatchObject({
       withdrawal: accepted,
@@ -133,7 +140,7 @@ describe("a withdrawal", () => {
       header: { sequence: 0n },
     });
     await engine.operator.recordWithdrawalSubmitted(accepted.withdrawalId, hashOf(8));
-    await engine.operator.recordWithdrawn(HOME, withdrawn(0n, 30n, 30n, ownerAddress, 8n));
+    await hear(engine, withdrawn(0n, 30n, 30n, ownerAddress, 8n));
     const settled = await engine.withdrawals.get(tenant.applicationId, accepted.withdrawalId);
     expect(settled).toMatchObject({ status: "settled", l1BlockNumber: 8n });
     expect(await vault()).toMatchObject({ amount: 100n, availableBalance: 70n, withdrawnBalance: 30n });
@@ -208,7 +215,7 @@ describe("a withdrawal", () => {
     const status = async (id: string) => (await engine.withdrawals.get(tenant.applicationId, id)).status;
     const vault = () => engine.vaults.get(tenant.applicationId, 0n);
     const first = await engine.withdrawals.request(tenant.principal, await signed(fix, 30n));
-    await engine.operator.recordWithdrawn(HOME, withdrawn(0n, 10n, 10n, stranger, 8n));
+    await hear(engine, withdrawn(0n, 10n, 10n, stranger, 8n));
     expect(await status(first.withdrawalId)).toBe("failed");
     expect(await vault()).toMatchObject({ availableBalance: 90n, withdrawnBalance: 10n });
 

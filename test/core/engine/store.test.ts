@@ -8,7 +8,7 @@ import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { fixture, memory, mintOf, newTenant, OWNERS, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
-import { committed, HOME, imported, MIRROR, ownerAddress, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, hear, imported, MIRROR, ownerAddress, withdrawn } from "./l1-fixture.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 
@@ -181,9 +181,8 @@ async function furnished() {
   const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
   await engine.operator.webhooks.recordDelivered(webhook.webhookId, 4);
   await engine.operator.webhooks.recordDisabled(webhook.webhookId, "down");
-  const foreign = { ...(await committed(engine, "validium", 0, 12n)), batchRoot: `0x${"11".repeat(32)}` } as const;
-  const diverge = async () =>
-    expect((await refusal(engine.operator.recordCommitted(foreign))).code).toBe("history_diverged");
+  const foreign = { ...(await committed(engine, "validium", 0, 13n)), batchRoot: `0x${"11".repeat(32)}` } as const;
+  const diverge = async () => expect((await refusal(hear(engine, foreign))).code).toBe("history_diverged");
   await diverge();
   const { batchNumber: first } = engine.batches.getOpen("validium");
   expect(await engine.operator.adopt([{ mode: "validium", first, batches: [] }])).toMatchObject({ batches: 0 });

@@ -17,7 +17,7 @@ import {
   refusal,
   requestOf,
 } from "./fixture.ts";
-import { HOME } from "./l1-fixture.ts";
+import { HOME, hear } from "./l1-fixture.ts";
 
 const REASON = "asset_not_registered: L1 does not know the asset";
 const [owner] = OWNERS;
@@ -126,11 +126,10 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     expect(decodeBatchData(data)).toEqual([null, null]);
     const place = { txHash: hashOf(1), blockNumber: 7n, logIndex: 0, committedAt: 1n, sequence: 0n };
     const first = await engine.batches.getSealed(mode, 0);
-    await engine.operator.recordCommitted({ type: "batchCommitted", ...first, ...place });
+    await hear(engine, { type: "batchCommitted", ...first, ...place });
     const second = await engine.batches.getSealed(mode, 1);
-    expect(await engine.operator.recordCommitted({ type: "batchCommitted", ...second, ...place })).toMatchObject({
-      status: "settled",
-    });
+    await hear(engine, { type: "batchCommitted", ...second, ...place, blockNumber: 8n });
+    expect((await engine.batches.get(mode, 1)).status).toBe("settled");
     expect((await refusal(engine.proofs.vault(idOf(mode, 1, 1)))).code).toBe("vault_not_found");
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
@@ -139,11 +138,7 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     const { engine } = await threeBatches(mode);
     await using _ = engine;
     const place = { txHash: hashOf(1), blockNumber: 7n, logIndex: 0, committedAt: 1n, sequence: 0n };
-    await engine.operator.recordCommitted({
-      type: "batchCommitted",
-      ...(await engine.batches.getSealed(mode, 0)),
-      ...place,
-    });
+    await hear(engine, { type: "batchCommitted", ...(await engine.batches.getSealed(mode, 0)), ...place });
     const slot = { firstSlot: 0, count: 1, failure: REASON };
     const codes = await Promise.all(
       [
