@@ -10,8 +10,9 @@ export class SecondLook {
   #from: bigint | null = null;
   #seen: L1Event[] = [];
 
-  /** Blocks were read, and these are their events. */
+  /** Blocks from this one on were read, and these are their events. What was read of them before counts no more. */
   saw(fromBlock: bigint, events: readonly L1Event[]): void {
+    this.forget(fromBlock);
     this.#from ??= fromBlock;
     this.#seen.push(...events);
   }
@@ -19,6 +20,7 @@ export class SecondLook {
   /** These blocks will be read again. */
   forget(fromBlock: bigint): void {
     this.#seen = this.#seen.filter(({ blockNumber }) => blockNumber < fromBlock);
+    if (this.#from !== null && this.#from > fromBlock) this.#from = fromBlock;
   }
 
   /** Reads the blocks up to this one again. The first whose events are others than the first time; null when none is. */

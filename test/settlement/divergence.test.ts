@@ -9,7 +9,17 @@ import { LevelJournal } from "../../core/store/level-journal.ts";
 import { PREFIX } from "../../core/store/store-keys.ts";
 import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import type { World } from "./fixture.ts";
-import { connectOperator, createChain, mine, mint, newSettler, openMembers, seed } from "./fixture.ts";
+import {
+  connectOperator,
+  createChain,
+  mine,
+  mint,
+  newSettler,
+  openMembers,
+  requestWithdrawal,
+  rpc,
+  seed,
+} from "./fixture.ts";
 
 type Store = MemoryLevel<Uint8Array, Uint8Array>;
 
@@ -254,6 +264,49 @@ describe("adopting L1's history", () => {
     await again(await operate(loser.store));
     await again(await operate(restored));
   });
+
+  test.each([{ restarted: true }, { restarted: false }])(
+    "that replaced batches which this store has seen final takes them back (restarted: $restarted)",
+    async ({ restarted }) => {
+      const winner = await first();
+      const points = await mintAt(winner, "erc20", "validium", "", 10);
+      await winner.settler.round();
+      await mine(chain, 30);
+      await winner.settler.round();
+      let loser = await copyOf(winner);
+      await loser.settler.round();
+      const before = await rpc(chain, "evm_snapshot");
+      const { withdrawalId } = await requestWithdrawal({ ...seeded, engine: loser.engine }, points, 4n);
+      await mintAt(loser, "erc721", "zk-rollup", "1");
+      await loser.settler.round();
+      await mine(chain, 30);
+      await loser.settler.round();
+      const { applicationId } = seeded.principal;
+      const asked = async () => (await loser.engine.withdrawals.get(applicationId, withdrawalId)).status;
+      expect(await asked()).toBe("finalized");
+      expect((await loser.engine.batches.get("zk-rollup", 0)).status).toBe("finalized");
+
+      await rpc(chain, "evm_revert", [before]);
+      await mine(chain, 3);
+      await mintAt(winner, "erc721", "zk-rollup", "2");
+      await winner.settler.round();
+      await mine(chain, 60);
+      if (restarted) {
+        await loser.engine.close();
+        loser = await operate(loser.store);
+      }
+      expect(await codeOf(loser.settler.round())).toBe("history_diverged");
+      expect(await adopt(loser)).toEqual({ batches: 1, lostVaults: 1 });
+      expect((await loser.engine.operator.verify()).problems).toEqual([]);
+      // The payment was in the blocks that are gone.
+      await loser.settler.round();
+      expect(await asked()).toBe("settled");
+      expect(await l1.withdrawn(points, "erc20")).toBe(4n);
+      expect(await loser.engine.batches.committedState()).toEqual(loser.engine.batches.state());
+      expect(loser.engine.operator.history()).toBe((await l1.state()).history);
+      expect((await loser.engine.operator.verify()).problems).toEqual([]);
+    },
+  );
 
   test("is refused while L1's batches are not final, and of a store that is not diverged", async () => {
     const winner = await first();
