@@ -49,8 +49,9 @@ export async function startMembersWorld({ members = COMMITTEE, threshold = THRES
     finality: { confirmations: 0n },
     pollingMs: 20,
   });
+  const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
   const engine = await openEngine({
-    store: new MemoryLevel(),
+    store: engineStore,
     settlement: l1.settlement,
     environment: "sandbox",
     createIfMissing: true,
@@ -99,6 +100,7 @@ export async function startMembersWorld({ members = COMMITTEE, threshold = THRES
     tokens,
     l1,
     engine,
+    engineStore,
     processes,
     folder,
     settlerOver,
