@@ -98,6 +98,10 @@ export interface ServerOptions {
   readonly heartbeatMs?: number;
   /** Addresses of the proxies whose X-Forwarded-For is believed. Default: none. */
   readonly trustedProxies?: readonly string[];
+  /** Whether the engine refuses every change, so that webhooks and clean-up are another server's work. Default false. */
+  readonly onlyReads?: boolean;
+  /** Adds hooks before the first route. */
+  readonly extend?: (app: FastifyInstance) => Promise<void>;
   /** Milliseconds for rate limits and readiness; default a monotonic clock. */
   readonly now?: () => number;
 }
@@ -185,6 +189,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     if (stopping.signal.aborted) reply.header("connection", "close");
     done();
   });
+  await options.extend?.(app);
   const { onAnswer } = options;
   if (onAnswer) {
     app.addHook("onResponse", ({ method, routeOptions: { url: route = "none" }, problemCode: code }, reply, done) => {
@@ -204,6 +209,7 @@ function workWhileListening(app: FastifyInstance, options: ServerOptions, webhoo
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
   const work = new AsyncDisposableStack();
   app.addHook("onListen", async () => {
+    if (options.onlyReads === true) return;
     webhooks.start();
     work.use(
       forgetOldKeys(engine, keepIdempotencyHours, failed("idempotency keys could not be forgotten; trying again")),

@@ -1,7 +1,9 @@
+import { hkdfSync } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
+import type { ClusterNode, ClusterRole, PostgresJournal } from "../core/cluster/index.ts";
 import { type Engine, type L1Reader, MintmarkError, openEngine, type Settlement } from "../core/index.ts";
 import { type Backoff, backoffDelay, pause } from "../core/internal.ts";
 import { connectL1, isUnreachable, readL1, signatureChecks } from "../core/l1/index.ts";
@@ -17,7 +19,9 @@ import { unsettledChecks } from "./operations/settlement-checks.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "./operations/settler-claim.ts";
 import { remoteMembers, type Settling, startSettling } from "./operations/settling.ts";
 import { serveOperator } from "./operator/socket.ts";
+import { joinCluster, openJournal } from "./process/cluster.ts";
 import { shutDown } from "./process/shutdown.ts";
+import { serveInCluster } from "./process/standby.ts";
 import { startupError } from "./process/startup-error.ts";
 import { stopSignal } from "./process/stop-signal.ts";
 import { ConfigError, readConfig } from "./settings/config.ts";
@@ -26,11 +30,22 @@ import type { Config } from "./settings/settings.ts";
 // The process: settings from the environment, one engine, its way to L1 if it is given a chain and a key, one server, and an orderly end
 // on SIGINT or SIGTERM.
 
-async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
+/** A server's time as one of a cluster: as its leader or as a standby, until that changes. */
+interface Shift {
+  readonly node: ClusterNode;
+  readonly engine: Engine;
+  readonly role: ClusterRole["role"];
+}
+
+/** Resolves when the process shall end, or when a shift is over. */
+async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: Shift): Promise<void> {
   let listening = false;
   // Nothing is promised before, so nothing is left to finish.
   void stopped.then(() => listening || process.exit(0));
-  const { reader, committer, operator } = settlementChain(config);
+  const isStandby = shift?.role === "standby";
+  // A standby does nothing on L1: it asks as a reader.
+  const { MINTMARK_OPERATOR_KEY: key, ...keyless } = config;
+  const { reader, committer, operator } = settlementChain(isStandby ? keyless : config);
   const home = committer ?? reader;
   // The state's own committee vouches for it at mirrors that name no other.
   const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
@@ -42,24 +57,13 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
   let started = home === undefined;
   // Ends last. A question that a node does not answer would keep the process for minutes.
   await using _end = { [Symbol.asyncDispose]: async () => void (started || setImmediate(() => process.exit())) };
-  await using engine = await openEngine({
-    store: config.MINTMARK_STORE,
-    environment: config.MINTMARK_ENVIRONMENT,
-    settlement: l1?.settlement ?? {
-      chainId: config.MINTMARK_CHAIN_ID,
-      contract: config.MINTMARK_CONTRACT,
-      engineVersion: config.MINTMARK_ENGINE_VERSION,
-    },
-    limits: {
-      batchVaults: { validium: config.MINTMARK_SEAL_VAULTS, "zk-rollup": config.MINTMARK_SEAL_VAULTS_ROLLUP },
-      rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
-      uncommittedVaults: operator === undefined ? null : config.MINTMARK_MOST_UNCOMMITTED,
-    },
-    clockAheadMs: config.MINTMARK_CLOCK_AHEAD_HOURS * 3_600_000,
-    ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
-    ...(home && { verifySignature: signatureChecks(chains) }),
-  });
-  if (home) engine.operator.awaitComparison();
+  const alone =
+    shift === undefined
+      ? await openEngine({ ...engineOptions(config, chains, l1?.settlement), store: config.MINTMARK_STORE })
+      : undefined;
+  await using _alone = alone;
+  const engine = alone ?? (shift as Shift).engine;
+  if (home && !isStandby) engine.operator.awaitComparison();
   using _claim = operator && claimSettling(engine, SETTLES_BY_ITSELF);
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
@@ -105,7 +109,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
     const l1 = await home.connect();
     requireEngineVersion(engine, l1.settlement);
     // At once, so that the first mints are not refused for want of a comparison.
-    await compare(engine, l1);
+    if (!isStandby) await compare(engine, l1);
     if (operator && committer) await settle(operator, await committer.connect(), starting.signal);
     started = true;
   };
@@ -134,8 +138,12 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
     keepIdempotencyHours: config.MINTMARK_IDEMPOTENCY_HOURS,
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
     trustedProxies: config.MINTMARK_TRUSTED_PROXIES,
-    checks: () => (started ? (settling?.checks ?? unsettledChecks(engine)) : WAITING),
-    ...(config.MINTMARK_TOKEN_SECRET && { tokenSecret: config.MINTMARK_TOKEN_SECRET }),
+    checks: () => ({
+      ...(isStandby ? {} : started ? (settling?.checks ?? unsettledChecks(engine)) : WAITING),
+      ...(shift && { cluster: async () => describeCluster(shift.node) }),
+    }),
+    ...(shift && { onlyReads: isStandby, extend: (app: FastifyInstance) => serveInCluster(app, shift.node) }),
+    ...tokenSecretOf(config),
   });
   progress.writeTo(app.log);
   await app.listen({ host: config.MINTMARK_HOST, port: config.MINTMARK_PORT });
@@ -146,7 +154,9 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
   const deadlineMs = config.MINTMARK_SHUTDOWN_SECONDS * 1000;
   try {
     const signal = await Promise.race([stopped, ended(engine), begun.then(() => stopped)]);
-    if (signal === null) {
+    if (signal === null && shift !== undefined && !shift.node.ended.aborted) {
+      app.log.warn({ role: shift.role }, "another server leads the cluster from now on, or this one does");
+    } else if (signal === null) {
       process.exitCode = 1;
       app.log.fatal({ err: engine.ended.reason }, "the engine has stopped; the server ends");
       // What hangs on a broken disk keeps no supervisor waiting.
@@ -160,6 +170,52 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>): Promise<
     await shutDown(app, { deadlineMs });
     throw error;
   }
+}
+
+/** Serves as what the cluster makes of this server, shift after shift. */
+async function serveCluster(config: Config, stopped: Promise<NodeJS.Signals>, journal: PostgresJournal): Promise<void> {
+  const { reader, committer } = settlementChain(config);
+  const home = committer ?? reader;
+  const l1 = home && (await soon(home.connect()));
+  const options = engineOptions(config, home ? [home] : [], l1?.settlement);
+  await using node = await joinCluster(config, journal, options);
+  let isOver = false;
+  void stopped.then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const next = await Promise.race([node.next(), stopped]);
+    if (typeof next === "string") return;
+    await serve(config, stopped, { node, ...next });
+    if (node.ended.aborted) throw node.ended.reason;
+  }
+}
+
+/** Throws `NotReady` while this server cannot do its part. */
+function describeCluster(node: ClusterNode): string {
+  if (node.fault !== null) throw new NotReady(node.fault);
+  if (node.leader === null) throw new NotReady("no server leads the cluster");
+  return node.isLeader ? "leads" : `stands by, ${node.lag} writes behind ${node.leader.name}`;
+}
+
+/** What every engine of these settings is opened with. */
+function engineOptions(config: Config, chains: readonly Chain[], settlement: Settlement | undefined) {
+  return {
+    environment: config.MINTMARK_ENVIRONMENT,
+    settlement: settlement ?? {
+      chainId: config.MINTMARK_CHAIN_ID,
+      contract: config.MINTMARK_CONTRACT,
+      engineVersion: config.MINTMARK_ENGINE_VERSION,
+    },
+    limits: {
+      batchVaults: { validium: config.MINTMARK_SEAL_VAULTS, "zk-rollup": config.MINTMARK_SEAL_VAULTS_ROLLUP },
+      rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
+      uncommittedVaults: config.MINTMARK_OPERATOR_KEY === undefined ? null : config.MINTMARK_MOST_UNCOMMITTED,
+    },
+    clockAheadMs: config.MINTMARK_CLOCK_AHEAD_HOURS * 3_600_000,
+    ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
+    ...(chains.length > 0 && { verifySignature: signatureChecks(chains) }),
+  };
 }
 
 /** Resolves when the engine takes nothing any more, which before its end is a failed store. */
@@ -178,11 +234,13 @@ function secretsOf({
   MINTMARK_RECEIPT_KEY,
   MINTMARK_TOKEN_SECRET,
   MINTMARK_RPC_URL,
+  MINTMARK_JOURNAL,
+  MINTMARK_JOURNAL_KEYS,
   MINTMARK_MIRRORS,
 }: Config): string[] {
-  const token = MINTMARK_TOKEN_SECRET && Buffer.from(MINTMARK_TOKEN_SECRET).toString("hex");
-  const keys = [MINTMARK_OPERATOR_KEY, MINTMARK_RECEIPT_KEY, token];
-  const nodes = [MINTMARK_RPC_URL, ...MINTMARK_MIRRORS.map(({ rpcUrl }) => rpcUrl)];
+  const hex = [MINTMARK_TOKEN_SECRET, ...MINTMARK_JOURNAL_KEYS].map((key) => key && Buffer.from(key).toString("hex"));
+  const keys = [MINTMARK_OPERATOR_KEY, MINTMARK_RECEIPT_KEY, ...hex];
+  const nodes = [MINTMARK_RPC_URL, MINTMARK_JOURNAL, ...MINTMARK_MIRRORS.map(({ rpcUrl }) => rpcUrl)];
   const secrets = [...keys, ...nodes.flatMap((url) => (url === undefined ? [] : beyondHost(url)))];
   return secrets.filter((text) => text !== undefined).filter(({ length }) => length >= 8);
 }
@@ -272,6 +330,12 @@ async function compare(engine: Engine, l1: Pick<L1Reader, "state">): Promise<voi
   }
 }
 
+/** Servers of one cluster take one another's tokens: without a secret of their own they share one that the journal's key determines. */
+function tokenSecretOf({ MINTMARK_TOKEN_SECRET: given, MINTMARK_JOURNAL_KEYS: [key] }: Config) {
+  if (given !== undefined) return { tokenSecret: given };
+  return key && { tokenSecret: new Uint8Array(hkdfSync("sha256", key, "", "mintmark access tokens", 32)) };
+}
+
 async function keySet(place: string) {
   try {
     return await readJwks(place);
@@ -283,7 +347,8 @@ async function keySet(place: string) {
 /** One server on one store, until SIGINT or SIGTERM. What goes wrong is written to standard error, without secrets. */
 export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
   try {
-    await serve(config, stopped);
+    const journal = await openJournal(config);
+    await (journal === undefined ? serve(config, stopped) : serveCluster(config, stopped, journal));
   } catch (error) {
     report(error, secretsOf(config));
   }

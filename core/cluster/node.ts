@@ -37,12 +37,11 @@ export interface ClusterRole {
  * @example
  * const journal = await PostgresJournal.open({ url, shard: "1-0x8464", keys: [key] });
  * const node = await ClusterNode.join({ store: "./data", journal, server: { name: "a", url: "http://a:3000" }, ...options });
- * node.onChange(({ role, engine }) => serve(engine, role));
+ * const { role, engine } = await node.next();
  */
 export class ClusterNode implements AsyncDisposable {
   readonly #options: ClusterOptions;
   readonly #store: ClusterStore;
-  readonly #listeners = new Set<(role: ClusterRole) => void>();
   readonly #stop = new AbortController();
   #role: ClusterRole | null = null;
   #standby: Standby | null = null;
@@ -52,6 +51,7 @@ export class ClusterNode implements AsyncDisposable {
   #failure: MintmarkError | null = null;
   #running: Promise<void> = Promise.resolve();
   readonly #first = Promise.withResolvers<void>();
+  #changed = Promise.withResolvers<void>();
 
   private constructor(options: ClusterOptions, store: ClusterStore, status: JournalStatus) {
     this.#options = options;
@@ -78,6 +78,11 @@ export class ClusterNode implements AsyncDisposable {
 
   get role(): ClusterRole["role"] {
     return this.#current.role;
+  }
+
+  /** Whether this server leads and serves; false between two roles. */
+  get isLeader(): boolean {
+    return this.#role?.role === "leader";
   }
 
   get engine(): Engine {
@@ -119,11 +124,13 @@ export class ClusterNode implements AsyncDisposable {
     while (this.#store.length < position) await pause(LOOK_MS / 5, undefined, { signal });
   }
 
-  /** Calls `listener` now and after each change of role; returns the function that stops it. */
-  onChange(listener: (role: ClusterRole) => void): () => void {
-    this.#listeners.add(listener);
-    if (this.#role !== null) listener(this.#role);
-    return () => this.#listeners.delete(listener);
+  /** What this server is, once it is something; rejects when the node ends. Its engine is closed when that is over. */
+  async next(): Promise<ClusterRole> {
+    while (this.#role === null) {
+      if (this.#stop.signal.aborted) throw this.#stop.signal.reason;
+      await this.#changed.promise;
+    }
+    return this.#role;
   }
 
   /** Gives the lead away and closes the store. */
@@ -157,6 +164,7 @@ export class ClusterNode implements AsyncDisposable {
     }
     await this.#end();
     this.#stop.abort(this.#failure);
+    this.#tell();
   }
 
   /** One look at the journal, and what follows from it. */
@@ -248,9 +256,14 @@ export class ClusterNode implements AsyncDisposable {
     await this.#options.journal.close();
   }
 
+  #tell(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers<void>();
+  }
+
   #become(role: ClusterRole): void {
     this.#role = role;
     this.#first.resolve();
-    for (const listener of this.#listeners) listener(role);
+    this.#tell();
   }
 }

@@ -1,8 +1,10 @@
 import { existsSync } from "node:fs";
+import { ClusterNode, type ClusterOptions, type PostgresJournal } from "../../core/cluster/index.ts";
 import { type Engine, type EngineOptions, MintmarkError, openEngine } from "../../core/index.ts";
 import type { Running } from "../../server/operator/operation.ts";
 import { type OperationName, operate } from "../../server/operator/operations.ts";
 import { askServer } from "../../server/operator/socket.ts";
+import { openJournal } from "../../server/process/cluster.ts";
 import { ConfigError, readStoreConfig } from "../../server/settings/config.ts";
 import { readConfigFile } from "../../server/settings/config-file.ts";
 import { storeSettings } from "../../server/settings/settings.ts";
@@ -40,24 +42,30 @@ export async function openStore(
   store: string,
   { createIfMissing }: Pick<EngineOptions, "createIfMissing">,
 ): Promise<Engine> {
-  const { MINTMARK_ENVIRONMENT, MINTMARK_CHAIN_ID, MINTMARK_CONTRACT, MINTMARK_ENGINE_VERSION } = settings(store);
+  const read = settings(store);
+  const { MINTMARK_CHAIN_ID: chainId, MINTMARK_CONTRACT: contract, MINTMARK_ENGINE_VERSION: engineVersion } = read;
+  const settlement = { chainId, contract, engineVersion };
+  const options = { store, createIfMissing, environment: read.MINTMARK_ENVIRONMENT, settlement };
+  const journal = await openJournal(read);
   try {
-    return await openEngine({
-      store,
-      createIfMissing,
-      environment: MINTMARK_ENVIRONMENT,
-      settlement: {
-        chainId: MINTMARK_CHAIN_ID,
-        contract: MINTMARK_CONTRACT,
-        engineVersion: MINTMARK_ENGINE_VERSION,
-      },
-    });
+    return journal === undefined ? await openEngine(options) : await openInCluster(options, journal);
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.code !== "store_locked") throw error;
 
     const detail = "Another process has this store open and does not listen for its operator. Stop it, then try again.";
     throw new MintmarkError("store_locked", detail, { cause: error });
   }
+}
+
+/** As the cluster's leader, or, while another server leads, as one that reads. Closing the engine leaves the cluster. */
+async function openInCluster(
+  options: Omit<ClusterOptions, "journal" | "server">,
+  journal: PostgresJournal,
+): Promise<Engine> {
+  const server = { name: `command-${process.pid}`, url: "http://127.0.0.1:1" };
+  const node = await ClusterNode.join({ ...options, journal, server });
+  const { engine } = await node.next();
+  return { ...engine, [Symbol.asyncDispose]: () => node.close() };
 }
 
 function settings(store: string) {

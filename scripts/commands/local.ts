@@ -1,7 +1,12 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { stopSignal } from "../../server/process/stop-signal.ts";
-import { chainSettings, demoSettings, sandboxSettings } from "../../server/settings/process-settings.ts";
+import {
+  chainSettings,
+  clusterSettings,
+  demoSettings,
+  sandboxSettings,
+} from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { EXIT, UsageError } from "../cli/exit-codes.ts";
 import { messageOf } from "../cli/message.ts";
@@ -39,6 +44,20 @@ export function addLocal(program: Command): void {
       requireClone();
       const { demo } = await import("../demo/demo.ts");
       process.exit((await demo(folder, options.json === true, told)) ? EXIT.ok : EXIT.refused);
+    },
+  );
+  configured(
+    program,
+    "cluster",
+    "three servers over PostgreSQL on this machine: mint, kill the leader, and see that nothing was lost",
+    ["cluster", "cluster --json"],
+    clusterSettings,
+    async ({ MINTMARK_SANDBOX: folder }, { options }) => {
+      requireClone();
+      const { runCluster, clusterScreen, isWhole } = await import("../cluster/cluster.ts");
+      const report = await runCluster(`${folder}-cluster`, { seconds: 5, onProgress: told.onProgress });
+      process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : clusterScreen(report));
+      process.exit(isWhole(report) ? EXIT.ok : EXIT.refused);
     },
   );
   configured(

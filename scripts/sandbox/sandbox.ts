@@ -156,7 +156,11 @@ function tellPort(what: string, wanted: number, taken: number, onProgress: (step
   if (wanted !== 0 && wanted !== taken) onProgress(`port ${wanted} is taken: the ${what} listens on ${taken}`);
 }
 
-async function deployTo(rpcUrl: string, folder: string, onProgress: (step: string) => void): Promise<Deployment> {
+export async function deployTo(
+  rpcUrl: string,
+  folder: string,
+  onProgress: (step: string) => void,
+): Promise<Deployment> {
   const transport = http(rpcUrl);
   const client = createPublicClient({ transport, pollingInterval: 50 });
   const by: Deployer = { account: ADMIN, client, transport, chainId: await client.getChainId() };
@@ -177,7 +181,7 @@ async function deployTo(rpcUrl: string, folder: string, onProgress: (step: strin
 }
 
 /** The demo application: a key, the users, and one asset of each standard, whitelisted, registered and enabled. */
-async function seed(engine: Engine, { tokens, chainId }: Deployment) {
+export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
   const { applicationId } = await engine.applications.create({ name: "Demo" });
   const { secret: apiKey } = await engine.keys.issue(applicationId);
   const users: SandboxDescription["users"][number][] = [];

@@ -228,7 +228,7 @@ interface Classified {
 }
 
 /** When the cause may be gone: the settler looks at L1 every few seconds, and a block takes about twelve. */
-const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = { l1_not_compared: 5, backpressure: 10 };
+const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = { l1_not_compared: 5, backpressure: 10, not_leader: 1 };
 
 function classify(error: unknown): Classified {
   if (error instanceof MintmarkError) {

@@ -103,6 +103,7 @@ export const chainSettings = z.object({
 const MINTMARK_SANDBOX = z.string().min(1).default(".mintmark/sandbox").describe("Folder of the sandbox.");
 export const sandboxSettings = z.object({ MINTMARK_PORT, ...chainSettings.shape, MINTMARK_SANDBOX });
 export const demoSettings = z.object({ MINTMARK_SANDBOX });
+export const clusterSettings = demoSettings;
 
 const seconds = z
   .string()

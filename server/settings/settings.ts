@@ -24,6 +24,34 @@ const variables = z.object({
     .describe(
       "Folder of the store; one for each environment and contract. `mintmark init` creates it; the server never does.",
     ),
+  MINTMARK_JOURNAL: z
+    .url({ protocol: /^postgres(?:ql)?$/, error: "Give an address such as postgres://mintmark@db.example/mintmark." })
+    .optional()
+    .describe(
+      "The journal that the servers of a cluster share: PostgreSQL with a synchronous standby. Without it one server works alone.",
+    ),
+  MINTMARK_JOURNAL_KEYS: z
+    .string()
+    .transform((text) => text.split(",").map((part) => part.trim()))
+    .pipe(z.array(z.string().regex(/^[0-9a-fA-F]{64}$/, "Give keys of 32 random bytes in hex, with commas between.")))
+    .transform((keys) => keys.map((key) => new Uint8Array(Buffer.from(key, "hex"))))
+    .default([])
+    .describe("Keys of 32 random bytes in hex that encrypt the journal: the first one writes, all of them read."),
+  MINTMARK_JOURNAL_COPIES: count(1, 2)
+    .default(2)
+    .describe("1 accepts a journal without a synchronous standby: its disk is then the only copy."),
+  MINTMARK_SERVER_NAME: z
+    .string()
+    .regex(/^[\w.-]{1,100}$/, "Give a name of letters, digits, dots and hyphens.")
+    .optional()
+    .describe("This server's name in its cluster; the machine's name and the process's id when absent."),
+  MINTMARK_SERVER_URL: z
+    .url({ protocol: /^https?$/, error: "Give an origin such as http://10.0.0.7:3000." })
+    .optional()
+    .describe("Where the other servers of the cluster reach this one; its own host and port when absent."),
+  MINTMARK_LEASE_SECONDS: count(1, 60)
+    .default(3)
+    .describe("A leader that falls silent for so long is replaced by another server of the cluster."),
   MINTMARK_ENVIRONMENT: z
     .enum(["sandbox", "live"], "Give sandbox or live.")
     .describe(
@@ -226,6 +254,9 @@ export const settings = variables.superRefine(
         );
       }
     }
+    if (given.MINTMARK_JOURNAL !== undefined && (given.MINTMARK_JOURNAL_KEYS ?? []).length === 0) {
+      demand("MINTMARK_JOURNAL_KEYS", "Give the keys that encrypt the journal, the same on every server.");
+    }
     if (given.MINTMARK_ENVIRONMENT === "live" && isLocalChain(given.MINTMARK_CHAIN_ID)) {
       demand("MINTMARK_CHAIN_ID", "Give a public chain: this is a local test chain's id, for sandbox.");
     }
@@ -262,6 +293,9 @@ export const storeSettings = variables.pick({
   MINTMARK_CHAIN_ID: true,
   MINTMARK_CONTRACT: true,
   MINTMARK_ENGINE_VERSION: true,
+  MINTMARK_JOURNAL: true,
+  MINTMARK_JOURNAL_KEYS: true,
+  MINTMARK_JOURNAL_COPIES: true,
 });
 
 /** The settings one by one; what documents them, too. */
@@ -271,7 +305,7 @@ export type SettingName = keyof typeof SETTINGS;
 
 /** Only the environment, or standard input, holds these: files are copied, and arguments are shown to other users. */
 export function isSecret(name: string): boolean {
-  return /_(?:KEY|SECRET)$/.test(name);
+  return /_(?:KEYS?|SECRET|JOURNAL)$/.test(name);
 }
 
 export type Config = z.output<typeof settings>;

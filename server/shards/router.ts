@@ -88,15 +88,14 @@ function mountTokens(app: FastifyInstance, shards: Shards): void {
   });
 }
 
-/** Alive by itself; ready when every shard is. */
+/** Alive by itself; ready when a server of every shard is. */
 function mountHealth(app: FastifyInstance, shards: Shards): void {
   app.get("/healthz", async () => ({ status: "Healthy", version: packageJson.version }));
   app.get("/readyz", async () => {
     const found = await Promise.all(
-      [...shards.values()].map(async ({ url, contract }) => {
-        const reply = await fetch(new URL("/readyz", url), { signal: AbortSignal.timeout(5_000) }).catch(() => null);
-        await reply?.body?.cancel();
-        return { contract, ready: reply?.ok === true };
+      [...shards.values()].map(async ({ urls, contract }) => {
+        const ready = await Promise.all(urls.map(isReady));
+        return { contract, ready: ready.includes(true) };
       }),
     );
     const issues = found.flatMap(({ contract, ready }) =>
@@ -107,10 +106,17 @@ function mountHealth(app: FastifyInstance, shards: Shards): void {
   });
 }
 
+async function isReady(url: string): Promise<boolean> {
+  const reply = await fetch(new URL("/readyz", url), { signal: AbortSignal.timeout(5_000) }).catch(() => null);
+  await reply?.body?.cancel();
+  return reply?.ok === true;
+}
+
 /** Hands the request to the shard; `form` replaces a body that was read here. */
 function forward(request: FastifyRequest, reply: FastifyReply, shard: Shard, path?: string, form?: string) {
+  const { url } = shard;
   return reply.from(path, {
-    getUpstream: () => shard.url,
+    getUpstream: () => url,
     // The caller's own word for its address is not believed; the shard believes this router's.
     rewriteRequestHeaders: (_request, headers) => ({
       ...headers,
@@ -119,7 +125,8 @@ function forward(request: FastifyRequest, reply: FastifyReply, shard: Shard, pat
     }),
     ...(form !== undefined && { body: form, contentType: FORM }),
     onError: (failed, { error }) => {
-      request.log.error({ err: error, contract: shard.contract }, "shard did not answer");
+      shard.failed(url);
+      request.log.error({ err: error, contract: shard.contract, url }, "shard did not answer");
       handleError(unanswered(), request, failed as FastifyReply);
     },
   });

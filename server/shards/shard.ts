@@ -2,11 +2,38 @@ import { z } from "zod";
 import type { Address } from "../../core/index.ts";
 import { contractTag } from "../../core/internal.ts";
 
-/** One engine behind the shared address: it has a store and a settlement contract of its own. */
-export interface Shard {
-  /** Origin of the shard's own server, e.g. `http://10.0.0.7:3000`. */
-  readonly url: string;
+/** ms between two looks at a server that did not answer. */
+const LOOK_MS = 500;
+
+/** One engine behind the shared address: it has a settlement contract of its own, and one server or a cluster of them. */
+export class Shard {
+  /** Origins of the shard's servers, such as `http://10.0.0.7:3000`. Each of a cluster takes every request. */
+  readonly urls: readonly string[];
   readonly contract: Address;
+  readonly #silent = new Set<string>();
+
+  constructor(contract: Address, urls: readonly string[]) {
+    this.contract = contract;
+    this.urls = urls;
+  }
+
+  /** A server that answers, as far as is known; the first one when none does. */
+  get url(): string {
+    return this.urls.find((url) => !this.#silent.has(url)) ?? (this.urls[0] as string);
+  }
+
+  /** Leaves a server out until it answers again. */
+  failed(url: string): void {
+    if (this.urls.length === 1 || this.#silent.has(url)) return;
+    this.#silent.add(url);
+    const look = setInterval(async () => {
+      const reply = await fetch(new URL("/healthz", url), { signal: AbortSignal.timeout(LOOK_MS) }).catch(() => null);
+      await reply?.body?.cancel();
+      if (reply?.ok !== true) return;
+      this.#silent.delete(url);
+      clearInterval(look);
+    }, LOOK_MS).unref();
+  }
 }
 
 /** By contract tag, the first digits of every key id that the shard issued. */
@@ -15,30 +42,34 @@ export type Shards = ReadonlyMap<string, Shard>;
 const stateReply = z.object({ contract: z.string().regex(/^0x[0-9a-f]{40}$/) });
 
 /**
- * Asks each server for the contract it serves. Rejects when one does not answer, or when two cannot be told apart by their keys.
+ * Asks each server for the contract it serves; those of one contract are a cluster. Rejects when one does not answer, or when two
+ * contracts cannot be told apart by their keys.
  *
  * @param urls - origins of the shards' servers
  */
 export async function findShards(urls: readonly string[], signal?: AbortSignal): Promise<Shards> {
   const shards = new Map<string, Shard>();
   for (const url of urls) {
-    const contract = await contractOf(url, signal);
+    const { contract, isClustered } = await askServer(url, signal);
     const tag = contractTag(contract);
     const other = shards.get(tag);
-    if (other !== undefined) {
-      throw new Error(
-        `${url} and ${other.url} cannot be told apart: their keys start with the same ${tag}. Deploy one of the two contracts anew.`,
-      );
+    if (other !== undefined && (other.contract !== contract || !isClustered)) {
+      const detail = `${url} and ${other.urls[0]} cannot be told apart: their keys start with the same ${tag}.`;
+      const advice =
+        other.contract === contract ? "Make them one cluster (MINTMARK_JOURNAL)" : "Deploy one contract anew";
+      throw new Error(`${detail} ${advice}.`);
     }
-    shards.set(tag, { url, contract });
+    shards.set(tag, new Shard(contract, [...(other?.urls ?? []), url]));
   }
   return shards;
 }
 
-async function contractOf(url: string, signal: AbortSignal = AbortSignal.timeout(10_000)): Promise<Address> {
+/** The contract that a server serves, and whether it is one of a cluster. */
+async function askServer(url: string, signal: AbortSignal = AbortSignal.timeout(10_000)) {
   try {
     const reply = await fetch(new URL("/public/v1/state", url), { signal });
-    return stateReply.parse(await reply.json()).contract as Address;
+    const { contract } = stateReply.parse(await reply.json());
+    return { contract: contract as Address, isClustered: reply.headers.has("mintmark-position") };
   } catch (cause) {
     throw new Error(`${url} does not answer as a Mintmark server: start the shard first, and check the address.`, {
       cause,

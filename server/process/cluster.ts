@@ -1,0 +1,33 @@
+import { hostname } from "node:os";
+import { ClusterNode, type ClusterOptions, PostgresJournal } from "../../core/cluster/index.ts";
+import type { Config } from "../settings/settings.ts";
+
+type JournalSettings = Pick<
+  Config,
+  "MINTMARK_JOURNAL" | "MINTMARK_JOURNAL_KEYS" | "MINTMARK_JOURNAL_COPIES" | "MINTMARK_CHAIN_ID" | "MINTMARK_CONTRACT"
+>;
+
+/** The journal that the settings name; undefined for a server that works alone. */
+export async function openJournal(settings: JournalSettings): Promise<PostgresJournal | undefined> {
+  const { MINTMARK_JOURNAL: url, MINTMARK_JOURNAL_KEYS: keys, MINTMARK_CHAIN_ID: chainId } = settings;
+  if (url === undefined) return undefined;
+  // One journal for each settlement contract; the contract's first digits tell those of one chain apart.
+  const shard = `${chainId}-${settings.MINTMARK_CONTRACT.slice(2, 18).toLowerCase()}`;
+  return PostgresJournal.open({ url, shard, keys, single: settings.MINTMARK_JOURNAL_COPIES === 1 });
+}
+
+/** Joins the cluster of a journal with the server's settings. */
+export async function joinCluster(
+  config: Config,
+  journal: PostgresJournal,
+  options: Omit<ClusterOptions, "store" | "journal" | "server" | "leaseMs">,
+): Promise<ClusterNode> {
+  const { MINTMARK_SERVER_NAME: name, MINTMARK_SERVER_URL: url, MINTMARK_HOST: host, MINTMARK_PORT: port } = config;
+  return ClusterNode.join({
+    ...options,
+    store: config.MINTMARK_STORE,
+    journal,
+    server: { name: name ?? `${hostname()}-${process.pid}`, url: new URL(url ?? `http://${host}:${port}`).origin },
+    leaseMs: config.MINTMARK_LEASE_SECONDS * 1_000,
+  });
+}

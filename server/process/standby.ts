@@ -1,0 +1,85 @@
+import replyFrom from "@fastify/reply-from";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { ClusterNode } from "../../core/cluster/index.ts";
+import { MintmarkError } from "../../core/index.ts";
+import { handleError } from "../http/errors.ts";
+
+/** How many writes of the cluster an answer rests on, or must rest on. */
+const POSITION = "mintmark-position";
+/** What the server that answers is: `leader` or `standby`. */
+const ROLE = "mintmark-role";
+/** Marks a request that a standby has sent on, so that two servers that take each other for the leader end the matter. */
+const FORWARDED = "mintmark-forwarded-by";
+/** ms that a read waits for the position it asks for. */
+const CATCH_UP_MS = 5_000;
+/** Longest time that the leader may take to begin its answer. */
+const ANSWER_MS = 60_000;
+const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/**
+ * What a cluster adds to a server's requests. A standby answers reads and sends everything else on to the leader. Each answer
+ * carries `Mintmark-Position`; a read that sends it back shows that change, on whichever server.
+ */
+export async function serveInCluster(app: FastifyInstance, node: ClusterNode): Promise<void> {
+  await app.register(replyFrom, { undici: { headersTimeout: ANSWER_MS, bodyTimeout: 0 } });
+  app.addHook("onRequest", async (request, reply) => {
+    if (!request.url.startsWith("/api/") && READS.has(request.method)) return undefined;
+    if (node.fault !== null) throw new MintmarkError("store_failed", `${node.fault} Repeat the request later.`);
+    if (READS.has(request.method)) {
+      await catchUp(request, node);
+      return undefined;
+    }
+    return node.isLeader ? undefined : forward(request, reply, node);
+  });
+  app.addHook("onSend", (_, reply, payload, done) => {
+    // A forwarded answer has the leader's.
+    if (!reply.hasHeader(POSITION))
+      reply.header(POSITION, node.position).header(ROLE, node.isLeader ? "leader" : "standby");
+    done(null, payload);
+  });
+}
+
+async function catchUp(request: FastifyRequest, node: ClusterNode): Promise<void> {
+  const asked = request.headers[POSITION];
+  if (asked === undefined) return;
+  if (typeof asked !== "string" || !/^\d{1,15}$/.test(asked)) {
+    throw new MintmarkError("validation_failed", "Mintmark-Position: give what an earlier answer carried there.");
+  }
+  const { signal, ...late } = deadline(CATCH_UP_MS);
+  try {
+    await node.reached(Number(asked), signal);
+  } catch {
+    throw new MintmarkError("not_leader", "This server does not show that change yet. Repeat the request later.");
+  } finally {
+    late.clear();
+  }
+}
+
+function deadline(ms: number) {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(), ms);
+  return { signal: controller.signal, clear: () => clearTimeout(timer) };
+}
+
+/** To the leader, body and all, without a look at it. A redirect would make the client send its key to another host. */
+function forward(request: FastifyRequest, reply: FastifyReply, node: ClusterNode): FastifyReply {
+  const { leader } = node;
+  if (leader === null || request.headers[FORWARDED] !== undefined) {
+    throw new MintmarkError("not_leader", "No server leads the cluster now. Repeat the request in a moment.");
+  }
+  request.body = request.raw;
+  return reply.from(request.url, {
+    getUpstream: () => leader.url,
+    rewriteRequestHeaders: (_, headers) => ({
+      ...headers,
+      [FORWARDED]: "1",
+      "x-forwarded-for": request.ip,
+      "x-request-id": request.id,
+    }),
+    onError: (failed, { error }) => {
+      request.log.warn({ err: error, leader: leader.name }, "the leader did not answer");
+      const detail = "The leader does not answer. Repeat the request in a moment, with the same idempotency key.";
+      handleError(new MintmarkError("not_leader", detail), request, failed as FastifyReply);
+    },
+  });
+}
