@@ -159,43 +159,32 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
   }
 
   async recordFailing(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void> {
-    await this.#fail(
-      webhookId,
-      "webhookFailing",
-      failure,
-      (_group, record, time) => {
-        return { ...record, failingSince: record.failingSince ?? time, failure };
-      },
-      wait,
-    );
+    await this.#fail(webhookId, "webhookFailing", failure, wait);
   }
 
   async recordDisabled(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void> {
-    await this.#fail(
-      webhookId,
-      "webhookDisabled",
-      failure,
-      (group, record, time) => {
-        tell(this.#ledger, group, record.applicationIndex, time, { type: "webhook.disabled", webhookId, failure });
-        return { ...record, status: "disabled", failingSince: record.failingSince ?? time, failure };
-      },
-      wait,
-    );
+    await this.#fail(webhookId, "webhookDisabled", failure, wait);
   }
 
   async #fail(
     webhookId: Uuid,
     kind: "webhookFailing" | "webhookDisabled",
-    failure: string,
-    change: (group: Group, record: WebhookRecord, time: number) => WebhookRecord,
+    reason: string,
     { signal }: WaitOptions = {},
   ): Promise<void> {
-    const reason = requireText("failure", failure, MAX_FAILURE);
+    const failure = requireText("failure", reason, MAX_FAILURE);
     await this.#usable.writer.alone(async (group) => {
       const record = this.#latestActive(webhookId);
       if (record === null) return;
-      const { time } = this.#ledger.record(group, { kind, webhookIndex: record.webhookIndex, failure: reason });
-      this.#put(group, change(group, record, time), kind === "webhookFailing" ? "quiet" : "told");
+      const { webhookIndex, applicationIndex } = record;
+      const { time } = this.#ledger.record(group, { kind, webhookIndex, failure });
+      const failing = { ...record, failingSince: record.failingSince ?? time, failure };
+      if (kind === "webhookFailing") {
+        this.#put(group, failing, "quiet");
+        return;
+      }
+      tell(this.#ledger, group, applicationIndex, time, { type: "webhook.disabled", webhookId, failure });
+      this.#put(group, { ...failing, status: "disabled" });
     }, signal);
   }
 

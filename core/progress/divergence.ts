@@ -14,33 +14,29 @@ import { DIVERGENCE_KEY } from "../store/store-keys.ts";
  * Otherwise the store is diverged from now on, also after a restart; throws `history_diverged`.
  */
 export async function compareState(ledger: Ledger, there: L1State, signal?: AbortSignal): Promise<void> {
-  await observing(
-    ledger,
-    async () => {
-      ledger.requireOneHistory();
-      for (const mode of MODES) {
-        const [sealed, count] = [sealedCount(ledger, mode), countOf(mode, there)];
-        if (count > sealed) {
-          const detail = `L1 has ${count} batches of ${mode}, and this store has sealed ${sealed}.`;
-          throw new MintmarkError("history_diverged", detail);
-        }
-      }
-      const here = stateOver(ledger, there.countValidium, there.countRollup);
-      if (here.commitment !== there.commitment) {
-        const detail = `L1's state after ${there.countValidium} validium and ${there.countRollup} rollup batches is another.`;
+  await observing(ledger, signal, async () => {
+    ledger.requireOneHistory();
+    for (const mode of MODES) {
+      const [sealed, count] = [sealedCount(ledger, mode), countOf(mode, there)];
+      if (count > sealed) {
+        const detail = `L1 has ${count} batches of ${mode}, and this store has sealed ${sealed}.`;
         throw new MintmarkError("history_diverged", detail);
       }
-      ledger.awaitsComparison = false;
-    },
-    signal,
-  );
+    }
+    const here = stateOver(ledger, there.countValidium, there.countRollup);
+    if (here.commitment !== there.commitment) {
+      const detail = `L1's state after ${there.countValidium} validium and ${there.countRollup} rollup batches is another.`;
+      throw new MintmarkError("history_diverged", detail);
+    }
+    ledger.awaitsComparison = false;
+  });
 }
 
 /** Takes in what L1 says, alone in the writer. What no history of this store can cause makes it diverged, and is thrown. */
 export async function observing<T>(
   ledger: Ledger,
+  signal: AbortSignal | undefined,
   body: (group: Group) => Promise<T>,
-  signal?: AbortSignal,
 ): Promise<T> {
   try {
     return await ledger.writer.alone(body, signal);

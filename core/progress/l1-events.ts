@@ -41,26 +41,22 @@ export async function recordEvents(
 ): Promise<void> {
   requireBigint("toBlock", toBlock, 0n, MAX_UINT64);
   for (const event of events) requireForm(event);
-  await observing(
-    ledger,
-    async (group) => {
-      const portal = latestPortal(ledger, chainId);
-      const cursor = portal.observed;
-      if (cursor !== null && toBlock <= cursor) return;
-      const fresh = events.filter(
-        ({ blockNumber }) => (cursor === null || blockNumber > cursor) && blockNumber <= toBlock,
-      );
-      fresh.sort((a, b) =>
-        a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1,
-      );
-      // Everything is checked before anything is changed.
-      for (const event of fresh) await requireKnown(ledger, portal, event);
-      for (const event of fresh) await applyEvent(ledger, group, chainId, event);
-      ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock });
-      ledger.putPortal(group, { ...portal, observed: toBlock });
-    },
-    signal,
-  );
+  await observing(ledger, signal, async (group) => {
+    const portal = latestPortal(ledger, chainId);
+    const cursor = portal.observed;
+    if (cursor !== null && toBlock <= cursor) return;
+    const fresh = events.filter(
+      ({ blockNumber }) => (cursor === null || blockNumber > cursor) && blockNumber <= toBlock,
+    );
+    fresh.sort((a, b) =>
+      a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1,
+    );
+    // Everything is checked before anything is changed.
+    for (const event of fresh) await requireKnown(ledger, portal, event);
+    for (const event of fresh) await applyEvent(ledger, group, chainId, event);
+    ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock });
+    ledger.putPortal(group, { ...portal, observed: toBlock });
+  });
 }
 
 /** Throws {@link foreign} for what this store cannot have caused: it is not the contract's store, or has lost data. */

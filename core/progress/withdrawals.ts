@@ -23,21 +23,12 @@ export async function recordWithdrawalSubmitted(
   signal?: AbortSignal,
 ): Promise<Withdrawal> {
   const l1TxHash = requireHash("txHash", txHash);
-  return changePending(
-    ledger,
-    withdrawalId,
-    "withdrawal.submitted",
-    (record, group) => {
-      if (record.l1TxHash === l1TxHash) return record;
-      const { time } = ledger.record(group, {
-        kind: "withdrawalSubmitted",
-        withdrawalId: record.withdrawalId,
-        txHash: l1TxHash,
-      });
-      return { ...record, status: "submitted", l1TxHash, submittedAt: record.submittedAt ?? time, updatedAt: time };
-    },
-    signal,
-  );
+  return changePending(ledger, withdrawalId, "withdrawal.submitted", signal, (known, group) => {
+    if (known.l1TxHash === l1TxHash) return known;
+    const { withdrawalId, submittedAt } = known;
+    const { time } = ledger.record(group, { kind: "withdrawalSubmitted", withdrawalId, txHash: l1TxHash });
+    return { ...known, status: "submitted", l1TxHash, submittedAt: submittedAt ?? time, updatedAt: time };
+  });
 }
 
 /** L1 refused an attempt; the reservation stays. */
@@ -48,19 +39,12 @@ export async function recordWithdrawalAttempt(
   signal?: AbortSignal,
 ): Promise<Withdrawal> {
   const reason = requireText("failure", failure, 2000);
-  return changePending(
-    ledger,
-    withdrawalId,
-    "withdrawal.attempt_refused",
-    (record, group) => attempted(ledger, group, record, reason),
-    signal,
-  );
-}
-
-function attempted(ledger: Ledger, group: Group, record: WithdrawalRecord, failure: string): WithdrawalRecord {
-  if (record.failure === failure) return record;
-  const { time } = ledger.record(group, { kind: "withdrawalAttempted", withdrawalId: record.withdrawalId, failure });
-  return { ...record, failure, updatedAt: time };
+  return changePending(ledger, withdrawalId, "withdrawal.attempt_refused", signal, (known, group) => {
+    if (known.failure === reason) return known;
+    const { withdrawalId } = known;
+    const { time } = ledger.record(group, { kind: "withdrawalAttempted", withdrawalId, failure: reason });
+    return { ...known, failure: reason, updatedAt: time };
+  });
 }
 
 /** Gives up a withdrawal whose authorization can no longer be used, and releases what it reserved. */
@@ -79,11 +63,8 @@ export async function recordWithdrawalFailed(
     const activity = await readActivity(ledger, group, known.vaultId);
     const usable = known.deadline >= l1Time && activity.withdrawn <= known.withdrawnBefore;
     if (usable) throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
-    const { time } = ledger.record(group, {
-      kind: "withdrawalFailed",
-      withdrawalId: known.withdrawalId,
-      failure: reason,
-    });
+    const facts = { withdrawalId: known.withdrawalId, failure: reason };
+    const { time } = ledger.record(group, { kind: "withdrawalFailed", ...facts });
     return putFailed(ledger, group, known, activity, reason, time);
   }, signal);
   return withdrawalView(ledger, record);
@@ -94,8 +75,8 @@ async function changePending(
   ledger: Ledger,
   withdrawalId: Uuid,
   type: WithdrawalEventType,
-  change: (record: WithdrawalRecord, group: Group) => WithdrawalRecord,
-  signal?: AbortSignal,
+  signal: AbortSignal | undefined,
+  change: (known: WithdrawalRecord, group: Group) => WithdrawalRecord,
 ): Promise<Withdrawal> {
   const record = await ledger.writer.alone(async (group) => {
     const known = await latestWithdrawal(ledger, group, withdrawalId);
