@@ -26,7 +26,8 @@ import { type Transactions, transactionsOf } from "./vaults/transactions.ts";
 /**
  * Opens the engine over a store. With `createIfMissing` it creates the store where there is none.
  *
- * @throws MintmarkError `store_missing`, `store_locked`, `store_corrupt`, `store_mismatch`, `store_failed`, or `validation_failed` for bad options
+ * @throws MintmarkError `store_missing`, `store_locked`, `store_corrupt`, `store_mismatch`, `store_failed`, or
+ *   `validation_failed` for bad options
  * @example
  * await using engine = await openEngine({ store: "./data", createIfMissing: true, environment: "sandbox", settlement });
  */
@@ -102,8 +103,8 @@ function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
 }
 
 /**
- * The minting engine over one store. Every method that changes something resolves when the change is on disk; reads see only what is
- * on disk. Every method rejects with `MintmarkError`; after a failed write each one rejects with `store_failed`, after `close` with
+ * The minting engine over one store. A call that changes something resolves when the change is on disk; reads see only
+ * what is on disk. Every call rejects with `MintmarkError`: after a failed write with `store_failed`, after `close` with
  * `engine_closed`.
  */
 export interface Engine extends SettlementPort, AsyncDisposable {
@@ -111,8 +112,8 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   readonly limits: Limits;
   /**
    * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API, untrusted:
-   * `{users: [{userId, mints: [{tokenId, assetId, amount, dataAvailabilityMode}]}]}`; an entry of ERC-20 has no `tokenId`, and a token
-   * can be named by `mintingBlob` instead.
+   * `{users: [{userId, mints: [{tokenId, assetId, amount, dataAvailabilityMode}]}]}`. An entry of ERC-20 has no
+   * `tokenId`, and a token can be named by `mintingBlob` instead.
    *
    * Rejects with every bad entry in `issues`, in request order; the error's own code is that of the first of them.
    */

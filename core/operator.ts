@@ -68,7 +68,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
   };
 }
 
-/** All that the settlement loops use of an engine, and what they are given: they cannot mint, nor see a tenant. */
+/** All that the settlement loops are given of an engine: they can neither mint nor see a tenant. */
 export interface SettlementPort {
   /** The contract that the batches are committed to. */
   readonly settlement: Settlement;
@@ -78,8 +78,8 @@ export interface SettlementPort {
 }
 
 /**
- * What only the operator and the settlement loop call. Each `record…` takes in what L1 showed: one atomic, journaled transition, and
- * repeating it changes nothing.
+ * What only the operator and the settlement loops call. Each `record…` takes in what L1 showed. It is one atomic,
+ * journaled transition, and a repeated call changes nothing.
  *
  * @example
  * const { problems } = await engine.operator.verify();
@@ -92,9 +92,9 @@ export interface Operator {
   /** Closes the mode's open batch; null when it is empty. */
   seal(mode: Mode, wait?: WaitOptions): Promise<Batch | null>;
   /**
-   * Makes slots of a sealed batch void that L1 refuses, so that the batch can be committed without them: their mints have failed, with
-   * these reasons. Rejects with `batch_committed` once L1 has the batch. The caller answers for it that nothing sent earlier can
-   * still commit the batch as it was; the settlement layer makes sure of that.
+   * Makes slots of a sealed batch void that L1 refuses. Their mints have failed, with these reasons, and the batch can
+   * be committed without them. Rejects with `batch_committed` once L1 has the batch. The caller makes sure that no
+   * earlier transaction can still commit the batch as it was; the settlement loops do.
    */
   voidSlots(mode: Mode, batchNumber: number, slots: readonly VoidSlots[], wait?: WaitOptions): Promise<Batch>;
   /** The asset is in L1's registry. */
@@ -104,19 +104,19 @@ export interface Operator {
     wait?: WaitOptions,
   ): Promise<Asset>;
   /**
-   * Why L1 would refuse to mint of the asset, or null when it would not. With a fault nothing of it is minted (`mint_unwithdrawable`),
-   * and `unavailableReason` tells it.
+   * Why L1 would refuse to mint of the asset; null when it would not. While there is a fault, mints of the asset are
+   * refused with `mint_unwithdrawable`, and its `unavailableReason` names the fault.
    */
   recordMintingFault(assetId: Uuid, fault: string | null, wait?: WaitOptions): Promise<Asset>;
   /**
-   * One hash over the batches that L1 has committed, in L1's order: what the contract's `history` must be, derived from this store alone.
-   * The next commit names it (docs/protocol.md 3).
+   * One hash over the batches that L1 has committed, in L1's order, derived from this store alone. The contract's
+   * `history` must be the same. The next commit names it (docs/protocol.md 3).
    */
   history(): Hash;
   /**
-   * Forgets the idempotency keys of mints that were made before a time (ms since 1970), so that the store does not keep them for ever;
-   * the mints stay. Whoever repeats one of these requests then mints anew: leave callers the time that they were promised. Resolves
-   * with the number of keys; mints go on meanwhile. An aborted `signal` stops it between two steps.
+   * Forgets the idempotency keys of mints that were made before a time (ms since 1970). The mints stay, and others go
+   * on meanwhile. A repeated request mints anew then, so leave callers the time that they were promised. Resolves with
+   * the number of keys. An aborted `signal` stops it between two steps.
    */
   forgetIdempotencyKeys(before: number, wait?: WaitOptions): Promise<number>;
   /** Derives every record from the journal by a second implementation and compares it; finds any flipped byte. */
@@ -124,13 +124,13 @@ export interface Operator {
   /** What is wrong with the system's clock and what to do; null when it fits the journal. */
   clockFault(): string | null;
   /**
-   * A time that has certainly been reached, in ms since 1970, however wrong the system's clock is. It stands behind the clock by the
-   * time for which nothing ran. What must not expire too early is held against it.
+   * A time that has certainly been reached, in ms since 1970, however wrong the system's clock is. It is behind the
+   * clock by the time for which nothing ran. Use it for what must not expire too early.
    */
   reachedTime(): number;
   /**
-   * Makes the mirror of the state on another chain known, so that withdrawals of that chain's tokens are taken; `store_mismatch` for
-   * another contract than the chain's first.
+   * Makes the mirror on another chain known, so that withdrawals of that chain's tokens are taken. Rejects with
+   * `store_mismatch` for another contract than the chain's first.
    */
   addMirror(mirror: PortalIdentity, wait?: WaitOptions): Promise<void>;
   /** What pays withdrawals, by chain: the settlement contract, then the mirrors. */
@@ -140,8 +140,8 @@ export interface Operator {
   /** A transaction that commits the batch is on its way. */
   recordSubmitted(mode: Mode, batchNumber: number, txHash: Hash, wait?: WaitOptions): Promise<Batch>;
   /**
-   * Applies all events of a chain's blocks after what is observed up to `toBlock`, in order, and moves on: all or nothing. What no history
-   * of this store can cause rejects with `history_diverged`, on a mirror's chain with `l1_failed`.
+   * Applies the events of a chain's blocks from the last observed one up to `toBlock`, in order, all or nothing.
+   * Rejects with `history_diverged` for what this store cannot have caused; on a mirror's chain with `l1_failed`.
    */
   recordEvents(chainId: bigint, events: readonly L1Event[], toBlock: bigint, wait?: WaitOptions): Promise<void>;
   /** Everything up to this block can no longer be reorganised away. */
@@ -150,31 +150,31 @@ export interface Operator {
   recordReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
   /** The same for a chain that has replaced blocks that were recorded as final. */
   recordDeepReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
-  /** How L1's history differs from this store's, in a sentence, and since when (ms); null while no difference was found. */
+  /** How L1's history differs from this store's, and since when (ms since 1970); null while they agree. */
   divergence(): { readonly detail: string; readonly since: number } | null;
-  /** From now on mints and withdrawals are refused with `l1_not_compared`, until {@link Operator.compareState} finds one history. */
+  /** Refuses mints and withdrawals with `l1_not_compared` until {@link Operator.compareState} finds one history. */
   awaitComparison(): void;
   /** Throws what mints are refused with now: `history_diverged`, `l1_not_compared`. */
   requirePromising(): void;
   /**
-   * Compares L1's state with the store's. Unless L1's batches are the first ones of this store, it rejects with `history_diverged`; from
-   * then on, and after a restart, mints, withdrawals and seals are refused with that code.
+   * Requires that L1's batches are the first ones of this store. Otherwise it rejects with `history_diverged`, and from
+   * then on mints, withdrawals and seals are refused with that code, after a restart too.
    */
   compareState(state: L1State, wait?: WaitOptions): Promise<void>;
   /**
-   * Puts L1's batches in the place of the store's, from the first difference of each mode on, and ends the divergence: atomic. Mints that L1's
-   * history lacks have failed, and their applications are told. Vaults of owners whom the store does not know belong to an application
-   * of their own, `Adopted from L1`. Rejects with `asset_not_found` for an asset that must be added first, `l1_failed` for data that do
-   * not make their root. `adoptFromL1` of the settlement module gathers the batches.
+   * Puts L1's batches in the place of the store's, from the first difference of each mode on, and ends the divergence,
+   * in one atomic step. Mints that L1's history lacks have failed, and their applications are told. Vaults of unknown
+   * owners belong to an application of their own, `Adopted from L1`. Rejects with `asset_not_found` for an asset that
+   * must be added first, `l1_failed` for data that do not make their root. `adoptFromL1` gathers the batches.
    */
   adopt(adopted: readonly AdoptedBatches[], wait?: WaitOptions): Promise<Adopted>;
   /** A transaction that pays the withdrawal is on its way. */
   recordWithdrawalSubmitted(withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions): Promise<Withdrawal>;
-  /** L1 refused an attempt; the authorization is still good, so the reservation stays and `failure` tells the reason. */
+  /** L1 refused an attempt. The authorization is still good, so the reservation stays, with the reason. */
   recordWithdrawalAttempt(withdrawalId: Uuid, failure: string, wait?: WaitOptions): Promise<Withdrawal>;
   /**
-   * Gives up and releases the reservation. Refused with `withdrawal_pending` while the authorization could still be used: `l1Time`,
-   * seconds of a finalized block, must be past its deadline, unless it was cancelled or overtaken on L1.
+   * Gives up and releases the reservation. Rejects with `withdrawal_pending` while the authorization can still be used:
+   * until `l1Time`, seconds of a finalized block, is past its deadline, or L1 has cancelled or overtaken it.
    */
   recordWithdrawalFailed(withdrawalId: Uuid, failure: string, l1Time: bigint, wait?: WaitOptions): Promise<Withdrawal>;
   /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */

@@ -22,13 +22,12 @@ import { importKey } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
 import { batchOfRecord, placeOf } from "../vaults/vaults.ts";
 
-/** A vault's proof under the header by which the contract that pays it keeps its batch; no header while that contract does not know the batch. */
 async function exitProof(ledger: Ledger, vaultId: VaultId): Promise<BatchVaultProof> {
   const proof = await vaultProof(ledger, vaultId);
   return { ...proof, header: await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId)) };
 }
 
-/** A batch's header as the contract of a chain keeps it: the settlement contract, or a mirror, which has times and an order of its own. */
+/** A batch's header as a chain's contract keeps it. A mirror has times and an order of its own. */
 export async function exitHeader(ledger: Ledger, chainId: bigint, place: VaultPlace): Promise<BatchHeader | null> {
   const header = headerOf(batchOfRecord(ledger, place));
   if (header === null || chainId === ledger.settlement.chainId) return header;
@@ -50,11 +49,11 @@ export function proofsOf(context: EngineContext): Proofs {
 }
 
 /**
- * Proofs of what sealed batches hold, docs/protocol.md 7; public, without tenants. Each is verified before it is returned, by the
- * functions of `mintmark/protocol` that its reader has too. Until L1 has committed a batch, slots of it can still become void, and
- * what was proven of it and of states that hold it goes stale.
+ * Proofs of what sealed batches hold (docs/protocol.md 7): public, without tenants. The engine verifies each before it
+ * returns it, by the functions of `mintmark/protocol`. Until L1 has committed a batch, slots of it can still become
+ * void; then its earlier proofs are stale.
  *
- * All reject with `proof_not_ready` while a batch that they are about is open, with `vault_not_found`, `vault_void` or `batch_not_found`
+ * All reject with `proof_not_ready` while a batch is open, and with `vault_not_found`, `vault_void` or `batch_not_found`
  * when there is nothing to prove.
  *
  * @example

@@ -78,9 +78,9 @@ export interface Vaults {
   /** In the order in which they were made; shorter pages as with {@link Transactions.list}. */
   list(applicationId: Uuid, filter?: VaultFilter): List<Vault>;
   /**
-   * What a user holds, by token, in the order in which each was first minted: an ERC-721 token is one vault, the others are summed over
-   * vaults. The first question after opening looks at every mint of the user, later ones at what was minted since, unless a withdrawal
-   * of the user's or a void vault has changed the sums. Shorter pages as with {@link Transactions.list}.
+   * What a user holds, by token, in the order of their first mints. An ERC-721 token is one vault, the others are sums
+   * over vaults. The first call after opening reads every mint of the user, later ones what is new; after a withdrawal
+   * or a void vault, all again. Shorter pages as with {@link Transactions.list}.
    */
   balances(applicationId: Uuid, userId: Uuid, page?: PageOptions): List<Balance>;
   /** What the vault commits to, of whichever application: public. Rejects with `vault_not_found`, `vault_void`. */
