@@ -102,6 +102,7 @@ export interface Applications {
   resume(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
 }
 
+/** What an application is made with. */
 export interface NewApplication {
   readonly applicationId?: Uuid | undefined;
   readonly name: string;

@@ -247,6 +247,7 @@ export interface Users {
   list(applicationId: Uuid, filter?: UserFilter): List<User>;
 }
 
+/** What a user is created with. */
 export interface NewUser {
   readonly userId?: Uuid | undefined;
   readonly ownerAddress: Address;
@@ -254,6 +255,7 @@ export interface NewUser {
   readonly reference?: string | null | undefined;
 }
 
+/** Which users a list shows. */
 export interface UserFilter extends PageOptions {
   readonly ownerAddress?: Address | undefined;
   readonly reference?: string | undefined;
