@@ -14,7 +14,12 @@ import { recordSubmitted } from "./progress/batch-progress.ts";
 import { compareState } from "./progress/divergence.ts";
 import { recordFinalized, recordReorg } from "./progress/finality.ts";
 import { recordEvents } from "./progress/l1-events.ts";
-import { type PendingOptions, type PendingWithdrawal, pendingWithdrawals } from "./progress/pending-withdrawals.ts";
+import {
+  type PendingOptions,
+  type PendingWithdrawal,
+  pendingWithdrawal,
+  pendingWithdrawals,
+} from "./progress/pending-withdrawals.ts";
 import { addMirror, type FollowedPortal, portalOf, portals } from "./progress/portals.ts";
 import type { Proofs } from "./progress/proofs.ts";
 import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "./progress/withdrawals.ts";
@@ -65,6 +70,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
     recordWithdrawalFailed: async (withdrawalId, failure, l1Time, wait) =>
       recordWithdrawalFailed(context.ledger, withdrawalId, failure, l1Time, wait?.signal),
     pendingWithdrawals: (chainId, options) => pendingWithdrawals(context.ledger, chainId, options),
+    pendingWithdrawal: (withdrawalId) => pendingWithdrawal(context.ledger, withdrawalId),
   };
 }
 
@@ -179,4 +185,6 @@ export interface Operator {
   recordWithdrawalFailed(withdrawalId: Uuid, failure: string, l1Time: bigint, wait?: WaitOptions): Promise<Withdrawal>;
   /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
   pendingWithdrawals(chainId: bigint, options?: PendingOptions): AsyncIterable<PendingWithdrawal>;
+  /** One of them, as it is now; null when it has been settled or has failed. */
+  pendingWithdrawal(withdrawalId: Uuid): Promise<PendingWithdrawal | null>;
 }

@@ -53,11 +53,7 @@ const VALIDIUM_GAS_PER_BYTE = 200n;
 type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "voidDuplicate" | "registerAsset";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 /** A function of any interface of the contract, with its arguments. */
-type ContractCall = Parameters<typeof encodeFunctionData>[0] & {
-  readonly functionName: string;
-  /** Gas that it gets even if an estimate says less. */
-  readonly leastGas?: bigint;
-};
+type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functionName: string };
 
 export type RegistrableAsset = Pick<Asset, "standard" | "chainId" | "contractAddress" | "quantum">;
 
@@ -172,7 +168,9 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     if (calls.length < 1 || calls.length > MAX_ITEMS) {
       throw new RangeError(`1 to ${MAX_ITEMS} withdrawals a transaction, not ${calls.length}`);
     }
-    const receipt = await this.#mined(relayOf(calls), options);
+    const call = { abi, functionName: "withdrawBatch", args: [withdrawalGroups(calls), ITEM_GAS] } as const;
+    const gas = (data: Hex) => relayGas(calls.length, size(data));
+    const receipt = await this.#mined(call, options, async () => this.#withGas(call, gas));
     if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
     // An item that failed left an event of the contract in this very transaction. A token may have put in others that look like it.
     const own = receipt.logs.filter(({ address }) => address.toLowerCase() === this.settlement.contract);
@@ -227,7 +225,7 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
       account: this.#account,
       ...block,
     } as Parameters<typeof client.estimateContractGas>[0]);
-    return this.#withGas(call, () => greatest(estimate + estimate / 20n, call.leastGas ?? 0n));
+    return this.#withGas(call, () => estimate + estimate / 20n);
   }
 
   /** A rollup commit behind one that is under way: L1 checks its content, and estimates it, in the place of the next batch. */
@@ -255,18 +253,12 @@ function validiumGas(data: Hex): bigint {
 }
 
 /**
- * The call that pays these withdrawals. An estimate alone is not enough for it: a token or a wallet can turn expensive before the transaction
- * is mined, and the contract reverts as a whole when an item has less than its gas left.
+ * What a relay of so many withdrawals takes at most. It is not estimated: a token or a wallet can turn expensive before the transaction is mined,
+ * and the contract reverts as a whole when an item has less than its gas left. Some could also take a node so long together that it
+ * gives up.
  */
-function relayOf(calls: readonly WithdrawalCall[]): ContractCall {
-  const call = { abi, functionName: "withdrawBatch", args: [withdrawalGroups(calls), ITEM_GAS] } as const;
-  const calldata = BigInt(size(encodeFunctionData(call))) * GAS_PER_BYTE;
-  const leastGas = TRANSFER_GAS + calldata + BigInt(calls.length) * (ITEM_GAS + GAS_AROUND_ITEM) + GAS_AROUND_ITEMS;
-  return { ...call, leastGas };
-}
-
-function greatest(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
+function relayGas(items: number, bytes: number): bigint {
+  return TRANSFER_GAS + BigInt(bytes) * GAS_PER_BYTE + BigInt(items) * (ITEM_GAS + GAS_AROUND_ITEM) + GAS_AROUND_ITEMS;
 }
 
 function rollupCall({ batchNumber, data }: Pick<SealedBatch, "batchNumber" | "data">, history: Hash): ContractCall {

@@ -3,8 +3,8 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Hex, Standard, Uuid, Withdrawal } from "../model.ts";
 import type { BatchHeader } from "../ports.ts";
 import { decodeRecord } from "../store/layout.ts";
-import { type WithdrawalRecord, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
-import { endOf, pendingWithdrawalsOf, withdrawalKey } from "../store/store-keys.ts";
+import { withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
+import { endOf, pendingWithdrawalKey, pendingWithdrawalsOf, withdrawalKey } from "../store/store-keys.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
 import { isPending, withdrawalView } from "../vaults/withdrawals.ts";
 import { exitHeader } from "./proofs.ts";
@@ -13,40 +13,38 @@ import { exitHeader } from "./proofs.ts";
 export async function* pendingWithdrawals(
   ledger: Ledger,
   chainId: bigint,
-  { except = () => false }: PendingOptions = {},
+  { after = -1 }: PendingOptions = {},
 ): AsyncGenerator<PendingWithdrawal> {
-  for await (const record of pendingRecords(ledger, chainId, except)) {
-    const place = placeOf(record.vaultId);
-    const { assetIndex } = await readVault(ledger, place);
-    yield {
-      withdrawal: await withdrawalView(ledger, record),
-      standard: ledger.assetAt(assetIndex).standard,
-      signature: record.signature,
-      header: await exitHeader(ledger, chainId, place),
-    };
+  const newer = { gte: pendingWithdrawalKey(chainId, after + 1), lt: endOf(pendingWithdrawalsOf(chainId)) };
+  for await (const [, stored] of ledger.store.entries(newer)) {
+    const pending = await pendingWithdrawal(ledger, decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal"));
+    // The list was read from a snapshot: meanwhile it may have been settled.
+    if (pending !== null) yield pending;
   }
 }
 
-async function* pendingRecords(
-  ledger: Ledger,
-  chainId: bigint,
-  except: NonNullable<PendingOptions["except"]>,
-): AsyncGenerator<WithdrawalRecord> {
-  const first = pendingWithdrawalsOf(chainId);
-  for await (const [, stored] of ledger.store.entries({ gte: first, lt: endOf(first) })) {
-    const withdrawalId = decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal");
-    if (except(withdrawalId)) continue;
-    const found = await ledger.store.get(withdrawalKey(withdrawalId));
-    if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
-    const record = decodeRecord(withdrawalRecord, found, `Withdrawal ${withdrawalId}`);
-    // The list was read from a snapshot: meanwhile it may have been settled.
-    if (isPending(record)) yield record;
-  }
+/** One of them, as it is now; null when it has been settled or has failed. */
+export async function pendingWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<PendingWithdrawal | null> {
+  const found = await ledger.store.get(withdrawalKey(withdrawalId));
+  if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
+  const record = decodeRecord(withdrawalRecord, found, `Withdrawal ${withdrawalId}`);
+  if (!isPending(record)) return null;
+  const place = placeOf(record.vaultId);
+  const { assetIndex } = await readVault(ledger, place);
+  return {
+    withdrawal: await withdrawalView(ledger, record),
+    sequence: record.journalSequence,
+    standard: ledger.assetAt(assetIndex).standard,
+    signature: record.signature,
+    header: await exitHeader(ledger, record.chainId, place),
+  };
 }
 
 /** A withdrawal that is to be sent to its token's chain. */
 export interface PendingWithdrawal {
   readonly withdrawal: Withdrawal;
+  /** Its place among all that were ever asked for: later ones have greater numbers. */
+  readonly sequence: number;
   readonly standard: Standard;
   /** The owner's, over the withdrawal. */
   readonly signature: Hex;
@@ -56,6 +54,6 @@ export interface PendingWithdrawal {
 
 /** Which pending withdrawals are read. */
 export interface PendingOptions {
-  /** Leaves out a withdrawal before it is read, which is most of what one costs. */
-  readonly except?: (withdrawalId: Uuid) => boolean;
+  /** Only those of a greater {@link PendingWithdrawal.sequence}. */
+  readonly after?: number;
 }

@@ -22,17 +22,20 @@ interface Wait {
   readonly committedAt: bigint;
 }
 
-/** Whether a withdrawal need not be read now. `isKnown` tells of its batch; undefined when this pass does not know yet. */
-type CanWait = (withdrawalId: Uuid, wait: Wait, isKnown: boolean | undefined) => boolean;
+/** Batches that a pass has looked at, and whether the contract knows them. */
+type KnownBatches = Map<string, boolean>;
 
 /**
- * The pending withdrawals of one chain. A pass lists their ids, and reads only those that may be ready: of withdrawals that wait for one
- * batch only the first, and none that is not mature. What is remembered is a shortcut: each is read again before it is sent.
+ * The pending withdrawals of one chain. A pass lists only what is new, and reads only those that may be ready: of withdrawals that wait for
+ * one batch only the first, and none that is not mature. What is remembered is a shortcut: each is read again before it is sent.
  */
 export class PendingQueue {
   readonly #engine: SettlementPort;
   readonly #chainId: bigint;
+  /** Oldest first. */
   #waits = new Map<Uuid, Wait>();
+  /** The sequence of the newest that was listed. */
+  #newest = -1;
 
   constructor(engine: SettlementPort, chainId: bigint) {
     this.#engine = engine;
@@ -44,50 +47,60 @@ export class PendingQueue {
     { maturity, time, finalTime }: Moment,
     isHeld: (withdrawalId: Uuid) => boolean,
   ): AsyncGenerator<PendingWithdrawal> {
-    const canWait: CanWait = (id, { deadline, committedAt }, isKnown) => {
+    const known: KnownBatches = new Map();
+    const canWait = (id: Uuid, { deadline, batch, committedAt }: Wait) => {
+      const isKnown = batch === null || known.get(batch);
       if (finalTime > deadline || isKnown === undefined) return false;
       return !isKnown || (committedAt > 0n && committedAt + maturity > time) || isHeld(id);
     };
-    for await (const pending of this.#read(canWait)) {
-      if (!canWait(pending.withdrawal.withdrawalId, waitOf(pending), pending.header !== null)) yield pending;
+    const waits = await this.#listed();
+    for (const [id, wait] of waits) {
+      if (canWait(id, wait)) continue;
+      const pending = await this.#read(id, waits, known);
+      if (pending !== null && !canWait(id, waitOf(pending))) yield pending;
     }
   }
 
   /** Batches that withdrawals wait for and their chain's contract does not know yet, each once. */
   async awaitedBatches(): Promise<readonly VaultPlace[]> {
-    const places = new Map<string, VaultPlace>();
-    for await (const { withdrawal, header } of this.#read((_, __, isKnown) => isKnown !== undefined)) {
-      if (header === null) places.set(batchOf(withdrawal.vaultId), unpackVaultId(withdrawal.vaultId));
+    const known: KnownBatches = new Map();
+    const places: VaultPlace[] = [];
+    const waits = await this.#listed();
+    for (const [id, { batch }] of waits) {
+      if (batch === null || known.has(batch)) continue;
+      const pending = await this.#read(id, waits, known);
+      if (pending?.header === null) places.push(unpackVaultId(pending.withdrawal.vaultId));
     }
-    return [...places.values()];
+    return places;
   }
 
-  /** A reorganisation may have taken batches back: everything is read again. */
+  /** A reorganisation may have taken batches back, and withdrawals: everything is listed again. */
   forget(): void {
     this.#waits = new Map();
+    this.#newest = -1;
   }
 
-  async *#read(canWait: CanWait): AsyncGenerator<PendingWithdrawal> {
+  async #listed(): Promise<Map<Uuid, Wait>> {
     const waits = this.#waits;
-    const listed = new Map<Uuid, Wait>();
-    /** Whether the contract knows a batch, by the first withdrawal from it that this pass has read. */
-    const known = new Map<string, boolean>();
-    const except = (withdrawalId: Uuid) => {
-      const wait = waits.get(withdrawalId);
-      if (wait === undefined) return false;
-      listed.set(withdrawalId, wait);
-      return canWait(withdrawalId, wait, wait.batch === null || known.get(wait.batch));
-    };
-    for await (const pending of this.#engine.operator.pendingWithdrawals(this.#chainId, { except })) {
-      const { withdrawalId, vaultId } = pending.withdrawal;
-      const wait = waitOf(pending);
-      known.set(batchOf(vaultId), pending.header !== null);
-      listed.set(withdrawalId, wait);
-      waits.set(withdrawalId, wait);
-      yield pending;
+    for await (const pending of this.#engine.operator.pendingWithdrawals(this.#chainId, { after: this.#newest })) {
+      // What was forgotten meanwhile stays so.
+      if (this.#waits !== waits) return this.#listed();
+      waits.set(pending.withdrawal.withdrawalId, waitOf(pending));
+      this.#newest = pending.sequence;
     }
-    // What was not listed is settled or has failed. What was forgotten meanwhile stays so.
-    if (this.#waits === waits) this.#waits = listed;
+    return waits;
+  }
+
+  /** One as it is now; null when it was settled or has failed, and is forgotten. */
+  async #read(id: Uuid, waits: Map<Uuid, Wait>, known: KnownBatches): Promise<PendingWithdrawal | null> {
+    const pending = await this.#engine.operator.pendingWithdrawal(id);
+    if (pending === null) {
+      waits.delete(id);
+      return null;
+    }
+    known.set(batchOf(pending.withdrawal.vaultId), pending.header !== null);
+    waits.set(id, waitOf(pending));
+    return pending;
   }
 }
 

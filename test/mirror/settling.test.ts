@@ -18,6 +18,7 @@ import {
   requestWithdrawal,
   rpc,
 } from "../settlement/fixture.ts";
+import { flippingWallets } from "../settlement/flipping-wallets.ts";
 import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "./fixture.ts";
 
 const OWNER = USERS[0].owner;
@@ -123,7 +124,7 @@ describe("withdrawals of another chain's tokens", () => {
     expect((await near.engine.operator.verify()).problems).toEqual([]);
   });
 
-  test("are paid though another one there turns expensive after the estimate", async () => {
+  test("are paid though another one there turns expensive after the trial", async () => {
     const { far } = world;
     const become = (code: string) => rpc(far, "hardhat_setCode", [tokenOf("erc721"), code]);
     const request = (async (call: Parameters<Request>[0]) => {
@@ -275,6 +276,27 @@ describe("a wallet contract on another chain", () => {
     expect(await (await newMirrorSettler(world)).round()).toEqual({ imported: 1, withdrawn: 1 });
     expect(await statusOf(asked)).toBe("settled");
     expect(await mirror.holding(tokenOf("erc20"), "erc20", wallet, null)).toBe(50n);
+  });
+});
+
+describe("withdrawals beside those of wallets on another chain that change their minds", () => {
+  test("are paid in the same transaction, though each of the others burns all the gas of its item", async () => {
+    world = await createMirrorWorld({ verifySignature: async () => true });
+    const { near, far, mirror } = world;
+    const wallets = await flippingWallets(near, far, far.assets, 19);
+    const points = await mintFar("erc20", "validium", "", 5);
+    await commitFinally();
+    // The first one brings the batch there.
+    await requestFar(points, 1n);
+    await (await newMirrorSettler(world)).round();
+    const bad = await wallets.ask(mirror.settlement);
+    const good = await requestFar(points, 4n);
+    const settler = await newMirrorSettler(world, { connect: () => connectFar(world, wallets.request) });
+    const before = await farTransactions();
+    await settler.round();
+    expect(await statusOf(good)).toBe("settled");
+    for (const withdrawalId of bad) expect(await statusOf({ withdrawalId })).toBe("submitted");
+    expect((await farTransactions()) - before).toBe(1);
   });
 });
 

@@ -16,6 +16,7 @@ import {
   rpc,
   type World,
 } from "./fixture.ts";
+import { flippingWallets } from "./flipping-wallets.ts";
 
 /** Code of tokens, whatever they are asked. */
 const LOOPS = "0x5b600056";
@@ -102,7 +103,7 @@ describe("withdrawals beside those of a hostile token", () => {
     expect((await sent()) - before).toBeLessThanOrEqual(10);
   });
 
-  test("are paid though it turns expensive after the estimate", async () => {
+  test("are paid though it turns expensive after the trial", async () => {
     const { chain, engine, committee } = world;
     await become(IS_CHEAP);
     const bad = await requestWithdrawal(world, vaults.potions);
@@ -155,6 +156,18 @@ describe("withdrawals beside those of a hostile token", () => {
     expect((await sent()) - before).toBe(9);
   });
 
+  test("are paid though a node gives up on estimating what they take together", async () => {
+    const { chain, engine, committee } = world;
+    const asked = [await requestWithdrawal(world, vaults.potions), await requestWithdrawal(world, vaults.points, 10n)];
+    const request = (async (call: Parameters<Request>[0]) => {
+      if (call.method === "eth_estimateGas") throw Object.assign(new Error("execution timeout"), { code: -32000 });
+      return chain.request(call as never);
+    }) as Request;
+    const l1 = await connectOperator(chain, request);
+    await newSettler({ engine, l1, committee }, chain).round();
+    for (const { withdrawalId } of asked) expect((await read(withdrawalId)).status).toBe("settled");
+  });
+
   test("are paid though a node cannot try its own", async () => {
     const { l1 } = world;
     const bad = await requestWithdrawal(world, vaults.potions);
@@ -179,5 +192,32 @@ describe("withdrawals beside those of a hostile token", () => {
     for (const { withdrawalId } of asked) {
       expect(await read(withdrawalId)).toMatchObject({ status: "settled", failure: null });
     }
+  });
+});
+
+describe("withdrawals beside those of wallets that change their minds", () => {
+  test("are paid in the same transaction, though each of the others burns all the gas of its item", async () => {
+    const world = await createWorld({ verifySignature: async () => true });
+    const { chain, engine, committee, principal, settler } = world;
+    const wallets = await flippingWallets(world, chain, world.assets, 19);
+    const points = await mint(world, "erc20", "validium", "", 10);
+    await settler.round();
+    const bad = await wallets.ask();
+    const good = await requestWithdrawal(world, points, 10n);
+    const l1 = await connectOperator(chain, wallets.request);
+    const sent = () => chain.client.getTransactionCount({ address: OPERATOR.address });
+    const before = await sent();
+    const impatient = newSettler({ engine, l1, committee }, chain);
+    expect((await impatient.round()).withdrawn).toBe(20);
+    const read = (id: string) => engine.withdrawals.get(principal.applicationId, id);
+    const paid = await read(good.withdrawalId);
+    expect(paid.status).toBe("settled");
+    expect(await l1.gasUsed(paid.l1TxHash ?? "0x")).toBeGreaterThan(19n * 490_000n);
+    for (const id of bad) expect(await read(id)).toMatchObject({ status: "submitted", failure: expect.any(String) });
+    // The next time costs nothing before ten minutes have passed.
+    await wallets.turnBack();
+    expect((await impatient.round()).withdrawn).toBe(0);
+    expect((await sent()) - before).toBe(1);
+    await world.close();
   });
 });

@@ -1,0 +1,51 @@
+import { type Hex, toHex } from "viem";
+import type { Standard, Uuid } from "../../core/index.ts";
+import type { PortalIdentity } from "../../core/ports.ts";
+import { USERS } from "../../scripts/sandbox/accounts.ts";
+import { at, type Chain, mint, type Request, requestWithdrawal, rpc, type World } from "./fixture.ts";
+
+/** Says yes to every question about a signature. */
+const SAYS_YES = "0x631626ba7e60e01b5f5260205ff3";
+/** Burns all the gas that it gets. */
+const BURNS = "0xfe";
+
+/**
+ * Wallet contracts of as many users, each with a withdrawal that it has signed. They take each trial and each estimate, and turn just before the
+ * chain gets the transaction.
+ */
+export async function flippingWallets(
+  { engine, principal }: Pick<World, "engine" | "principal">,
+  chain: Pick<Chain, "request">,
+  assets: ReadonlyMap<Standard, Uuid>,
+  count: number,
+) {
+  const wallets = Array.from({ length: count }, (_, i) => toHex(0xf11b_0000 + i, { size: 20 }));
+  const become = async (code: Hex) => {
+    for (const wallet of wallets) await rpc(chain, "hardhat_setCode", [wallet, code]);
+  };
+  const theirs: { readonly vaultId: bigint; readonly users: World["users"] }[] = [];
+  for (const address of wallets) {
+    const { userId } = await engine.users.create(principal.applicationId, { ownerAddress: address });
+    const users = [{ userId, owner: { ...at(USERS, 0).owner, address } }] as World["users"];
+    theirs.push({ users, vaultId: await mint({ engine, principal, users, assets }, "erc20", "validium", "", 1) });
+  }
+  const request = (async (call: Parameters<Request>[0]) => {
+    if (call.method === "eth_sendRawTransaction") await become(BURNS);
+    return chain.request(call as never);
+  }) as Request;
+  return {
+    /** Stands between the operator and the chain. */
+    request,
+    /** Requests a withdrawal of each. Returns their ids. */
+    async ask(portal?: PortalIdentity): Promise<Uuid[]> {
+      await become(SAYS_YES);
+      const asked: Uuid[] = [];
+      for (const { users, vaultId } of theirs) {
+        const world = { engine, principal, users };
+        asked.push((await requestWithdrawal(world, vaultId, 1n, undefined, portal)).withdrawalId);
+      }
+      return asked;
+    },
+    turnBack: () => become(SAYS_YES),
+  };
+}
