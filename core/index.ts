@@ -24,6 +24,7 @@ export type { WithdrawalRequest, Withdrawals } from "./progress/withdrawal-reque
 export type { BatchVaultProof, EngineState, VaultStateProof } from "./protocol/proof.ts";
 export type { MintReceipt, ReceiptSigner, VaultReceipt } from "./protocol/receipt.ts";
 export type { VoidSlots } from "./sealing/void-runs.ts";
+export type { Copied, CopyOptions } from "./store/journaled-store.ts";
 export { LevelJournal } from "./store/level-journal.ts";
 export type * from "./store/ports.ts";
 export type { IssuedKey, Keys, NewKey } from "./tenants/api-keys.ts";

@@ -24,6 +24,8 @@ import { addMirror, type FollowedPortal, portalOf, portals } from "./progress/po
 import type { Proofs } from "./progress/proofs.ts";
 import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "./progress/withdrawals.ts";
 import type { VoidSlots } from "./sealing/void-runs.ts";
+import { bringUp, type Copied, type CopyOptions, requireCopy } from "./store/journaled-store.ts";
+import type { Journal } from "./store/ports.ts";
 import { allAssets, markAssetRegistered, setMintingFault } from "./tenants/assets.ts";
 import { requireMode } from "./validate.ts";
 import { type VerifyOptions, type VerifyReport, verifyStore } from "./verify/verify.ts";
@@ -40,6 +42,12 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
     recordMintingFault: async (assetId, fault, wait) => setMintingFault(context.ledger, assetId, fault, wait?.signal),
     history: () => context.ledger.commits.of(context.ledger),
     forgetIdempotencyKeys: async (before, wait) => forgetIdempotencyKeys(context.ledger, before, wait?.signal),
+    backup: async (journal, how = {}) => {
+      const { store } = context.ledger;
+      const copied = await bringUp(store, journal, how);
+      await requireCopy(store, journal, how);
+      return copied;
+    },
     verify: async (how = {}) => verifyStore(context.ledger.store, context.ledger.settlement, how),
     clockFault: () => context.ledger.journalClock.fault(context.ledger.head.time),
     reachedTime: () => context.ledger.journalClock.reached(),
@@ -125,6 +133,13 @@ export interface Operator {
    * the number of keys. An aborted `signal` stops it between two steps.
    */
   forgetIdempotencyKeys(before: number, wait?: WaitOptions): Promise<number>;
+  /**
+   * Copies the journal's entries that a backup lacks, while the engine goes on, and compares the whole backup with the journal.
+   * `restoreStore` makes a store of it.
+   *
+   * @throws MintmarkError `store_mismatch` for the backup of another store, `store_corrupt` for a damaged one
+   */
+  backup(journal: Journal, options?: CopyOptions): Promise<Copied>;
   /** Derives every record from the journal by a second implementation and compares it; finds any flipped byte. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /** What is wrong with the system's clock and what to do; null when it fits the journal. */

@@ -38,7 +38,8 @@ export class ClusterStore implements Store {
   static async open(folder: string, journal: SharedJournal): Promise<ClusterStore> {
     const local = await LevelStore.open(folder, true, "process");
     try {
-      const position = await readPosition(local);
+      let position = await readPosition(local);
+      if (position.length === 0 && (await journal.status()).pruned > 0) position = await fill(local, journal);
       await requireSameJournal(folder, journal, position);
       return new ClusterStore(local, journal, position);
     } catch (error) {
@@ -91,6 +92,14 @@ export class ClusterStore implements Store {
     }
   }
 
+  /** Keeps this store as it is in the journal, so that the journal may forget what went before. Writes go on meanwhile. */
+  async keepSnapshot(): Promise<void> {
+    await this.#local.frozen(async (frozen) => {
+      const { length } = await readPosition(frozen);
+      await this.#journal.keepSnapshot(length, partsOf(frozen));
+    });
+  }
+
   /** The engine's end is not the store's: a server keeps it open when its role changes. See {@link release}. */
   async close(): Promise<void> {}
 
@@ -104,6 +113,48 @@ export class ClusterStore implements Store {
     await this.#local.write([...operations, { type: "put", key: POSITION_KEY, value: positionBytes(position) }]);
     this.#position = position;
   }
+}
+
+/** Bytes of one part of a snapshot, about. */
+const PART_BYTES = 1 << 20;
+/** Until these are there, a store is none. */
+const LAST_KEYS = [HEAD_KEY, POSITION_KEY];
+const isLast = (key: Buffer) => LAST_KEYS.some((last) => last.equals(key));
+
+/** A store as writes; those that make it one are the last. */
+async function* partsOf(store: StoreReader): AsyncGenerator<Uint8Array, void, void> {
+  let operations: StoreOperation[] = [];
+  let bytes = 0;
+  for await (const [key, value] of store.entries({})) {
+    if (isLast(key)) continue;
+    operations.push({ type: "put", key, value });
+    bytes += key.length + value.length;
+    if (bytes < PART_BYTES) continue;
+    yield encodeWrites(operations);
+    operations = [];
+    bytes = 0;
+  }
+  for (const key of LAST_KEYS) {
+    const value = await store.get(key);
+    if (value !== undefined) operations.push({ type: "put", key, value });
+  }
+  yield encodeWrites(operations);
+}
+
+/** Fills an empty store from the journal's snapshot. */
+async function fill(store: LevelStore, journal: SharedJournal): Promise<Position> {
+  const parts = await journal.snapshot();
+  if (parts === null) throw new MintmarkError("store_mismatch", "The journal was pruned, and it has no snapshot.");
+  // What an interrupted filling left.
+  let left: StoreOperation[] = [];
+  for await (const [key] of store.entries({})) {
+    if (left.push({ type: "del", key }) < 4_096) continue;
+    await store.write(left);
+    left = [];
+  }
+  await store.write(left);
+  for await (const part of parts) await store.write(decodeWrites(Buffer.from(part)));
+  return readPosition(store);
 }
 
 async function readPosition(store: StoreReader): Promise<Position> {

@@ -7,6 +7,9 @@ import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.t
 
 /** ms for which nobody else takes the lead of a leader that falls silent. */
 const LEASE_MS = 3_000;
+/** ms between two looks of a leader at the journal's size. */
+const SIZE_LOOK_MS = 30_000;
+const JOURNAL_BYTES = 1 << 30;
 /** ms between two looks of a standby at the journal. */
 const LOOK_MS = 50;
 /** ms without the journal after which a standby no longer knows whether what it says still holds. */
@@ -21,6 +24,8 @@ export interface ClusterOptions extends Omit<EngineOptions, "store" | "journal">
   readonly server: Server;
   /** See {@link SharedJournal.lead}. Default 3,000. */
   readonly leaseMs?: number;
+  /** Bytes of the journal past which the leader keeps a snapshot and lets it forget what went before. Default 1 GiB. */
+  readonly journalBytes?: number;
 }
 
 /** What a server is at a moment. */
@@ -49,6 +54,7 @@ export class ClusterNode implements AsyncDisposable {
   #status: JournalStatus;
   #seenAt = performance.now();
   #failure: MintmarkError | null = null;
+  #pruneAt = 0;
   #running: Promise<void> = Promise.resolve();
   readonly #first = Promise.withResolvers<void>();
   #changed = Promise.withResolvers<void>();
@@ -133,6 +139,11 @@ export class ClusterNode implements AsyncDisposable {
     return this.#role;
   }
 
+  /** Keeps a snapshot in the journal now; see {@link ClusterOptions.journalBytes}. */
+  async keepSnapshot(): Promise<void> {
+    await this.#store.keepSnapshot();
+  }
+
   /** Gives the lead away and closes the store. */
   async close(): Promise<void> {
     this.#stop.abort(this.#failure ?? new MintmarkError("engine_closed"));
@@ -144,7 +155,7 @@ export class ClusterNode implements AsyncDisposable {
   }
 
   get #engineOptions(): EngineOptions {
-    const { journal: _, server: __, leaseMs: ___, ...options } = this.#options;
+    const { journal: _, server: __, leaseMs: ___, journalBytes: ____, ...options } = this.#options;
     return { ...options, store: this.#store };
   }
 
@@ -173,8 +184,19 @@ export class ClusterNode implements AsyncDisposable {
     if (this.#leadership === null) {
       const status = await journal.status().catch(() => null);
       if (status !== null) await this.#follow(status);
-    }
+    } else if (performance.now() >= this.#pruneAt) await this.#prune();
     await pause(LOOK_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
+  }
+
+  /** Bounds the journal. What fails is tried again later: the journal is only longer until then. */
+  async #prune(): Promise<void> {
+    const { journal, journalBytes = JOURNAL_BYTES } = this.#options;
+    try {
+      if ((await journal.size()) > journalBytes) await this.#store.keepSnapshot();
+    } catch (error) {
+      if (!(error instanceof MintmarkError)) throw error;
+    }
+    this.#pruneAt = performance.now() + SIZE_LOOK_MS;
   }
 
   async #follow(status: JournalStatus): Promise<void> {
@@ -225,6 +247,7 @@ export class ClusterNode implements AsyncDisposable {
       const createIfMissing = isNew && this.#options.createIfMissing === true;
       const engine = await openEngine({ ...this.#engineOptions, createIfMissing });
       this.#leadership = leadership;
+      this.#pruneAt = performance.now();
       leadership.lost.addEventListener("abort", () => void this.#stepDown(leadership));
       this.#become({ role: "leader", engine });
     } catch (error) {

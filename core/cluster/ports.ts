@@ -38,8 +38,15 @@ export interface SharedJournal extends Journal {
    * @param leaseMs - for how long nobody else takes the lead, unless the leader prolongs it
    */
   lead(server: Server, leaseMs: number): Promise<Leadership | null>;
-  /** Forgets the entries before a number. Only those that every server has, or a snapshot, should go. */
-  prune(before: number): Promise<void>;
+  /** Bytes of the entries that are there. */
+  size(): Promise<number>;
+  /**
+   * Keeps a store as it was after its first `length` entries, in parts of any number. The entries before the snapshot that was kept
+   * until now are forgotten: a server that lacks them starts from a snapshot.
+   */
+  keepSnapshot(length: number, parts: AsyncIterable<Uint8Array>): Promise<void>;
+  /** The newest snapshot's parts, in order; null while there is none. */
+  snapshot(): Promise<AsyncIterable<Uint8Array> | null>;
   /** Ends what waits for the journal, and frees its connections. */
   close(): Promise<void>;
 }

@@ -34,8 +34,16 @@ const RESIGN = "update mintmark_shard set leader = null, lease_until = '-infinit
 const READ = `select position, epoch, hash, body from mintmark_journal
   where shard = $1 and position >= $2 and position < $3 order by position limit ${ENTRIES_AT_ONCE}`;
 const HASH = "select hash from mintmark_journal where shard = $1 and position = $2";
-const PRUNE = `with gone as (update mintmark_shard set pruned = least($2, confirmed) where id = $1 and pruned < $2
-    returning pruned) delete from mintmark_journal using gone where shard = $1 and position < gone.pruned`;
+const SIZE = "select coalesce(sum(octet_length(body)), 0) as bytes from mintmark_journal where shard = $1";
+const KEEP_PART = "insert into mintmark_snapshot (shard, length, part, body) values ($1, $2, $3, $4)";
+const DROP_SNAPSHOTS = "delete from mintmark_snapshot where shard = $1 and ($2::bigint is null or length <> $2)";
+/** The snapshot before says up to where the journal goes: servers that are a little behind still find it there. */
+const KEEP_SNAPSHOT = `with kept as (
+    update mintmark_shard new set snapshot = $2, pruned = coalesce(old.snapshot, new.pruned)
+    from mintmark_shard old where new.id = $1 and old.id = $1 returning new.pruned)
+  delete from mintmark_journal using kept where shard = $1 and position < kept.pruned`;
+const SNAPSHOT = "select snapshot from mintmark_shard where id = $1";
+const READ_PART = "select body from mintmark_snapshot where shard = $1 and length = $2 and part = $3";
 
 /** Where a journal is, and how long it may take. */
 export interface PostgresOptions extends Partial<Pick<Reach, "patienceMs">> {
@@ -179,8 +187,50 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     }
   }
 
-  async prune(before: number): Promise<void> {
-    await this.#reader.query(PRUNE, [this.#options.shard, before]);
+  async size(): Promise<number> {
+    const { rows } = await this.#reader.query(SIZE, [this.#options.shard]);
+    return Number(rows[0]?.bytes);
+  }
+
+  async keepSnapshot(length: number, parts: AsyncIterable<Uint8Array>): Promise<void> {
+    const { shard } = this.#options;
+    const session = new Session(this.#reach, "mintmark snapshot");
+    try {
+      const { rows } = await session.query(SNAPSHOT, [shard]);
+      // What an interrupted snapshot left.
+      await session.query(DROP_SNAPSHOTS, [shard, rows[0]?.snapshot ?? null]);
+      let part = 0;
+      for await (const bytes of parts) {
+        const sealed = this.#keys.seal(partOf(shard, length, part), bytes);
+        await session.query(KEEP_PART, [shard, length, part++, sealed]);
+      }
+      const end = this.#keys.seal(partOf(shard, length, part), new Uint8Array());
+      await session.query(KEEP_PART, [shard, length, part, end]);
+      await session.query(KEEP_SNAPSHOT, [shard, length]);
+      await session.query(DROP_SNAPSHOTS, [shard, length]);
+    } finally {
+      await session.close();
+    }
+  }
+
+  async snapshot(): Promise<AsyncIterable<Uint8Array> | null> {
+    const { rows } = await this.#reader.query(SNAPSHOT, [this.#options.shard]);
+    const { snapshot = null } = rows[0] ?? {};
+    return snapshot === null ? null : this.#parts(Number(snapshot));
+  }
+
+  /** Up to the empty part that ends a snapshot: none of it can be missing unnoticed. */
+  async *#parts(length: number): AsyncGenerator<Uint8Array, void, void> {
+    const { shard } = this.#options;
+    for (let part = 0; ; part++) {
+      const { rows } = await this.#reader.query(READ_PART, [shard, length, part]);
+      if (rows[0] === undefined) {
+        throw new MintmarkError("store_failed", "The snapshot was replaced by a newer one meanwhile. Start again.");
+      }
+      const bytes = this.#keys.open(partOf(shard, length, part), rows[0].body as Buffer);
+      if (bytes.length === 0) return;
+      yield bytes;
+    }
   }
 
   async close(): Promise<void> {
@@ -347,6 +397,11 @@ class PostgresLead implements Leadership {
     this.#lost.abort(new MintmarkError("not_leader", detail));
     void this.#options.session.close();
   }
+}
+
+/** A part's place: no entry of the journal has an epoch of 0, so neither can stand for the other. */
+function partOf(shard: string, length: number, part: number) {
+  return { shard: `${shard} snapshot ${length}`, position: part, epoch: 0, previous: FIRST_HASH };
 }
 
 async function given<T>(session: Session, value: T): Promise<T> {

@@ -5,12 +5,15 @@ import { MintmarkError } from "../errors.ts";
 const TABLES = `
 create table if not exists mintmark_shard (
   id text primary key, epoch bigint not null default 0, head bigint not null default 0, hash bytea not null,
-  confirmed bigint not null default 0, pruned bigint not null default 0,
+  confirmed bigint not null default 0, pruned bigint not null default 0, snapshot bigint,
   leader text, url text, lease_until timestamptz not null default '-infinity');
 create table if not exists mintmark_journal (
   shard text not null, position bigint not null, epoch bigint not null, hash bytea not null, body bytea not null,
   primary key (shard, position));
-alter table mintmark_journal alter column body set storage external`;
+create table if not exists mintmark_snapshot (
+  shard text not null, length bigint not null, part bigint not null, body bytea not null, primary key (shard, length, part));
+alter table mintmark_journal alter column body set storage external;
+alter table mintmark_snapshot alter column body set storage external`;
 
 /** A second session may create the same table at the same time. */
 const CREATED_MEANWHILE = new Set(["42P07", "23505", "XX000"]);

@@ -25,6 +25,13 @@ export function genesisOf({
   return { kind: "genesis", formatVersion: FORMAT_VERSION, environment, chainId, contract, engineVersion };
 }
 
+/** Throws `store_mismatch` for a journal of another format than this version's. */
+export function requireFormat({ formatVersion }: EntryOf<"genesis">): void {
+  if (formatVersion === FORMAT_VERSION) return;
+  const detail = `The journal has format ${formatVersion}, and this version of Mintmark reads format ${FORMAT_VERSION}.`;
+  throw new MintmarkError("store_mismatch", `${detail} Use the version that wrote it.`);
+}
+
 /** Throws `store_corrupt` for a store without a head that holds something. */
 export async function requireEmpty(store: Store): Promise<void> {
   for await (const _ of store.entries({ limit: 1 })) {

@@ -26,20 +26,9 @@ export class JournaledStore implements Store {
     this.#length = length;
   }
 
-  /** Brings the journal up to the store. Rejects with `store_mismatch` for one that is not the beginning of the store's own. */
+  /** Brings the journal up to the store; see {@link bringUp}. */
   static async open(store: Store, journal: Journal): Promise<JournaledStore> {
-    const length = await answered(async () => journal.length());
-    await requireBeginning(store, journal, length);
-    const journaled = new JournaledStore(store, journal, length);
-    let entries: Uint8Array[] = [];
-    for await (const [, entry] of store.entries({ gte: journalKey(length), lt: endOf(JOURNAL) })) {
-      entries.push(entry);
-      if (entries.length < ENTRIES_AT_ONCE) continue;
-      await journaled.#append(entries);
-      entries = [];
-    }
-    await journaled.#append(entries);
-    return journaled;
+    return new JournaledStore(store, journal, (await bringUp(store, journal)).entries);
   }
 
   get(key: Buffer): Promise<Buffer | undefined> {
@@ -73,6 +62,62 @@ export class JournaledStore implements Store {
     if (entries.length === 0) return;
     await answered(async () => this.#journal.append(this.#length, entries));
     this.#length += entries.length;
+  }
+}
+
+/** What a journal holds after it was brought up. */
+export interface Copied {
+  readonly entries: number;
+  /** Entries that it lacked. */
+  readonly added: number;
+}
+
+/** How a copy is watched and stopped. */
+export interface CopyOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Called now and then with the number of entries that the journal holds. */
+  readonly onProgress?: (entries: number) => void;
+}
+
+/**
+ * Appends what a journal lacks of a store's. The entries that both have must be the same: the newest are compared.
+ *
+ * @throws MintmarkError `store_mismatch` for a journal that is not the beginning of the store's own
+ */
+export async function bringUp(
+  store: StoreReader,
+  journal: Journal,
+  { signal, onProgress }: CopyOptions = {},
+): Promise<Copied> {
+  const before = await answered(async () => journal.length());
+  await requireBeginning(store, journal, before);
+  let length = before;
+  let entries: Uint8Array[] = [];
+  const append = async (): Promise<void> => {
+    signal?.throwIfAborted();
+    if (entries.length > 0) await answered(async () => journal.append(length, entries));
+    length += entries.length;
+    entries = [];
+    onProgress?.(length);
+  };
+  for await (const [, entry] of store.entries({ gte: journalKey(before), lt: endOf(JOURNAL) })) {
+    if (entries.push(entry) >= ENTRIES_AT_ONCE) await append();
+  }
+  await append();
+  return { entries: length, added: length - before };
+}
+
+/** Throws `store_corrupt` unless a journal's entries are those of the store, each of them. */
+export async function requireCopy(store: StoreReader, journal: Journal, { signal }: CopyOptions = {}): Promise<void> {
+  const copies = journal.read(0)[Symbol.asyncIterator]();
+  let number = 0;
+  for await (const [, entry] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL) })) {
+    signal?.throwIfAborted();
+    const { value: copy, done } = await copies.next();
+    // The store has grown since.
+    if (done === true) return;
+    if (!entry.equals(copy)) throw new MintmarkError("store_corrupt", `Entry ${number} of the copy is damaged.`);
+    number++;
   }
 }
 

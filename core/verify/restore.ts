@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { newSecrets, readSeed } from "../store/genesis.ts";
+import { newSecrets, readSeed, requireFormat } from "../store/genesis.ts";
 import { readJournal } from "../store/journal.ts";
 import { LevelStore } from "../store/level-store.ts";
 import type { Database, Journal, Store, StoreOperation } from "../store/ports.ts";
@@ -63,6 +63,7 @@ async function derive(store: Store, records: Records, { signal, onProgress }: Re
   const reference = new Reference(report, await readSeed(store), await foreseen(store));
   for await (const journaled of readJournal(store)) {
     signal?.throwIfAborted();
+    if (journaled.entry.kind === "genesis") requireFormat(journaled.entry);
     await records.put(reference.apply(journaled).map(asPut));
     const suspects = reference.suspects();
     if (suspects.length > 0) await records.flush();

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { ClusterStore } from "../../core/cluster/cluster-store.ts";
 import { ClusterNode, type ClusterOptions, type PostgresJournal } from "../../core/cluster/index.ts";
 import { type Engine, type EngineOptions, MintmarkError, openEngine } from "../../core/index.ts";
 import type { Running } from "../../server/operator/operation.ts";
@@ -54,6 +55,24 @@ export async function openStore(
 
     const detail = "Another process has this store open and does not listen for its operator. Stop it, then try again.";
     throw new MintmarkError("store_locked", detail, { cause: error });
+  }
+}
+
+/** Takes in the cluster's whole journal, and resolves with the number of its entries. */
+export async function restoreFromCluster(
+  store: string,
+  { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (entries: number) => void },
+): Promise<number> {
+  const journal = await openJournal(settings(store));
+  if (journal === undefined) throw new UsageError("give the backup's folder, or MINTMARK_JOURNAL for the cluster's");
+  await using _ = journal;
+  const { confirmed } = await journal.status();
+  const local = await ClusterStore.open(store, journal);
+  try {
+    await local.follow(confirmed, () => onProgress(local.length), signal);
+    return local.length;
+  } finally {
+    await local.release();
   }
 }
 

@@ -1,7 +1,11 @@
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import type { Command } from "commander";
-import { acting, group, leaf } from "../cli/command.ts";
-import { openStore, operateOn, storeOf } from "../cli/engine.ts";
+import { LevelJournal, restoreStore } from "../../core/index.ts";
+import { acting, group, leaf, type Running } from "../cli/command.ts";
+import { openStore, operateOn, restoreFromCluster, storeOf } from "../cli/engine.ts";
+import { UsageError } from "../cli/exit-codes.ts";
 
 const STORE = ["--store <folder>", "the store's folder (MINTMARK_STORE)"] as const;
 
@@ -26,6 +30,26 @@ export function addStore(program: Command): void {
         failed: inconsistent,
       }),
     );
+  leaf(
+    program,
+    "backup <folder>",
+    "copy what a backup lacks of the journal, beside a running server too; then compare",
+    ["backup /backups/mintmark --store ./data"],
+  )
+    .option(...STORE)
+    .action(
+      acting((options, [folder = ""], running) =>
+        operateOn(storeOf(options.store as string | undefined), "backup", { folder: resolve(folder) }, running),
+      ),
+    );
+  leaf(program, "restore [folder]", "make a store of a backup, or of the cluster's journal (MINTMARK_JOURNAL)", [
+    "restore /backups/mintmark --store ./restored",
+    "restore --store ./restored",
+  ])
+    .option(...STORE)
+    .action(
+      acting((options, [folder], running) => restore(storeOf(options.store as string | undefined), folder, running)),
+    );
   const exports = group(program, "export", "what others need to check, or to leave");
   leaf(exports, "batch <batch>", "write a sealed batch's encoded data to a file", [
     "export batch zk-rollup-3 --output zk-rollup-3.bin",
@@ -41,6 +65,14 @@ export function addStore(program: Command): void {
         return { ...batch, bytes: data.length / 2, file: options.output };
       }),
     );
+}
+
+async function restore(store: string, folder: string | undefined, { signal, progress }: Running): Promise<unknown> {
+  const onProgress = (entries: number) => progress(`${entries} journal entries`);
+  if (folder === undefined) return { store, entries: await restoreFromCluster(store, { signal, onProgress }) };
+  if (!existsSync(folder)) throw new UsageError(`there is no backup in ${folder}`);
+  await using journal = await LevelJournal.open(folder);
+  return { store, entries: await restoreStore(journal, store, { signal, onProgress }) };
 }
 
 function inconsistent(report: unknown): string | null {

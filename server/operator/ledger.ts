@@ -1,5 +1,6 @@
+import { isAbsolute } from "node:path";
 import { z } from "zod";
-import { MAX_AMOUNT, MODES, type Mode } from "../../core/index.ts";
+import { LevelJournal, MAX_AMOUNT, MODES, type Mode } from "../../core/index.ts";
 import { address, batchId, mode, page, standard, uuid } from "../schemas/common.ts";
 import {
   assetToOperator,
@@ -12,6 +13,7 @@ import {
 } from "../wire/wire.ts";
 import { operation } from "./operation.ts";
 
+const folder = z.string().refine(isAbsolute, "Give the folder's whole path.");
 const asset = z.strictObject({ assetId: uuid });
 const enablement = asset.extend({ applicationId: uuid });
 const positive = z
@@ -89,6 +91,11 @@ export const LEDGER_OPERATIONS = {
     return (await Promise.all(chains))
       .flat()
       .map(({ withdrawal, standard }) => ({ ...withdrawalToWire(withdrawal), standard }));
+  }),
+  backup: operation(z.strictObject({ folder }), async (engine, input, { signal, progress }) => {
+    await using journal = await LevelJournal.open(input.folder);
+    const onProgress = (entries: number) => progress(`${entries} journal entries`);
+    return { folder: input.folder, ...(await engine.operator.backup(journal, { signal, onProgress })) };
   }),
   verify: operation(z.strictObject({}), async (engine, _, { signal, progress }) => {
     const onProgress = (entries: number) => progress(`${entries} journal entries`);

@@ -20,7 +20,7 @@ export async function openJournal(settings: JournalSettings): Promise<PostgresJo
 export async function joinCluster(
   config: Config,
   journal: PostgresJournal,
-  options: Omit<ClusterOptions, "store" | "journal" | "server" | "leaseMs">,
+  options: Omit<ClusterOptions, "store" | "journal" | "server" | "leaseMs" | "journalBytes">,
 ): Promise<ClusterNode> {
   const { MINTMARK_SERVER_NAME: name, MINTMARK_SERVER_URL: url, MINTMARK_HOST: host, MINTMARK_PORT: port } = config;
   return ClusterNode.join({
@@ -29,5 +29,6 @@ export async function joinCluster(
     journal,
     server: { name: name ?? `${hostname()}-${process.pid}`, url: new URL(url ?? `http://${host}:${port}`).origin },
     leaseMs: config.MINTMARK_LEASE_SECONDS * 1_000,
+    journalBytes: config.MINTMARK_JOURNAL_MIB * 1024 * 1024,
   });
 }

@@ -40,6 +40,11 @@ const variables = z.object({
   MINTMARK_JOURNAL_COPIES: count(1, 2)
     .default(2)
     .describe("1 accepts a journal without a synchronous standby: its disk is then the only copy."),
+  MINTMARK_JOURNAL_MIB: count(1, 1_000_000)
+    .default(1_024)
+    .describe(
+      "MiB of the journal past which the leader keeps a snapshot there and forgets what went before the last one.",
+    ),
   MINTMARK_SERVER_NAME: z
     .string()
     .regex(/^[\w.-]{1,100}$/, "Give a name of letters, digits, dots and hyphens.")

@@ -257,4 +257,28 @@ describe("a cluster", () => {
       code: "store_mismatch",
     });
   });
+
+  test("bounds its journal by snapshots, from which a server with an empty folder starts", async () => {
+    const shard = newShard();
+    await using one = await join(shard, "one", { journalBytes: 1 });
+    const asset = await knownAsset(one.engine, "erc721");
+    const tenant = await newTenant(one.engine, [asset]);
+    const journal = await open(shard);
+    const mint = async (from: number) => {
+      for (let i = 0; i < 10; i++) {
+        await one.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, from + i)));
+      }
+    };
+    await mint(0);
+    await one.keepSnapshot();
+    await mint(100);
+    await one.keepSnapshot();
+    await mint(200);
+    expect((await journal.status()).pruned).toBeGreaterThan(10);
+    await using late = await join(shard, "late");
+    await caughtUp(late, one);
+    expect((await late.engine.operator.verify()).problems).toEqual([]);
+    expect(late.engine.batches.state()).toEqual(one.engine.batches.state());
+    await journal.close();
+  });
 });

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { LevelJournal, restoreStore } from "../../../core/index.ts";
+import { encodeEntry } from "../../../core/store/journal.ts";
+import { journalKey } from "../../../core/store/store-keys.ts";
+import { fixture, memory, mintOf, openTest, requestOf } from "./fixture.ts";
+
+async function minted() {
+  const made = await fixture();
+  const mint = (text: number) =>
+    made.engine.mint(made.tenant.principal, requestOf(made.tenant.users[0], mintOf(made.assets.erc721, text)));
+  return { ...made, mint };
+}
+
+test("a backup takes what it lacks while the engine mints, and makes a store with the same state", async () => {
+  const { engine, mint, clock } = await minted();
+  await mint(1);
+  const copy = memory();
+  await using backup = await LevelJournal.open(copy);
+  const first = await engine.operator.backup(backup);
+  expect(first.added).toBe(first.entries);
+  const minting = Promise.all([mint(2), mint(3)]);
+  await engine.operator.backup(backup);
+  await minting;
+  await engine.operator.seal("validium");
+  const last = await engine.operator.backup(backup);
+  expect(last.entries).toBe(first.entries + 3);
+  expect(await engine.operator.backup(backup)).toEqual({ entries: last.entries, added: 0 });
+  const state = engine.batches.state();
+  await engine.close();
+  const target = memory();
+  expect(await restoreStore(backup, target)).toBe(last.entries);
+  await using restored = await openTest(target, { clock: clock.read, createIfMissing: false });
+  expect(restored.batches.state()).toEqual(state);
+  expect((await restored.operator.verify()).problems).toEqual([]);
+});
+
+test("a backup of another store is refused, and a damaged one is found", async () => {
+  const [one, two] = [await minted(), await minted()];
+  const copy = memory();
+  const backup = await LevelJournal.open(copy);
+  await one.engine.operator.backup(backup);
+  await expect(two.engine.operator.backup(backup)).rejects.toMatchObject({ code: "store_mismatch" });
+  const entry = Buffer.from((await copy.get<Buffer, Buffer>(journalKey(3), BINARY)) ?? []);
+  entry[entry.length - 1] = (entry.at(-1) ?? 0) ^ 1;
+  await copy.put<Buffer, Buffer>(journalKey(3), entry, BINARY);
+  await expect(one.engine.operator.backup(backup)).rejects.toMatchObject({ code: expect.stringMatching(/^store_/) });
+  await Promise.all([one.engine.close(), two.engine.close(), backup.close()]);
+});
+
+test("a journal of another format is refused by its number", async () => {
+  const backup = await LevelJournal.open(memory());
+  const genesis = { chainId: 1n, contract: `0x${"aa".repeat(20)}`, engineVersion: 5, environment: "sandbox" } as const;
+  await backup.append(0, [encodeEntry(0, { kind: "genesis", formatVersion: 3, ...genesis })]);
+  await expect(restoreStore(backup, memory())).rejects.toThrow("format 3");
+  await backup.close();
+});
+
+const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
