@@ -92,6 +92,35 @@ describe("withdrawals of another chain's tokens", () => {
     expect((await near.engine.operator.verify()).problems).toEqual([]);
   });
 
+  test("are paid though a stranger has registered another quantum of the token first, on both chains", async () => {
+    const { near, far } = world;
+    const [chainId, token] = [BigInt(far.by.chainId), `0x${"7a".padStart(40, "0")}` as const];
+    // Takes every call and answers none: it states neither standard nor quantum.
+    await rpc(far, "hardhat_setCode", [token, "0x00"]);
+    for (const quantum of [7n, 10n]) {
+      await send(far.by, "StateMirror", far.contract, "registerAsset", [1, chainId, token, quantum]);
+      await send(near.chain.by, "StateCommitment", near.chain.settlement.address, "registerAsset", [
+        1,
+        chainId,
+        token,
+        quantum,
+      ]);
+    }
+    for (const chain of [near.chain, far]) await mine(chain, Number(CONFIRMATIONS));
+    const asset = { standard: "erc20", chainId, contractAddress: token, quantum: 10n, name: "S", symbol: "S" } as const;
+    const { assetId } = await near.engine.assets.add(asset);
+    await near.engine.assets.whitelist(assetId);
+    await near.engine.operator.recordRegistered(assetId);
+    await near.engine.assets.enable(near.principal.applicationId, assetId);
+    const points = await mint({ ...near, assets: new Map([["erc20", assetId]]) }, "erc20", "validium", "", 5);
+    await commitFinally();
+    await near.settler.round();
+    const asked = await requestFar(points, 5n);
+    expect(await (await newMirrorSettler(world)).round()).toEqual({ imported: 1, withdrawn: 1 });
+    expect(await statusOf(asked)).toBe("settled");
+    expect(await world.mirror.withdrawn(points, "erc20")).toBe(5n);
+  });
+
   test("are taken back and sent again when that chain is reorganised, without the state's chain noticing", async () => {
     const settler = await newMirrorSettler(world);
     const { near, far } = world;
