@@ -165,7 +165,11 @@ function openingFailure(error: unknown): MintmarkError {
     case "LEVEL_CORRUPTION":
       return new MintmarkError("store_corrupt", undefined, { cause: error });
     default:
-      return new MintmarkError("store_failed", "The store could not be opened.", { cause: error });
+      return new MintmarkError(
+        "store_failed",
+        `The store could not be opened: ${inner instanceof Error ? inner.message : inner}. Look at the folder's rights and its disk.`,
+        { cause: error },
+      );
   }
 }
 

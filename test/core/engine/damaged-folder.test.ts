@@ -83,6 +83,16 @@ describe("a folder without a store", () => {
     await (await openTest(path, { createIfMissing: false })).close();
   });
 
+  it("that cannot be one says the system's reason and what to look at", async () => {
+    const path = join(folder, "a-file");
+    await writeFile(path, "");
+    const opening = openTest(join(path, "store"));
+    await expect(opening).rejects.toMatchObject({
+      code: "store_failed",
+      message: expect.stringMatching(/could not be opened: .*ENOTDIR.* Look at the folder's rights and its disk/s),
+    });
+  });
+
   it("whose creation was interrupted becomes one when it is asked for again", async () => {
     const path = join(folder, "interrupted");
     await (await LevelStore.open(path, true)).close();
