@@ -17,6 +17,7 @@ import {
   importArgs,
   MIRROR_CHAIN,
   type MirrorDeployment,
+  newSource,
   openMirrorChain,
   SOURCE,
   step,
@@ -227,6 +228,31 @@ it("a vault that came to a mirror before its token's registration there never co
     await refusal(d.mirror.write.voidDuplicate([...stolen, ...honest]), "NotDuplicates", [vaultId, honest[0].vaultId]);
   }
   await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], { account: d.actors.owner.account });
+});
+
+it("k members can add a state that the source never had; accepted vaults stay whole, and no true state follows", async () => {
+  const thief = d.actors.stranger;
+  const mine = await commitCard("zk-rollup", "7");
+  const liars = newSource();
+  await liars.commit("zk-rollup", [cardOf(d, owner, "7")]);
+  const accepted = (await step(d, EMPTY)) ?? EMPTY;
+  await commitCard("zk-rollup", "8");
+  const madeUp = await liars.commit("zk-rollup", [cardOf(d, thief.account.address, "9")]);
+  expect(await step({ ...d, source: liars }, accepted)).toEqual({ countValidium: 0, countRollup: 2 });
+
+  const present = await d.mirror.read.commitment();
+  await refusal(step(d, accepted), "CommitmentMismatch", [present, d.source.history.stateAt(accepted).commitment]);
+  const honest = await proven(mine, 0n);
+  await d.connection.networkHelpers.time.increase(MATURITY);
+  await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], { account: d.actors.owner.account });
+  d.source = liars;
+  const stolen = await proven(madeUp, 1n);
+  await d.connection.networkHelpers.time.increase(MATURITY);
+  const theft = [...stolen, 1n, thief.account.address, BY_CALLER] as const;
+  await d.mirror.write.withdraw(theft, { account: thief.account });
+  expect([await d.card.read.ownerOf([7n]), await d.card.read.ownerOf([9n])].map((at) => at.toLowerCase())).toEqual(
+    [owner, thief.account.address].map((at) => at.toLowerCase()),
+  );
 });
 
 describe("an ERC-721 that a hostile operator minted twice", () => {

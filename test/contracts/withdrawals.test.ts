@@ -273,6 +273,22 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
   });
 });
 
+it("of a token with a cap, whoever withdraws first has what the cap leaves", async () => {
+  const d = await fresh();
+  const { owner, operator } = d.actors;
+  const args = ["Capped", "CAP", 100n, 1n, owner.account.address, d.state.address] as const;
+  const capped = await d.viem.deployContract("MintableERC20", args);
+  const asset = await d.register("erc20", capped.address);
+  const honest = await commitRollup(d, [entry(asset, owner.account.address, "", 60n)]);
+  const greedy = await commitRollup(d, [entry(asset, operator.account.address, "", 100n)]);
+  const withdraw = (asked: Request, account: typeof owner.account) =>
+    d.state.write.withdraw(withdrawArgs(asked), { account });
+  await withdraw(request(greedy, 0, { recipient: operator.account.address }), operator.account);
+  await d.viem.assertions.revertWithCustomError(withdraw(request(honest, 0), owner.account), d.state, "TokenRefused");
+  expect(await capped.read.balanceOf([operator.account.address])).toBe(100n);
+  expect(await d.state.read.withdrawn([request(honest, 0).vault.vaultId, STANDARD.erc20])).toBe(0n);
+});
+
 describe("withdrawals of what the registry does not hold here", () => {
   it("refuse a token of another chain", async () => {
     const d = await fresh();
