@@ -1,0 +1,278 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { toHex } from "viem";
+import { ClusterNode, PostgresJournal } from "../../core/cluster/index.ts";
+import { COMMITTEE, OPERATOR, THRESHOLD } from "../sandbox/accounts.ts";
+import { compileContracts, startChain } from "../sandbox/chain.ts";
+import { freePort } from "../sandbox/port.ts";
+import { deployTo, seed } from "../sandbox/sandbox.ts";
+import { PostgresServer } from "./postgres.ts";
+
+const MAIN = fileURLToPath(new URL("../mintmark.ts", import.meta.url));
+
+/** What the script reads of a server's state. */
+interface StateReply {
+  readonly sealed: { readonly commitment: string };
+  readonly committed: { readonly countRollup: number; readonly commitment: string };
+}
+
+/** One server of the cluster, as a process. */
+export class Member {
+  readonly name: string;
+  readonly url: string;
+  readonly #start: () => ChildProcess;
+  #process: ChildProcess;
+
+  constructor(name: string, url: string, start: () => ChildProcess) {
+    this.name = name;
+    this.url = url;
+    this.#start = start;
+    this.#process = start();
+  }
+
+  /** Resolves once it answers anything. */
+  async answers(): Promise<void> {
+    await answers(`${this.url}/readyz`, this.#process);
+  }
+
+  async kill(): Promise<void> {
+    await stop(this.#process);
+  }
+
+  async restart(): Promise<void> {
+    await this.kill();
+    this.#process = this.#start();
+    await this.answers();
+  }
+
+  /** Stops the process as it is, or lets it go on. */
+  freeze(isFrozen: boolean): void {
+    this.#process.kill(isFrozen ? "SIGSTOP" : "SIGCONT");
+  }
+}
+
+/** A client that repeats each mint until it is acknowledged, as the documentation asks. */
+export class Minter {
+  /** Vaults of acknowledged mints. */
+  readonly acknowledged: string[] = [];
+  readonly #world: Pick<World, "router" | "facts">;
+  readonly #perRequest: number;
+  readonly #from: number;
+  #tokenId: number;
+  #request = 0;
+
+  /** @param from - the first token's id, which also tells the requests of several minters apart */
+  constructor(world: Pick<World, "router" | "facts">, perRequest: number, from = 0) {
+    this.#world = world;
+    this.#perRequest = perRequest;
+    this.#from = from;
+    this.#tokenId = from;
+  }
+
+  async mint(): Promise<void> {
+    const { facts, router } = this.#world;
+    const assetId = facts.assets.find(({ standard }) => standard === "erc721")?.assetId;
+    const mints = Array.from({ length: this.#perRequest }, () => {
+      return { assetId, tokenId: String(++this.#tokenId), amount: 1, dataAvailabilityMode: "zk-rollup" };
+    });
+    const body = JSON.stringify({ users: [{ userId: facts.users[0]?.userId, mints }] });
+    const key = `request ${this.#from}-${this.#request++}`;
+    const headers = { "x-api-key": facts.apiKey, "content-type": "application/json", "idempotency-key": key };
+    for (;;) {
+      const signal = AbortSignal.timeout(15_000);
+      const reply = await fetch(`${router}/api/v1/mint`, { method: "POST", headers, body, signal }).catch(() => null);
+      const said = await reply?.text().catch(() => "");
+      if (reply?.ok === true && said) {
+        const { vaults } = JSON.parse(said) as { vaults: { vaultId: string }[] };
+        this.acknowledged.push(...vaults.map(({ vaultId }) => vaultId));
+        return;
+      }
+      const isPassing = reply === null || reply.status === 503 || said?.includes("idempotency_in_progress");
+      if (!isPassing) throw new Error(`a mint was refused: ${said}`);
+      await pause(100);
+    }
+  }
+
+  async mintFor(ms: number): Promise<void> {
+    const end = performance.now() + ms;
+    while (performance.now() < end) await this.mint();
+  }
+}
+
+/** A cluster on this machine: PostgreSQL with a synchronous standby, a local chain, three servers and a router. */
+export interface World extends AsyncDisposable {
+  readonly primary: PostgresServer;
+  readonly standby: PostgresServer;
+  readonly members: readonly Member[];
+  /** Origin of the router. */
+  readonly router: string;
+  readonly facts: Awaited<ReturnType<typeof seed>>;
+}
+
+export async function startWorld(folder: string, onProgress: (step: string) => void): Promise<World> {
+  await using stack = new AsyncDisposableStack();
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  // PostgreSQL runs as another user when this runs as root.
+  await chmod(folder, 0o755);
+  onProgress("compiling contracts (the first time takes half a minute)");
+  await compileContracts();
+  onProgress("starting PostgreSQL: a primary and a synchronous standby");
+  const primary = stack.use(await PostgresServer.primary(resolve(folder, "primary")));
+  const standby = stack.use(await primary.standby(resolve(folder, "standby"), "one"));
+  onProgress("starting the local chain");
+  const chain = await startChain("local", 0);
+  stack.defer(() => chain.stop());
+  const deployment = await deployTo(chain.rpcUrl, folder, onProgress);
+  const { settlement } = deployment;
+  const key = randomBytes(32).toString("hex");
+  const environment = {
+    MINTMARK_JOURNAL: primary.url,
+    MINTMARK_JOURNAL_KEYS: key,
+    MINTMARK_ENVIRONMENT: "sandbox",
+    MINTMARK_CHAIN_ID: String(deployment.chainId),
+    MINTMARK_CONTRACT: settlement.address,
+    MINTMARK_RPC_URL: chain.rpcUrl,
+    MINTMARK_FROM_BLOCK: String(settlement.deployedAtBlock),
+    MINTMARK_CONFIRMATIONS: "2",
+    MINTMARK_OPERATOR_KEY: toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array()),
+    MINTMARK_MEMBERS: COMMITTEE.map(({ address }) => `${address}=http://127.0.0.1:1`).join(),
+    MINTMARK_THRESHOLD: String(THRESHOLD),
+    MINTMARK_SEAL_SECONDS: "1",
+    MINTMARK_SETTLE_SECONDS: "1",
+    MINTMARK_LEASE_SECONDS: "2",
+    MINTMARK_RATE_UNITS: "10000000",
+  };
+  onProgress("creating the application in the journal");
+  const facts = await seedJournal(folder, primary.url, key, deployment);
+  const members: Member[] = [];
+  for (const name of ["a", "b", "c"]) {
+    onProgress(`starting server ${name}`);
+    const port = await freePort(0);
+    const url = `http://127.0.0.1:${port}`;
+    const settings = {
+      ...environment,
+      MINTMARK_STORE: resolve(folder, name),
+      MINTMARK_SERVER_NAME: name,
+      MINTMARK_PORT: String(port),
+    };
+    const member = new Member(name, url, () => run(["server"], folder, name, settings));
+    stack.defer(() => member.kill());
+    members.push(member);
+    await member.answers();
+  }
+  onProgress("starting the router");
+  const routerPort = await freePort(0);
+  const router = `http://127.0.0.1:${routerPort}`;
+  const routing = run(["router"], folder, "router", {
+    MINTMARK_SHARDS: members.map(({ url }) => url).join(),
+    MINTMARK_PORT: String(routerPort),
+  });
+  stack.defer(() => stop(routing));
+  await answers(`${router}/readyz`, routing);
+
+  const running = stack.move();
+  const disposable = { [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return { primary, standby, members, router, facts, ...disposable };
+}
+
+/** The demo application, made by a node that leads for a moment. */
+async function seedJournal(folder: string, url: string, key: string, deployment: Awaited<ReturnType<typeof deployTo>>) {
+  const shard = `${deployment.chainId}-${deployment.settlement.address.slice(2, 18).toLowerCase()}`;
+  const journal = await PostgresJournal.open({ url, shard, keys: [Buffer.from(key, "hex")] });
+  const settlement = {
+    chainId: BigInt(deployment.chainId),
+    contract: deployment.settlement.address,
+    engineVersion: 5,
+  };
+  await using node = await ClusterNode.join({
+    store: join(folder, "seed"),
+    journal,
+    server: { name: "seed", url: "http://127.0.0.1:1" },
+    environment: "sandbox",
+    settlement,
+    createIfMissing: true,
+  });
+  return await seed((await node.next()).engine, deployment);
+}
+
+function run(args: readonly string[], folder: string, name: string, settings: Record<string, string>): ChildProcess {
+  const others = Object.entries(process.env).filter(([key]) => !key.startsWith("MINTMARK_"));
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...args], {
+    env: { ...Object.fromEntries(others), ...settings },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  child.stdout?.resume();
+  child.stderr?.on("data", (text) => (said = (said + text).slice(-2_000)));
+  child.once("exit", (code) => {
+    if (code !== 0 && code !== null) process.stderr.write(`${name} of ${folder} ended with ${code}: ${said}\n`);
+  });
+  return child;
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((done) => child.once("exit", done));
+  child.kill("SIGKILL");
+  await ended;
+}
+
+async function answers(url: string, child: ChildProcess): Promise<void> {
+  for (let left = 600; left > 0 && child.exitCode === null; left--) {
+    const reply = await fetch(url).catch(() => null);
+    await reply?.body?.cancel();
+    if (reply !== null) return;
+    await pause(50);
+  }
+  throw new Error(`${url} does not answer`);
+}
+
+/** Every vault of a user, as one server tells. */
+export async function vaultsOf(url: string, apiKey: string, userId: string): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (let cursor = ""; ; ) {
+    const page = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+    const reply = await fetch(`${url}/api/v1/vaults?userId=${userId}&limit=100${page}`, {
+      headers: { "x-api-key": apiKey },
+    });
+    const { data, pagination } = (await reply.json()) as {
+      data: { vaultId: string }[];
+      pagination: { nextCursor: string | null };
+    };
+    for (const { vaultId } of data) found.add(vaultId);
+    if (pagination.nextCursor === null) return found;
+    cursor = pagination.nextCursor;
+  }
+}
+
+export async function leaderOf(members: readonly Member[]): Promise<Member> {
+  for (let left = 100; left > 0; left--) {
+    for (const member of members) {
+      const reply = await fetch(`${member.url}/healthz`).catch(() => null);
+      await reply?.body?.cancel();
+      if (reply?.headers.get("mintmark-role") === "leader") return member;
+    }
+    await pause(100);
+  }
+  throw new Error("nobody leads the cluster");
+}
+
+export async function stateOf(url: string): Promise<StateReply> {
+  return (await (await fetch(`${url}/public/v1/state`)).json()) as StateReply;
+}
+
+/** The state commitment of each server, once they are the same, and L1 has every batch. */
+export async function settled(members: readonly Member[]): Promise<string[]> {
+  for (let left = 150; ; left--) {
+    const states = await Promise.all(members.map(({ url }) => stateOf(url)));
+    const commitments = states.map(({ sealed }) => sealed.commitment);
+    const onL1 = states.map(({ committed }) => committed.commitment);
+    if (left === 0 || new Set([...commitments, ...onL1]).size === 1) return commitments;
+    await pause(200);
+  }
+}
