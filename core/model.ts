@@ -97,6 +97,8 @@ export interface Asset {
   readonly rawBlobs: boolean;
   /** Of its mints that name none; null: the application's. */
   readonly dataAvailabilityMode: Mode | null;
+  /** The id that the engine gives next; null where mints name their ids. */
+  readonly nextTokenId: bigint | null;
   /** Most quantized units that may ever be minted; null for no bound. */
   readonly supplyCap: bigint | null;
   readonly minted: bigint;

@@ -10,6 +10,7 @@ import { type Address, batchIdOf, MAX_BATCH_VAULTS, MODES, type Mode, type Vault
 import type { SealedBatch } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
@@ -297,6 +298,7 @@ function count(
   const voids = ledger.voids[mode].latest(batchNumber) ?? [];
   const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
   const sums = new Map<number, bigint>();
+  const next = new Map<number, bigint>();
   for (let slot = 0; slot < vaults.count; slot++) {
     if (runAt(voids, slot) !== null) continue;
     const { assetIndex, amount } = vaults.at(slot);
@@ -305,10 +307,16 @@ function count(
     const place = [vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot)] as const;
     if (sign > 0n) ledger.tokens.insert(...place);
     else ledger.tokens.remove(...place);
+    const { nextTokenId, blobScheme } = ledger.assetAt(assetIndex);
+    if (sign < 0n || nextTokenId === null) continue;
+    // The engine's next id lies behind every one that L1's history has.
+    const behind = (tokenIdOf("erc721", blobScheme, vaults.blobAt(slot)) ?? 0n) + 1n;
+    if (behind > (next.get(assetIndex) ?? nextTokenId)) next.set(assetIndex, behind);
   }
   for (const [assetIndex, sum] of sums) {
     const asset = ledger.assetAt(assetIndex);
-    ledger.putAsset(group, { ...asset, minted: asset.minted + sum });
+    const nextTokenId = next.get(assetIndex) ?? asset.nextTokenId;
+    ledger.putAsset(group, { ...asset, minted: asset.minted + sum, nextTokenId });
   }
 }
 

@@ -7,7 +7,9 @@ import { readUuid, requireAddress } from "../validate.ts";
 import { amountOf, highWord, lowWord } from "./amount-words.ts";
 import {
   type AssetForm,
+  countTokens,
   type DefaultMode,
+  isQuantity,
   type KnownAssets,
   type MintRequest,
   type NamedAmount,
@@ -48,9 +50,14 @@ export class MintColumns {
   blobs: Uint8Array;
   /** {@link BY_TOKEN_ID}, {@link BY_DECIMAL} and {@link BY_DEFAULT} of each entry; null while there are none. */
   #namings: Uint8Array | null = null;
+  /** Tokens of each entry; null while every entry has one. */
+  #quantities: Uint32Array | null = null;
+  /** Tokens of all entries. */
+  minted: number;
 
   constructor(count: number) {
     this.count = count;
+    this.minted = count;
     this.assetIndex = new Uint32Array(count);
     this.mode = new Uint8Array(count);
     this.amountHigh = new Uint32Array(count);
@@ -65,6 +72,17 @@ export class MintColumns {
     this.#namings[entry] = (this.#namings[entry] as number) | naming;
   }
 
+  /** Notes that the engine is to give an entry so many ids. */
+  setQuantity(entry: number, quantity: number): void {
+    this.#quantities ??= new Uint32Array(this.count).fill(1);
+    this.#quantities[entry] = quantity;
+    this.minted += quantity - 1;
+  }
+
+  quantityAt(entry: number): number {
+    return this.#quantities === null ? 1 : (this.#quantities[entry] as number);
+  }
+
   #isNamed(entry: number, naming: number): boolean {
     return this.#namings !== null && ((this.#namings[entry] as number) & naming) !== 0;
   }
@@ -76,6 +94,7 @@ export class MintColumns {
     for (const column of [this.assetIndex, this.#modesGiven(), this.amountHigh, this.amountLow, this.blobEnd])
       digest.update(column);
     digest.update(this.blobs.subarray(0, this.blobStart(this.count)));
+    if (this.#quantities !== null) digest.update(this.#quantities);
     return `0x${digest.digest("hex")}`;
   }
 
@@ -109,8 +128,9 @@ export class MintColumns {
     return { field: "amountDecimal", text: decimalAmount(units, asset) };
   }
 
-  #tokenAt({ standard, blobScheme }: AssetForm, entry: number): NamedToken {
+  #tokenAt({ standard, blobScheme, nextTokenId }: AssetForm, entry: number): NamedToken {
     const blob = this.blobAt(entry);
+    if (nextTokenId !== null && blob === "0x") return { field: "quantity", quantity: this.quantityAt(entry) };
     if (!this.#isNamed(entry, BY_TOKEN_ID)) return { field: "mintingBlob", blob };
     return { field: "tokenId", digits: String(tokenIdOf(standard, blobScheme, blob)) };
   }
@@ -139,11 +159,13 @@ export function readMintColumns(
   const users: unknown[] = request.users;
   if (users.length === 0 || users.length > limits.usersPerRequest) return null;
   let count = 0;
+  let tokens = 0;
   for (const user of users) {
     if (!isObject(user) || !Array.isArray(user.mints) || user.mints.length === 0) return null;
     count += user.mints.length;
+    tokens += countTokens(user.mints);
   }
-  if (count > limits.mintsPerRequest) return null;
+  if (tokens > limits.mintsPerRequest) return null;
   const reader = new Reader(new MintColumns(count), assets, defaultMode);
   for (const user of users) if (!reader.readUser(user as Readonly<Record<string, unknown>>)) return null;
   return reader.columns;
@@ -249,13 +271,14 @@ class Reader {
     return this.#assetForm;
   }
 
-  #readToken({ mintingBlob, tokenId }: Readonly<Record<string, unknown>>, entry: number): boolean {
-    if (tokenId === undefined && mintingBlob !== undefined) return this.#readBlob(mintingBlob, entry);
-    if (mintingBlob !== undefined) return false;
-    const { standard, blobScheme } = this.#asset;
-    // Without a token an entry is one of ERC-20, and only that.
-    if ((tokenId === undefined) !== (standard === "erc20")) return false;
-    if (tokenId === undefined) return this.#takeBlob(0, entry) !== null;
+  #readToken({ mintingBlob, tokenId, quantity }: Readonly<Record<string, unknown>>, entry: number): boolean {
+    if (mintingBlob !== undefined)
+      return tokenId === undefined && quantity === undefined && this.#readBlob(mintingBlob, entry);
+    const { standard, blobScheme, nextTokenId } = this.#asset;
+    // Without a token an entry is one of ERC-20, or of an asset that the engine numbers, and only that.
+    if ((tokenId === undefined) !== (standard === "erc20" || nextTokenId !== null)) return false;
+    if (tokenId === undefined) return this.#readQuantity(quantity, nextTokenId !== null, entry);
+    if (quantity !== undefined) return false;
     const digits = readTokenId(tokenId);
     if (digits === null) return false;
     const text = blobTextOf(blobScheme, digits);
@@ -265,6 +288,14 @@ class Reader {
     for (let i = 0; i < text.length; i++) columns.blobs[start + i] = text.charCodeAt(i);
     columns.name(entry, BY_TOKEN_ID);
     return true;
+  }
+
+  #readQuantity(quantity: unknown, isNumbered: boolean, entry: number): boolean {
+    if (quantity !== undefined) {
+      if (!isNumbered || !isQuantity(quantity)) return false;
+      this.columns.setQuantity(entry, quantity);
+    }
+    return this.#takeBlob(0, entry) !== null;
   }
 
   /** Where the entry's blob of so many bytes begins; null when that is too many. */
@@ -311,6 +342,7 @@ export function columnsOf(request: MintRequest, assets: KnownAssets, defaultMode
       ...(mode !== "default" && { dataAvailabilityMode: mode }),
       ...(token?.field === "mintingBlob" && { mintingBlob: token.blob }),
       ...(token?.field === "tokenId" && { tokenId: token.digits }),
+      ...(token?.field === "quantity" && { quantity: token.quantity }),
     }));
     next += count;
     return { [field]: recipient, mints };
@@ -336,6 +368,7 @@ function hasOtherFields(mint: object): boolean {
       field === "assetId" ||
       field === "amount" ||
       field === "amountDecimal" ||
+      field === "quantity" ||
       field === "dataAvailabilityMode";
     if (!isKnown) return true;
   }

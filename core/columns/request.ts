@@ -54,6 +54,11 @@ export type NamedToken =
       /** Canonical decimal, below 2^256. */
       readonly digits: string;
     }
+  | {
+      /** The engine gives the next ids. */
+      readonly field: "quantity";
+      readonly quantity: number;
+    }
   | { readonly field: null };
 
 /** What the form of a request depends on, of each asset. */
@@ -72,6 +77,8 @@ export interface AssetForm {
   readonly quantum: bigint;
   readonly decimals: number;
   readonly dataAvailabilityMode: DefaultMode;
+  /** The id that the engine gives next; null where mints name their ids. */
+  readonly nextTokenId: bigint | null;
 }
 
 /** One issue and its place: -1 for the request or the user as a whole. */
@@ -166,7 +173,7 @@ function requireSizes(users: readonly unknown[], limits: Limits, issues: Issues)
   if (users.length === 0) issues.ofRequest("/users", "validation_failed", "must hold at least one user");
   if (users.length > usersPerRequest) issues.ofRequest("/users", "batch_too_large", `at most ${usersPerRequest} users`);
   let mints = 0;
-  for (const user of users) if (isObject(user) && Array.isArray(user.mints)) mints += user.mints.length;
+  for (const user of users) if (isObject(user) && Array.isArray(user.mints)) mints += countTokens(user.mints);
   if (mints > mintsPerRequest) issues.ofRequest("/users", "batch_too_large", `at most ${mintsPerRequest} mints`);
   issues.throwIfAny();
 }
@@ -185,10 +192,11 @@ function readUser(
   }
   unknownFields(user, USER_FIELDS, issues, (field) => issues.ofUser(at, pointer(field), "validation_failed", UNKNOWN));
   const report = (of: string, code: ErrorCode, detail: string) => issues.ofUser(at, `/${of}`, code, detail);
-  const { field, recipient } = readRecipient(user, report);
-  if (recipient !== null && seen.has(recipient))
-    report(field, "duplicate_user", "occurs more than once in this request");
-  if (recipient !== null) seen.add(recipient);
+  const { field, recipient: named } = readRecipient(user, report);
+  const isRepeated = named !== null && seen.has(named);
+  if (isRepeated) report(field, "duplicate_user", "occurs more than once in this request");
+  if (named !== null) seen.add(named);
+  const recipient = isRepeated ? null : named;
   const mints: unknown = user.mints;
   if (!Array.isArray(mints) || mints.length === 0) {
     issues.ofUser(at, "/mints", "validation_failed", "must be a list of at least one mint");
@@ -285,7 +293,28 @@ export function readAmount(value: unknown): bigint | "validation_failed" | "amou
   return amount >= 1n && amount <= MAX_AMOUNT ? amount : "amount_out_of_range";
 }
 
-function readToken({ mintingBlob, tokenId }: Readonly<Record<string, unknown>>, report: Report): NamedToken | null {
+/** Tokens that entries ask for: one each, or their quantity. */
+export function countTokens(mints: readonly unknown[]): number {
+  let tokens = 0;
+  for (const mint of mints) {
+    const quantity = (mint as { readonly quantity?: unknown } | null)?.quantity;
+    tokens += typeof quantity === "number" && quantity > 1 ? quantity : 1;
+  }
+  return tokens;
+}
+
+function readToken(mint: Readonly<Record<string, unknown>>, report: Report): NamedToken | null {
+  const { mintingBlob, tokenId, quantity } = mint;
+  if (quantity !== undefined) {
+    const isNamed = tokenId !== undefined || mintingBlob !== undefined;
+    if (!isNamed && isQuantity(quantity)) return { field: "quantity", quantity };
+    report(
+      "quantity",
+      "validation_failed",
+      isNamed ? "give a token or a quantity, not both" : "must be an integer from 1",
+    );
+    return null;
+  }
   if (tokenId !== undefined && mintingBlob !== undefined) {
     report("tokenId", "validation_failed", "give tokenId or mintingBlob, not both");
     return null;
@@ -302,6 +331,10 @@ function readToken({ mintingBlob, tokenId }: Readonly<Record<string, unknown>>, 
   const code = typeof mintingBlob === "string" ? "blob_invalid" : "validation_failed";
   report("mintingBlob", code, "must be hex of at most 255 whole bytes, empty for ERC-20");
   return null;
+}
+
+export function isQuantity(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1;
 }
 
 /** The canonical decimal of a token id, null for what is none. A number past 2^53 may have been rounded on its way, so it is refused. */
@@ -323,6 +356,7 @@ const USER_FIELDS: ReadonlySet<string> = new Set(["userId", "ownerAddress", "min
 const MINT_FIELDS: ReadonlySet<string> = new Set([
   "tokenId",
   "mintingBlob",
+  "quantity",
   "assetId",
   "amount",
   "amountDecimal",

@@ -17,6 +17,7 @@ import { isOwner, recipientKey, recipientOf } from "../tenants/users.ts";
 import { mintedTokenId } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
 import type { MintOutcome } from "./mint.ts";
+import { hasIds } from "./numbering.ts";
 import { TokenLookup } from "./uniqueness.ts";
 
 /** An entry whose asset can be minted and whose blob names a token of it. */
@@ -30,10 +31,12 @@ interface ReadyMint extends ReadyToken {
 
 interface ReadyToken {
   /** The field that names it. */
-  readonly field: "/tokenId" | "/mintingBlob";
+  readonly field: "/tokenId" | "/mintingBlob" | "/quantity";
   readonly blob: Hex;
-  /** null for ERC-20. */
+  /** null for ERC-20, and where the engine gives the ids. */
   readonly tokenId: bigint | null;
+  /** Tokens that the entry mints; of ERC-20 and ERC-1155 one. */
+  readonly quantity: bigint;
 }
 
 /**
@@ -64,7 +67,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
     this.#issues = issues;
     this.#idempotency = idempotency;
     this.#lookup = new TokenLookup(ledger);
-    this.weight = request.mints.length;
+    this.weight = request.mints.reduce((sum, { token }) => sum + (token?.field === "quantity" ? token.quantity : 1), 0);
   }
 
   keys(): Buffer[] {
@@ -134,7 +137,11 @@ export class MintCheck implements Transition<MintOutcome | null> {
 
   #readMint(applicationIndex: number, user: number, at: number, position: number): ReadyMint | null {
     const mint = this.#request.mints[position];
-    if (mint === undefined || mint.assetId === null) return null;
+    if (mint === undefined) return null;
+    if (mint.assetId === null) {
+      if (mint.mode === "default") this.#defaultMode(null, user, at);
+      return null;
+    }
     const index = this.#ledger.assetIndices.get(mint.assetId);
     const asset = index === undefined ? undefined : this.#ledger.assets.latest(index);
     if (asset === undefined || !isVisible(asset, applicationIndex)) {
@@ -148,12 +155,13 @@ export class MintCheck implements Transition<MintOutcome | null> {
     const token = mint.token === null ? null : this.#readToken(asset, mint.token, user, at);
     const mode = mint.mode === "default" ? this.#defaultMode(asset, user, at) : mint.mode;
     if (token === null || obstacle !== null || amount === null || mode === null) return null;
-    return { asset, amount, amountField: `/${mint.amount?.field ?? "amount"}`, ...token };
+    return { asset, amountField: `/${mint.amount?.field ?? "amount"}`, ...token, amount: amount * token.quantity };
   }
 
-  #defaultMode(asset: AssetRecord, user: number, at: number): Mode | null {
+  /** @param asset - null when it is not known */
+  #defaultMode(asset: AssetRecord | null, user: number, at: number): Mode | null {
     const application = this.#ledger.latestApplication(this.#principal.applicationId);
-    const mode = asset.dataAvailabilityMode ?? application.dataAvailabilityMode;
+    const mode = asset?.dataAvailabilityMode ?? application.dataAvailabilityMode;
     if (mode === null) {
       const detail = `must be one of ${MODES.join(", ")}: neither asset nor application has a default`;
       this.#issues.ofMint(user, at, "/dataAvailabilityMode", "validation_failed", detail);
@@ -187,7 +195,14 @@ export class MintCheck implements Transition<MintOutcome | null> {
   }
 
   #readToken(asset: AssetRecord, token: NamedToken, user: number, at: number): ReadyToken | null {
+    if (token.field === "quantity" || (token.field === null && asset.nextTokenId !== null))
+      return this.#readQuantity(asset, token.field === null ? 1 : token.quantity, user, at);
     const field = token.field === "mintingBlob" ? "/mintingBlob" : "/tokenId";
+    if (asset.nextTokenId !== null) {
+      const detail = "the engine numbers this asset's tokens; give their quantity instead";
+      this.#issues.ofMint(user, at, field, "validation_failed", detail);
+      return null;
+    }
     if (token.field === null && asset.standard !== "erc20") {
       this.#issues.ofMint(user, at, field, "validation_failed", "name the token by tokenId, or by mintingBlob");
       return null;
@@ -198,12 +213,22 @@ export class MintCheck implements Transition<MintOutcome | null> {
     }
     try {
       const blob = blobOf(asset, token);
-      return { field, blob, tokenId: mintedTokenId(asset, hexToBytes(blob)) };
+      return { field, blob, tokenId: mintedTokenId(asset, hexToBytes(blob)), quantity: 1n };
     } catch (error) {
       if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;
       this.#issues.ofMint(user, at, field, error.code, error.message);
       return null;
     }
+  }
+
+  #readQuantity(asset: AssetRecord, quantity: number, user: number, at: number): ReadyToken | null {
+    const field = "/quantity";
+    if (asset.nextTokenId === null) {
+      const detail = "is for ERC-721 assets whose tokens the engine numbers; name this token by tokenId";
+      this.#issues.ofMint(user, at, field, "validation_failed", detail);
+      return null;
+    }
+    return { field, blob: "0x", tokenId: null, quantity: BigInt(quantity) };
   }
 
   #hashOf({ asset }: ReadyMint, tokenId: bigint): number {
@@ -248,10 +273,12 @@ export class MintCheck implements Transition<MintOutcome | null> {
     const totals = new Map<AssetRecord, bigint>();
     this.#each((user, at, position) => {
       const mint = this.#mints[position];
-      if (!mint || mint.asset.supplyCap === null) return;
+      if (!mint) return;
       const total = (totals.get(mint.asset) ?? mint.asset.minted) + mint.amount;
       totals.set(mint.asset, total);
-      if (total > mint.asset.supplyCap) {
+      if (!hasIds(mint.asset, total - mint.asset.minted))
+        this.#issues.ofMint(user, at, mint.field, "supply_cap_exceeded", "no ids below 2^256 are left");
+      if (mint.asset.supplyCap !== null && total > mint.asset.supplyCap) {
         const left = mint.asset.supplyCap - mint.asset.minted;
         const detail = `${left} units are left for this request`;
         this.#issues.ofMint(user, at, mint.amountField, "supply_cap_exceeded", detail);
@@ -262,6 +289,6 @@ export class MintCheck implements Transition<MintOutcome | null> {
 
 function blobOf({ blobScheme }: AssetRecord, token: NamedToken): Hex {
   if (token.field === "mintingBlob") return token.blob;
-  if (token.field === null) return "0x";
+  if (token.field !== "tokenId") return "0x";
   return `0x${Buffer.from(blobTextOf(blobScheme, token.digits)).toString("hex")}`;
 }

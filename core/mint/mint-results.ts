@@ -222,7 +222,7 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
 /** One entry of a mint request and the vault that it is in. */
 export interface MintTransaction {
   readonly transactionId: string;
-  /** Position in the request: `/users/<userIndex>/mints/<mintIndex>`. */
+  /** Position in the request: `/users/<userIndex>/mints/<mintIndex>`, where an entry of `quantity` n counts as n. */
   readonly userIndex: number;
   readonly mintIndex: number;
   readonly vaultId: VaultId;

@@ -19,6 +19,7 @@ import { availability } from "../tenants/assets.ts";
 import { isOwner, putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { shortDecimalIn } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf, idempotencyOf } from "./idempotency.ts";
+import { hasIds, numberTokens } from "./numbering.ts";
 import { Placing } from "./placing.ts";
 import { RequestedBindings, RequestedTokens } from "./requested-tokens.ts";
 import { timeUuid } from "./time-uuid.ts";
@@ -47,6 +48,8 @@ type Resolved = CachedUser | null;
 interface AssetUse {
   readonly asset: AssetRecord;
   readonly sum: AmountSum;
+  /** Whether the engine gives the ids. */
+  readonly isNumbered: boolean;
 }
 
 /**
@@ -58,15 +61,18 @@ export class MintTransition implements Transition<MintOutcome | null> {
   readonly weight: number;
   readonly #ledger: Ledger;
   readonly #principal: Principal;
-  readonly #columns: MintColumns;
+  /** The request; once it is accepted, with an entry for each token that the engine numbers. */
+  #columns: MintColumns;
   readonly #idempotency: Idempotency | null;
   readonly #uses = new Map<number, AssetUse>();
-  readonly #tokens: RequestedTokens;
+  #tokens: RequestedTokens;
   readonly #bindings: RequestedBindings;
   /** Users that were not in the cache, by position in the request. */
   #askedUsers: number[] = [];
   #bindingCount = 0;
   #wrong = false;
+  /** Whether the engine gives an id of the request. */
+  #isNumbered = false;
 
   constructor(ledger: Ledger, principal: Principal, columns: MintColumns, idempotency: Idempotency | null) {
     this.#ledger = ledger;
@@ -75,7 +81,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     this.#idempotency = idempotency;
     this.#tokens = new RequestedTokens(ledger, columns);
     this.#bindings = new RequestedBindings(ledger, columns);
-    this.weight = columns.count;
+    this.weight = columns.minted;
   }
 
   keys(): Buffer[] {
@@ -110,6 +116,11 @@ export class MintTransition implements Transition<MintOutcome | null> {
     if (this.#wrong || users === null || !this.#allows(application.applicationIndex, key)) return null;
     if (!this.#bindings.check(group, stored.slice(behindUsers, behindBindings))) return null;
     this.#tokens.receive(stored.slice(behindBindings));
+    if (this.#isNumbered) {
+      const numbered = numberTokens(this.#columns, (index) => this.#ledger.assetAt(index));
+      this.#tokens = this.#tokens.numbered(numbered);
+      this.#columns = numbered.columns;
+    }
     if (!this.#tokens.take()) return null;
     this.#bindings.bind(group);
     return this.#apply(group, application.applicationIndex, key, users);
@@ -124,6 +135,12 @@ export class MintTransition implements Transition<MintOutcome | null> {
       if (use === null || use.asset.assetIndex !== assetIndex[entry]) use = this.#use(assetIndex[entry] as number);
       const end = blobEnd[entry] as number;
       const { standard } = use.asset;
+      if (use.isNumbered) {
+        use.sum.add(0, this.#columns.quantityAt(entry));
+        this.#wrong ||= end !== start || amountHigh[entry] !== 0 || amountLow[entry] !== 1;
+        this.#isNumbered = true;
+        continue;
+      }
       use.sum.add(amountHigh[entry] as number, amountLow[entry] as number);
       if (standard === "erc20") {
         this.#wrong ||= end !== start;
@@ -140,7 +157,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
   #use(assetIndex: number): AssetUse {
     const known = this.#uses.get(assetIndex);
     if (known !== undefined) return known;
-    const use = { asset: this.#ledger.assetAt(assetIndex), sum: new AmountSum() };
+    const asset = this.#ledger.assetAt(assetIndex);
+    const use = { asset, sum: new AmountSum(), isNumbered: asset.nextTokenId !== null };
     this.#uses.set(assetIndex, use);
     return use;
   }
@@ -187,6 +205,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       const enabled = enablements.latest(enablementId(applicationIndex, assetIndex)) ?? false;
       if (availability(settlement, asset, enabled) !== null) return false;
       if (asset.supplyCap !== null && asset.minted + sum.total > asset.supplyCap) return false;
+      if (!hasIds(asset, sum.total)) return false;
     }
     return true;
   }
@@ -217,7 +236,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const { sequence } = ledger.recordMint(group, header, columns, placed, time);
     for (const [assetIndex, { sum }] of this.#uses) {
       const asset = ledger.assetAt(assetIndex);
-      ledger.putAsset(group, { ...asset, minted: asset.minted + sum.total });
+      const nextTokenId = asset.nextTokenId === null ? null : asset.nextTokenId + sum.total;
+      ledger.putAsset(group, { ...asset, minted: asset.minted + sum.total, nextTokenId });
     }
     indexMint(group, header, sequence);
     ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + columns.count });

@@ -40,8 +40,9 @@ export function mintsOf(context: EngineContext): Mints {
       requireScope(principal, "mint");
       const issues = new Issues();
       const read = readMintRequest(request, ledger.limits, issues);
-      await ledger.writer.run(new MintCheck(ledger, principal, read, issues, null), wait?.signal);
-      return { users: read.users.length, mints: read.mints.length };
+      const check = new MintCheck(ledger, principal, read, issues, null);
+      await ledger.writer.run(check, wait?.signal);
+      return { users: read.users.length, mints: check.weight };
     },
     get: async (applicationId, mintId) => presentResult(context.ledger, applicationId, mintId),
   };

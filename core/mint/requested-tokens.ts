@@ -9,6 +9,7 @@ import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { bindingKey, keyString } from "../store/store-keys.ts";
 import { mintedTokenId } from "../tokens/token-id.ts";
+import type { Numbered } from "./numbering.ts";
 import { TokenLookup } from "./uniqueness.ts";
 
 /** Tokens whose vaults have no place yet have their entries' positions in the request as refs, from here on. */
@@ -32,6 +33,8 @@ export class RequestedTokens {
   readonly #ledger: Ledger;
   readonly #columns: MintColumns;
   #any = false;
+  /** 1 for each entry whose token is certainly new; null when there is none. */
+  #isNew: Uint8Array | null = null;
   /** null while no token's hash is known. */
   #lookup: TokenLookup | null = null;
 
@@ -55,6 +58,23 @@ export class RequestedTokens {
     this.hashes[entry] = hash;
     this.#any = true;
     return true;
+  }
+
+  /** The same tokens, and those that the engine has numbered, which are new. */
+  numbered({ columns, origins }: Numbered): RequestedTokens {
+    const tokens = new RequestedTokens(this.#ledger, columns);
+    tokens.#any = true;
+    tokens.#lookup = this.#lookup;
+    tokens.#isNew = new Uint8Array(columns.count);
+    for (let entry = 0; entry < columns.count; entry++) {
+      const asset = this.#ledger.assetAt(columns.assetIndex[entry] as number);
+      if (asset.nextTokenId === null) tokens.hashes[entry] = this.hashes[origins[entry] as number] as number;
+      else {
+        tokens.ask(asset, entry, -1);
+        tokens.#isNew[entry] = 1;
+      }
+    }
+    return tokens;
   }
 
   /** What must be read to tell whether the tokens that were asked for are new. */
@@ -87,7 +107,7 @@ export class RequestedTokens {
       if (!this.#isUnique(entry)) continue;
       const hash = this.hashes[entry] as number;
       if (tokens.insertNew(hash, PENDING + entry)) continue;
-      if (this.#exists(tokens.candidates(hash) ?? [], entry)) {
+      if (this.#isNew?.[entry] !== 1 && this.#exists(tokens.candidates(hash) ?? [], entry)) {
         this.#giveBack(entry);
         return false;
       }

@@ -75,7 +75,12 @@ const KINDS = {
       applicationIndex: nullable(varint),
     },
     /** Whether its blobs may be any bytes. */
-    { rawBlobs: later(flag, false), ...defaultMode },
+    {
+      rawBlobs: later(flag, false),
+      ...defaultMode,
+      /** The first id that the engine gives; null: mints name their ids. */
+      nextTokenId: later(nullable(bigVarint), null),
+    },
   ],
   assetWhitelisted: [6, { assetIndex: varint, whitelisted: flag }],
   assetRegistered: [7, { assetIndex: varint, minterLocked: nullable(flag) }],

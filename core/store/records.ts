@@ -90,6 +90,8 @@ export const assetRecord = grownLayout(
     rawBlobs: later(flag, false),
     /** Of mints that name none. */
     dataAvailabilityMode: later(nullable(oneOf(MODES)), null),
+    /** The id that the engine gives next; null where mints name their ids. */
+    nextTokenId: later(nullable(bigVarint), null),
   },
 );
 export type AssetRecord = ValueOf<typeof assetRecord>;

@@ -66,6 +66,7 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
     blobScheme,
     rawBlobs: asset.rawBlobs,
     dataAvailabilityMode: asset.dataAvailabilityMode,
+    nextTokenId: asset.nextTokenId,
     supplyCap,
     minted: asset.minted,
     whitelisted: asset.whitelisted,
@@ -163,7 +164,19 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
     supplyCap,
     rawBlobs: requireFlag("rawBlobs", rawBlobs),
     dataAvailabilityMode: requireModeOrNull(asset.dataAvailabilityMode ?? null),
+    nextTokenId: firstIdOf(asset),
   };
+}
+
+function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
+  if (firstTokenId === null) return null;
+  if (standard !== "erc721")
+    throw new MintmarkError(
+      "validation_failed",
+      "firstTokenId is for ERC-721, the tokens of which the engine can number",
+    );
+  requireBigint("firstTokenId", firstTokenId, 0n, MAX_UINT64);
+  return firstTokenId;
 }
 
 /** One contract has one standard and one asset; uniqueness of tokens stands on that. */
@@ -263,6 +276,11 @@ export interface NewAsset {
   readonly rawBlobs?: boolean;
   /** Of mints that name none; default null: the application's. */
   readonly dataAvailabilityMode?: Mode | null;
+  /**
+   * Of ERC-721: the engine numbers the tokens from this id on, below 2^64; mints give a `quantity` and no ids. Default null: mints name
+   * their ids.
+   */
+  readonly firstTokenId?: bigint | null;
   readonly supplyCap?: bigint | null;
   /**
    * Whose token it is: the asset is whitelisted and enabled for this application, and no other can enable it. Default: any

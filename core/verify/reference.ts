@@ -317,7 +317,10 @@ export class Reference {
       const tokenId = this.#tokens.isUnique(vault) ? this.#tokens.idOf(vault) : null;
       if (tokenId === null) continue;
       if (sign < 0n) this.#tokens.remove({ mode, batchNumber, slot }, vault.assetIndex, tokenId);
-      else this.#tokens.add({ ...vault, mode, batchNumber, slot }, tokenId);
+      else {
+        this.#tokens.add({ ...vault, mode, batchNumber, slot }, tokenId);
+        this.#tenants.countId(vault.assetIndex, tokenId);
+      }
     }
   }
 

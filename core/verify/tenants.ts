@@ -122,6 +122,12 @@ export class ReferenceTenants {
     this.#change(this.#assets, assetIndex, { minted: minted + amount });
   }
 
+  /** An ERC-721 token exists: the next id that the engine gives lies behind it. */
+  countId(assetIndex: number, tokenId: bigint): void {
+    const next = this.asset(assetIndex)?.nextTokenId ?? null;
+    if (next !== null && tokenId >= next) this.#change(this.#assets, assetIndex, { nextTokenId: tokenId + 1n });
+  }
+
   finish(): Expected[] {
     return [
       ...this.#applications.map((facts, i) => {

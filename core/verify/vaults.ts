@@ -69,6 +69,7 @@ export class ReferenceVaults {
     if (tokenId === null) return [];
     if (asset.standard === "erc721") {
       this.#tokens.add(mint, tokenId);
+      this.#tenants.countId(assetIndex, tokenId);
       return [];
     }
     const key = keys.bindingKey(assetIndex, tokenId);

@@ -15,7 +15,7 @@ export function addAssets(program: Command): void {
     ["assets add 0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD"],
     "assets.add",
     (
-      { application, id, chain, cap, decimals, scheme, standard, name, symbol, quantum, rawBlobs, mode },
+      { application, id, chain, cap, decimals, scheme, standard, name, symbol, quantum, rawBlobs, mode, firstId },
       [contractAddress],
     ) => ({
       contractAddress,
@@ -30,6 +30,7 @@ export function addAssets(program: Command): void {
       blobScheme: scheme,
       rawBlobs,
       dataAvailabilityMode: mode,
+      firstTokenId: firstId,
       applicationId: application,
     }),
   )
@@ -43,6 +44,7 @@ export function addAssets(program: Command): void {
     .option("--scheme <scheme>", "how blobs name token ids: mintmark or imx; default mintmark")
     .option("--raw-blobs", "take minting blobs of any bytes; default text only")
     .option("--mode <mode>", "validium or zk-rollup, for mints that name none; default the application's")
+    .option("--first-id <id>", "ERC-721: the engine numbers the tokens from this id on; default mints name their ids")
     .option("--cap <units>", "most units that may ever be minted")
     .option("--application <uuid>", "whose token it is: that application alone can enable it; default any can");
   operating(

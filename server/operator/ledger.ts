@@ -32,6 +32,11 @@ const newAsset = z.strictObject({
   blobScheme: z.enum(["mintmark", "imx"]).optional(),
   rawBlobs: z.boolean().optional(),
   dataAvailabilityMode: mode.optional(),
+  firstTokenId: z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,19})$/, "Give a whole number below 2^64.")
+    .transform(BigInt)
+    .optional(),
   supplyCap: positive.refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`).optional(),
   applicationId: uuid.optional(),
 });

@@ -31,6 +31,9 @@ export const asset = responseComponent(
     dataAvailabilityMode: mode
       .nullable()
       .meta({ description: "Of mints that name none; null: the application's, if it has one." }),
+    nextTokenId: outDecimal.nullable().meta({
+      description: "The id that the engine gives next to a mint by `quantity`; null where mints name their ids.",
+    }),
     supplyCap: outDecimal.nullable(),
     minted: outDecimal,
     whitelisted: z.boolean(),

@@ -30,6 +30,10 @@ export const mintBody = requestComponent(
                     description:
                       "Of ERC-721 and ERC-1155: the token's id, below 2^256, as a decimal string; an integer up to 2^53 - 1 is taken too. Absent for ERC-20.",
                   }),
+                quantity: z.int().min(1).optional().meta({
+                  description:
+                    "Of an ERC-721 asset with `nextTokenId`, in the place of `tokenId`: mints so many tokens of the next ids, each counted as an entry; 1 when absent. The answer names them.",
+                }),
                 mintingBlob: z.string().optional().meta({
                   description:
                     'Names the token in the place of `tokenId`: hex of the identifier text, with or without 0x, 1 to 255 bytes; `""` for ERC-20. Bytes that are no text need an asset with `rawBlobs`.',
@@ -70,7 +74,9 @@ export const mintTransaction = responseComponent(
   z.strictObject({
     transactionId: z.string(),
     userIndex: z.int().min(0).meta({ description: "Position in the request's `users`." }),
-    mintIndex: z.int().min(0).meta({ description: "Position in that user's `mints`." }),
+    mintIndex: z.int().min(0).meta({
+      description: "Position in that user's `mints`, where an entry of `quantity` n counts as n.",
+    }),
     vaultId: outDecimal,
     status: z.enum(STATUSES),
   }),

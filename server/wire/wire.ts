@@ -143,6 +143,7 @@ export function assetToWire(from: Asset): z.output<typeof asset> {
     blobScheme: from.blobScheme,
     rawBlobs: from.rawBlobs,
     dataAvailabilityMode: from.dataAvailabilityMode,
+    nextTokenId: decimalOrNull(from.nextTokenId),
     supplyCap: decimalOrNull(from.supplyCap),
     minted: decimal(from.minted),
     whitelisted: from.whitelisted,

@@ -99,6 +99,7 @@ describe("the OpenAPI document", () => {
       "store_missing",
       "store_locked",
       "batch_committed",
+      "mint_consented",
       "store_mismatch",
       "application_not_found",
     ];

@@ -33,7 +33,10 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "keys.issue": ({ engine, tenant }, wait) => engine.keys.issue(tenant.applicationId, {}, wait),
   "keys.revoke": ({ engine, keyId }, wait) => engine.keys.revoke(keyId, wait),
   "assets.add": ({ engine }, wait) =>
-    engine.assets.add({ standard: "erc20", contractAddress: stranger, name: "New", symbol: "NEW" }, wait),
+    engine.assets.add(
+      { standard: "erc721", contractAddress: stranger, name: "New", symbol: "NEW", firstTokenId: 7n },
+      wait,
+    ),
   "assets.whitelist": ({ engine, other }, wait) => engine.assets.whitelist(other, wait),
   "operator.recordRegistered": ({ engine, other }, wait) => engine.operator.recordRegistered(other, {}, wait),
   "operator.recordMintingFault": ({ engine, other }, wait) => engine.operator.recordMintingFault(other, "paused", wait),

@@ -1,0 +1,59 @@
+import { MintColumns } from "../columns/mint-columns.ts";
+import { blobTextOf } from "../protocol/blob.ts";
+import type { AssetRecord } from "../store/records.ts";
+
+/** A request whose tokens the engine has numbered, with an entry for each token. */
+export interface Numbered {
+  readonly columns: MintColumns;
+  /** The entry of the request that each entry here comes from. */
+  readonly origins: Uint32Array;
+}
+
+/** The ids that the engine gives must stay below this: 2^256. */
+const IDS = 1n << 256n;
+
+/** Whether an asset has so many ids left. */
+export function hasIds({ nextTokenId }: Pick<AssetRecord, "nextTokenId">, count: bigint): boolean {
+  return nextTokenId === null || nextTokenId + count <= IDS;
+}
+
+/** Gives the entries that leave their token's id to the engine the next ids of their assets, in the order of the request. */
+export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number) => AssetRecord): Numbered {
+  const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
+  const numbered = new MintColumns(columns.minted);
+  const origins = new Uint32Array(columns.minted);
+  const next = new Map<number, bigint>();
+  const texts: Uint8Array[] = [];
+  let end = 0;
+  let to = 0;
+  const add = (entry: number, blob: Uint8Array): void => {
+    origins[to] = entry;
+    numbered.assetIndex[to] = assetIndex[entry] as number;
+    numbered.mode[to] = mode[entry] as number;
+    numbered.amountHigh[to] = amountHigh[entry] as number;
+    numbered.amountLow[to] = amountLow[entry] as number;
+    end += blob.length;
+    numbered.blobEnd[to++] = end;
+    texts.push(blob);
+  };
+  for (let entry = 0; entry < count; entry++) {
+    const asset = assetAt(assetIndex[entry] as number);
+    if (asset.nextTokenId === null) {
+      add(entry, blobs.subarray(columns.blobStart(entry), blobEnd[entry]));
+      continue;
+    }
+    let id = next.get(asset.assetIndex) ?? asset.nextTokenId;
+    for (let i = columns.quantityAt(entry); i > 0; i--)
+      add(entry, Buffer.from(blobTextOf(asset.blobScheme, String(id++))));
+    next.set(asset.assetIndex, id);
+  }
+  numbered.blobs = Buffer.concat(texts);
+  numbered.recipients.push(...columns.recipients);
+  let entry = 0;
+  for (const entries of columns.userCounts) {
+    let tokens = 0;
+    for (const behind = entry + entries; entry < behind; entry++) tokens += columns.quantityAt(entry);
+    numbered.userCounts.push(tokens);
+  }
+  return { columns: numbered, origins };
+}
