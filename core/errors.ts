@@ -28,6 +28,8 @@ export const ERROR_CODES = {
   token_already_minted: "This ERC-721 token has been minted before; a token exists once.",
   token_id_conflict: "Another minting blob is already bound to this ERC-1155 token id.",
   asset_exists: "An asset of this contract is already known.",
+  asset_minted:
+    "Something was minted of this asset, so it stays as it is. Only its default mode and rawBlobs can change.",
   asset_not_enabled: "The asset is not enabled for this application.",
   asset_not_whitelisted: "The operator has not whitelisted the asset.",
   asset_not_registered: "The asset is not registered on L1.",

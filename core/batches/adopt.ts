@@ -177,7 +177,7 @@ function push(ledger: Ledger, columns: VaultColumns, vault: StoredVault): void {
 /** Throws `asset_not_found` for what the operator must add first. */
 function assetIndexOf(ledger: Ledger, { chainId, assetType }: VaultEntry): number {
   for (const asset of ledger.assets.latestValues()) {
-    if (asset.chainId === chainId && asset.assetType === assetType) return asset.assetIndex;
+    if (!asset.removed && asset.chainId === chainId && asset.assetType === assetType) return asset.assetIndex;
   }
   const detail = `L1's history has vaults of asset type ${assetType} of chain ${chainId}. Add this asset, then adopt again.`;
   throw new MintmarkError("asset_not_found", detail);

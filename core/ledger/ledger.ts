@@ -228,9 +228,15 @@ export class Ledger {
   }
 
   putAsset(group: Group, record: AssetRecord): void {
-    this.assetIndices.set(record.assetId, record.assetIndex);
-    this.standards[record.assetIndex] = record.standard;
+    this.indexAsset(record);
     this.assets.put(group, record.assetIndex, record);
+  }
+
+  /** Lets an asset be found by its id, or no longer. */
+  indexAsset({ assetId, assetIndex, standard, removed }: AssetRecord): void {
+    this.standards[assetIndex] = standard;
+    if (!removed) this.assetIndices.set(assetId, assetIndex);
+    else if (this.assetIndices.get(assetId) === assetIndex) this.assetIndices.delete(assetId);
   }
 
   putVoids(group: Group, mode: Mode, batchNumber: number, runs: readonly VoidedRun[]): void {

@@ -87,7 +87,8 @@ async function mint(
     const earlier = await ledger.writer.run(new MintCheck(ledger, principal, plain, issues, idempotency), signal);
     if (earlier !== null) return resultOf(ledger, earlier);
     const { dataAvailabilityMode } = ledger.latestApplication(principal.applicationId);
-    columns ??= columnsOf(plain, ledger.knownAssets, dataAvailabilityMode);
+    // An asset that was changed in between has another index.
+    columns = columnsOf(plain, ledger.knownAssets, dataAvailabilityMode);
     issues = new Issues();
   }
   throw new Error(

@@ -44,8 +44,7 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
     ledger.keys.load(record.keyIndex, record);
   }
   for await (const record of all(ledger.store, PREFIX.asset, assetRecord)) {
-    ledger.assetIndices.set(record.assetId, record.assetIndex);
-    ledger.standards[record.assetIndex] = record.standard;
+    ledger.indexAsset(record);
     ledger.assets.load(record.assetIndex, record);
   }
   for await (const record of all(ledger.store, PREFIX.webhook, webhookRecord)) {

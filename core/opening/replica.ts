@@ -89,8 +89,7 @@ export class Replica {
       }
       case PREFIX.asset: {
         const record = decodeRecord(assetRecord, bytes, what);
-        ledger.assetIndices.set(record.assetId, record.assetIndex);
-        ledger.standards[record.assetIndex] = record.standard;
+        ledger.indexAsset(record);
         ledger.assets.load(record.assetIndex, record);
         return null;
       }

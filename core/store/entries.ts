@@ -199,6 +199,8 @@ const KINDS = {
   applicationChanged: [40, { applicationIndex: varint, dataAvailabilityMode: nullable(oneOf(MODES)) }],
   /** What may change of an asset that was minted, too. */
   assetChanged: [41, { assetIndex: varint, rawBlobs: flag, dataAvailabilityMode: nullable(oneOf(MODES)) }],
+  /** Nothing had been minted of it. One that is added under its id by the next entry is the same asset, changed. */
+  assetRemoved: [42, { assetIndex: varint }],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

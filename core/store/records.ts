@@ -92,6 +92,8 @@ export const assetRecord = grownLayout(
     dataAvailabilityMode: later(nullable(oneOf(MODES)), null),
     /** The id that the engine gives next; null where mints name their ids. */
     nextTokenId: later(nullable(bigVarint), null),
+    /** Nobody finds it any more; the id belongs to a later record if the asset was changed. */
+    removed: later(flag, false),
   },
 );
 export type AssetRecord = ValueOf<typeof assetRecord>;

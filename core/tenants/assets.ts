@@ -10,6 +10,7 @@ import {
   type Asset,
   BLOB_SCHEMES,
   type BlobScheme,
+  type Hash,
   type Mode,
   STANDARDS,
   type Standard,
@@ -33,6 +34,7 @@ export function availability(
   asset: AssetRecord,
   enabled: boolean,
 ): { readonly code: ErrorCode; readonly detail: string } | null {
+  if (asset.removed) return { code: "asset_not_found", detail: "no such asset" };
   const since = SINCE_VERSION[asset.standard];
   if (settlement.engineVersion < since) {
     const detail = `${asset.standard} needs a settlement contract of engine version ${since}; this one is ${settlement.engineVersion}`;
@@ -81,8 +83,8 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
 }
 
 /** Whether an application may know of an asset: the operator can keep one for another application. */
-export function isVisible({ applicationIndex: ofOne }: AssetRecord, applicationIndex: number): boolean {
-  return ofOne === null || ofOne === applicationIndex;
+export function isVisible({ applicationIndex: ofOne, removed }: AssetRecord, applicationIndex: number): boolean {
+  return !removed && (ofOne === null || ofOne === applicationIndex);
 }
 
 /** The asset as an application's readers see it. Throws `asset_not_found`. */
@@ -106,32 +108,114 @@ function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
  */
 async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
   const given = newAsset(ledger, asset);
-  const type = assetType(given.standard, given.contractAddress, given.quantum);
   return ledger.writer.alone(async (group) => {
     requireUnknown(ledger, given);
     const { applicationId } = asset;
     const applicationIndex =
       applicationId === undefined ? null : ledger.latestApplication(applicationId).applicationIndex;
-    const assetIndex = ledger.assets.latestCount;
-    const entry = { ...given, assetIndex, applicationIndex };
-    const { time } = ledger.record(group, entry);
-    const { kind: _, ...facts } = entry;
-    const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null };
-    const record: AssetRecord = { ...facts, ...fresh, assetType: type, createdAt: time };
-    ledger.putAsset(group, record);
+    const record = putAdded(ledger, group, given, applicationIndex);
     if (applicationIndex === null) return assetView(ledger, record, null);
-    const { assetId } = record;
-    ledger.record(group, { kind: "assetWhitelisted", assetIndex, whitelisted: true });
-    const listed = { ...record, whitelisted: true };
-    ledger.putAsset(group, listed);
-    putEnabled(ledger, group, { applicationIndex, assetIndex, assetId }, true);
+    const listed = putWhitelisted(ledger, group, record, true);
+    putEnabled(ledger, group, { ...record, applicationIndex }, true);
     // Nothing is enabled for readers before the write is done.
     return { ...assetView(ledger, listed, null), enabled: true };
   }, signal);
 }
 
+function putAdded(ledger: Ledger, group: Group, given: GivenAsset, applicationIndex: number | null): AssetRecord {
+  const assetIndex = ledger.assets.latestCount;
+  const { time } = ledger.record(group, { ...given, assetIndex, applicationIndex });
+  const { kind: _, ...facts } = given;
+  const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null, removed: false };
+  const record: AssetRecord = { ...facts, assetIndex, applicationIndex, ...fresh, createdAt: time };
+  ledger.putAsset(group, record);
+  return record;
+}
+
+function putWhitelisted(ledger: Ledger, group: Group, asset: AssetRecord, whitelisted: boolean): AssetRecord {
+  ledger.record(group, { kind: "assetWhitelisted", assetIndex: asset.assetIndex, whitelisted });
+  const changed = { ...asset, whitelisted };
+  ledger.putAsset(group, changed);
+  return changed;
+}
+
+function putRegistered(ledger: Ledger, group: Group, asset: AssetRecord, minterLocked: boolean | null): AssetRecord {
+  ledger.record(group, { kind: "assetRegistered", assetIndex: asset.assetIndex, minterLocked });
+  const changed = { ...asset, registered: true, minterLocked };
+  ledger.putAsset(group, changed);
+  return changed;
+}
+
+/** Takes an asset away of which nothing was minted; returns the applications that had it enabled. Throws `asset_minted`. */
+function putRemoved(ledger: Ledger, group: Group, asset: AssetRecord): number[] {
+  if (asset.minted !== 0n) throw new MintmarkError("asset_minted");
+  const { assetIndex } = asset;
+  const enabled = [...ledger.applications.latestValues()]
+    .map(({ applicationIndex }) => applicationIndex)
+    .filter((applicationIndex) => ledger.enablements.latest(enablementId(applicationIndex, assetIndex)) === true);
+  for (const applicationIndex of enabled) putEnabled(ledger, group, { ...asset, applicationIndex }, false);
+  ledger.record(group, { kind: "assetRemoved", assetIndex });
+  ledger.putAsset(group, { ...asset, removed: true });
+  return enabled;
+}
+
+/**
+ * Changes what is known of an asset. What a mint may depend on is changed by another record under the same id: records of before never
+ * mean something else. The new one is whitelisted and enabled as the old one was, and registered if it is the same asset on L1.
+ */
+async function changeAsset(ledger: Ledger, assetId: Uuid, changes: AssetChanges, signal?: AbortSignal): Promise<Asset> {
+  return ledger.writer.alone(async (group) => {
+    const known = latestAsset(ledger, assetId);
+    const { assetId: id, nextTokenId: firstTokenId } = known;
+    const given = newAsset(ledger, {
+      ...known,
+      ...defined(changes),
+      assetId: id,
+      applicationId: undefined,
+      firstTokenId: changes.firstTokenId === undefined ? firstTokenId : changes.firstTokenId,
+    });
+    const { rawBlobs, dataAvailabilityMode } = given;
+    if (FIXED.every((name) => given[name] === known[name])) {
+      const isSame = rawBlobs === known.rawBlobs && dataAvailabilityMode === known.dataAvailabilityMode;
+      if (isSame) return assetView(ledger, known, null);
+      ledger.record(group, { kind: "assetChanged", assetIndex: known.assetIndex, rawBlobs, dataAvailabilityMode });
+      return putChanged(ledger, group, { ...known, rawBlobs, dataAvailabilityMode });
+    }
+    requireUnknown(ledger, given, known.assetIndex);
+    const enabled = putRemoved(ledger, group, known);
+    let asset = putAdded(ledger, group, given, known.applicationIndex);
+    if (known.whitelisted) asset = putWhitelisted(ledger, group, asset, true);
+    const isSameOnL1 = known.chainId === asset.chainId && known.assetType === asset.assetType;
+    if (isSameOnL1 && known.registered) asset = putRegistered(ledger, group, asset, known.minterLocked);
+    for (const applicationIndex of enabled) putEnabled(ledger, group, { ...asset, applicationIndex }, true);
+    return assetView(ledger, asset, null);
+  }, signal);
+}
+
+/** What stays as it is once something was minted. */
+const FIXED = [
+  "standard",
+  "chainId",
+  "contractAddress",
+  "quantum",
+  "name",
+  "symbol",
+  "decimals",
+  "blobScheme",
+  "supplyCap",
+  "nextTokenId",
+] as const;
+
+/** The fields that are not undefined. */
+function defined<T extends object>(fields: T): Partial<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
 /** What is told of a new asset, but for what the ledger counts. */
-type GivenAsset = Omit<EntryOf<"assetAdded">, "assetIndex" | "applicationIndex">;
+type GivenFacts = Omit<EntryOf<"assetAdded">, "assetIndex" | "applicationIndex">;
+interface GivenAsset extends GivenFacts {
+  readonly assetType: Hash;
+}
 
 function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
   if (!STANDARDS.includes(asset.standard)) throw new MintmarkError("validation_failed", "standard is unknown");
@@ -150,7 +234,7 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
   if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n)) {
     throw new MintmarkError("validation_failed", "supplyCap must be a bigint, not negative, or null");
   }
-  return {
+  const facts: GivenFacts = {
     kind: "assetAdded",
     assetId,
     standard: asset.standard,
@@ -166,6 +250,7 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
     dataAvailabilityMode: requireModeOrNull(asset.dataAvailabilityMode ?? null),
     nextTokenId: firstIdOf(asset),
   };
+  return { ...facts, assetType: assetType(facts.standard, facts.contractAddress, facts.quantum) };
 }
 
 function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
@@ -179,10 +264,16 @@ function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
   return firstTokenId;
 }
 
-/** One contract has one standard and one asset; uniqueness of tokens stands on that. */
-function requireUnknown(ledger: Ledger, entry: GivenAsset): void {
-  if (ledger.assetIndices.has(entry.assetId)) throw new MintmarkError("asset_exists", "An asset of this id is known.");
-  for (const known of ledger.assets.values()) {
+/**
+ * One contract has one standard and one asset; uniqueness of tokens stands on that.
+ *
+ * @param changed - the asset that the entry takes the place of
+ */
+function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): void {
+  if (changed === undefined && ledger.assetIndices.has(entry.assetId))
+    throw new MintmarkError("asset_exists", "An asset of this id is known.");
+  for (const known of ledger.assets.latestValues()) {
+    if (known.removed || known.assetIndex === changed) continue;
     if (known.chainId === entry.chainId && known.contractAddress === entry.contractAddress) {
       throw new MintmarkError("asset_exists");
     }
@@ -198,8 +289,7 @@ export async function markAssetRegistered(
   return ledger.writer.alone(async (group) => {
     const asset = latestAsset(ledger, assetId);
     if (asset.registered && asset.minterLocked === minterLocked) return assetView(ledger, asset, null);
-    ledger.record(group, { kind: "assetRegistered", assetIndex: asset.assetIndex, minterLocked });
-    return changeAsset(ledger, group, { ...asset, registered: true, minterLocked });
+    return assetView(ledger, putRegistered(ledger, group, asset, minterLocked), null);
   }, signal);
 }
 
@@ -215,11 +305,11 @@ export async function setMintingFault(
     const asset = latestAsset(ledger, assetId);
     if (asset.fault === reason) return assetView(ledger, asset, null);
     ledger.record(group, { kind: "assetFault", assetIndex: asset.assetIndex, fault: reason });
-    return changeAsset(ledger, group, { ...asset, fault: reason });
+    return putChanged(ledger, group, { ...asset, fault: reason });
   }, signal);
 }
 
-function changeAsset(ledger: Ledger, group: Group, changed: AssetRecord): Asset {
+function putChanged(ledger: Ledger, group: Group, changed: AssetRecord): Asset {
   ledger.putAsset(group, changed);
   return assetView(ledger, changed, null);
 }
@@ -290,7 +380,7 @@ export interface NewAsset {
 }
 
 /** What is to change of an asset; what is left out stays. */
-export type AssetChanges = Partial<Pick<Asset, "rawBlobs" | "dataAvailabilityMode">>;
+export type AssetChanges = Partial<Omit<NewAsset, "assetId" | "applicationId">>;
 
 export function assetsOf(context: EngineContext): Assets {
   const get: Assets["get"] = async (applicationId, assetId) => {
@@ -303,8 +393,7 @@ export function assetsOf(context: EngineContext): Assets {
     return ledger.writer.alone(async (group) => {
       const asset = latestAsset(ledger, assetId);
       if (asset.whitelisted === whitelisted) return assetView(ledger, asset, null);
-      ledger.record(group, { kind: "assetWhitelisted", assetIndex: asset.assetIndex, whitelisted });
-      return changeAsset(ledger, group, { ...asset, whitelisted });
+      return assetView(ledger, putWhitelisted(ledger, group, asset, whitelisted), null);
     }, wait?.signal);
   };
   const setEnabled = (enabled: boolean) => async (applicationId: Uuid, assetId: Uuid, wait?: WaitOptions) => {
@@ -323,22 +412,13 @@ export function assetsOf(context: EngineContext): Assets {
   };
   return {
     add: async (asset, wait) => addAsset(context.ledger, asset, wait?.signal),
-    async change(assetId, { rawBlobs, dataAvailabilityMode }, wait) {
+    change: async (assetId, changes, wait) => changeAsset(context.ledger, assetId, changes, wait?.signal),
+    async remove(assetId, wait) {
       const { ledger } = context;
-      return ledger.writer.alone(async (group) => {
-        const asset = latestAsset(ledger, assetId);
-        const { assetIndex } = asset;
-        const changes = {
-          rawBlobs: rawBlobs === undefined ? asset.rawBlobs : requireFlag("rawBlobs", rawBlobs),
-          dataAvailabilityMode:
-            dataAvailabilityMode === undefined ? asset.dataAvailabilityMode : requireModeOrNull(dataAvailabilityMode),
-        };
-        const changed = { ...asset, ...changes };
-        if (changes.rawBlobs === asset.rawBlobs && changes.dataAvailabilityMode === asset.dataAvailabilityMode)
-          return assetView(ledger, asset, null);
-        ledger.record(group, { kind: "assetChanged", assetIndex, ...changes });
-        return changeAsset(ledger, group, changed);
-      }, wait?.signal);
+      await ledger.writer.alone(
+        async (group) => void putRemoved(ledger, group, latestAsset(ledger, assetId)),
+        wait?.signal,
+      );
     },
     whitelist: setWhitelisted(true),
     unlist: setWhitelisted(false),
@@ -361,7 +441,7 @@ export function assetsOf(context: EngineContext): Assets {
 export function allAssets(context: EngineContext, page: PageOptions): List<Asset> {
   return listOf(context, "all assets", "", page, (start) => {
     const { ledger } = context;
-    return tablePage(ledger.assets, start, (asset) => assetView(ledger, asset, null));
+    return tablePage(ledger.assets, start, (asset) => (asset.removed ? null : assetView(ledger, asset, null)));
   });
 }
 
@@ -375,8 +455,13 @@ export function allAssets(context: EngineContext, page: PageOptions): List<Asset
 export interface Assets {
   /** Makes a token known. It is minted once whitelisted, registered and enabled; one of an application is enabled at once. */
   add(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
-  /** Changes what may change of an asset that was minted, too. */
+  /**
+   * Mends an asset: its default mode and `rawBlobs` at any time, all else while nothing was minted of it. One that is another on L1 then has
+   * to be registered anew. Rejects with `asset_minted`, `asset_exists`, `asset_not_found`.
+   */
   change(assetId: Uuid, changes: AssetChanges, wait?: WaitOptions): Promise<Asset>;
+  /** Takes away an asset of which nothing was minted; its contract can be added again. Rejects with `asset_minted`, `asset_not_found`. */
+  remove(assetId: Uuid, wait?: WaitOptions): Promise<void>;
   /** Lets applications enable the asset. */
   whitelist(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
   /** Takes the asset off the whitelist: nothing of it is minted any more. */

@@ -83,6 +83,8 @@ export class ReferenceTenants {
       case "assetAdded":
         this.#assets.push(newAsset(entry, time));
         return [];
+      case "assetRemoved":
+        return this.#change(this.#assets, entry.assetIndex, { removed: true });
       case "assetWhitelisted":
         return this.#change(this.#assets, entry.assetIndex, { whitelisted: entry.whitelisted });
       case "assetRegistered":
@@ -175,6 +177,6 @@ export class ReferenceTenants {
 
 function newAsset({ kind: _, ...facts }: EntryOf<"assetAdded">, time: number): AssetRecord {
   const type = assetType(facts.standard, facts.contractAddress, facts.quantum);
-  const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null };
+  const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null, removed: false };
   return { ...facts, ...fresh, assetType: type, createdAt: time };
 }

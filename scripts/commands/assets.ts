@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { group, operating } from "../cli/command.ts";
+import { group, type Options, operating } from "../cli/command.ts";
 import { secret, setting } from "../cli/secret.ts";
 
 const EXAMPLE_ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
@@ -8,59 +8,48 @@ const EXAMPLE_APPLICATION = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
 /** An asset is minted once it is known, whitelisted, registered on L1 and enabled for the application. */
 export function addAssets(program: Command): void {
   const assets = group(program, "assets", "token contracts: add, register on L1, whitelist, enable for an application");
+  withFacts(
+    operating(
+      assets,
+      "add <contract>",
+      "make a token contract known",
+      ["assets add 0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD"],
+      "assets.add",
+      (options, [contractAddress]) => ({
+        ...factsOf(options),
+        contractAddress,
+        assetId: options.id,
+        applicationId: options.application,
+      }),
+    )
+      .requiredOption("--standard <standard>", "erc20, erc721 or erc1155")
+      .requiredOption("--name <name>", "the token's name")
+      .requiredOption("--symbol <symbol>", "the token's symbol")
+      .option("--id <uuid>", "its id; default a fresh one")
+      .option("--application <uuid>", "whose token it is: that application alone can enable it; default any can"),
+  );
+  withFacts(
+    operating(
+      assets,
+      "change <asset>",
+      "mend an asset: its mode and its blobs at any time, all else while nothing was minted of it",
+      [`assets change ${EXAMPLE_ID} --mode zk-rollup`, `assets change ${EXAMPLE_ID} --standard erc1155 --scheme imx`],
+      "assets.change",
+      (options, [assetId]) => ({ ...factsOf(options), contractAddress: options.contract, assetId }),
+    )
+      .option("--standard <standard>", "erc20, erc721 or erc1155")
+      .option("--contract <address>", "the token's contract")
+      .option("--name <name>", "the token's name")
+      .option("--symbol <symbol>", "the token's symbol"),
+  );
   operating(
     assets,
-    "add <contract>",
-    "make a token contract known",
-    ["assets add 0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD"],
-    "assets.add",
-    (
-      { application, id, chain, cap, decimals, scheme, standard, name, symbol, quantum, rawBlobs, mode, firstId },
-      [contractAddress],
-    ) => ({
-      contractAddress,
-      standard,
-      name,
-      symbol,
-      quantum,
-      assetId: id,
-      chainId: chain,
-      supplyCap: cap,
-      decimals: decimals === undefined ? undefined : Number(decimals),
-      blobScheme: scheme,
-      rawBlobs,
-      dataAvailabilityMode: mode,
-      firstTokenId: firstId,
-      applicationId: application,
-    }),
-  )
-    .requiredOption("--standard <standard>", "erc20, erc721 or erc1155")
-    .requiredOption("--name <name>", "the token's name")
-    .requiredOption("--symbol <symbol>", "the token's symbol")
-    .option("--id <uuid>", "its id; default a fresh one")
-    .option("--chain <id>", "the token's chain; default the settlement's")
-    .option("--quantum <units>", "ERC-20: base units of one unit here; default 1")
-    .option("--decimals <number>", "for display; default 0")
-    .option("--scheme <scheme>", "how blobs name token ids: mintmark or imx; default mintmark")
-    .option("--raw-blobs", "take minting blobs of any bytes; default text only")
-    .option("--mode <mode>", "validium or zk-rollup, for mints that name none; default the application's")
-    .option("--first-id <id>", "ERC-721: the engine numbers the tokens from this id on; default mints name their ids")
-    .option("--cap <units>", "most units that may ever be minted")
-    .option("--application <uuid>", "whose token it is: that application alone can enable it; default any can");
-  operating(
-    assets,
-    "change <asset>",
-    "change what may change of an asset that was minted, too",
-    [`assets change ${EXAMPLE_ID} --mode zk-rollup`, `assets change ${EXAMPLE_ID} --mode none --raw-blobs true`],
-    "assets.change",
-    ({ mode, rawBlobs }, [assetId]) => ({
-      assetId,
-      dataAvailabilityMode: mode === "none" ? null : mode,
-      rawBlobs: rawBlobs === "true" || (rawBlobs === "false" ? false : rawBlobs),
-    }),
-  )
-    .option("--mode <mode>", "of mints that name none: validium, zk-rollup, or none for the application's")
-    .option("--raw-blobs <flag>", "true to take minting blobs of any bytes, false for text only");
+    "remove <asset>",
+    "take away an asset of which nothing was minted",
+    [`assets remove ${EXAMPLE_ID}`],
+    "assets.remove",
+    (_, [assetId]) => ({ assetId }),
+  );
   operating(
     assets,
     "list",
@@ -117,4 +106,36 @@ export function addAssets(program: Command): void {
       ({ application }, [assetId]) => ({ applicationId: application, assetId }),
     ).requiredOption("--application <uuid>", "the application's id");
   }
+}
+
+/** The options of an asset that can be given when it is added and when it is changed. */
+function withFacts(command: Command): Command {
+  return command
+    .option("--chain <id>", "the token's chain; default the settlement's")
+    .option("--quantum <units>", "ERC-20: base units of one unit here; default 1")
+    .option("--decimals <number>", "digits behind the point of the token's decimal amounts; default 0")
+    .option("--scheme <scheme>", "how blobs name token ids: mintmark or imx; default mintmark")
+    .option("--raw-blobs <flag>", "true to take minting blobs of any bytes; default false, text only")
+    .option("--mode <mode>", "of mints that name none: validium or zk-rollup; default none, the application's")
+    .option("--first-id <id>", "ERC-721: the engine numbers the tokens from this id on; default none, mints name ids")
+    .option("--cap <units>", "most units that may ever be minted; default none, no bound");
+}
+
+/** What {@link withFacts} was given; `none` takes back what a change would otherwise keep. */
+function factsOf(options: Options) {
+  const { standard, name, symbol, quantum, chain, cap, decimals, scheme, rawBlobs, mode, firstId } = options;
+  const orNone = (value: Options[string]) => (value === "none" ? null : value);
+  return {
+    standard,
+    name,
+    symbol,
+    quantum,
+    chainId: chain,
+    supplyCap: orNone(cap),
+    decimals: decimals === undefined ? undefined : Number(decimals),
+    blobScheme: scheme,
+    rawBlobs: rawBlobs === "true" || (rawBlobs === "false" ? false : rawBlobs),
+    dataAvailabilityMode: orNone(mode),
+    firstTokenId: orNone(firstId),
+  };
 }

@@ -65,6 +65,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   token_already_minted: 409,
   token_id_conflict: 409,
   asset_exists: 409,
+  asset_minted: 409,
   asset_not_enabled: 409,
   asset_not_whitelisted: 409,
   asset_not_registered: 409,

@@ -20,8 +20,7 @@ const positive = z
   .string()
   .regex(/^[1-9]\d{0,77}$/, "Give a whole number from 1.")
   .transform(BigInt);
-const newAsset = z.strictObject({
-  assetId: uuid.optional(),
+const factsOfAsset = {
   standard,
   contractAddress: address,
   chainId: positive.optional(),
@@ -30,21 +29,21 @@ const newAsset = z.strictObject({
   symbol: z.string().min(1, "Give the token's symbol.").max(50, "Give at most 50 characters."),
   decimals: z.int("Give a whole number.").min(0).max(255, "Give at most 255.").optional(),
   blobScheme: z.enum(["mintmark", "imx"]).optional(),
-  rawBlobs: z.boolean().optional(),
-  dataAvailabilityMode: mode.optional(),
+  rawBlobs: z.boolean("Give true or false.").optional(),
+  dataAvailabilityMode: mode.nullable().optional(),
   firstTokenId: z
     .string()
     .regex(/^(?:0|[1-9]\d{0,19})$/, "Give a whole number below 2^64.")
     .transform(BigInt)
+    .nullable()
     .optional(),
-  supplyCap: positive.refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`).optional(),
-  applicationId: uuid.optional(),
-});
-
-const changedAsset = asset.extend({
-  rawBlobs: z.boolean().optional(),
-  dataAvailabilityMode: mode.nullable().optional(),
-});
+  supplyCap: positive
+    .refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`)
+    .nullable()
+    .optional(),
+};
+const newAsset = z.strictObject({ assetId: uuid.optional(), ...factsOfAsset, applicationId: uuid.optional() });
+const changedAsset = z.strictObject(factsOfAsset).partial().extend({ assetId: uuid });
 
 /** Assets, batches, withdrawals, and whether all of it is what the journal says. */
 export const LEDGER_OPERATIONS = {
@@ -52,6 +51,10 @@ export const LEDGER_OPERATIONS = {
   "assets.change": operation(changedAsset, async (engine, { assetId, ...changes }) =>
     assetToOperator(await engine.assets.change(assetId, changes)),
   ),
+  "assets.remove": operation(asset, async (engine, { assetId }) => {
+    await engine.assets.remove(assetId);
+    return { assetId, removed: true };
+  }),
   "assets.list": operation(z.strictObject({ applicationId: uuid.optional() }), (engine, { applicationId }) =>
     applicationId === undefined
       ? Array.fromAsync(engine.operator.assets(), assetToOperator)

@@ -96,6 +96,7 @@ describe("the OpenAPI document", () => {
     const never: Code[] = [
       "key_not_found",
       "asset_exists",
+      "asset_minted",
       "store_missing",
       "store_locked",
       "batch_committed",

@@ -42,6 +42,8 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "operator.recordMintingFault": ({ engine, other }, wait) => engine.operator.recordMintingFault(other, "paused", wait),
   "assets.enable": ({ engine, tenant, other }, wait) => engine.assets.enable(tenant.applicationId, other, wait),
   "assets.disable": ({ engine, tenant, other }, wait) => engine.assets.disable(tenant.applicationId, other, wait),
+  "assets.change of all": ({ engine, other }, wait) =>
+    engine.assets.change(other, { standard: "erc1155", blobScheme: "imx" }, wait),
   "assets.unlist": ({ engine, other }, wait) => engine.assets.unlist(other, wait),
   "users.create": ({ engine, tenant }, wait) => engine.users.create(tenant.applicationId, { ownerAddress }, wait),
   "users.createAll": ({ engine, tenant }, wait) =>
@@ -102,4 +104,5 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.webhooks.delete(tenant.applicationId, webhookId, wait),
   "applications.suspend": ({ engine, tenant }, wait) => engine.applications.suspend(tenant.applicationId, wait),
   "applications.resume": ({ engine, tenant }, wait) => engine.applications.resume(tenant.applicationId, wait),
+  "assets.remove": ({ engine, other }, wait) => engine.assets.remove(other, wait),
 };

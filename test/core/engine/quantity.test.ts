@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Engine, Principal, Uuid } from "../../../core/index.ts";
 import { all, blobOf, type Fixture, fixture, memory, mintOf, OWNERS, openTest, refusal } from "./fixture.ts";
-import { committed } from "./l1-fixture.ts";
+import { committed, hear } from "./l1-fixture.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 const CONTRACT = `0x${"c0".repeat(20)}` as const;
@@ -115,7 +115,7 @@ describe("a mint by quantity", () => {
     await ours.operator.seal("validium");
     const sealed = await theirs.batches.getSealed("validium", 0);
     const foreign = await committed(theirs, "validium", 0, 10n);
-    expect((await refusal(ours.operator.recordCommitted(foreign))).code).toBe("history_diverged");
+    expect((await refusal(hear(ours, foreign))).code).toBe("history_diverged");
     await ours.operator.adopt([{ mode: "validium", first: 0, batches: [sealed] }]);
     expect(idsOf(await mint(ours, 2))).toEqual([6n, 7n]);
     expect((await ours.operator.verify()).problems).toEqual([]);
