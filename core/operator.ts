@@ -77,6 +77,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
       recordWithdrawalAttempt(context.ledger, withdrawalId, failure, wait?.signal),
     recordWithdrawalFailed: async (withdrawalId, failure, l1Time, wait) =>
       recordWithdrawalFailed(context.ledger, withdrawalId, failure, l1Time, wait?.signal),
+    reorganisations: () => context.ledger.reorganisations,
     pendingWithdrawals: (chainId, options) => pendingWithdrawals(context.ledger, chainId, options),
     pendingWithdrawal: (withdrawalId) => pendingWithdrawal(context.ledger, withdrawalId),
   };
@@ -198,6 +199,8 @@ export interface Operator {
    * until `l1Time`, seconds of a finalized block, is past its deadline, or L1 has cancelled or overtaken it.
    */
   recordWithdrawalFailed(withdrawalId: Uuid, failure: string, l1Time: bigint, wait?: WaitOptions): Promise<Withdrawal>;
+  /** Reorganisations recorded since the opening, of all chains: another number means that what was read may have been taken back. */
+  reorganisations(): number;
   /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
   pendingWithdrawals(chainId: bigint, options?: PendingOptions): AsyncIterable<PendingWithdrawal>;
   /** One of them, as it is now; null when it has been settled or has failed. */

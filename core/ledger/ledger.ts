@@ -144,6 +144,8 @@ export class Ledger {
   head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0, indexVersion: INDEX_VERSION };
   /** Why nothing more may be promised; null while L1's history is a beginning of this store's. */
   divergence: DivergenceRecord | null = null;
+  /** Recorded since the opening, of all chains. */
+  reorganisations = 0;
   /** Whether the store must be compared with L1 before it mints. */
   awaitsComparison = false;
   /** The head as it is on disk. */

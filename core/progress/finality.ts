@@ -95,6 +95,7 @@ export async function recordReorg(
       throw new MintmarkError("l1_failed", `Block ${blockNumber} is final; a chain without it is another chain.`);
     }
     const { time } = ledger.record(group, { kind: "l1Reorganised", chainId, blockNumber });
+    group.onDurable(() => ledger.reorganisations++);
     if (observed !== null && observed >= blockNumber) {
       const before = blockNumber > 0n ? blockNumber - 1n : null;
       ledger.putPortal(group, { ...portal, observed: before, finalized: isDeep ? before : finalized });

@@ -40,8 +40,7 @@ export class Exits {
     const { fromBlock, checkpoints = new Checkpoints(), lagMs = 15_000 } = options;
     this.#portal = portal;
     this.#queue = new PendingQueue(engine, portal.settlement.chainId);
-    const onReorg = () => this.#queue.forget();
-    this.#watching = { engine, portal, checkpoints, fromBlock, lagMs, secondLook: new SecondLook(), onReorg };
+    this.#watching = { engine, portal, checkpoints, fromBlock, lagMs, secondLook: new SecondLook() };
     this.#sender = new WithdrawalSender(engine, portal, this.#queue, steadyClock(options));
   }
 

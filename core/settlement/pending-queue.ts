@@ -33,9 +33,11 @@ export class PendingQueue {
   readonly #engine: SettlementPort;
   readonly #chainId: bigint;
   /** Oldest first. */
-  #waits = new Map<Uuid, Wait>();
+  readonly #waits = new Map<Uuid, Wait>();
   /** The sequence of the newest that was listed. */
   #newest = -1;
+  /** Recorded before that. */
+  #reorganisations = 0;
 
   constructor(engine: SettlementPort, chainId: bigint) {
     this.#engine = engine;
@@ -53,10 +55,9 @@ export class PendingQueue {
       if (finalTime > deadline || isKnown === undefined) return false;
       return !isKnown || (committedAt > 0n && committedAt + maturity > time) || isHeld(id);
     };
-    const waits = await this.#listed();
-    for (const [id, wait] of waits) {
+    for (const [id, wait] of await this.#listed()) {
       if (canWait(id, wait)) continue;
-      const pending = await this.#read(id, waits, known);
+      const pending = await this.#read(id, known);
       if (pending !== null && !canWait(id, waitOf(pending))) yield pending;
     }
   }
@@ -65,41 +66,40 @@ export class PendingQueue {
   async awaitedBatches(): Promise<readonly VaultPlace[]> {
     const known: KnownBatches = new Map();
     const places: VaultPlace[] = [];
-    const waits = await this.#listed();
-    for (const [id, { batch }] of waits) {
+    for (const [id, { batch }] of await this.#listed()) {
       if (batch === null || known.has(batch)) continue;
-      const pending = await this.#read(id, waits, known);
+      const pending = await this.#read(id, known);
       if (pending?.header === null) places.push(unpackVaultId(pending.withdrawal.vaultId));
     }
     return places;
   }
 
-  /** A reorganisation may have taken batches back, and withdrawals: everything is listed again. */
-  forget(): void {
-    this.#waits = new Map();
-    this.#newest = -1;
-  }
-
-  async #listed(): Promise<Map<Uuid, Wait>> {
-    const waits = this.#waits;
-    for await (const pending of this.#engine.operator.pendingWithdrawals(this.#chainId, { after: this.#newest })) {
-      // What was forgotten meanwhile stays so.
-      if (this.#waits !== waits) return this.#listed();
-      waits.set(pending.withdrawal.withdrawalId, waitOf(pending));
+  /** All of them, with those that are new. */
+  async #listed(): Promise<ReadonlyMap<Uuid, Wait>> {
+    const { operator } = this.#engine;
+    // It may have taken batches back, and payments of older withdrawals.
+    const reorganisations = operator.reorganisations();
+    if (reorganisations !== this.#reorganisations) {
+      this.#waits.clear();
+      this.#newest = -1;
+      this.#reorganisations = reorganisations;
+    }
+    for await (const pending of operator.pendingWithdrawals(this.#chainId, { after: this.#newest })) {
+      this.#waits.set(pending.withdrawal.withdrawalId, waitOf(pending));
       this.#newest = pending.sequence;
     }
-    return waits;
+    return this.#waits;
   }
 
   /** One as it is now; null when it was settled or has failed, and is forgotten. */
-  async #read(id: Uuid, waits: Map<Uuid, Wait>, known: KnownBatches): Promise<PendingWithdrawal | null> {
+  async #read(id: Uuid, known: KnownBatches): Promise<PendingWithdrawal | null> {
     const pending = await this.#engine.operator.pendingWithdrawal(id);
     if (pending === null) {
-      waits.delete(id);
+      this.#waits.delete(id);
       return null;
     }
     known.set(batchOf(pending.withdrawal.vaultId), pending.header !== null);
-    waits.set(id, waitOf(pending));
+    this.#waits.set(id, waitOf(pending));
     return pending;
   }
 }

@@ -19,8 +19,6 @@ export interface WatchOptions {
   readonly secondLook: SecondLook;
   /** Milliseconds that a node may be behind what was read before. */
   readonly lagMs: number;
-  /** Told when a reorganisation has taken something back. */
-  readonly onReorg?: () => void;
   readonly signal?: AbortSignal;
 }
 
@@ -111,7 +109,7 @@ async function compareCheckpoints(
 
 /** What was read of these blocks counts no more. */
 async function takeBack(
-  { engine, portal, checkpoints, secondLook, onReorg }: WatchOptions,
+  { engine, portal, checkpoints, secondLook }: WatchOptions,
   fromBlock: bigint,
   reach: "above final" | "below final" = "above final",
 ): Promise<void> {
@@ -120,7 +118,6 @@ async function takeBack(
   else await engine.operator.recordDeepReorg(chainId, fromBlock);
   await checkpoints.dropFrom(fromBlock);
   secondLook.forget(fromBlock);
-  onReorg?.();
 }
 
 function observedOf(engine: SettlementPort, { settlement }: Watched): bigint | null {

@@ -78,6 +78,5 @@ test("a pass reads one of those that wait for a batch, and all once a reorganisa
   await engine.operator.recordEvents(HOME, [withdrawn(1n, 1n, 1n, ownerAddress, 12n)], 12n);
   expect((await pass(100n)).ready).toEqual([0n, 2n]);
   await engine.operator.recordReorg(HOME, 10n);
-  queue.forget();
   expect(await pass(100n)).toEqual({ ready: [0n, 1n, 2n], listed: 3, read: 3 });
 });
