@@ -4,11 +4,11 @@ import { progressLine } from "../cli/output.ts";
 import { runCommand } from "../command.ts";
 import { installTools } from "../tools.ts";
 import { KINDS, QUICK } from "./http/load.ts";
-import { measureHttp, soakHttp } from "./http/measure.ts";
+import { measureHttp, measureStages, soakHttp } from "./http/measure.ts";
 import { type Machine, machine, sectionText } from "./report.ts";
 import type { SectionResult } from "./section.ts";
 
-/** `npm run bench:http`: how fast the server mints, and how soon it answers. */
+/** `npm run bench:http`: how fast the server mints, how soon it answers, and where its time goes. */
 
 const USAGE = `Usage: npm run bench:http -- [options]
 
@@ -38,7 +38,7 @@ await runCommand(async () => {
   installTools("bench");
   const line = progressLine();
   const where = machine();
-  const sections = [await measureHttp(values.quick ? QUICK : KINDS, line.show)];
+  const sections = [await measureHttp(values.quick ? QUICK : KINDS, line.show), await measureStages(QUICK, line.show)];
   if (values.soak) sections.push(await soakHttp(minutesOf(values.minutes), line.show));
   line.clear();
   if (values.json) process.stdout.write(`${JSON.stringify({ machine: where, sections }, null, 2)}\n`);

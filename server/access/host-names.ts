@@ -7,6 +7,8 @@ import { ServerError } from "../http/errors.ts";
  */
 export class HostNames {
   readonly #names: ReadonlySet<string>;
+  /** The last one that was taken: nearly all requests have the same. */
+  #taken: string | undefined;
 
   /** `*` among the names takes every name. */
   constructor(names: readonly string[]) {
@@ -15,10 +17,12 @@ export class HostNames {
 
   /** Whether a Host header names this server. HTTP/1.0 has none, and no browser speaks it. */
   has(host: string | undefined): boolean {
-    if (host === undefined || this.#names.has("*")) return true;
+    if (host === undefined || host === this.#taken || this.#names.has("*")) return true;
     const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
     const isAddress = isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0;
-    return isAddress || !name.includes(".") || name.endsWith(".localhost") || this.#names.has(name);
+    const known = isAddress || !name.includes(".") || name.endsWith(".localhost") || this.#names.has(name);
+    if (known) this.#taken = host;
+    return known;
   }
 
   /** Throws `host_unknown` for another name. */

@@ -39,6 +39,7 @@ export function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
 
 /** Header fields of which Node keeps the first and drops the others, where a proxy before it may have gone by the last. */
 const SINGLE = new Set(["host", "authorization", "content-type", "idempotency-key"]);
+const SINGLE_LENGTHS = new Set([...SINGLE].map(({ length }) => length));
 
 /**
  * Throws `malformed_request` for a request that two parties could understand in two ways: a field twice that must come once, or no Host
@@ -49,12 +50,14 @@ export function requireClear({ url = "", rawHeaders, headers, httpVersion }: Inc
   if (headers.host === undefined && httpVersion === "1.1") {
     throw new ServerError("malformed_request", "The Host header is missing.");
   }
-  const seen = new Set<string>();
+  const seen: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]?.toLowerCase() ?? "";
+    const raw = rawHeaders[i] ?? "";
+    if (!SINGLE_LENGTHS.has(raw.length)) continue;
+    const name = raw.toLowerCase();
     if (!SINGLE.has(name)) continue;
-    if (seen.has(name)) throw new ServerError("malformed_request", `The header ${name} occurs more than once.`);
-    seen.add(name);
+    if (seen.includes(name)) throw new ServerError("malformed_request", `The header ${name} occurs more than once.`);
+    seen.push(name);
   }
 }
 

@@ -88,13 +88,17 @@ function receive(
     return;
   }
   const blocks: Buffer[] = [];
-  const pieces: Buffer[] = [];
+  let pieces: Buffer[] = [];
   let length = 0;
+  let over = false;
   const end = (error: Error | null) => {
-    payload.off("data", take).off("end", ended).off("error", failed);
-    done(error, [...blocks, ...pieces]);
+    if (over) return;
+    over = true;
+    done(error, blocks.length === 0 ? pieces : [...blocks, ...pieces]);
+    pieces = [];
   };
-  const take = (chunk: Buffer) => {
+  payload.on("data", (chunk: Buffer) => {
+    if (over) return;
     length += chunk.length;
     try {
       account?.receive(chunk.length);
@@ -103,11 +107,10 @@ function receive(
     }
     if (length > bodyLimit) end(new ServerError("body_too_large"));
     else if (pieces.push(chunk) === MOST_PIECES) blocks.push(Buffer.concat(pieces.splice(0)));
-  };
-  const ended = () => end(null);
+  });
+  payload.on("end", () => end(null));
   // The connection broke, so nobody will read what this is answered with.
-  const failed = () => end(new ServerError("malformed_request", "The body ended early."));
-  payload.on("data", take).on("end", ended).on("error", failed);
+  payload.on("error", () => end(new ServerError("malformed_request", "The body ended early.")));
 }
 
 /** What `read` makes of the chunks as one; it must not keep them. */
@@ -140,6 +143,7 @@ export function acceptForm(app: FastifyInstance): void {
 
 /** Compressed bodies could grow without bound, and JSON is UTF-8. */
 function refuseEncodings({ headers }: FastifyRequest): void {
+  if (headers["content-type"] === "application/json" && headers["content-encoding"] === undefined) return;
   const encoding = headers["content-encoding"] ?? "identity";
   const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers["content-type"] ?? "")?.[1] ?? "utf-8";
   if (encoding.toLowerCase() !== "identity" || !/^utf-?8$/i.test(charset)) {

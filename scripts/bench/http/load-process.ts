@@ -1,6 +1,7 @@
 import { json } from "node:stream/consumers";
 import { runCommand } from "../../command.ts";
 import { median } from "../measure.ts";
+import type { Target } from "./connection.ts";
 import {
   Bodies,
   KINDS,
@@ -13,7 +14,7 @@ import {
 } from "./load.ts";
 import { quantile, sendPaced } from "./paced.ts";
 import { cpuOf, memoryOf } from "./process-use.ts";
-import { saturate, type Target } from "./saturate.ts";
+import { saturate } from "./saturate.ts";
 
 /** The load as a process of its own: takes a `LoadPlan` on standard input, answers a `LoadResult`; progress on standard error. */
 

@@ -10,6 +10,7 @@ import { open, settle } from "../engine-workload.ts";
 import type { Row, SectionResult } from "../section.ts";
 import { KINDS, type Kind, type LoadPlan, type LoadResult, SOAK_WINDOW_SECONDS } from "./load.ts";
 import { startServer } from "./server.ts";
+import { STAGE_NAMES, stageShares } from "./stages.ts";
 
 const LOAD_PROCESS = fileURLToPath(new URL("./load-process.ts", import.meta.url));
 
@@ -78,11 +79,33 @@ async function row(label: string, which: "engine" | "bare", kinds: readonly Kind
   return { label, ours: which === "engine", values };
 }
 
+/** Where the server's time goes. Profiled, so its rates are not quoted. */
+export async function measureStages(kinds: readonly Kind[], progress: Progress): Promise<SectionResult> {
+  const shares = new Map<string, Readonly<Record<string, number>>>();
+  for (const kind of kinds) {
+    const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-profile-"));
+    try {
+      const options = ["--cpu-prof", `--cpu-prof-dir=${folder}`];
+      await underLoad("engine", { kinds: [kind], soakWindows: 0 }, (line) => progress(`profiled, ${line}`), options);
+      shares.set(`${kind.name}Rate`, await stageShares(folder));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  const columns = COLUMNS.filter(({ key }) => shares.has(key)).map((column) => ({ ...column, unit: "%" }));
+  const rows = STAGE_NAMES.map((stage): Row => {
+    const values = [...shares].map(([key, ofStages]) => [key, ofStages[stage] ?? null] as const);
+    return { label: stage, ours: false, values: Object.fromEntries(values) };
+  });
+  return { name: "stages", title: "Where the time goes", method: STAGES_METHOD, columns, rows, reference: null };
+}
+
 /** Starts a server over a store of its own, and loads it from another process. */
 async function underLoad(
   which: "engine" | "bare",
   plan: Pick<LoadPlan, "kinds" | "soakWindows">,
   progress: Progress,
+  options: readonly string[] = [],
 ): Promise<LoadResult> {
   const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-http-"));
   try {
@@ -90,7 +113,7 @@ async function underLoad(
     const engine = await open(store);
     const world = await settle(engine);
     await engine.close();
-    await using server = await startServer(which, store, world);
+    await using server = await startServer(which, store, world, options);
     return await load({ ...plan, port: server.port, serverPid: server.pid, world }, progress);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -111,13 +134,17 @@ async function load(plan: LoadPlan, progress: Progress): Promise<LoadResult> {
 }
 
 const METHOD =
-  "The server as `npm run server` starts it, in one process, over a fresh LevelDB store: a mint is answered when it is on disk. autocannon in a " +
-  "second process, on the same cores: " +
+  "The server as `npm run server` starts it, in one process, over a fresh LevelDB store: a mint is answered when it is on disk. The load is a " +
+  "second process on the same cores, which keeps nothing of the answers: " +
   `${KINDS.map(({ connections, mintsPerRequest }) => `${connections} connections for requests of ${mintsPerRequest.toLocaleString("en-US")}`).join(", ")}. ` +
   "Requests of 1,000: half ERC-721 with random ids, a quarter with consecutive ones, 15 % ERC-1155, 10 % ERC-20, for 10 users, every tenth for the rollup; " +
   "batches are sealed as they fill. Single mints: ERC-721. Rates are medians of three rounds at saturation. Answer times are at half of the row's own rate, " +
   "sent evenly and counted from the moment when a request was due. Without the engine, a mint is answered at once with an answer of the same size, and keys are not looked up: " +
   "what is left is HTTP, JSON and the log.";
+
+const STAGES_METHOD =
+  "A CPU profile of the server's main thread over a tenth of the requests, warm-up included. Each sample counts for the innermost function " +
+  "of a stage that was running. LevelDB writes and batches are sealed on other threads; here is what they cost the main one.";
 
 const SOAK_METHOD =
   "Requests of 1,000 at half of the saturated rate, which is measured first; the resident memory of the server's process before, and at the end of each stretch of " +

@@ -24,7 +24,12 @@ export interface Server extends AsyncDisposable {
 }
 
 /** Starts the server as `npm run server` does, or the one without an engine, on a store. Its log goes to /dev/null at the usual level. */
-export async function startServer(which: keyof typeof SCRIPTS, store: string, { apiKey }: World): Promise<Server> {
+export async function startServer(
+  which: keyof typeof SCRIPTS,
+  store: string,
+  { apiKey }: World,
+  options: readonly string[] = [],
+): Promise<Server> {
   const port = await freePort(0);
   const settings = {
     MINTMARK_STORE: store,
@@ -36,7 +41,7 @@ export async function startServer(which: keyof typeof SCRIPTS, store: string, { 
     MINTMARK_RATE_UNITS: String(UNLIMITED),
     MINTMARK_RATE_WINDOW_SECONDS: "1",
   };
-  const child = spawn(process.execPath, [...OPTIONS, ...profiling(), SCRIPTS[which]], {
+  const child = spawn(process.execPath, [...OPTIONS, ...options, SCRIPTS[which]], {
     env: { PATH: process.env.PATH, ...settings, ...(which === "bare" && { BENCH_KEY: apiKey }) },
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -53,11 +58,6 @@ export async function startServer(which: keyof typeof SCRIPTS, store: string, { 
       await exited;
     },
   };
-}
-
-/** Further options, such as `--cpu-prof`. */
-function profiling(): readonly string[] {
-  return process.env.BENCH_SERVER_OPTIONS?.split(" ") ?? [];
 }
 
 async function answers(port: number): Promise<boolean> {

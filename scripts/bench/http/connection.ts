@@ -1,0 +1,75 @@
+import { connect, type Socket } from "node:net";
+
+export interface Target {
+  readonly port: number;
+  readonly apiKey: string;
+}
+
+/** Every answer is read into this and forgotten: a load that collects garbage takes a core from the server, and measures its own pauses. */
+const READ = Buffer.allocUnsafe(1 << 20);
+const HEAD_END = "\r\n\r\n";
+
+/** A connection that posts mints, one at a time. */
+export class Connection implements Disposable {
+  readonly #apiKey: string;
+  readonly #socket: Socket;
+  /** Of an answer whose head is not whole. */
+  #head = "";
+  /** Bytes of the answer's body that are still to come; null before its head is whole. */
+  #left: number | null = null;
+  #answered: (() => void) | null = null;
+  #failed: ((error: Error) => void) | null = null;
+
+  constructor({ port, apiKey }: Target) {
+    this.#apiKey = apiKey;
+    const callback = (bytes: number): boolean => {
+      this.#take(bytes);
+      return true;
+    };
+    this.#socket = connect({ port, host: "127.0.0.1", noDelay: true, onread: { buffer: READ, callback } });
+    this.#socket.on("error", (error) => this.#failed?.(error));
+    this.#socket.on("close", () => this.#failed?.(new Error("the server closed the connection")));
+  }
+
+  /** Resolves with the answer's last byte. Rejects unless it is 200: a rate of refusals says nothing. */
+  post(body: Buffer): Promise<void> {
+    this.#socket.cork();
+    this.#socket.write(
+      `POST /api/v1/mint HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${this.#apiKey}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}${HEAD_END}`,
+      "latin1",
+    );
+    this.#socket.write(body);
+    this.#socket.uncork();
+    return new Promise((answered, failed) => {
+      this.#answered = answered;
+      this.#failed = failed;
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#failed = null;
+    this.#socket.destroy();
+  }
+
+  #take(bytes: number): void {
+    if (this.#left === null) {
+      this.#head += READ.latin1Slice(0, Math.min(bytes, 4096));
+      const end = this.#head.indexOf(HEAD_END);
+      if (end < 0) return;
+      const status = this.#head.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length);
+      const length = /content-length: (\d+)/i.exec(this.#head)?.[1];
+      if (status !== "200" || length === undefined) {
+        this.#failed?.(new Error(`a mint was answered with ${status}: ${this.#head}`));
+        return;
+      }
+      // What of the body came with the head is behind it in the same bytes.
+      const before = this.#head.length - Math.min(bytes, 4096);
+      this.#left = Number(length) - (bytes - (end + HEAD_END.length - before));
+      this.#head = "";
+    } else this.#left -= bytes;
+    if (this.#left > 0) return;
+    this.#left = null;
+    this.#answered?.();
+  }
+}
