@@ -30,7 +30,7 @@ export type * from "./store/ports.ts";
 export type { IssuedKey, Keys, NewKey } from "./tenants/api-keys.ts";
 export type { Applications, NewApplication } from "./tenants/applications.ts";
 export type { AssetChanges, AssetFilter, Assets, NewAsset } from "./tenants/assets.ts";
-export { MAX_NEW_USERS, MAX_REFERENCE, type NewUser, type UserFilter, type Users } from "./tenants/users.ts";
+export { MAX_NEW_USERS, type NewUser, type UserFilter, type Users } from "./tenants/users.ts";
 export type { Balance } from "./vaults/balances.ts";
 export type { VaultFilter, Vaults } from "./vaults/holdings.ts";
 export type { TransactionFilter } from "./vaults/transaction-range.ts";

@@ -33,6 +33,8 @@ export type Environment = (typeof ENVIRONMENTS)[number];
 
 /** The amounts a vault or mint can hold: 1 to 2^63 - 1. */
 export const MAX_AMOUNT = (1n << 63n) - 1n;
+/** Most characters of a reference, the caller's own name for a thing. */
+export const MAX_REFERENCE = 64;
 /** Most slots of one batch: 2^20. */
 export const MAX_BATCH_VAULTS = 1 << 20;
 
@@ -161,6 +163,8 @@ export interface Transaction {
   readonly type: "mint" | "withdrawal";
   readonly status: Status;
   readonly mintId: Uuid | null;
+  /** The application's own name for the mint. */
+  readonly reference: string | null;
   readonly userId: Uuid;
   readonly vaultId: VaultId;
   readonly assetId: Uuid;

@@ -36,9 +36,13 @@ export function requireHash(name: string, value: unknown): Hash {
   return value.toLowerCase() as Hash;
 }
 
+export function isText(value: unknown, max: number): value is string {
+  return typeof value === "string" && value.length > 0 && value.length <= max && !CONTROL.test(value);
+}
+
 /** Text of 1 to `max` characters without control characters. */
 export function requireText(name: string, value: unknown, max: number): string {
-  if (typeof value !== "string" || value.length === 0 || value.length > max || CONTROL.test(value)) {
+  if (!isText(value, max)) {
     throw new MintmarkError(
       "validation_failed",
       `${name} must be text of 1 to ${max} characters without control characters`,

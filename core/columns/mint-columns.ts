@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { type Address, type Hex, type Limits, MODES, type Mode, type Uuid } from "../model.ts";
+import { type Address, type Hex, type Limits, MAX_REFERENCE, MODES, type Mode, type Uuid } from "../model.ts";
 import { blobTextOf, MAX_BLOB_BYTES, tokenIdOf } from "../protocol/blob.ts";
 import { hexValue } from "../protocol/hex.ts";
 import { decimalAmount, quantizedAmount } from "../protocol/quantized.ts";
-import { readUuid, requireAddress } from "../validate.ts";
+import { isText, readUuid, requireAddress } from "../validate.ts";
 import { amountOf, highWord, lowWord } from "./amount-words.ts";
 import {
   type AssetForm,
@@ -52,6 +52,8 @@ export class MintColumns {
   #namings: Uint8Array | null = null;
   /** Tokens of each entry; null while every entry has one. */
   #quantities: Uint32Array | null = null;
+  /** By entry; null while there is none. */
+  #references: (string | null)[] | null = null;
   /** Tokens of all entries. */
   minted: number;
 
@@ -79,6 +81,22 @@ export class MintColumns {
     this.minted += quantity - 1;
   }
 
+  setReference(entry: number, reference: string): void {
+    this.#references ??= Array<string | null>(this.count).fill(null);
+    this.#references[entry] = reference;
+  }
+
+  referenceAt(entry: number): string | null {
+    return this.#references === null ? null : (this.#references[entry] ?? null);
+  }
+
+  /** The references and their entries, in order. */
+  references(): (readonly [entry: number, reference: string])[] {
+    return (this.#references ?? []).flatMap((reference, entry) =>
+      reference === null ? [] : [[entry, reference] as const],
+    );
+  }
+
   quantityAt(entry: number): number {
     return this.#quantities === null ? 1 : (this.#quantities[entry] as number);
   }
@@ -95,6 +113,7 @@ export class MintColumns {
       digest.update(column);
     digest.update(this.blobs.subarray(0, this.blobStart(this.count)));
     if (this.#quantities !== null) digest.update(this.#quantities);
+    if (this.#references !== null) digest.update(JSON.stringify(this.#references));
     return `0x${digest.digest("hex")}`;
   }
 
@@ -117,6 +136,7 @@ export class MintColumns {
         mode: MODES[this.mode[entry] as number] ?? null,
         amount: this.#amountAt(asset, entry),
         token: this.#tokenAt(asset, entry),
+        reference: this.referenceAt(entry),
       };
     });
     return { users, mints };
@@ -209,8 +229,16 @@ class Reader {
       this.#readAsset(mint.assetId, entry) &&
       this.#readAmount(mint, entry) &&
       this.#readMode(mint.dataAvailabilityMode, entry) &&
-      this.#readToken(mint, entry)
+      this.#readToken(mint, entry) &&
+      this.#readReference(mint.reference, entry)
     );
+  }
+
+  #readReference(reference: unknown, entry: number): boolean {
+    if (reference === undefined) return true;
+    if (!isText(reference, MAX_REFERENCE)) return false;
+    this.columns.setReference(entry, reference);
+    return true;
   }
 
   #readAsset(assetId: unknown, entry: number): boolean {
@@ -335,7 +363,7 @@ class Reader {
 export function columnsOf(request: MintRequest, assets: KnownAssets, defaultMode: DefaultMode): MintColumns | null {
   let next = 0;
   const users = request.users.map(({ field, recipient, count }) => {
-    const mints = request.mints.slice(next, next + count).map(({ assetId, mode, amount, token }) => ({
+    const mints = request.mints.slice(next, next + count).map(({ assetId, mode, amount, token, reference }) => ({
       assetId,
       ...(amount?.field === "amount" && { amount: String(amount.units) }),
       ...(amount?.field === "amountDecimal" && { amountDecimal: amount.text }),
@@ -343,6 +371,7 @@ export function columnsOf(request: MintRequest, assets: KnownAssets, defaultMode
       ...(token?.field === "mintingBlob" && { mintingBlob: token.blob }),
       ...(token?.field === "tokenId" && { tokenId: token.digits }),
       ...(token?.field === "quantity" && { quantity: token.quantity }),
+      ...(reference !== null && { reference }),
     }));
     next += count;
     return { [field]: recipient, mints };
@@ -369,7 +398,8 @@ function hasOtherFields(mint: object): boolean {
       field === "amount" ||
       field === "amountDecimal" ||
       field === "quantity" ||
-      field === "dataAvailabilityMode";
+      field === "dataAvailabilityMode" ||
+      field === "reference";
     if (!isKnown) return true;
   }
   return false;

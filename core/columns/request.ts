@@ -5,6 +5,7 @@ import {
   type Hex,
   type Limits,
   MAX_AMOUNT,
+  MAX_REFERENCE,
   MODES,
   type Mode,
   type Standard,
@@ -12,7 +13,7 @@ import {
 } from "../model.ts";
 import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
-import { readUuid, requireAddress } from "../validate.ts";
+import { isText, readUuid, requireAddress } from "../validate.ts";
 
 /** A mint request of the right form; what is null had an issue. Entries of all users back to back. */
 export interface MintRequest {
@@ -34,6 +35,7 @@ export interface RequestedMint {
   readonly mode: Mode | "default" | null;
   readonly amount: NamedAmount | null;
   readonly token: NamedToken | null;
+  readonly reference: string | null;
 }
 
 /** How an entry gives its amount, by the field that does; an ERC-721 entry may give none. */
@@ -230,7 +232,7 @@ function readRecipient(
   }
 }
 
-const UNREAD: RequestedMint = { assetId: null, mode: null, amount: null, token: null };
+const UNREAD: RequestedMint = { assetId: null, mode: null, amount: null, token: null, reference: null };
 
 function readMint(mint: unknown, user: number, at: number, issues: Issues): RequestedMint {
   if (!isObject(mint)) {
@@ -247,7 +249,14 @@ function readMint(mint: unknown, user: number, at: number, issues: Issues): Requ
     mode: mode === undefined ? ("default" as const) : (MODES.find((known) => known === mode) ?? null),
     amount: readNamedAmount(mint, report),
     token: readToken(mint, report),
+    reference: isText(mint.reference, MAX_REFERENCE) ? mint.reference : null,
   };
+  if (mint.reference !== undefined && read.reference === null)
+    report(
+      "reference",
+      "validation_failed",
+      `must be text of 1 to ${MAX_REFERENCE} characters, none a control character`,
+    );
   if (read.assetId === null) {
     issues.ofMint(user, at, "/assetId", "validation_failed", "must be a UUID");
     if (read.amount?.field === null) report("amount", "validation_failed", "give the amount; only ERC-721 needs none");
@@ -361,6 +370,7 @@ const MINT_FIELDS: ReadonlySet<string> = new Set([
   "amount",
   "amountDecimal",
   "dataAvailabilityMode",
+  "reference",
 ]);
 const UNKNOWN = "is not a field of this request";
 

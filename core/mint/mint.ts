@@ -12,7 +12,7 @@ import type { Group } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { MintHeader, PlacedColumns } from "../store/mint-entry.ts";
 import { type AssetRecord, idempotencyRecord, type KeyRecord } from "../store/records.ts";
-import { journalKey, mintKey, transactionKey, userTransactionKey } from "../store/store-keys.ts";
+import { journalKey, mintKey, mintReferenceKey, transactionKey, userTransactionKey } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { availability } from "../tenants/assets.ts";
@@ -239,7 +239,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       const nextTokenId = asset.nextTokenId === null ? null : asset.nextTokenId + sum.total;
       ledger.putAsset(group, { ...asset, minted: asset.minted + sum.total, nextTokenId });
     }
-    indexMint(group, header, sequence);
+    indexMint(group, header, columns, sequence);
     ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + columns.count });
     ledger.putKey(group, { ...key, mintsUsed: key.mintsUsed + BigInt(columns.count) });
     const { mintId } = header;
@@ -256,13 +256,16 @@ function placeOf(open: OpenBatch) {
   return { batchNumber: open.batchNumber, slot: open.vaultCount };
 }
 
-/** The records that find a mint in the journal: by its id, by sequence, by user, by idempotency key. */
-function indexMint(group: Group, header: MintHeader, sequence: number): void {
+/** The records that find a mint in the journal: by its id, by sequence, by user, by reference, by idempotency key. */
+function indexMint(group: Group, header: MintHeader, columns: MintColumns, sequence: number): void {
   const reference = journalKey(sequence).subarray(1);
   group.put(mintKey(header.mintId), reference);
   group.put(transactionKey(header.applicationIndex, header.firstSequence), reference);
   for (const { userIndex } of header.users) {
     group.put(userTransactionKey(header.applicationIndex, userIndex, header.firstSequence), reference);
+  }
+  for (const name of new Set(columns.references().map(([, name]) => name))) {
+    group.put(mintReferenceKey(header.applicationIndex, name, header.firstSequence), reference);
   }
   if (header.idempotency === null) return;
   const { digest } = header.idempotency;

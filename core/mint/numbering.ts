@@ -32,6 +32,8 @@ export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number)
     numbered.mode[to] = mode[entry] as number;
     numbered.amountHigh[to] = amountHigh[entry] as number;
     numbered.amountLow[to] = amountLow[entry] as number;
+    const reference = columns.referenceAt(entry);
+    if (reference !== null) numbered.setReference(to, reference);
     end += blob.length;
     numbered.blobEnd[to++] = end;
     texts.push(blob);

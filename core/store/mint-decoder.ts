@@ -10,6 +10,7 @@ import {
   NEXT_BATCH_BIT,
   type OpenPlace,
   type PlacedMint,
+  REFERENCES,
 } from "./mint-entry.ts";
 
 /** The inverse of `encodeMint`. */
@@ -21,7 +22,8 @@ export function decodeMint(from: ByteReader): MintEntry {
     const { assetIndex, mode, batchNumber, slot, amountBefore, age, amount, blob } = entries;
     mints.push({ assetIndex, mode, batchNumber, slot, amountBefore, age, amount, blob });
   }
-  return { kind: "mint", ...entries.header, mints };
+  const references = new Map(from.ended ? [] : REFERENCES.read(from));
+  return { kind: "mint", ...entries.header, mints, references };
 }
 
 /** What comes before the entries. */

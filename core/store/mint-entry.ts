@@ -3,7 +3,7 @@ import type { VaultColumns } from "../columns/vault-columns.ts";
 import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { ByteWriter } from "./binary.ts";
-import { uuidBytes } from "./layout.ts";
+import { listOf, pairOf, text, uuidBytes, varint } from "./layout.ts";
 
 /** Where a mode's open batch stood before the request: the number of the batch and its next free slot. */
 export interface OpenPlace {
@@ -43,6 +43,8 @@ export interface MintHeader {
 export interface MintEntry extends MintHeader {
   readonly kind: "mint";
   readonly mints: readonly PlacedMint[];
+  /** What the caller calls its entries, by their position in `mints`. */
+  readonly references: ReadonlyMap<number, string>;
 }
 
 /** Where the entries of a request went, one typed array a property: {@link PlacedMint}s without an object for each. */
@@ -87,6 +89,9 @@ export function vaultIdOf(mint: PlacedMint): VaultId {
   return packVaultId({ mode: mint.mode, batchNumber: mint.batchNumber, slot: mint.slot });
 }
 
+/** Entries and what the caller calls them. */
+export const REFERENCES = listOf(pairOf(varint, text));
+
 export const MODE_BIT = 1;
 export const NEXT_BATCH_BIT = 2;
 export const EXISTING_BIT = 4;
@@ -97,13 +102,13 @@ export const AMOUNT_BIT = 8;
  *
  * ```
  * mint       = applicationIndex keyIndex firstSequence mintId:16 open open idempotent:1 [ key:32 digest:32 ]
- *              userCount userCount*( userIndex count ) 1*entry
+ *              userCount userCount*( userIndex count ) 1*entry [ referenceCount referenceCount*( entry text ) ]
  * open       = batchNumber slot                       ; validium, then zk-rollup
  * entry      = assetIndex flags:1 [ slot amountBefore age ] [ amount ] blobLength:1 blob
  * flags      = 1 mode · 2 the mode's next batch starts here · 4 an existing vault · 8 amount follows, else 1
  * ```
  *
- * Numbers without a size are varints.
+ * Numbers without a size are varints. The references stand at the end if there are any.
  */
 export function encodeMint(to: ByteWriter, header: MintHeader, columns: MintColumns, placed: PlacedColumns): void {
   encodeHeader(to, header);
@@ -136,6 +141,8 @@ export function encodeMint(to: ByteWriter, header: MintHeader, columns: MintColu
     to.slice(blobs, start, end);
     start = end;
   }
+  const references = columns.references();
+  if (references.length > 0) REFERENCES.write(to, references);
 }
 
 function encodeHeader(to: ByteWriter, header: MintHeader): void {

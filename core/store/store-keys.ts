@@ -65,6 +65,8 @@ export const PREFIX = {
   applicationEvent: 0x44,
   /** applicationIndex(4) ‖ sequence(8) → journal sequence: the application's withdrawals. */
   applicationWithdrawal: 0x45,
+  /** applicationIndex(4) ‖ reference ‖ 0(1) ‖ first sequence(8) → journal sequence: the mints that have the reference. */
+  mintReference: 0x46,
   /** vaultId(8) → what was withdrawn of a vault and is reserved. */
   activity: 0x50,
   /** withdrawalId(16) → withdrawal. */
@@ -196,6 +198,12 @@ export const applicationWithdrawalKey = (application: number, sequence: number):
 export const applicationEventKey = (application: number, sequence: number): Buffer =>
   endedByU64(ofU32(PREFIX.applicationEvent, application, undefined, 8), sequence);
 export const mintKey = (mintId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.mint, 17), mintId);
+
+export const mintReferenceKey = (application: number, reference: string, sequence: number): Buffer =>
+  endedByU64(
+    Buffer.concat([ofU32(PREFIX.mintReference, application), Buffer.from(`${reference}\0`), Buffer.alloc(8)]),
+    sequence,
+  );
 
 export function idempotencyKeyKey(application: number, keyHash: Buffer): Buffer {
   return Buffer.concat([ofU32(PREFIX.idempotency, application), keyHash]);

@@ -6,7 +6,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
 import { findUser, readUsers } from "../ledger/users.ts";
-import type { Address, User, Uuid } from "../model.ts";
+import { type Address, MAX_REFERENCE, type User, type Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { ownerRecord, userIdRecord, userRecord } from "../store/records.ts";
@@ -22,8 +22,6 @@ import {
 } from "../store/store-keys.ts";
 import { requireAddress, requireText, requireUuid } from "../validate.ts";
 
-/** Most characters of a reference, the caller's own name for a thing. */
-export const MAX_REFERENCE = 64;
 /** Most users that are created at once. */
 export const MAX_NEW_USERS = 1_000;
 

@@ -6,23 +6,42 @@ import type { Uuid, Vault, VaultId } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { contentOf } from "../sealing/contents.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
-import type { PlacedMint } from "../store/mint-entry.ts";
+import { type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import { type Balance, balancesFrom } from "./balances.ts";
 import { findPage } from "./transaction-page.ts";
 import type { Found } from "./transaction-scan.ts";
 import { matchesAsset } from "./transactions.ts";
 import { batchAt, lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
-/** The vault that a mint made; null when it was added to one, when L1's history lacks it, and for withdrawals. */
-function vaultMadeBy(ledger: Ledger, { source }: Found): PlacedMint | null {
-  if (source.type !== "mint" || source.mint.amountBefore !== 0n) return null;
+/** The vault that a mint made or added to; null when L1's history lacks it, and for withdrawals. */
+function vaultOf(ledger: Ledger, { source }: Found): PlacedMint | null {
+  if (source.type !== "mint") return null;
   return lostAt(ledger, source.mint, source.journalSequence) === null ? source.mint : null;
+}
+
+/**
+ * Which mints a list of vaults is made of: each vault is listed where it was made, but under a reference where something was first minted
+ * into it under that.
+ */
+function listing(ledger: Ledger, { assetId, reference }: VaultFilter): (one: Found) => boolean {
+  const listed = new Set<VaultId>();
+  return (one) => {
+    const mint = vaultOf(ledger, one);
+    if (mint === null || !matchesAsset(ledger, one, assetId)) return false;
+    if (reference === undefined) return mint.amountBefore === 0n;
+    const vaultId = vaultIdOf(mint);
+    if (listed.has(vaultId)) return false;
+    listed.add(vaultId);
+    return true;
+  };
 }
 
 /** Which vaults a list shows. */
 export interface VaultFilter extends PageOptions {
   readonly userId?: Uuid | undefined;
   readonly assetId?: Uuid | undefined;
+  /** Those into which something was minted under this reference. */
+  readonly reference?: string | undefined;
 }
 
 export function vaultsOf(context: EngineContext): Vaults {
@@ -44,11 +63,11 @@ export function vaultsOf(context: EngineContext): Vaults {
         const { found, next } = await findPage(ledger, applicationId, filter, start, {
           type: "mint",
           order: "asc",
-          wanted: (one) => vaultMadeBy(ledger, one) !== null && matchesAsset(ledger, one, filter.assetId),
+          wanted: listing(ledger, filter),
         });
         const located = await readVaults(
           ledger,
-          found.flatMap((one) => vaultMadeBy(ledger, one) ?? []),
+          found.flatMap((one) => vaultOf(ledger, one) ?? []),
         );
         return { data: await vaultViews(ledger, ledger.application(applicationId).applicationIndex, located), next };
       }),

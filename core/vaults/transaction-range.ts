@@ -17,10 +17,12 @@ export interface Sequences {
   readonly to: number;
 }
 
-/** Transactions of one user, or of one type, or all, within a range. */
+/** Transactions of one user, of one type, of one reference, or all, within a range. */
 export interface Part {
   readonly userIndex: number | undefined;
   readonly type: "mint" | "withdrawal" | undefined;
+  /** Of the mints alone that have it. */
+  readonly reference?: string | undefined;
   readonly within: Sequences;
 }
 
@@ -55,7 +57,9 @@ export async function narrow(
   const find = (time: number) => bisect(ledger, applicationIndex, nextSequence, time);
   const from = since === 0 ? within.from : Math.max(within.from, await find(since));
   const to = before === Number.POSITIVE_INFINITY ? within.to : Math.min(within.to, await find(before));
-  if (vault === undefined) return [{ userIndex, type, within: { from, to } }];
+  const { reference } = filter;
+  if (reference !== undefined && type === "withdrawal") return null;
+  if (vault === undefined || reference !== undefined) return [{ userIndex, type, reference, within: { from, to } }];
   // A vault is minted into from its first mint to its last one, and withdrawn from only after that.
   const lastMint = Math.max(from, Math.min(to, await find(vault.updatedAt + 1)));
   // A withdrawal of the same millisecond as the last mint is among the mints: the user's index has both.
@@ -143,6 +147,8 @@ export interface TransactionFilter extends PageOptions {
   /** `validium-12`, `zk-rollup-3`. */
   readonly batchId?: string | undefined;
   readonly mintId?: Uuid | undefined;
+  /** What the caller called its mints. */
+  readonly reference?: string | undefined;
   readonly dataAvailabilityMode?: Mode | undefined;
   /** Milliseconds since 1970, exclusive. */
   readonly createdAfter?: number | undefined;

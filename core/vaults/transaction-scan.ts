@@ -6,7 +6,13 @@ import { type Journaled, readEntry, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
 import { type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
-import { applicationWithdrawalKey, transactionKey, userTransactionKey, withdrawalKey } from "../store/store-keys.ts";
+import {
+  applicationWithdrawalKey,
+  mintReferenceKey,
+  transactionKey,
+  userTransactionKey,
+  withdrawalKey,
+} from "../store/store-keys.ts";
 import type { Part } from "./transaction-range.ts";
 import { placeOf, readVault } from "./vaults.ts";
 
@@ -23,6 +29,8 @@ export interface Found {
         readonly mintId: Uuid;
         readonly position: number;
         readonly mint: PlacedMint;
+        /** What the caller calls it. */
+        readonly reference: string | null;
       }
     | {
         readonly type: "withdrawal";
@@ -50,7 +58,7 @@ export async function* scanTransactions(ledger: Ledger, scan: Scan): AsyncGenera
 
 async function* scanPart(ledger: Ledger, scan: Scan, part: Part): AsyncGenerator<Found> {
   const { order, after } = scan;
-  const { userIndex, within } = part;
+  const { userIndex, reference, within } = part;
   const ascending = order === "asc";
   const from = ascending && after !== null ? Math.max(within.from, after + 1) : within.from;
   const to = !ascending && after !== null ? Math.min(within.to, after) : within.to;
@@ -58,17 +66,23 @@ async function* scanPart(ledger: Ledger, scan: Scan, part: Part): AsyncGenerator
   const at = indexOf(scan.applicationIndex, part);
   const start = from === 0 ? at(0) : await requestHolding(ledger, at, from);
   const range = { gte: start, lt: at(to), reverse: !ascending };
-  for await (const [, reference] of ledger.store.entries(range)) {
-    const found = await transactionsAt(ledger, sequenceIn(reference));
+  for await (const [, record] of ledger.store.entries(range)) {
+    const found = await transactionsAt(ledger, sequenceIn(record));
     for (const one of ascending ? found : found.reverse()) {
-      const wanted = one.sequence >= from && one.sequence < to;
-      if (wanted && (userIndex === undefined || one.userIndex === userIndex)) yield one;
+      const isWithin = one.sequence >= from && one.sequence < to;
+      const isOfUser = userIndex === undefined || one.userIndex === userIndex;
+      if (isWithin && isOfUser && (reference === undefined || referenceOf(one) === reference)) yield one;
     }
   }
 }
 
+export function referenceOf({ source }: Found): string | null {
+  return source.type === "mint" ? source.reference : null;
+}
+
 /** The index that has the fewest records besides the wanted ones, as the key of a sequence. */
-function indexOf(applicationIndex: number, { userIndex, type }: Part): (sequence: number) => Buffer {
+function indexOf(applicationIndex: number, { userIndex, type, reference }: Part): (sequence: number) => Buffer {
+  if (reference !== undefined) return (sequence) => mintReferenceKey(applicationIndex, reference, sequence);
   if (type === "withdrawal") return (sequence) => applicationWithdrawalKey(applicationIndex, sequence);
   if (userIndex !== undefined) return (sequence) => userTransactionKey(applicationIndex, userIndex, sequence);
   return (sequence) => transactionKey(applicationIndex, sequence);
@@ -98,7 +112,8 @@ export function mintTransactions({ sequence: journalSequence, time, entry }: Jou
       const position = found.length;
       const mint = entry.mints[position];
       if (mint === undefined) throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
-      const source = { type: "mint" as const, journalSequence, time, mintId: entry.mintId, position, mint };
+      const reference = entry.references.get(position) ?? null;
+      const source = { type: "mint" as const, journalSequence, time, mintId: entry.mintId, position, mint, reference };
       found.push({ sequence: entry.firstSequence + position, userIndex, source });
     }
   }

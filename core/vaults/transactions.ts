@@ -90,6 +90,7 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
     return {
       ...common,
       type: "mint",
+      reference: source.reference,
       transactionId: `${mintId}.${source.position}`,
       mintId,
       vaultId: vaultIdOf(mint),
@@ -107,6 +108,7 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
     type: "withdrawal",
     transactionId: record.withdrawalId,
     mintId: null,
+    reference: null,
     vaultId: record.vaultId,
     mintingBlob: blob,
     amount: record.quantity,

@@ -215,6 +215,8 @@ export class Reference {
       void expected.push(expectedRecord(key, reference, `an index of mint ${mintId}`));
     index(keys.mintKey(mintId));
     index(keys.transactionKey(application, firstSequence));
+    for (const name of new Set(entry.references.values()))
+      index(keys.mintReferenceKey(application, name, firstSequence));
     if (entry.idempotency !== null && sequence >= this.#keysForgotten) {
       const { key, digest } = entry.idempotency;
       const record = encodeRecord(idempotencyRecord, { digest, sequence });

@@ -19,6 +19,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   withdrawn: "0",
   withdrawnBefore: "0",
   mintingBlob: "0x",
+  reference: "order-4711",
   name: "Gold",
   symbol: "GOLD",
   decimals: 18,

@@ -1,6 +1,16 @@
 import { z } from "zod";
 import { STATUSES } from "../../core/index.ts";
-import { flag, mode, outAddress, outDecimal, outHash, outUuid, requestComponent, responseComponent } from "./common.ts";
+import {
+  flag,
+  mode,
+  outAddress,
+  outDecimal,
+  outHash,
+  outUuid,
+  reference,
+  requestComponent,
+  responseComponent,
+} from "./common.ts";
 import { vault } from "./vaults.ts";
 
 /** The body of a mint, for the documentation: the core itself validates it, and reports every bad entry at once. */
@@ -53,6 +63,9 @@ export const mintBody = requestComponent(
                     description:
                       'Of ERC-20, in the place of `amount`: the token\'s decimal amount, such as "12.5". It is `amount * quantum / 10^decimals`, must be a whole number of units, and is never rounded.',
                   }),
+                reference: reference.optional().meta({
+                  description: "Your own name for the mint, such as an order's number; need not be unique.",
+                }),
                 dataAvailabilityMode: mode
                   .optional()
                   .meta({ description: "May be left out when the asset or the application has a default." }),

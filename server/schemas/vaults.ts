@@ -12,6 +12,7 @@ import {
   outUuid,
   page,
   pageOf,
+  reference,
   responseComponent,
   uuid,
   vaultId,
@@ -41,7 +42,12 @@ export const vault = responseComponent(
 
 export const vaultPage = responseComponent("VaultPage", pageOf(vault));
 
-export const vaultQuery = z.strictObject({ userId: uuid.optional(), assetId: uuid.optional(), ...page });
+export const vaultQuery = z.strictObject({
+  userId: uuid.optional(),
+  assetId: uuid.optional(),
+  reference: reference.optional(),
+  ...page,
+});
 export const vaultParams = z.strictObject({ vaultId });
 
 export const batchHeader = responseComponent(

@@ -113,6 +113,7 @@ export function transactionToWire(from: Transaction): z.output<typeof transactio
     type: from.type,
     status: from.status,
     mintId: from.mintId,
+    reference: from.reference,
     userId: from.userId,
     vaultId: decimal(from.vaultId),
     assetId: from.assetId,

@@ -120,6 +120,7 @@ export interface MintBody {
   readonly mintingBlob: string;
   readonly amount: number | string;
   readonly dataAvailabilityMode: Mode;
+  readonly reference?: string;
 }
 
 /** The identifier text as the API wants it. */

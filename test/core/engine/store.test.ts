@@ -170,7 +170,7 @@ async function furnished() {
   await engine.withdrawals.request(tenant.principal, { ...message, signature });
   clock.now += 1;
   expect(await engine.operator.forgetIdempotencyKeys(clock.now)).toBe(1);
-  await mint(mintOf(assets.erc721, 2), mintOf(assets.erc20, "", 9));
+  await mint({ ...mintOf(assets.erc721, 2), reference: "order" }, mintOf(assets.erc20, "", 9));
   await engine.operator.recordSubmitted("validium", 0, `0x${"11".repeat(32)}`);
   const ownVault = packVaultId({ mode: "zk-rollup", batchNumber: 0, slot: 0 });
   const ownWithdrawal = withdrawn(ownVault, 3n, 3n, ownerAddress, 11n);
