@@ -17,10 +17,10 @@ import type { IndexEntries } from "../archive/vault-index.ts";
 import { pause } from "../backoff.ts";
 import type { Address, Hash, Hex, Mode } from "../model.ts";
 import type { HistoryPoint, L1Reader, L1State, SealedBatch, VaultContent } from "../ports.ts";
-import { stateLeaf } from "../protocol/commitment.ts";
+import { nextHistory, stateLeaf } from "../protocol/commitment.ts";
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
 import type { Database } from "../store/ports.ts";
-import { deriveClaimed, requireRegistered } from "./claim.ts";
+import { deriveClaimed, MAX_AHEAD, requireRegistered } from "./claim.ts";
 import { Refusal } from "./refusal.ts";
 import type { AttestationTerms } from "./request.ts";
 
@@ -39,8 +39,9 @@ const LAG_POLL_MS = 250;
 
 /**
  * One member of the data availability committee. It signs a validium batch only after it has stored the whole data and re-derived from it
- * what it signs, and only as the next batch of the history that its own node shows. L1 takes the signature after that history and no other.
- * It never signs two roots for one batch number and one history, also after a restart.
+ * what it signs, and only as the next batch of the history that its own node shows, or of that history with batches behind it that it has
+ * signed itself. L1 takes the signature after that history and no other. It never signs two roots for one batch number and one history,
+ * also after a restart.
  *
  * When L1's history goes on without a signed batch, another batch may take its number. Otherwise the lost batch of one of two operators on
  * copies of one store would block the number for ever. Nobody can use the first signature then: the history that it names has passed. The
@@ -122,16 +123,15 @@ export class CommitteeMember {
   /** Checks everything, then writes data, record and index at once; on disk when it resolves. */
   async #take(batch: SealedBatch, asked: HistoryPoint): Promise<void> {
     const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
+    const { history } = asked;
     const onL1 = await this.#l1.state();
-    requireAgreed(asked, onL1);
-    const { countValidium, history } = onL1;
-    if (batchNumber > countValidium) {
-      const detail = `L1 has only ${countValidium} validium batches: commit those before ${batchNumber} first`;
-      throw new Refusal("ahead", detail);
+    const next = await this.#nextAfter(asked, onL1);
+    if (batchNumber > next) {
+      throw new Refusal("ahead", `the history that it follows has ${next} validium batches, not ${batchNumber}`);
     }
     const signed = await this.#signed(batchNumber);
     const committed = await this.archive.commit("validium", batchNumber);
-    const isNext = batchNumber === countValidium;
+    const isNext = batchNumber === next;
     const isLost = signed !== null && isNext && signed.history !== history && committed === null;
     if (signed !== null && isSame(signed, batch) && !isLost) return;
     if (!isLost && (signed !== null || (committed !== null && !isSame(committed, batch)))) {
@@ -148,6 +148,21 @@ export class CommitteeMember {
     write.put(dataKey(dataHash), data, BYTES);
     write.put(signedKey(batchNumber), JSON.stringify({ batchRoot, vaultCount, dataHash, history }), TEXT);
     await write.write(DURABLE);
+  }
+
+  /**
+   * The number of validium batches in a history: L1's own, or one that batches of this member make which it signed behind L1's newest. The
+   * index holds the very same batches then.
+   */
+  async #nextAfter(asked: HistoryPoint, onL1: L1State): Promise<number> {
+    let { history, countValidium: next } = onL1;
+    for (; history !== asked.history && next < onL1.countValidium + MAX_AHEAD - 1; next++) {
+      const signed = await this.#signed(next);
+      if (signed?.history !== history) break;
+      history = nextHistory(history, "validium", stateLeaf({ batchNumber: next, ...signed }));
+    }
+    if (history !== asked.history) throw disagreed(asked, onL1);
+    return next;
   }
 
   /**
@@ -210,16 +225,15 @@ export class CommitteeMember {
   }
 }
 
-/** The operator and this member's node see the same history. */
-function requireAgreed(asked: HistoryPoint, { history, countValidium, countRollup }: L1State): void {
-  if (history === asked.history) return;
+/** The operator and this member's node see different histories. */
+function disagreed({ sequence }: HistoryPoint, { countValidium, countRollup }: L1State): Refusal {
   const commits = BigInt(countValidium + countRollup);
-  if (commits < asked.sequence) {
-    const detail = `this member's node shows ${commits} commits, and the batch follows ${asked.sequence}`;
-    throw new Refusal("behind", `${detail}: ask again, and look at the node if that does not help`);
+  if (commits < sequence) {
+    const detail = `this member's node shows ${commits} commits, and the batch follows ${sequence}`;
+    return new Refusal("behind", `${detail}: ask again, and look at the node if that does not help`);
   }
   const detail = `this member's node shows another history of ${commits} commits than the one that the batch follows`;
-  throw new Refusal("diverged", `${detail}: ask again, and compare the operator's store with L1`);
+  return new Refusal("diverged", `${detail}: ask again, and compare the operator's store with L1`);
 }
 
 /** What is claimed of a batch's data. */

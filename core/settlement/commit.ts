@@ -21,11 +21,8 @@ export interface CommitOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Commits that are under way at once. When L1 refuses one, those behind it fail too, and each costs the gas of its calldata. Members sign only
- * the next batch of the history that their own node shows.
- */
-const MOST_UNDER_WAY: Readonly<Record<Mode, number>> = { validium: 1, "zk-rollup": 4 };
+/** Commits that are under way at once. When L1 refuses one, those behind it fail too, and each costs the gas of its calldata. */
+const MOST_UNDER_WAY = 4;
 
 /** Whether a batch is sealed of which no commit is on record. */
 export async function isUncommitted(engine: SettlementPort): Promise<boolean> {
@@ -96,8 +93,13 @@ async function commitFrom(
     while (first + commits.length < end && !failed) {
       signal?.throwIfAborted();
       const batch = await withoutVain(await engine.batches.getSealed(mode, first + commits.length), options);
-      await commits.at(-MOST_UNDER_WAY[mode]);
-      const commit = await readyCommit(batch, point, options);
+      await commits.at(-MOST_UNDER_WAY);
+      const commit = await readyCommit(batch, point, options).catch(async (error) => {
+        if (mined === commits.length) throw error;
+        // A member that has not signed the ones before must see them on L1 first.
+        await Promise.all(commits);
+        return readyCommit(batch, point, options);
+      });
       const sent = Promise.withResolvers<void>();
       const receipt = commit(mined < commits.length, sent.resolve);
       commits.push(receipt);

@@ -59,19 +59,49 @@ describe("a committee member", () => {
     await sign(member, first);
   });
 
-  test("stores one batch that L1 does not have, and no more until it has that", async () => {
+  test("signs behind batches that it has signed and L1 does not have yet, and behind no others", async () => {
     const member = await newMember();
+    const behind = (batch: SealedBatch, ...before: SealedBatch[]) =>
+      member.sign(batch, { ...pointOf([...onL1, ...before]), epoch: 0n });
     const [second, third] = [sealed(1, [entry("erc721", "2")]), sealed(2, [entry("erc721", "3")])];
     await sign(member, first);
+    // The number is wrong for the history, or the history is not the one that it has signed.
     await expect(sign(member, second)).rejects.toMatchObject({ reason: "ahead" });
-    expect(await member.data("validium", 1)).toBeNull();
-    onL1.push(first);
-    expect(await sign(member, second)).toMatch(/^0x/);
-    onL1.push(second, third);
-    // What it missed comes in order.
-    await expect(sign(member, sealed(3, [entry("erc20")]))).rejects.toMatchObject({ reason: "gap" });
-    expect(await sign(member, third)).toMatch(/^0x/);
-    expect(await sign(member, sealed(3, [entry("erc20")]))).toMatch(/^0x/);
+    await expect(behind(third, first)).rejects.toMatchObject({ reason: "ahead" });
+    const other = sealed(0, [entry("erc721", "7")]);
+    await expect(behind(second, other)).rejects.toMatchObject({ reason: "behind" });
+    expect(await behind(second, first)).toMatch(/^0x/);
+    await expect(behind(sealed(2, [entry("erc721", "1")]), first, second)).rejects.toMatchObject({
+      reason: "duplicate",
+    });
+    await expect(behind(sealed(1, [entry("erc721", "9")]), first)).rejects.toMatchObject({ reason: "equivocation" });
+    expect(await behind(third, first, second)).toMatch(/^0x/);
+    onL1.push(first, second);
+    expect(await behind(third)).toMatch(/^0x/);
+    // L1 goes on without the third: what it held is free again.
+    moveHistory();
+    expect(await behind(sealed(2, [entry("erc721", "3"), entry("erc721", "4")]))).toMatch(/^0x/);
+  });
+
+  test("stores no more than 16 batches that L1 does not have", async () => {
+    const member = await newMember();
+    const ahead: SealedBatch[] = [];
+    for (let i = 0; i <= 16; i++) {
+      const batch = sealed(i, [entry("erc721", `${i}`)]);
+      const signature = member.sign(batch, { ...pointOf(ahead), epoch: 0n });
+      if (i < 16) await signature;
+      else await expect(signature).rejects.toMatchObject({ reason: "behind" });
+      ahead.push(batch);
+    }
+    expect(await member.nextBatch()).toBe(16);
+  });
+
+  test("is brought in order what it missed", async () => {
+    const member = await newMember();
+    const second = sealed(1, [entry("erc721", "2")]);
+    onL1.push(first, second);
+    await expect(sign(member, sealed(2, [entry("erc20")]))).rejects.toMatchObject({ reason: "gap" });
+    for (const batch of [first, second, sealed(2, [entry("erc20")])]) expect(await sign(member, batch)).toMatch(/^0x/);
   });
 
   test("refuses a token of an earlier batch, and another blob for a known ERC-1155 id", async () => {

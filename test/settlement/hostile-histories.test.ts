@@ -20,8 +20,11 @@ interface Signed {
 }
 
 type Step =
-  /** Asks some of the members for the next batch, of one token; those that lack batches of L1 get them first. */
-  | { readonly kind: "attest"; readonly token: number; readonly deaf: readonly number[] }
+  /**
+   * Asks some of the members for the next batch, of one token, behind L1's newest commit or behind signed batches that L1 does not have;
+   * those that lack batches of L1 get them first.
+   */
+  | { readonly kind: "attest"; readonly token: number; readonly ahead: number; readonly deaf: readonly number[] }
   /** Gives a member another batch than L1's under a number that L1 has taken. */
   | { readonly kind: "mislead"; readonly member: number; readonly back: number; readonly token: number }
   /** Commits any of the batches that were ever signed and that L1 takes now. */
@@ -38,6 +41,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("attest" as const),
       token,
+      ahead: fc.nat(2),
       deaf: fc.uniqueArray(member, { maxLength: COMMITTEE.length - THRESHOLD }),
     }),
   },
@@ -56,21 +60,31 @@ class HostileOperator {
   readonly #signed: Signed[] = [];
   /** Validium batches that L1 has taken, those of a reorganisation too. */
   commits = 0;
+  /** Most batches that L1 did not have and one more was asked for behind. */
+  ahead = 0;
 
   constructor(members: readonly CommitteeMember[]) {
     this.#members = members;
   }
 
   async take(todo: Step): Promise<void> {
-    if (todo.kind === "attest") await this.#attest(todo.token, todo.deaf);
+    if (todo.kind === "attest") await this.#attest(todo);
     else if (todo.kind === "mislead") await this.#mislead(todo.member, todo.back, todo.token);
     else if (todo.kind === "rollup") moveHistory();
     else if (todo.kind === "reorganise") onL1.splice(Math.max(0, onL1.length - todo.commits));
     else this.#commit(todo.which);
   }
 
-  async #attest(id: number, deaf: readonly number[]): Promise<void> {
-    const taken = onL1.filter(({ mode }) => mode === "validium");
+  async #attest({ token: id, ahead, deaf }: Step & { readonly kind: "attest" }): Promise<void> {
+    const commits = [...onL1];
+    for (let i = 0; i < ahead; i++)
+      commits.push(
+        ...this.#fit(commits)
+          .slice(-1)
+          .map(({ batch }) => batch),
+      );
+    this.ahead = Math.max(this.ahead, commits.length - onL1.length);
+    const taken = commits.filter(({ mode }) => mode === "validium");
     const batch = sealed(taken.length, [entry("erc721", `${id}`)]);
     const members = this.#members.map((each, index) => ({
       address: each.address,
@@ -79,7 +93,7 @@ class HostileOperator {
     }));
     const earlierBatch = async (batchNumber: number) => at(taken, batchNumber);
     const committee = collectAttestations({ members, threshold: THRESHOLD, l1, earlierBatch });
-    const after = pointOf();
+    const after = pointOf(commits);
     const attested = await committee.attest(batch, after).catch(() => null);
     if (attested !== null) this.#signed.push({ batch, history: after.history });
   }
@@ -92,12 +106,17 @@ class HostileOperator {
 
   /** As the settlement contract: the next number, the history that it has, and signatures for that one. */
   #commit(which: number): void {
-    const { countValidium, history: present } = stateOf(onL1);
-    const fit = this.#signed.filter(({ batch, history }) => batch.batchNumber === countValidium && history === present);
+    const fit = this.#fit(onL1);
     const { batch } = fit[which % Math.max(1, fit.length)] ?? {};
     if (batch === undefined) return;
     onL1.push(batch);
     this.commits++;
+  }
+
+  /** Signed batches that L1 would take after these commits. */
+  #fit(commits: readonly SealedBatch[]): Signed[] {
+    const { countValidium, history: present } = stateOf(commits);
+    return this.#signed.filter(({ batch, history }) => batch.batchNumber === countValidium && history === present);
   }
 }
 
@@ -109,6 +128,7 @@ function tokensOn(commits: readonly SealedBatch[]): string[] {
 describe("a hostile operator with two histories", () => {
   test("never has L1 take a token twice that honest members have signed", { timeout: 60_000 }, async () => {
     let committed = 0;
+    let ahead = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 50 }), async (steps) => {
         onL1.length = 0;
@@ -120,11 +140,13 @@ describe("a hostile operator with two histories", () => {
           expect(new Set(tokens).size).toBe(tokens.length);
         }
         committed += operator.commits;
+        ahead = Math.max(ahead, operator.ahead);
         for (const each of members) await each.close();
       }),
       { numRuns: Number(process.env.RUNS ?? 20) },
     );
     // The members do sign, and L1 does take.
     expect(committed).toBeGreaterThan(20);
+    expect(ahead).toBe(2);
   });
 });

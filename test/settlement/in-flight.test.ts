@@ -1,9 +1,11 @@
+import { MemoryLevel } from "memory-level";
 import { createWalletClient, type Hex, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import { collectAttestations } from "../../core/committee/collector.ts";
+import { CommitteeMember } from "../../core/committee/member.ts";
 import type { Engine, Mode } from "../../core/index.ts";
 import type { FeeOptions } from "../../core/l1/connection.ts";
-import { OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import { COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { dying } from "./campaign-faults.ts";
 import {
   at,
@@ -111,11 +113,11 @@ async function restarted({ chain, engine, members }: World, fees: FeeOptions = {
 }
 
 describe("several commits under way", () => {
-  test("bring 10 batches to L1 within 3 blocks", async () => {
+  test.each([["zk-rollup"], ["validium"]] as const)("bring 10 batches of %s to L1 within 3 blocks", async (mode) => {
     world = await createWorld();
     const { chain } = world;
     const settler = await restarted(world);
-    await sealMany(world, 10);
+    await sealMany(world, 10, mode);
     await automine(false);
     const round = settler.round();
     await mineEach(chain, [WINDOW, WINDOW, 2]);
@@ -184,6 +186,31 @@ describe("several commits under way", () => {
     expect((await settler.round()).committed).toBe(4);
     // At most the first one once, and the others twice.
     expect(await sentOf(chain)).toBeLessThanOrEqual(1 + 2 * 4);
+    await expectOneHistory(world);
+  });
+
+  test("wait for members that have not signed the ones before, until these see them on L1", async () => {
+    world = await createWorld();
+    const { chain, engine, l1 } = world;
+    const open = COMMITTEE.map((account) => CommitteeMember.open({ account, store: new MemoryLevel(), l1, lagMs: 0 }));
+    // Once the first batch is sent, two of those who have signed it are gone, and two others are there.
+    let away = [3, 4];
+    engine.events.on("batchSubmitted", () => {
+      away = [0, 1];
+    });
+    const members = (await Promise.all(open)).map((member, index) => ({
+      address: member.address,
+      sign: (...asked: Parameters<typeof member.sign>) =>
+        away.includes(index) ? Promise.reject(new Error("away")) : member.sign(...asked),
+      nextBatch: () => member.nextBatch(),
+    }));
+    const earlierBatch = (batchNumber: number) => engine.batches.getSealed("validium", batchNumber);
+    const committee = collectAttestations({ members, threshold: THRESHOLD, l1, earlierBatch });
+    await sealMany(world, 2, "validium");
+    await automine(false);
+    const round = newSettler({ engine, l1, committee }, chain).round();
+    await mineEach(chain, [1, 1]);
+    expect((await round).committed).toBe(2);
     await expectOneHistory(world);
   });
 
