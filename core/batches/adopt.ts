@@ -136,6 +136,7 @@ function incomingBatch(
 ): Incoming {
   const { mode, batchNumber, batchRoot, dataHash, data } = batch;
   const here = dropped.find(({ record }) => record.mode === mode && record.batchNumber === batchNumber)?.vaults;
+  const assetIndexOf = assetIndices(ledger);
   const now = ledger.now();
   const voids: VoidRun[] = [];
   const vaults = decodeBatchData(data).map((entry, slot): StoredVault => {
@@ -146,7 +147,7 @@ function incomingBatch(
       const nothing = { owner, assetIndex: 0, amount: 1n, blob: "0x", createdAt: now, updatedAt: now } as const;
       return own ?? { ...holderOf(owner), ...nothing };
     }
-    const assetIndex = assetIndexOf(ledger, entry);
+    const assetIndex = assetIndexOf(entry);
     const { amount, blob } = entry;
     if (own !== null && isSame(own, entry, assetIndex)) return { ...own, amount };
     const owner = entry.owner.toLowerCase() as Address;
@@ -174,13 +175,17 @@ function push(ledger: Ledger, columns: VaultColumns, vault: StoredVault): void {
   columns.push(holder, added, createdAt, updatedAt, tokenHashOf(ledger, added));
 }
 
-/** Throws `asset_not_found` for what the operator must add first. */
-function assetIndexOf(ledger: Ledger, { chainId, assetType }: VaultEntry): number {
-  for (const asset of ledger.assets.latestValues()) {
-    if (!asset.removed && asset.chainId === chainId && asset.assetType === assetType) return asset.assetIndex;
-  }
-  const detail = `L1's history has vaults of asset type ${assetType} of chain ${chainId}. Add this asset, then adopt again.`;
-  throw new MintmarkError("asset_not_found", detail);
+/** Tells a vault's asset by its type; throws `asset_not_found` for what the operator must add first. */
+export function assetIndices(ledger: Ledger): (vault: VaultEntry) => number {
+  const indices = new Map<string, number>();
+  for (const { removed, chainId, assetType, assetIndex } of ledger.assets.latestValues())
+    if (!removed) indices.set(`${chainId} ${assetType}`, assetIndex);
+  return ({ chainId, assetType }) => {
+    const assetIndex = indices.get(`${chainId} ${assetType}`);
+    if (assetIndex !== undefined) return assetIndex;
+    const detail = `L1's history has vaults of asset type ${assetType} of chain ${chainId}. Add this asset, then adopt again.`;
+    throw new MintmarkError("asset_not_found", detail);
+  };
 }
 
 function isSame(own: StoredVault, { owner, blob }: VaultEntry, assetIndex: number): boolean {

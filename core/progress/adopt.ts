@@ -1,9 +1,9 @@
 import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
-import { adoptHistory, type Holder } from "../batches/adopt.ts";
+import { adoptHistory, assetIndices, type Holder } from "../batches/adopt.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { findUser } from "../ledger/users.ts";
-import type { Address, Uuid } from "../model.ts";
+import { type Address, batchIdOf, type Uuid } from "../model.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { hexToBytes } from "../protocol/hex.ts";
@@ -20,13 +20,7 @@ export async function adopt(
   signal?: AbortSignal,
 ): Promise<Adopted> {
   if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
-  const owners = new Set<Address>();
-  for (const { batches } of adopted) {
-    for (const { data } of batches) {
-      for (const vault of decodeBatchData(data))
-        owners.add((vault?.owner ?? ledger.settlement.contract).toLowerCase() as Address);
-    }
-  }
+  const owners = ownersIn(ledger, adopted);
   const holders = new Map<Address, Holder>();
   if (owners.size > 0) {
     const applicationId = await applicationOf(ledger, signal);
@@ -47,6 +41,24 @@ export async function adopt(
     return holder;
   };
   return adoptHistory(ledger, adopted, holderOf, signal);
+}
+
+/** Those that need a user; of a void slot the settlement contract. Refuses what cannot be adopted, before anything is changed. */
+function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlySet<Address> {
+  const owners = new Set<Address>();
+  const assetIndexOf = assetIndices(ledger);
+  for (const { mode, batchNumber, data } of adopted.flatMap(({ batches }) => batches)) {
+    for (const vault of decodeBatchData(data)) {
+      if (vault !== null) assetIndexOf(vault);
+      const owner = (vault?.owner ?? ledger.settlement.contract).toLowerCase() as Address;
+      if (BigInt(owner) === 0n) {
+        const detail = `${batchIdOf(mode, batchNumber)} holds a vault that belongs to nobody. No Mintmark engine makes one`;
+        throw new MintmarkError("l1_failed", `${detail}, so this history cannot be adopted.`);
+      }
+      owners.add(owner);
+    }
+  }
+  return owners;
 }
 
 async function applicationOf(ledger: Ledger, signal?: AbortSignal): Promise<Uuid> {

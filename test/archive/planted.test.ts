@@ -6,13 +6,11 @@ import { exportExitKit } from "../../core/exit/export.ts";
 import type { VaultId } from "../../core/index.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
-import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
-import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { deployContract, lower } from "../../scripts/deploy/deployer.ts";
-import { COMMITTEE, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
-import { at, createWorld, mine, pointOn, type World } from "../settlement/fixture.ts";
+import { USERS } from "../../scripts/sandbox/accounts.ts";
+import { at, commitUnseen, createWorld, mine, pointOn, type World } from "../settlement/fixture.ts";
 import { openArchive } from "./fixture.ts";
 
 let world: World;
@@ -27,19 +25,8 @@ function batchOf(batchNumber: number, token: Hex, texts: readonly string[]): Sea
   return { mode: "validium", batchNumber, ...deriveBatch("validium", batchNumber, data), data };
 }
 
-/** Signed by a committee that asks for nothing, as a hostile majority does. */
 async function commit(batch: SealedBatch): Promise<VaultId[]> {
-  const members = COMMITTEE.toSorted((a, b) => (lower(a.address) < lower(b.address) ? -1 : 1));
-  const { history } = await world.l1.state();
-  const message = validiumBatchTypedData(world.l1.settlement, { ...batch, history, epoch: 0n });
-  const signatures = await Promise.all(
-    members.slice(0, THRESHOLD).map(async (member, memberIndex) => {
-      return { memberIndex, ...compactSignature(await member.signTypedData(message)) };
-    }),
-  );
-  const addresses = members.map(({ address }) => lower(address));
-  const attestation = encodeAttestation({ threshold: THRESHOLD, members: addresses, signatures });
-  await world.l1.commitValidium(batch, history, attestation);
+  await commitUnseen(world.l1, batch);
   const { batchNumber, mode, vaultCount } = batch;
   return Array.from({ length: vaultCount }, (_, slot) => packVaultId({ mode, batchNumber, slot }));
 }

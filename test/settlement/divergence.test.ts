@@ -1,7 +1,9 @@
 import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { deriveBatch } from "../../core/archive/derive.ts";
 import { collectAttestations } from "../../core/committee/index.ts";
 import { type Engine, type Mode, openEngine, restoreStore } from "../../core/index.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
 import { adoptFromL1, type Settler } from "../../core/settlement/index.ts";
@@ -10,6 +12,7 @@ import { PREFIX } from "../../core/store/store-keys.ts";
 import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import type { World } from "./fixture.ts";
 import {
+  commitUnseen,
   connectOperator,
   createChain,
   mine,
@@ -263,6 +266,32 @@ describe("adopting L1's history", () => {
     await loser.engine.close();
     await again(await operate(loser.store));
     await again(await operate(restored));
+  });
+
+  test.each([
+    [
+      "holds a token that is not known here",
+      { assetType: `0x${"0a".repeat(32)}` },
+      "asset_not_found",
+      "Add this asset",
+    ],
+    ["holds a vault of nobody", { owner: `0x${"00".repeat(20)}` }, "l1_failed", "belongs to nobody"],
+  ] as const)("is refused of a history that %s, and changes nothing", async (_, change, code, words) => {
+    const operator = await first();
+    const own = await operator.engine.vaults.content(await mintAt(operator, "erc20", "zk-rollup"));
+    // In a validium batch, into which L1 does not look.
+    const data = encodeBatchData([{ ...own, ...change }]);
+    const batch = { mode: "validium", batchNumber: 0, data, ...deriveBatch("validium", 0, data) } as const;
+    await commitUnseen(l1, batch);
+    expect(await codeOf(operator.settler.round())).toBe("history_diverged");
+    await mine(chain, 30);
+    const applications = (await operator.engine.applications.list()).data;
+    const source = { name: "member", batchData: async () => data };
+    const { deployedAtBlock: fromBlock } = chain.settlement;
+    const adopted = adoptFromL1({ engine: operator.engine, l1, fromBlock, sources: [source] });
+    await expect(adopted).rejects.toMatchObject({ code, message: expect.stringContaining(words) });
+    expect((await operator.engine.applications.list()).data).toEqual(applications);
+    expect((await operator.engine.operator.verify()).problems).toEqual([]);
   });
 
   test.each([{ restarted: true }, { restarted: false }])(

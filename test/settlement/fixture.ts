@@ -24,9 +24,11 @@ import {
 } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import type { FeeOptions } from "../../core/l1/connection.ts";
-import type { HistoryPoint, L1Reader, PortalIdentity } from "../../core/ports.ts";
-import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import type { HistoryPoint, L1Committer, L1Reader, PortalIdentity, SealedBatch } from "../../core/ports.ts";
+import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { validiumBatchTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
+import { lower } from "../../scripts/deploy/deployer.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
@@ -125,6 +127,21 @@ export async function createWorld({ member = (it) => it, request, fees, ...optio
 /** The whole committee in this process, over empty stores. */
 export function openMembers(l1: MemberOptions["l1"]): Promise<CommitteeMember[]> {
   return Promise.all(COMMITTEE.map((account) => CommitteeMember.open({ account, store: new MemoryLevel(), l1 })));
+}
+
+/** Commits a validium batch that a committee has signed without a look at it, as a hostile majority does. */
+export async function commitUnseen(l1: Pick<L1Reader, "settlement" | "state"> & L1Committer, batch: SealedBatch) {
+  const members = COMMITTEE.toSorted((a, b) => (lower(a.address) < lower(b.address) ? -1 : 1));
+  const { history } = await l1.state();
+  const message = validiumBatchTypedData(l1.settlement, { ...batch, history, epoch: 0n });
+  const signatures = await Promise.all(
+    members.slice(0, THRESHOLD).map(async (member, memberIndex) => {
+      return { memberIndex, ...compactSignature(await member.signTypedData(message)) };
+    }),
+  );
+  const addresses = members.map(({ address }) => lower(address));
+  const attestation = encodeAttestation({ threshold: THRESHOLD, members: addresses, signatures });
+  return l1.commitValidium(batch, history, attestation);
 }
 
 /** What the next commit follows. */
