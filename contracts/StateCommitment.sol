@@ -2,6 +2,12 @@
 pragma solidity 0.8.37;
 
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {IAssetRegistry} from "./interfaces/IAssetRegistry.sol";
+import {ICommittee} from "./interfaces/ICommittee.sol";
+import {IOperatorRoles} from "./interfaces/IOperatorRoles.sol";
+import {Standard} from "./interfaces/Model.sol";
+import {Administration} from "./state/Administration.sol";
+import {AssetRegistry} from "./state/AssetRegistry.sol";
 import {Committee} from "./state/Committee.sol";
 import {Commits} from "./state/Commits.sol";
 import {TimeLockedRoles} from "./state/TimeLockedRoles.sol";
@@ -26,17 +32,72 @@ contract StateCommitment is Commits {
         uint64 maturity;
     }
 
-    constructor(Config memory config)
-        EIP712("Mintmark", "1")
-        Committee(config.admin, config.changeDelay)
-        TimeLockedRoles(config.guardian, config.operator)
-        Withdrawals(config.maturity)
-    {
+    /// @dev Code alone, created here and fixed for ever.
+    address private immutable _administration;
+
+    constructor(Config memory config) EIP712("Mintmark", "1") Committee(config.changeDelay) Withdrawals(config.maturity) {
+        _administration = address(new Administration(config.changeDelay));
+        _grantRole(DEFAULT_ADMIN_ROLE, config.admin);
+        _grantRole(GUARDIAN_ROLE, config.guardian);
+        _grantRole(OPERATOR_ROLE, config.operator);
         _setCommittee(config.committee, config.threshold, 0);
     }
 
     /// @notice The engine version: ERC-721 is available from 4, ERC-20 and ERC-1155 from 5.
     function engineVersion() external pure returns (uint256) {
         return 5;
+    }
+
+    /// @inheritdoc ICommittee
+    function scheduleCommittee(address[] calldata, uint8) external override(ICommittee, Committee) {
+        _administer();
+    }
+
+    /// @inheritdoc ICommittee
+    function activateCommittee(address[] calldata, uint8) external override(ICommittee, Committee) {
+        _administer();
+    }
+
+    /// @inheritdoc ICommittee
+    function cancelCommittee() external override(ICommittee, Committee) {
+        _administer();
+    }
+
+    /// @inheritdoc IOperatorRoles
+    function scheduleOperator(address) external override(IOperatorRoles, TimeLockedRoles) {
+        _administer();
+    }
+
+    /// @inheritdoc IOperatorRoles
+    function activateOperator(address) external override(IOperatorRoles, TimeLockedRoles) {
+        _administer();
+    }
+
+    /// @inheritdoc IOperatorRoles
+    function cancelOperator(address) external override(IOperatorRoles, TimeLockedRoles) {
+        _administer();
+    }
+
+    /// @inheritdoc IOperatorRoles
+    function revokeOperator(address) external override(IOperatorRoles, TimeLockedRoles) {
+        _administer();
+    }
+
+    /// @inheritdoc IAssetRegistry
+    function registerAsset(Standard, uint64, address, uint256) external override(IAssetRegistry, AssetRegistry) returns (uint256) {
+        _administer();
+    }
+
+    /// @dev Has the {Administration} do this very call over this contract's storage, and ends it with its answer.
+    function _administer() private {
+        address code = _administration;
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            calldatacopy(free, 0, calldatasize())
+            let done := delegatecall(gas(), code, free, calldatasize(), 0, 0)
+            returndatacopy(free, 0, returndatasize())
+            if iszero(done) { revert(free, returndatasize()) }
+            return(free, returndatasize())
+        }
     }
 }

@@ -45,9 +45,10 @@ contract StateMirror is IStateMirror, Committee, Withdrawals {
 
     constructor(Config memory config)
         EIP712("Mintmark", "1")
-        Committee(config.admin, config.changeDelay)
+        Committee(config.changeDelay)
         Withdrawals(config.maturity)
     {
+        _grantRole(DEFAULT_ADMIN_ROLE, config.admin);
         if (config.sourceChainId == block.chainid) revert SourceOnThisChain();
         sourceChainId = config.sourceChainId;
         sourceContract = config.sourceContract;

@@ -191,6 +191,11 @@ export interface Batch {
   /** Mint entries that went into it; several may add up in one vault. */
   readonly mintCount: number;
   readonly status: "open" | "sealed" | "submitted" | "settled" | "finalized";
+  /** The assets that the batch holds, ascending by chain and asset type; none while it is open. */
+  readonly assets: readonly { readonly chainId: bigint; readonly assetType: Hash }[];
+  /** Root of the tree of its vaults. */
+  readonly content: Hash | null;
+  /** Over the content and the manifest of the assets. */
   readonly batchRoot: Hash | null;
   readonly dataHash: Hash | null;
   /** Root of the mode's state tree after this batch. */

@@ -1,4 +1,5 @@
 import type { Address, BlobScheme, Hash, Hex, Mode, Standard, VaultId } from "./model.ts";
+import type { AssetPath } from "./protocol/manifest.ts";
 
 /** Milliseconds since 1970. Tests pass their own. */
 export type Clock = () => number;
@@ -75,8 +76,8 @@ export interface HistoryPoint {
   readonly sequence: bigint;
 }
 
-/** A batch ready for L1. */
-export interface SealedBatch {
+/** A batch as somebody claims it to be: everything else follows from its data. */
+export interface ClaimedBatch {
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly vaultCount: number;
@@ -86,11 +87,22 @@ export interface SealedBatch {
   readonly data: Uint8Array;
 }
 
+/** A batch ready for L1. */
+export interface SealedBatch extends ClaimedBatch {
+  /** The batch's manifest: the assets of its vaults, ascending. */
+  readonly assets: readonly AssetId[];
+  /** Root of the vault tree. */
+  readonly content: Hash;
+}
+
 /** A vault with all that L1 asks for to believe in it. */
 export interface ProvenVault {
   readonly vault: VaultContent;
   readonly header: BatchHeader;
+  /** In the vault tree, from the leaf upwards. */
   readonly siblings: readonly Hash[];
+  /** Of the vault's asset in the batch's manifest. */
+  readonly assetPath: AssetPath;
 }
 
 /** A withdrawal as the contract that pays it is asked for it: units, recipient, and the owner's authorization. */
@@ -268,5 +280,5 @@ export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlo
 export interface Committee {
   /** @param after - what the batch follows on L1; the signatures are good for nothing else */
   /** Resolves with the encoded attestation of at least the threshold; rejects when too few members sign. */
-  attest(batch: SealedBatch, after: HistoryPoint, options?: { signal?: AbortSignal }): Promise<Hex>;
+  attest(batch: ClaimedBatch, after: HistoryPoint, options?: { signal?: AbortSignal }): Promise<Hex>;
 }

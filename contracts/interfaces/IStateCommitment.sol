@@ -33,7 +33,7 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IWithd
     error HistoryMismatch(bytes32 expected, bytes32 given);
     /// @notice The mode has taken 2^32 - 1 batches.
     error StateFull();
-    /// @notice The root of a batch that holds nothing.
+    /// @notice The vault tree's root of a batch that holds nothing.
     error BatchRootZero();
     /// @notice Not 1 to 2^20.
     error VaultCountInvalid(uint32 vaultCount);
@@ -42,21 +42,24 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IWithd
     function MAX_ROLLUP_VAULTS() external view returns (uint256);
 
     /// @notice Appends a batch whose root is computed here, from its data. Operator only, a plain account, and not while paused.
-    /// @dev Malformed data reverts with `BatchDataInvalid` of the library BatchData.
+    /// @dev Malformed data reverts with `BatchDataInvalid` of the library BatchData, its assets with `ManifestInvalid` of Manifest.
     /// @param previous The {history} that the batch follows, of both modes.
     /// @param batchNumber The next of its mode.
     /// @param data By the grammar of docs/protocol.md 4.
     function commitRollupBatch(bytes32 previous, uint64 batchNumber, bytes calldata data) external;
 
-    /// @notice Appends a batch whose root the data availability committee vouches for. Operator only, and not while paused.
+    /// @notice Appends a batch whose vaults the data availability committee vouches for. Operator only, and not while paused.
     /// @param previous The {history} that the batch follows, of both modes.
+    /// @param content Root of the vault tree.
+    /// @param assets The batch's manifest: chainId(8) and assetType(32) of each asset, strictly ascending, at most 255.
     /// @param attestation Threshold, members and exactly as many signatures as the threshold says; docs/protocol.md 5.
     function commitValidiumBatch(
         bytes32 previous,
         uint64 batchNumber,
-        bytes32 batchRoot,
+        bytes32 content,
         uint32 vaultCount,
         bytes32 dataHash,
+        bytes calldata assets,
         bytes calldata attestation
     ) external;
 

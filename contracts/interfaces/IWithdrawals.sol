@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, BatchHeader, Mode, Standard, Vault, WithdrawalGroup, WithdrawalTerms} from "./Model.sol";
+import {Authorization, BatchHeader, Mode, Standard, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms} from "./Model.sol";
 
 /// @title The exit of owners: a proof of a vault and its owner's will mint the token.
 interface IWithdrawals {
@@ -15,7 +15,7 @@ interface IWithdrawals {
 
     /// @notice The header is not the one that was committed at the place that the vault's id names.
     error HeaderMismatch(uint64 vaultId);
-    /// @notice The vault is not below the batch's root at its slot.
+    /// @notice The vault is not below the batch's root at its slot, or the batch's manifest does not name its asset.
     error ProofInvalid(uint64 vaultId);
     /// @notice The vault's batch came before its asset was registered, as of sequence `since`: the vault never counts.
     error BatchBeforeRegistration(uint64 vaultId, uint64 since);
@@ -50,12 +50,11 @@ interface IWithdrawals {
 
     /// @notice Mints `quantity` of the vault's token to `recipient`, by the owner's own call or signature.
     /// @dev Effects before the token is called. A token that reverts leaves the vault as it was.
-    /// @param siblings From the leaf upwards, as many as the height of the batch's tree.
     /// @param quantity Quantized units.
     function withdraw(
         Vault calldata vault,
         BatchHeader calldata header,
-        bytes32[] calldata siblings,
+        VaultPath calldata path,
         uint64 quantity,
         address recipient,
         Authorization calldata authorization
@@ -71,7 +70,15 @@ interface IWithdrawals {
 
     /// @notice What the vault's batch and an asset of this chain settle for all of their vaults. Reverts when none can be withdrawn now.
     /// @param vaultId Any vault of the batch.
-    function withdrawalTerms(uint64 vaultId, uint256 assetType, BatchHeader calldata header) external view returns (WithdrawalTerms memory);
+    /// @param assetIndex The asset's place in the batch's manifest.
+    /// @param assetSiblings In the manifest, from the leaf upwards.
+    function withdrawalTerms(
+        uint64 vaultId,
+        uint256 assetType,
+        BatchHeader calldata header,
+        uint8 assetIndex,
+        bytes32[] calldata assetSiblings
+    ) external view returns (WithdrawalTerms memory);
 
     /// @notice Makes an authorization that the caller signed, or might have, unusable for ever: the `Withdrawal` message of these values.
     function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external;
@@ -81,15 +88,15 @@ interface IWithdrawals {
     function voidDuplicate(
         Vault calldata earlier,
         BatchHeader calldata earlierHeader,
-        bytes32[] calldata earlierSiblings,
+        VaultPath calldata earlierPath,
         Vault calldata later,
         BatchHeader calldata laterHeader,
-        bytes32[] calldata laterSiblings
+        VaultPath calldata laterPath
     ) external;
 
     /// @notice Reverts unless the vault is in the committed state.
     /// @return withdrawnAmount What has been withdrawn of it, quantized; 1 for a voided ERC-721.
-    function verifyVault(Vault calldata vault, BatchHeader calldata header, bytes32[] calldata siblings)
+    function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path)
         external
         view
         returns (uint64 withdrawnAmount);

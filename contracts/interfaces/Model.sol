@@ -49,6 +49,16 @@ struct BatchHeader {
     uint64 sequence;
 }
 
+/// @dev What leads from a vault and its asset to the batch root; docs/protocol.md 2.
+struct VaultPath {
+    /// @dev In the vault tree, from the leaf upwards, as many as its height.
+    bytes32[] siblings;
+    /// @dev The asset's place in the batch's manifest.
+    uint8 assetIndex;
+    /// @dev In the manifest, from the leaf upwards, at most eight.
+    bytes32[] assetSiblings;
+}
+
 /// @dev Empty signature: the caller must be the owner. Otherwise the owner's EIP-712 `Withdrawal` message.
 struct Authorization {
     /// @dev Last second at which the signature counts.
@@ -63,6 +73,10 @@ struct WithdrawalGroup {
     uint64 batchNumber;
     BatchHeader header;
     uint256 assetType;
+    /// @dev The asset's place in the batch's manifest.
+    uint8 assetIndex;
+    /// @dev In the manifest, from the leaf upwards, at most eight.
+    bytes32[] assetSiblings;
     /// @dev One behind the other, packed as docs/protocol.md 6 says.
     bytes items;
 }
@@ -70,6 +84,8 @@ struct WithdrawalGroup {
 /// @dev What a batch and an asset settle for all of their vaults.
 struct WithdrawalTerms {
     bytes32 batchRoot;
+    /// @dev Of the batch's manifest, which names the asset.
+    bytes32 manifestRoot;
     uint32 vaultCount;
     address token;
     Standard standard;

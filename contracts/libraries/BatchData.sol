@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {Standard} from "../interfaces/Model.sol";
 import {DigitText} from "./DigitText.sol";
 import {LeafTree} from "./LeafTree.sol";
+import {Manifest} from "./Manifest.sol";
 
 /// @title From a batch's data to its Merkle root.
 /// @notice Decodes the grammar of docs/protocol.md 4 straight from calldata, hashing each vault's leaf as it goes, then folds the leaves.
@@ -24,13 +25,15 @@ library BatchData {
         BlobLength,
         Digits,
         Range,
-        Record
+        Record,
+        AssetUnused
     }
 
     /// @notice The data breaks the grammar, at or shortly before this offset.
     error BatchDataInvalid(Fault fault, uint256 offset);
 
-    uint256 private constant DICTIONARY_ASSET = 40;
+    /// @dev version:u8 assetCount:u16.
+    uint256 private constant HEAD_BYTES = 3;
     uint256 private constant DICTIONARY_OWNER = 20;
     uint256 private constant VOID_RUN = 0xffff;
     /// @dev A leaf's preimage: 0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob. Each offset is where a whole
@@ -74,42 +77,35 @@ library BatchData {
         uint256 template;
     }
 
-    /// @notice The assets of the data's dictionary, in its order.
-    /// @return chainIds The chain of each.
-    /// @return assetTypes The StarkEx asset type of each.
-    function assets(bytes calldata data) internal pure returns (uint64[] memory chainIds, uint256[] memory assetTypes) {
+    /// @notice The data's own table of assets, packed as {Manifest} reads them. Neither their order nor their number is checked here.
+    function assets(bytes calldata data) internal pure returns (bytes calldata packed) {
         unchecked {
-            if (data.length < 5) _fail(Fault.Truncated, data.length);
+            if (data.length < HEAD_BYTES + 2) _fail(Fault.Truncated, data.length);
             if (_word(data, 0) >> 248 != 1) _fail(Fault.Version, 0);
-            uint256 count = _word(data, 1) >> 240;
-            if (data.length < 5 + count * DICTIONARY_ASSET) _fail(Fault.Truncated, data.length);
-            chainIds = new uint64[](count);
-            assetTypes = new uint256[](count);
-            for (uint256 i; i < count; ++i) {
-                uint256 place = 3 + i * DICTIONARY_ASSET;
-                chainIds[i] = uint64(_word(data, place) >> 192);
-                assetTypes[i] = _word(data, place + 8);
+            uint256 size = (_word(data, 1) >> 240) * Manifest.ASSET_BYTES;
+            if (data.length < HEAD_BYTES + 2 + size) _fail(Fault.Truncated, data.length);
+            assembly ("memory-safe") {
+                packed.offset := add(data.offset, HEAD_BYTES)
+                packed.length := size
             }
         }
     }
 
-    /// @notice The root of the batch's tree, and how many slots it has.
-    /// @param data The whole batch data; its dictionary of assets has been read by {assets}.
+    /// @notice The root of the batch's vault tree, and how many slots it has.
+    /// @param data The whole batch data; its assets have been read by {assets}, and are at most 255.
     /// @param firstVaultId Vault id of slot 0.
-    /// @param standards The registered standard of each asset of the dictionary.
+    /// @param standards The registered standard of each asset. Each must be some vault's: the manifest names what the batch holds.
     /// @param maxVaults Most slots.
-    function root(
-        bytes calldata data,
-        uint64 firstVaultId,
-        uint64[] memory chainIds,
-        uint256[] memory assetTypes,
-        Standard[] memory standards,
-        uint256 maxVaults
-    ) internal pure returns (bytes32 batchRoot, uint256 vaultCount) {
+    function root(bytes calldata data, uint64 firstVaultId, Standard[] memory standards, uint256 maxVaults)
+        internal
+        pure
+        returns (bytes32 content, uint256 vaultCount)
+    {
         unchecked {
             Run memory run;
             uint256 leaves;
-            uint256 cursor = _readOwners(data, 3 + chainIds.length * DICTIONARY_ASSET, run);
+            uint256 used;
+            uint256 cursor = _readOwners(data, HEAD_BYTES + standards.length * Manifest.ASSET_BYTES, run);
             (run.template, leaves) = _workspace();
             while (cursor < data.length) {
                 uint256 asset;
@@ -117,9 +113,10 @@ library BatchData {
                 if (vaultCount + run.length > maxVaults) _fail(Fault.TooManyVaults, cursor);
                 uint256 target = leaves + 32 * vaultCount;
                 if (asset != VOID_RUN) {
-                    if (asset >= chainIds.length) _fail(Fault.AssetIndex, cursor);
+                    if (asset >= standards.length) _fail(Fault.AssetIndex, cursor);
+                    used |= 1 << asset;
                     _checkForms(standards[asset], run, cursor);
-                    _startTemplate(run, chainIds[asset], assetTypes[asset]);
+                    _startTemplate(data, asset, run);
                     cursor = _hashRun(data, cursor, run, firstVaultId + vaultCount, target);
                 } else {
                     _zero(target, run.length);
@@ -128,7 +125,8 @@ library BatchData {
             }
             // The last run's records may have been read past the end, as zeros.
             if (cursor != data.length) _fail(Fault.Truncated, data.length);
-            batchRoot = LeafTree.fold(leaves, vaultCount);
+            if (used + 1 != 1 << standards.length) _fail(Fault.AssetUnused, HEAD_BYTES);
+            content = LeafTree.fold(leaves, vaultCount);
         }
     }
 
@@ -234,8 +232,10 @@ library BatchData {
 
     /// @dev Template: 0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob. Fields are written from the last to the
     /// first, each by a whole word whose leading zeros fall on bytes that a later write fills.
-    function _startTemplate(Run memory run, uint256 chainId, uint256 assetType) private pure {
-        run.chainId = chainId << 160;
+    function _startTemplate(bytes calldata data, uint256 asset, Run memory run) private pure {
+        uint256 place = HEAD_BYTES + asset * Manifest.ASSET_BYTES;
+        uint256 assetType = _word(data, place + 8);
+        run.chainId = _word(data, place) >> 192 << 160;
         uint256 template = run.template;
         uint256 chainAndOwner = run.chainId | run.owner;
         uint256 text = run.text;

@@ -2,7 +2,8 @@
 pragma solidity 0.8.37;
 
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
-import {BatchHeader, Mode, Vault} from "../interfaces/Model.sol";
+import {BatchHeader, Mode, Vault, VaultPath} from "../interfaces/Model.sol";
+import {Manifest} from "./Manifest.sol";
 
 /// @dev The way from a batch root to the state commitment.
 struct StatePath {
@@ -145,19 +146,43 @@ library StateProof {
         }
     }
 
-    /// @notice Whether the vault is in a batch of this root and count, at the slot that its id names. Which batch that is, its caller knows.
-    function verifyVault(Vault memory vault, bytes32 batchRoot, uint32 vaultCount, bytes32[] calldata siblings) internal pure returns (bool) {
+    /// @notice Whether the vault is in a batch of this root and count, at the slot that its id names, and its batch's manifest names its
+    /// asset. Which batch that is, its caller knows.
+    function verifyVault(Vault memory vault, bytes32 batchRoot, uint32 vaultCount, VaultPath calldata path) internal pure returns (bool) {
+        (bool shown, bytes32 manifestRoot) = manifestRootOf(vault.chainId, vault.assetType, path.assetIndex, path.assetSiblings);
+        return shown && verifyVaultUnder(vault, manifestRoot, batchRoot, vaultCount, path.siblings);
+    }
+
+    /// @notice {verifyVault} for a manifest that is known to name the vault's asset.
+    function verifyVaultUnder(
+        Vault memory vault,
+        bytes32 manifestRoot,
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        bytes32[] calldata siblings
+    ) internal pure returns (bool) {
         uint256 slot = vault.vaultId & SLOT_MASK;
-        return slot < vaultCount && isHeight(siblings.length, vaultCount) && fold(vaultLeaf(vault), slot, siblings) == batchRoot;
+        return slot < vaultCount && isHeight(siblings.length, vaultCount)
+            && Manifest.batchRoot(vault.vaultId >> 63, manifestRoot, fold(vaultLeaf(vault), slot, siblings)) == batchRoot;
+    }
+
+    /// @notice The root that an asset's path in a manifest leads to, and whether a manifest can have such a path.
+    function manifestRootOf(uint64 chainId, uint256 assetType, uint256 index, bytes32[] calldata siblings)
+        internal
+        pure
+        returns (bool shown, bytes32 root)
+    {
+        shown = siblings.length <= Manifest.MAX_HEIGHT && index >> siblings.length == 0;
+        root = fold(Manifest.leaf(chainId, assetType), index, siblings);
     }
 
     /// @notice Whether the vault is in the state that a settlement contract's commitment stands for.
-    /// @param siblings Path in the batch.
+    /// @param vaultPath Path in the batch.
     /// @param path The way on from the batch to the commitment.
     function verifyVaultInState(
         Vault calldata vault,
         uint32 vaultCount,
-        bytes32[] calldata siblings,
+        VaultPath calldata vaultPath,
         StatePath calldata path,
         uint64 sourceChain,
         address source,
@@ -168,22 +193,33 @@ library StateProof {
         bool isRollup = vault.vaultId >> 63 == 1;
         if (batchNumber >= (isRollup ? path.countRollup : path.countValidium) || path.siblings.length != STATE_HEIGHT) return false;
         uint256 slot = vault.vaultId & SLOT_MASK;
-        if (slot >= vaultCount || vaultCount > MAX_BATCH_VAULTS || !isHeight(siblings.length, vaultCount)) return false;
-        bytes32 leaf = stateLeaf(batchNumber, vaultCount, path.dataHash, fold(vaultLeaf(vault), slot, siblings));
+        if (slot >= vaultCount || vaultCount > MAX_BATCH_VAULTS || !isHeight(vaultPath.siblings.length, vaultCount)) return false;
+        (bool shown, bytes32 manifestRoot) =
+            manifestRootOf(vault.chainId, vault.assetType, vaultPath.assetIndex, vaultPath.assetSiblings);
+        if (!shown) return false;
+        bytes32 content = fold(vaultLeaf(vault), slot, vaultPath.siblings);
+        bytes32 leaf = stateLeaf(batchNumber, vaultCount, path.dataHash, Manifest.batchRoot(vault.vaultId >> 63, manifestRoot, content));
         bytes32 root = fold(leaf, batchNumber, path.siblings);
         (bytes32 validium, bytes32 rollup) = isRollup ? (path.otherRoot, root) : (root, path.otherRoot);
         return stateCommitment(sourceChain, source, validium, rollup, path.countValidium, path.countRollup) == commitment;
     }
 
-    /// @notice Whether all vaults are in a batch of this root and count, each at the slot that its id names.
+    /// @notice Whether all vaults are in a batch of this root and count, each at the slot that its id names, and its manifest names the
+    /// asset of each.
     /// @param vaults Strictly ascending in their slots, at least one.
     /// @param siblings Those that the vaults do not give, level by level from the leaves, left to right in a level.
-    function verifyVaults(Vault[] calldata vaults, bytes32 batchRoot, uint32 vaultCount, bytes32[] calldata siblings)
-        internal
-        pure
-        returns (bool)
-    {
+    /// @param manifest All leaves of the batch's manifest, at most 255; zero for an asset that is left out.
+    /// @param assets Of each vault, the place of its asset among them.
+    function verifyVaults(
+        Vault[] calldata vaults,
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        bytes32[] calldata siblings,
+        bytes32[] calldata manifest,
+        uint8[] calldata assets
+    ) internal pure returns (bool) {
         if (vaults.length == 0 || vaultCount > MAX_BATCH_VAULTS) return false;
+        if (assets.length != vaults.length || manifest.length > Manifest.MAX_ASSETS) return false;
         uint256[] memory positions = new uint256[](vaults.length);
         bytes32[] memory hashes = new bytes32[](vaults.length);
         uint256 following;
@@ -191,11 +227,13 @@ library StateProof {
             uint256 slot = vaults[i].vaultId & SLOT_MASK;
             if (slot < following || slot >= vaultCount) return false;
             following = slot + 1;
+            if (assets[i] >= manifest.length) return false;
+            if (Manifest.leaf(vaults[i].chainId, vaults[i].assetType) != manifest[assets[i]]) return false;
             positions[i] = slot;
             hashes[i] = vaultLeaf(vaults[i]);
         }
-        (bytes32 root, bool complete) = foldMany(positions, hashes, height(vaultCount), siblings);
-        return complete && root == batchRoot;
+        (bytes32 content, bool complete) = foldMany(positions, hashes, height(vaultCount), siblings);
+        return complete && Manifest.batchRoot(vaults[0].vaultId >> 63, Manifest.rootOfLeaves(manifest), content) == batchRoot;
     }
 
     /// @notice Whether appending a state leaf leads from one root of a state tree to the next. Shows extension, not acceptance by L1.

@@ -35,7 +35,11 @@ abstract contract AssetRegistry is IAssetRegistry {
     mapping(address token => uint256) private _firstOf;
 
     /// @inheritdoc IAssetRegistry
-    function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum) external returns (uint256 assetType) {
+    function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum)
+        external
+        virtual
+        returns (uint256 assetType)
+    {
         if (standard == Standard.None || token == address(0) || chainId == 0) revert AssetInvalid(standard, chainId, token);
         bool fungible = standard == Standard.ERC20;
         if (quantum == 0 || quantum >= 1 << 128 || (!fungible && quantum != 1)) revert QuantumInvalid(quantum);

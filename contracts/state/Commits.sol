@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {ICommittee} from "../interfaces/ICommittee.sol";
 import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
 import {Mode, Standard} from "../interfaces/Model.sol";
 import {BatchData} from "../libraries/BatchData.sol";
+import {Manifest} from "../libraries/Manifest.sol";
 import {StateProof} from "../libraries/StateProof.sol";
-import {TimeLockedRoles} from "./TimeLockedRoles.sol";
+import {SettlementState} from "./SettlementState.sol";
 import {Withdrawals} from "./Withdrawals.sol";
 
 /// @title The append-only state: one incremental Merkle tree of batches per mode.
-abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
-    uint256 private constant SEQUENCE = 64;
-    uint256 private constant EPOCH = 128;
-    uint256 private constant PAUSED = 192;
-
+abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
     /// @inheritdoc IStateCommitment
     uint256 public constant MAX_ROLLUP_VAULTS = 1 << 15;
     uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
 
-    /// @dev One word, because every commit reads and writes it: count of validium batches (bits 0 to 31), of rollup batches (32 to 63), sequence of
-    /// the next commit (64 to 127), the committee's epoch (128 to 191), whether committing is paused (192).
-    uint256 private _head;
     /// @dev Roots of completed left subtrees, by mode and height. Entry h holds once bit h of the count is set.
     bytes32[32][2] private _frontier;
 
@@ -39,8 +32,11 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
         // solhint-disable-next-line avoid-tx-origin
         if (msg.sender != tx.origin || msg.sender.code.length != 0) revert NotPlainAccount(msg.sender);
         uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
-        (bytes32 batchRoot, uint256 vaultCount) = _rootOf(batchNumber, data);
-        if (batchRoot == 0) revert BatchRootZero();
+        bytes calldata assets = BatchData.assets(data);
+        uint64 firstVaultId = (1 << 63) | (batchNumber << 20);
+        (bytes32 content, uint256 vaultCount) =
+            BatchData.root(data, firstVaultId, _requireRegistered(assets), MAX_ROLLUP_VAULTS);
+        bytes32 batchRoot = _batchRoot(Mode.ZkRollup, assets, content);
         _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, uint32(vaultCount), keccak256(data));
     }
 
@@ -48,13 +44,15 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
     function commitValidiumBatch(
         bytes32 previous,
         uint64 batchNumber,
-        bytes32 batchRoot,
+        bytes32 content,
         uint32 vaultCount,
         bytes32 dataHash,
+        bytes calldata assets,
         bytes calldata attestation
     ) external {
         uint256 head = _beforeCommit(previous, Mode.Validium, batchNumber);
-        if (batchRoot == 0) revert BatchRootZero();
+        _requireRegistered(assets);
+        bytes32 batchRoot = _batchRoot(Mode.Validium, assets, content);
         if (vaultCount == 0 || vaultCount > MAX_BATCH_VAULTS) revert VaultCountInvalid(vaultCount);
         _checkAttestation(previous, batchNumber, batchRoot, vaultCount, dataHash, uint64(head >> EPOCH), attestation);
         _append(head, previous, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
@@ -69,11 +67,6 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
     /// @inheritdoc IStateCommitment
     function batchCounts() public view returns (uint64 validium, uint64 rollup) {
         return (uint32(_head), uint32(_head >> 32));
-    }
-
-    /// @inheritdoc ICommittee
-    function committee() external view returns (bytes32 committeeHash, uint64 epoch) {
-        return (_committeeHash, uint64(_head >> EPOCH));
     }
 
     /// @inheritdoc IStateCommitment
@@ -95,15 +88,6 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
         );
     }
 
-    function _nextSequence() internal view override returns (uint64) {
-        return uint64(_head >> SEQUENCE);
-    }
-
-    function _nextEpoch() internal override returns (uint64) {
-        _head += 1 << EPOCH;
-        return uint64(_head >> EPOCH);
-    }
-
     function _beforeCommit(bytes32 previous, Mode mode, uint64 batchNumber)
         private
         view
@@ -120,15 +104,19 @@ abstract contract Commits is IStateCommitment, TimeLockedRoles, Withdrawals {
         if (batchNumber == type(uint32).max) revert StateFull();
     }
 
-    function _rootOf(uint64 batchNumber, bytes calldata data) private view returns (bytes32, uint256) {
-        (uint64[] memory chainIds, uint256[] memory assetTypes) = BatchData.assets(data);
-        Standard[] memory standards = new Standard[](chainIds.length);
-        for (uint256 i; i < chainIds.length; ++i) {
-            standards[i] = _assets[chainIds[i]][assetTypes[i]].standard;
-            if (standards[i] == Standard.None) revert AssetNotRegistered(chainIds[i], assetTypes[i]);
+    /// @return standards Of each asset of a batch's manifest.
+    function _requireRegistered(bytes calldata assets) private view returns (Standard[] memory standards) {
+        standards = new Standard[](Manifest.count(assets));
+        for (uint256 i; i < standards.length; ++i) {
+            (uint64 chainId, uint256 assetType) = Manifest.at(assets, i);
+            standards[i] = _assets[chainId][assetType].standard;
+            if (standards[i] == Standard.None) revert AssetNotRegistered(chainId, assetType);
         }
-        uint64 firstVaultId = (1 << 63) | (batchNumber << 20);
-        return BatchData.root(data, firstVaultId, chainIds, assetTypes, standards, MAX_ROLLUP_VAULTS);
+    }
+
+    function _batchRoot(Mode mode, bytes calldata assets, bytes32 content) private pure returns (bytes32) {
+        if (content == 0) revert BatchRootZero();
+        return Manifest.batchRoot(uint8(mode), Manifest.root(assets), content);
     }
 
     function _append(

@@ -19,14 +19,13 @@ abstract contract Committee is ICommittee, AccessControl, EIP712 {
     bytes32 private _scheduledCommittee;
     uint64 private _committeeActiveFrom;
 
-    constructor(address admin, uint64 changeDelay_) {
+    constructor(uint64 changeDelay_) {
         if (changeDelay_ > MAX_DELAY) revert DelayTooLong(changeDelay_);
         changeDelay = changeDelay_;
-        _grantRole(DEFAULT_ADMIN_ROLE, admin);
     }
 
     /// @inheritdoc ICommittee
-    function scheduleCommittee(address[] calldata members, uint8 threshold) external onlyRole(DEFAULT_ADMIN_ROLE) {
+    function scheduleCommittee(address[] calldata members, uint8 threshold) external virtual onlyRole(DEFAULT_ADMIN_ROLE) {
         _checkCommittee(members, threshold);
         _scheduledCommittee = keccak256(abi.encode(members, threshold));
         _committeeActiveFrom = uint64(block.timestamp) + changeDelay;
@@ -34,7 +33,7 @@ abstract contract Committee is ICommittee, AccessControl, EIP712 {
     }
 
     /// @inheritdoc ICommittee
-    function activateCommittee(address[] calldata members, uint8 threshold) external {
+    function activateCommittee(address[] calldata members, uint8 threshold) external virtual {
         uint64 activeFrom = _committeeActiveFrom;
         if (activeFrom == 0 || block.timestamp < activeFrom) revert ChangeNotDue(activeFrom);
         if (_scheduledCommittee != keccak256(abi.encode(members, threshold))) revert CommitteeNotScheduled();
@@ -44,7 +43,7 @@ abstract contract Committee is ICommittee, AccessControl, EIP712 {
     }
 
     /// @inheritdoc ICommittee
-    function cancelCommittee() external onlyAdminOrGuardian {
+    function cancelCommittee() external virtual onlyAdminOrGuardian {
         delete _scheduledCommittee;
         delete _committeeActiveFrom;
         emit CommitteeScheduled(0, 0, new address[](0));

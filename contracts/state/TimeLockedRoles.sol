@@ -12,20 +12,15 @@ abstract contract TimeLockedRoles is IOperatorRoles, Committee {
 
     mapping(address operator => uint64 activeFrom) private _scheduledOperator;
 
-    constructor(address guardian, address operator) {
-        _grantRole(GUARDIAN_ROLE, guardian);
-        _grantRole(OPERATOR_ROLE, operator);
-    }
-
     /// @inheritdoc IOperatorRoles
-    function scheduleOperator(address operator) external onlyRole(DEFAULT_ADMIN_ROLE) {
+    function scheduleOperator(address operator) external virtual onlyRole(DEFAULT_ADMIN_ROLE) {
         uint64 activeFrom = uint64(block.timestamp) + changeDelay;
         _scheduledOperator[operator] = activeFrom;
         emit OperatorScheduled(operator, activeFrom);
     }
 
     /// @inheritdoc IOperatorRoles
-    function activateOperator(address operator) external {
+    function activateOperator(address operator) external virtual {
         uint64 activeFrom = _scheduledOperator[operator];
         if (activeFrom == 0 || block.timestamp < activeFrom) revert ChangeNotDue(activeFrom);
         delete _scheduledOperator[operator];
@@ -33,13 +28,13 @@ abstract contract TimeLockedRoles is IOperatorRoles, Committee {
     }
 
     /// @inheritdoc IOperatorRoles
-    function cancelOperator(address operator) external onlyAdminOrGuardian {
+    function cancelOperator(address operator) external virtual onlyAdminOrGuardian {
         delete _scheduledOperator[operator];
         emit OperatorScheduled(operator, 0);
     }
 
     /// @inheritdoc IOperatorRoles
-    function revokeOperator(address operator) external onlyAdminOrGuardian {
+    function revokeOperator(address operator) external virtual onlyAdminOrGuardian {
         _revokeRole(OPERATOR_ROLE, operator);
     }
 

@@ -16,6 +16,7 @@ import {
     Mode,
     Standard,
     Vault,
+    VaultPath,
     WithdrawalGroup,
     WithdrawalTerms
 } from "../interfaces/Model.sol";
@@ -27,11 +28,11 @@ import {AssetRegistry} from "./AssetRegistry.sol";
 
 /// @title The exit: a proof of a vault and its owner's will mint the token. No role, no pause, no operator.
 /// @dev Who inherits this writes `_headers`, and thereby says which batches are the state.
-abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, ReentrancyGuardTransient {
+abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry, IWithdrawals {
     /// @dev Least gas of one item of a batch: proof, signature and token call together. No caller can make an item fail by giving it less.
     uint64 private constant MIN_ITEM_GAS = 500_000;
-    /// @dev Of {withdrawItem}'s calldata: behind the selector, six words of terms, and three more.
-    uint256 private constant ITEM_OFFSET = 4 + 9 * 32;
+    /// @dev Of {withdrawItem}'s calldata: behind the selector, seven words of terms, and three more.
+    uint256 private constant ITEM_OFFSET = 4 + 10 * 32;
     /// @dev What the terms before an item and the report after it can cost.
     uint256 private constant ITEM_RESERVE = 20_000;
     /// @dev Of what a token says when it refuses.
@@ -60,13 +61,14 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
     function withdraw(
         Vault calldata vault,
         BatchHeader calldata header,
-        bytes32[] calldata siblings,
+        VaultPath calldata path,
         uint64 quantity,
         address recipient,
         Authorization calldata authorization
     ) external nonReentrant {
-        WithdrawalTerms memory terms = _terms(vault.vaultId, vault.chainId, vault.assetType, header);
-        _withdraw(terms, vault, siblings, quantity, recipient, authorization.deadline, authorization.signature, msg.sender);
+        WithdrawalTerms memory terms =
+            _terms(vault.vaultId, vault.chainId, vault.assetType, header, path.assetIndex, path.assetSiblings);
+        _withdraw(terms, vault, path.siblings, quantity, recipient, authorization.deadline, authorization.signature, msg.sender);
     }
 
     /// @inheritdoc IWithdrawals
@@ -87,7 +89,10 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
                 _requireGas(itemGas, index);
                 if (!known) {
                     (known, terms) = address(this).staticcall(
-                        abi.encodeCall(this.withdrawalTerms, (vaultId, group.assetType, group.header))
+                        abi.encodeCall(
+                            this.withdrawalTerms,
+                            (vaultId, group.assetType, group.header, group.assetIndex, group.assetSiblings)
+                        )
                     );
                 }
                 bytes memory reason = terms;
@@ -126,12 +131,14 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
     }
 
     /// @inheritdoc IWithdrawals
-    function withdrawalTerms(uint64 vaultId, uint256 assetType, BatchHeader calldata header)
-        external
-        view
-        returns (WithdrawalTerms memory)
-    {
-        return _terms(vaultId, uint64(block.chainid), assetType, header);
+    function withdrawalTerms(
+        uint64 vaultId,
+        uint256 assetType,
+        BatchHeader calldata header,
+        uint8 assetIndex,
+        bytes32[] calldata assetSiblings
+    ) external view returns (WithdrawalTerms memory) {
+        return _terms(vaultId, uint64(block.chainid), assetType, header, assetIndex, assetSiblings);
     }
 
     /// @inheritdoc IWithdrawals
@@ -146,13 +153,13 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
     function voidDuplicate(
         Vault calldata earlier,
         BatchHeader calldata earlierHeader,
-        bytes32[] calldata earlierSiblings,
+        VaultPath calldata earlierPath,
         Vault calldata later,
         BatchHeader calldata laterHeader,
-        bytes32[] calldata laterSiblings
+        VaultPath calldata laterPath
     ) external {
-        _prove(earlier, earlierHeader, earlierSiblings);
-        _prove(later, laterHeader, laterSiblings);
+        _prove(earlier, earlierHeader, earlierPath);
+        _prove(later, laterHeader, laterPath);
         Asset storage found = _assets[later.chainId][later.assetType];
         bool sameAsset = earlier.chainId == later.chainId && earlier.assetType == later.assetType;
         if (!sameAsset || found.standard != Standard.ERC721 || later.chainId != block.chainid) {
@@ -171,8 +178,8 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
     }
 
     /// @inheritdoc IWithdrawals
-    function verifyVault(Vault calldata vault, BatchHeader calldata header, bytes32[] calldata siblings) external view returns (uint64) {
-        _prove(vault, header, siblings);
+    function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path) external view returns (uint64) {
+        _prove(vault, header, path);
         return withdrawn(vault.vaultId, _assets[vault.chainId][vault.assetType].standard);
     }
 
@@ -201,7 +208,8 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         uint64 vaultId = vault.vaultId;
         if (quantity == 0) revert QuantityZero(vaultId);
         if (recipient == address(0)) revert RecipientZero(vaultId);
-        if (!StateProof.verifyVault(vault, terms.batchRoot, terms.vaultCount, siblings)) revert ProofInvalid(vaultId);
+        bool proven = StateProof.verifyVaultUnder(vault, terms.manifestRoot, terms.batchRoot, terms.vaultCount, siblings);
+        if (!proven) revert ProofInvalid(vaultId);
         Standard standard = terms.standard;
         _requirePayable(vault, standard, terms.scheme);
         uint64 before;
@@ -216,10 +224,10 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
         _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
     }
 
-    /// @dev The header is the stored one, and the vault is below its root at the place that its id names.
-    function _prove(Vault memory vault, BatchHeader memory header, bytes32[] calldata siblings) private view {
+    /// @dev The header is the stored one, the vault is below its root at the place that its id names, and the manifest names its asset.
+    function _prove(Vault memory vault, BatchHeader memory header, VaultPath calldata path) private view {
         _requireHeader(vault.vaultId, header);
-        if (!StateProof.verifyVault(vault, header.batchRoot, header.vaultCount, siblings)) revert ProofInvalid(vault.vaultId);
+        if (!StateProof.verifyVault(vault, header.batchRoot, header.vaultCount, path)) revert ProofInvalid(vault.vaultId);
     }
 
     function _requireHeader(uint64 vaultId, BatchHeader memory header) private view {
@@ -228,11 +236,14 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
     }
 
     /// @dev What batch and asset demand of each of their vaults alike.
-    function _terms(uint64 vaultId, uint64 chainId, uint256 assetType, BatchHeader memory header)
-        private
-        view
-        returns (WithdrawalTerms memory)
-    {
+    function _terms(
+        uint64 vaultId,
+        uint64 chainId,
+        uint256 assetType,
+        BatchHeader memory header,
+        uint256 assetIndex,
+        bytes32[] calldata assetSiblings
+    ) private view returns (WithdrawalTerms memory) {
         _requireHeader(vaultId, header);
         if (chainId != block.chainid) revert OtherChain(chainId);
         Asset storage found = _assets[chainId][assetType];
@@ -243,8 +254,11 @@ abstract contract Withdrawals is AssetRegistry, IWithdrawals, EIP712, Reentrancy
             uint64 maturesAt = header.committedAt + maturity;
             if (block.timestamp < maturesAt) revert NotMature(vaultId, maturesAt);
         }
+        // A manifest that does not name the asset leads to another batch root, whatever the vault's siblings are.
+        (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(chainId, assetType, assetIndex, assetSiblings);
+        if (!shown) revert ProofInvalid(vaultId);
         uint256 quantum = standard == Standard.ERC20 ? found.quantum : 1;
-        return WithdrawalTerms(header.batchRoot, header.vaultCount, token, standard, scheme, quantum);
+        return WithdrawalTerms(header.batchRoot, manifestRoot, header.vaultCount, token, standard, scheme, quantum);
     }
 
     /// @dev Nobody on L1 has looked into a validium leaf before this.

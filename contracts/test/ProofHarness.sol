@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {BatchHeader, Mode, Standard, Vault} from "../interfaces/Model.sol";
+import {BatchHeader, Mode, Standard, Vault, VaultPath} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
+import {Manifest} from "../libraries/Manifest.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StatePath, StateProof} from "../libraries/StateProof.sol";
 
@@ -66,32 +67,60 @@ contract ProofHarness {
         return StateProof.foldMany(positions, leaves, StateProof.height(count), siblings);
     }
 
-    function verifyVault(Vault calldata vault, bytes32 batchRoot, uint32 vaultCount, bytes32[] calldata siblings)
+    function verifyVault(Vault calldata vault, bytes32 batchRoot, uint32 vaultCount, VaultPath calldata path)
         external
         pure
         returns (bool)
     {
-        return StateProof.verifyVault(vault, batchRoot, vaultCount, siblings);
+        return StateProof.verifyVault(vault, batchRoot, vaultCount, path);
     }
 
     function verifyVaultInState(
         Vault calldata vault,
         uint32 vaultCount,
-        bytes32[] calldata siblings,
+        VaultPath calldata vaultPath,
         StatePath calldata path,
         uint64 sourceChain,
         address source,
         bytes32 commitment
     ) external pure returns (bool) {
-        return StateProof.verifyVaultInState(vault, vaultCount, siblings, path, sourceChain, source, commitment);
+        return StateProof.verifyVaultInState(vault, vaultCount, vaultPath, path, sourceChain, source, commitment);
     }
 
-    function verifyVaults(Vault[] calldata vaults, bytes32 batchRoot, uint32 vaultCount, bytes32[] calldata siblings)
+    function verifyVaults(
+        Vault[] calldata vaults,
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        bytes32[] calldata siblings,
+        bytes32[] calldata manifest,
+        uint8[] calldata assets
+    ) external pure returns (bool) {
+        return StateProof.verifyVaults(vaults, batchRoot, vaultCount, siblings, manifest, assets);
+    }
+
+    function hashBatchRoot(uint8 kind, bytes32 manifestRoot, bytes32 content) external pure returns (bytes32) {
+        return Manifest.batchRoot(kind, manifestRoot, content);
+    }
+
+    function manifestLeaf(uint64 chainId, uint256 type_) external pure returns (bytes32) {
+        return Manifest.leaf(chainId, type_);
+    }
+
+    function hashManifest(bytes calldata assets) external pure returns (bytes32) {
+        Manifest.count(assets);
+        return Manifest.root(assets);
+    }
+
+    function manifestRootOf(uint64 chainId, uint256 type_, uint8 index, bytes32[] calldata siblings)
         external
         pure
-        returns (bool)
+        returns (bool shown, bytes32 root)
     {
-        return StateProof.verifyVaults(vaults, batchRoot, vaultCount, siblings);
+        return StateProof.manifestRootOf(chainId, type_, index, siblings);
+    }
+
+    function rootOfLeaves(bytes32[] calldata leaves) external pure returns (bytes32) {
+        return Manifest.rootOfLeaves(leaves);
     }
 
     function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 batchNumber, bytes32 leaf, bytes32[] calldata siblings)

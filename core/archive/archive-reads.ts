@@ -7,7 +7,7 @@ import type { BatchVaultProof, EngineState } from "../protocol/proof.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
-import { committedProof, type DerivedBatch, deriveBatch, vaultIn } from "./derive.ts";
+import { committedProof, type DerivedBatch, deriveBatch, isBatch, vaultIn } from "./derive.ts";
 import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, withdrawnKey, within } from "./keys.ts";
 import { type Commit, commitFromText } from "./records.ts";
 
@@ -149,15 +149,17 @@ export class ArchiveReads {
     return commit;
   }
 
-  async #derivedBatch({ mode, batchNumber, dataHash }: Commit): Promise<DerivedBatch> {
+  async #derivedBatch(commit: Commit): Promise<DerivedBatch> {
+    const { mode, batchNumber } = commit;
     const key = `${mode}/${batchNumber}`;
     if (this.#derived?.key === key) return this.#derived.batch;
-    const data = await this.dataOf(dataHash);
-    if (data === null) {
-      const batch = `${mode}-${batchNumber}`;
-      throw new MintmarkError("proof_not_ready", `The data of ${batch} is missing; rebuild with a member that has it.`);
+    const data = await this.dataOf(commit.dataHash);
+    const batch = data === null ? null : deriveBatch(mode, batchNumber, data);
+    // Another batch may have the same data while this one's root is not what they make.
+    if (batch === null || !isBatch(batch, commit)) {
+      const name = `${mode}-${batchNumber}`;
+      throw new MintmarkError("proof_not_ready", `The data of ${name} is missing; rebuild with a member that has it.`);
     }
-    const batch = deriveBatch(mode, batchNumber, data);
     this.#derived = { key, batch };
     return batch;
   }

@@ -1,10 +1,11 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
-import type { BatchHeader, VaultContent } from "../ports.ts";
-import { type DecodeOptions, decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
+import type { AssetId, BatchHeader, VaultContent } from "../ports.ts";
+import { type DecodeOptions, decodeBatch, placeVaults } from "../protocol/batch-decoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
 import { proveVault } from "../protocol/proof.ts";
 import { unpackVaultId, vaultLeaves } from "../protocol/vault.ts";
@@ -12,6 +13,10 @@ import { unpackVaultId, vaultLeaves } from "../protocol/vault.ts";
 /** Everything that follows from a batch's data and its place. */
 export interface DerivedBatch {
   readonly dataHash: Hash;
+  /** The batch's manifest. */
+  readonly assets: readonly AssetId[];
+  /** Root of the vault tree. */
+  readonly content: Hash;
   readonly batchRoot: Hash;
   readonly vaultCount: number;
   /** In slot order; null for a void slot. */
@@ -29,11 +34,15 @@ export function deriveBatch(
   data: Uint8Array,
   options?: Pick<DecodeOptions, "standardOf">,
 ): DerivedBatch {
-  const slots = placeVaults(decodeBatchData(data, options), mode, batchNumber);
+  const { slots: entries, assets } = decodeBatch(data, options);
+  const slots = placeVaults(entries, mode, batchNumber);
   const tree = new BatchTree(vaultLeaves(slots));
+  const content = bytesToHex(tree.root);
   return {
     dataHash: bytesToHex(keccak256(data)),
-    batchRoot: bytesToHex(tree.root),
+    assets,
+    content,
+    batchRoot: batchRoot(kindOf(mode), manifestRoot(assets), content),
     vaultCount: slots.length,
     slots,
     tree,
@@ -59,9 +68,9 @@ export function committedProof(
   { batchRoot, vaultCount, committedAt, sequence }: BatchHeader,
 ): BatchVaultProof & { readonly header: BatchHeader } {
   const vault = vaultIn(batch, vaultId);
-  const { siblings } = proveVault(batch.tree, vault);
   const leaf = bytesToHex(batch.tree.leaf(unpackVaultId(vaultId).slot));
-  return { vault, vaultCount, batchRoot, leaf, siblings, header: { batchRoot, vaultCount, committedAt, sequence } };
+  const header = { batchRoot, vaultCount, committedAt, sequence };
+  return { ...proveVault(batch, vault), batchRoot, leaf, header };
 }
 
 /** Whether a batch is the one that a claim, or L1, names. */

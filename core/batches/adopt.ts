@@ -7,7 +7,7 @@ import { readBatchVaults, tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
 import { type Address, batchIdOf, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../model.ts";
-import type { SealedBatch } from "../ports.ts";
+import type { ClaimedBatch } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
@@ -87,10 +87,10 @@ export async function adoptHistory(
         ledger.histories.latest(mode).first(Math.min(first, ledger.histories.latest(mode).count)),
       ]),
     );
-    const batches = incoming.map(({ entry, vaults }) => {
+    const batches = incoming.map(({ entry, vaults, derived }) => {
       const tree = trees.get(entry.mode);
       if (tree === undefined) throw new Error("a batch of no mode");
-      tree.append(stateLeafOf({ ...entry, vaultCount: vaults.length }));
+      tree.append(stateLeafOf({ ...entry, content: derived.content, vaultCount: vaults.length }));
       return { ...entry, stateRoot: bytesToHex(tree.root()) };
     });
     const firsts = adopted.map(({ mode, first: batchNumber }) => ({ mode, batchNumber }));
@@ -130,7 +130,7 @@ async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]
 /** A batch's vaults: those that this store has in the same slot keep their user, the others get one by their owner. */
 function incomingBatch(
   ledger: Ledger,
-  batch: SealedBatch,
+  batch: ClaimedBatch,
   dropped: readonly Dropped[],
   holderOf: (owner: Address) => Holder,
 ): Incoming {
@@ -377,6 +377,8 @@ function putAdopted(
     batchNumber,
     status: "sealed",
     ...counts,
+    assets: derived.assets,
+    content: derived.content,
     ...roots,
     ...notYet,
     ...times,
@@ -408,7 +410,7 @@ function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
 export interface AdoptedBatches {
   readonly mode: Mode;
   readonly first: number;
-  readonly batches: readonly SealedBatch[];
+  readonly batches: readonly ClaimedBatch[];
 }
 
 /** What adopting L1's history has changed. */

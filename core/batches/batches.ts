@@ -151,13 +151,13 @@ export function batchesOf(context: EngineContext): Batches {
     async getSealed(mode, batchNumber) {
       const { ledger } = context;
       const batch = findBatch(ledger, requireMode(mode), batchNumber);
-      const { batchRoot, dataHash } = batch;
-      if (batchRoot === null || dataHash === null) {
+      const { assets, content, batchRoot, dataHash } = batch;
+      if (content === null || batchRoot === null || dataHash === null) {
         throw new MintmarkError("proof_not_ready", "The batch is still open.");
       }
       const data = await ledger.store.get(batchDataKey(mode, batchNumber));
       if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
-      return { mode, batchNumber, vaultCount: slotCountOf(batch), batchRoot, dataHash, data };
+      return { mode, batchNumber, vaultCount: slotCountOf(batch), assets, content, batchRoot, dataHash, data };
     },
     state() {
       const { ledger } = context;

@@ -10,6 +10,7 @@ import { countOf, type StateCounts } from "../protocol/commitment.ts";
 import type { BatchProof, StateConsistencyProof } from "../protocol/consistency.ts";
 import { proveBatch, proveConsistency, verifyStateConsistency } from "../protocol/consistency.ts";
 import { bytesToHex, hashAt, unpackHashes } from "../protocol/hex.ts";
+import { manifestLeaves, manifestPath } from "../protocol/manifest.ts";
 import { multiproofSiblings } from "../protocol/multiproof.ts";
 import type { BatchVaultProof, EngineState, VaultMultiproof, VaultStateProof } from "../protocol/proof.ts";
 import { type StatePath, verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../protocol/proof.ts";
@@ -47,7 +48,8 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<Batc
   const vault = contentAt(ledger, place, page);
   const siblings = unpackHashes(tree.siblings(place.slot, page.leaves));
   const leaf = bytesToHex(hashAt(page.leaves, place.slot - page.firstSlot));
-  const proof = { vault, vaultCount: tree.count, batchRoot, leaf, siblings, header: headerOf(record) };
+  const assetPath = manifestPath(record.assets, vault);
+  const proof = { vault, vaultCount: tree.count, batchRoot, leaf, siblings, assetPath, header: headerOf(record) };
   invariant(verifyVaultProof(batchRoot, proof), `a wrong proof of vault ${vaultId}`);
   return proof;
 }
@@ -66,7 +68,8 @@ export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId
   const vaults = places.map((place) => contentAt(ledger, place, pageAt(batch, place.slot)));
   const nodes = tree.withPages(new Map([...pages].map(([number, { leaves }]) => [number, leaves])));
   const siblings = unpackHashes(multiproofSiblings(nodes, slots));
-  const proof = { vaults, vaultCount: tree.count, batchRoot, siblings, header: headerOf(record) };
+  const manifest = manifestLeaves(record.assets);
+  const proof = { vaults, vaultCount: tree.count, batchRoot, siblings, manifest, header: headerOf(record) };
   invariant(
     verifyVaultMultiproof(batchRoot, proof),
     `a wrong multiproof of ${batchIdOf(first.mode, first.batchNumber)}`,
@@ -169,7 +172,7 @@ async function provableBatch(
   const [pageRoots, ...records] = await ledger.store.getMany([pageRootsKey(mode, batchNumber), ...keys.flat()]);
   if (pageRoots === undefined) throw corruptBatch(mode, batchNumber, "page roots");
   const tree = new PagedBatchTree(record.vaultCount, pageRoots);
-  if (bytesToHex(tree.root) !== batchRoot) {
+  if (bytesToHex(tree.root) !== record.content) {
     const same = batches.get(batchNumber) === record && batches.latest(batchNumber) === record;
     if (same) throw corruptBatch(mode, batchNumber, "page roots");
     throw new MintmarkError("proof_not_ready", "Slots of the batch are becoming void: ask again.");

@@ -76,9 +76,9 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
 /** Journals a closed batch, and writes what was derived of it and its place in the state tree. */
 function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: DerivedBatch): BatchRecord {
   const { mode, batchNumber, vaultCount, mintCount } = closed;
-  const { batchRoot, dataHash } = derived;
+  const { assets, content, batchRoot, dataHash } = derived;
   const history = ledger.histories.latest(mode);
-  history.append(stateLeafOf({ batchNumber, vaultCount, dataHash, batchRoot }));
+  history.append(stateLeafOf({ batchNumber, vaultCount, content, dataHash, batchRoot }));
   const stateRoot = bytesToHex(history.root());
   const roots = { batchRoot, dataHash, stateRoot };
   const { time } = ledger.record(group, { kind: "batchSealed", mode, batchNumber, vaultCount, mintCount, ...roots });
@@ -86,7 +86,14 @@ function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: Der
   group.put(batchDataKey(mode, batchNumber), derived.data);
   group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
   group.put(batchTokensKey(mode, batchNumber), derived.tokens);
-  const record: BatchRecord = { ...openBatchRecord(closed), status: "sealed", ...roots, sealedAt: time };
+  const record: BatchRecord = {
+    ...openBatchRecord(closed),
+    status: "sealed",
+    assets,
+    content,
+    ...roots,
+    sealedAt: time,
+  };
   ledger.putBatch(group, record);
   tellSealed(ledger, group, record, closed.vaults, time);
   group.onDurable(() => {

@@ -60,11 +60,11 @@ function reseal(
 ): BatchRecord {
   const { mode, batchNumber } = batch;
   const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), mergedRuns<VoidRun>(known, added));
-  const { batchRoot, dataHash } = derived;
+  const { assets, content, batchRoot, dataHash } = derived;
   const history = ledger.histories.latest(mode).first(batchNumber);
   // What may have been sent was the batch as it was.
   const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null };
-  const changed: BatchRecord = { ...batch, ...unsent, batchRoot, dataHash };
+  const changed: BatchRecord = { ...batch, ...unsent, assets, content, batchRoot, dataHash };
   history.append(stateLeafOf(changed));
   const resealed = { ...changed, stateRoot: bytesToHex(history.root()) };
   const roots = { batchRoot, dataHash, stateRoot: resealed.stateRoot };

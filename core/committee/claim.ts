@@ -1,7 +1,7 @@
 import { type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
 import type { KnownAssets } from "../archive/known-assets.ts";
 import { MintmarkError } from "../errors.ts";
-import type { SealedBatch } from "../ports.ts";
+import type { ClaimedBatch } from "../ports.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
@@ -17,7 +17,7 @@ export const MAX_AHEAD = 16;
  *
  * @throws Refusal `data_hash`, `malformed`, or `root`
  */
-export function deriveClaimed(batch: SealedBatch): DerivedBatch {
+export function deriveClaimed(batch: ClaimedBatch): DerivedBatch {
   const { mode, batchNumber, dataHash, data } = batch;
   if (bytesToHex(keccak256(data)) !== dataHash) throw new Refusal("data_hash", "the data is not of this hash");
   const derived = wellFormed(() => deriveBatch(mode, batchNumber, data));
@@ -30,7 +30,7 @@ export function deriveClaimed(batch: SealedBatch): DerivedBatch {
  *
  * @throws Refusal `unregistered`, or `malformed`
  */
-export async function requireRegistered({ data }: SealedBatch, derived: DerivedBatch, assets: KnownAssets) {
+export async function requireRegistered({ data }: ClaimedBatch, derived: DerivedBatch, assets: KnownAssets) {
   const vaults = vaultsOf(derived);
   // A vault counts only if its asset was registered before L1 took its batch, and a registration that is not final may still come later.
   await assets.learn(vaults);

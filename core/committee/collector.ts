@@ -1,7 +1,7 @@
 import { recoverTypedDataAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
-import type { Committee, HistoryPoint, L1Reader, SealedBatch } from "../ports.ts";
+import type { Committee, HistoryPoint, L1Reader, ClaimedBatch } from "../ports.ts";
 import { committeeHash, compactSignature, encodeAttestation, type MemberSignature } from "../protocol/attestation.ts";
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
 import type { AttestationTerms } from "./request.ts";
@@ -10,7 +10,7 @@ import type { AttestationTerms } from "./request.ts";
 export interface MemberClient {
   readonly address: Address;
   /** 65 bytes, `r ‖ s ‖ v`; rejects when the member refuses or cannot be reached. */
-  sign(batch: SealedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex>;
+  sign(batch: ClaimedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex>;
   /** The number of the first validium batch that the member does not have yet. */
   nextBatch?(signal: AbortSignal): Promise<number>;
 }
@@ -26,7 +26,7 @@ export interface CollectorOptions {
    * Any sealed validium batch, for members that missed some: a member takes batches in their order only, because it checks each token
    * against all earlier ones. Without it such a member stays out.
    */
-  readonly earlierBatch?: (batchNumber: number) => Promise<SealedBatch>;
+  readonly earlierBatch?: (batchNumber: number) => Promise<ClaimedBatch>;
   /** Told why a member has not signed, also when enough others did. Default: nobody. */
   readonly onFailure?: (member: Address, error: unknown) => void;
 }
@@ -122,7 +122,7 @@ function messageOf(error: unknown): string {
 /** The member's signature, checked to be its own over this very batch. */
 async function askMember(
   member: MemberClient,
-  batch: SealedBatch,
+  batch: ClaimedBatch,
   terms: AttestationTerms,
   { l1, earlierBatch }: CollectorOptions,
   limit: AbortSignal,

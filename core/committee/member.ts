@@ -16,7 +16,7 @@ import type { AssetReader } from "../archive/known-assets.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
 import { pause } from "../backoff.ts";
 import type { Address, Hash, Hex, Mode } from "../model.ts";
-import type { HistoryPoint, L1Reader, L1State, SealedBatch, VaultContent } from "../ports.ts";
+import type { ClaimedBatch, HistoryPoint, L1Reader, L1State, VaultContent } from "../ports.ts";
 import { nextHistory, stateLeaf } from "../protocol/commitment.ts";
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
 import type { Database } from "../store/ports.ts";
@@ -80,7 +80,7 @@ export class CommitteeMember {
    *
    * @throws Refusal with the reason, when the batch is not what it claims or another one was signed under its number
    */
-  async sign(batch: SealedBatch, terms: AttestationTerms): Promise<Hex> {
+  async sign(batch: ClaimedBatch, terms: AttestationTerms): Promise<Hex> {
     if (batch.mode !== "validium") throw new Refusal("mode", "the committee signs validium batches only");
     // What is out of bounds is refused here, before anything is stored.
     const message = validiumBatchTypedData(this.archive.settlement, { ...batch, ...terms });
@@ -121,7 +121,7 @@ export class CommitteeMember {
   }
 
   /** Checks everything, then writes data, record and index at once; on disk when it resolves. */
-  async #take(batch: SealedBatch, asked: HistoryPoint): Promise<void> {
+  async #take(batch: ClaimedBatch, asked: HistoryPoint): Promise<void> {
     const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const { history } = asked;
     const onL1 = await this.#l1.state();
@@ -192,7 +192,7 @@ export class CommitteeMember {
   }
 
   /** The index entries that the batch adds, after all checks. */
-  async #check(batch: SealedBatch): Promise<ReadonlyMap<string, string>> {
+  async #check(batch: ClaimedBatch): Promise<ReadonlyMap<string, string>> {
     const derived = deriveClaimed(batch);
     await requireRegistered(batch, derived, this.archive.assets);
     const taken = await this.archive.commit("validium", batch.batchNumber);

@@ -1,6 +1,6 @@
 import type { LocalAccount } from "viem";
 import type { Address, Hex } from "../model.ts";
-import type { SealedBatch, Settlement } from "../ports.ts";
+import type { ClaimedBatch, Settlement } from "../ports.ts";
 import type { MemberClient } from "./collector.ts";
 import { MemberService, nonsense } from "./member-service.ts";
 import { type AttestationTerms, attestationRequestTypedData } from "./request.ts";
@@ -30,7 +30,7 @@ export class RemoteMember implements MemberClient {
     this.#settlement = settlement;
   }
 
-  async sign(batch: SealedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
+  async sign(batch: ClaimedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
     const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const { history, sequence, epoch } = terms;
     const request = attestationRequestTypedData(this.#settlement, { ...batch, ...terms });

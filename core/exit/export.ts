@@ -21,7 +21,10 @@ export type KitChain = Pick<L1Reader, "settlement" | "registration" | "maturity"
  * @example
  * const kit = await exportExitKit(await engine.proofs.exit(vaultId), l1);
  */
-export async function exportExitKit({ vault, header, siblings }: BatchVaultProof, l1: KitChain): Promise<ExitKit> {
+export async function exportExitKit(
+  { vault, header, siblings, assetPath }: BatchVaultProof,
+  l1: KitChain,
+): Promise<ExitKit> {
   if (header === null) throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
   const registration = await l1.registration(vault.chainId, vault.assetType);
   if (registration === null) throw new MintmarkError("asset_not_registered");
@@ -37,6 +40,7 @@ export async function exportExitKit({ vault, header, siblings }: BatchVaultProof
     vault,
     header,
     siblings,
+    assetPath,
     maturesAt: standard === "erc721" ? header.committedAt + (await l1.maturity()) : null,
   };
   requireWholeKit(kit);

@@ -37,7 +37,7 @@ export const EXIT_KIT_VERSION = 1;
  * @example
  * await writeFile("exit-kit.json", JSON.stringify(exitKitToJson(kit)));
  */
-export function exitKitToJson({ settlement, token, vault, header, siblings, maturesAt }: ExitKit) {
+export function exitKitToJson({ settlement, token, vault, header, siblings, assetPath, maturesAt }: ExitKit) {
   const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
   return {
     format: EXIT_KIT_FORMAT,
@@ -62,6 +62,7 @@ export function exitKitToJson({ settlement, token, vault, header, siblings, matu
       sequence: header.sequence.toString(),
     },
     siblings: [...siblings],
+    assetPath: { index: assetPath.index, siblings: [...assetPath.siblings] },
     maturesAt: maturesAt?.toString() ?? null,
   };
 }
@@ -70,15 +71,15 @@ export function exitKitToJson({ settlement, token, vault, header, siblings, matu
 export type ExitKitJson = ReturnType<typeof exitKitToJson>;
 
 /** Throws `validation_failed` that names the first part of a kit that does not fit the others. What only L1 knows, it cannot tell. */
-export function requireWholeKit({ settlement, token, vault, header, siblings }: ExitKit): void {
+export function requireWholeKit({ settlement, token, vault, header, siblings, assetPath }: ExitKit): void {
   const { address, standard, quantum, blobScheme, tokenId } = token;
   if (vault.chainId !== settlement.chainId) {
     throw unfit(`its token lives on chain ${vault.chainId}, where this contract cannot mint`);
   }
   if (assetType(standard, address, quantum) !== vault.assetType) throw unfit("its token is not the vault's asset");
   if (tokenIdOf(standard, blobScheme, vault.blob) !== tokenId) throw unfit("its token id is not the vault's");
-  if (!verifyVaultProof(header.batchRoot, { vault, vaultCount: header.vaultCount, siblings })) {
-    throw unfit("its siblings do not lead from the vault to the batch root");
+  if (!verifyVaultProof(header.batchRoot, { vault, vaultCount: header.vaultCount, siblings, assetPath })) {
+    throw unfit("its siblings do not lead from the vault and its asset to the batch root");
   }
 }
 

@@ -60,10 +60,10 @@ export async function exitWithKit(options: ExitOptions): Promise<ExitResult> {
   const plan = await planExit(options);
   onPlan?.(plan);
   const { quantity, recipient } = plan;
-  const { vault, header, siblings, token } = kit;
+  const { vault, header, siblings, assetPath, token } = kit;
   // The owner itself sends, so no signature is needed.
   const authorization = { deadline: 0n, signature: "0x" } as const;
-  const call = { vault, header, siblings, quantity, recipient, authorization };
+  const call = { vault, header, siblings, assetPath, quantity, recipient, authorization };
   await requireWithdrawable(call, options);
   const holding = () => l1.holding(token.address, token.standard, recipient, token.tokenId);
   const heldBefore = await holding();

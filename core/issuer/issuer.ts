@@ -6,7 +6,7 @@ import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.
 import { Refusal } from "../committee/refusal.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../model.ts";
-import type { AssetId, L1Reader, SealedBatch, VaultContent } from "../ports.ts";
+import type { AssetId, L1Reader, ClaimedBatch, VaultContent } from "../ports.ts";
 import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { countOf } from "../protocol/commitment.ts";
@@ -91,7 +91,7 @@ export class Issuer {
    *
    * @throws Refusal with the reason
    */
-  async consent(batch: SealedBatch): Promise<Hex> {
+  async consent(batch: ClaimedBatch): Promise<Hex> {
     const assets = await this.archive.inTurn(() => this.#take(batch));
     const { mode, batchNumber, batchRoot: content } = batch;
     const message = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
@@ -129,7 +129,7 @@ export class Issuer {
   }
 
   /** Checks everything, then writes data and record; on disk when it resolves. Returns the issuer's assets in the batch. */
-  async #take(batch: SealedBatch): Promise<readonly ConsentAsset[]> {
+  async #take(batch: ClaimedBatch): Promise<readonly ConsentAsset[]> {
     const { mode, batchNumber, batchRoot: content, dataHash, data } = batch;
     const batchId = batchIdOf(mode, batchNumber);
     if ((await this.archive.commit(mode, batchNumber)) !== null) {

@@ -1,14 +1,14 @@
 import type { LocalAccount } from "viem";
 import { MemberService } from "../committee/member-service.ts";
 import { type Address, type Hex, MODES } from "../model.ts";
-import type { SealedBatch, Settlement } from "../ports.ts";
+import type { ClaimedBatch, Settlement } from "../ports.ts";
 import { typedDataDomain } from "../protocol/typed-data.ts";
 
 /** A way to ask one issuer: in this process, or a client of its service. */
 export interface IssuerClient {
   readonly address: Address;
   /** Its `IssuerConsent`; rejects when the issuer refuses or cannot be reached. */
-  consent(batch: SealedBatch, signal: AbortSignal): Promise<Hex>;
+  consent(batch: ClaimedBatch, signal: AbortSignal): Promise<Hex>;
 }
 
 /** Where an issuer's service is, and who asks it. */
@@ -23,7 +23,7 @@ export interface RemoteIssuerOptions {
 }
 
 /** What an operator claims of a batch when it asks for a consent. */
-export type ConsentRequest = Pick<SealedBatch, "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash">;
+export type ConsentRequest = Pick<ClaimedBatch, "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash">;
 
 /** What an operator signs so that an issuer looks at a batch: a stranger's batch would fill the issuer's store. */
 export function consentRequestTypedData(
@@ -66,7 +66,7 @@ export class RemoteIssuer implements IssuerClient {
     this.#settlement = settlement;
   }
 
-  async consent(batch: SealedBatch, signal: AbortSignal): Promise<Hex> {
+  async consent(batch: ClaimedBatch, signal: AbortSignal): Promise<Hex> {
     const { mode, batchNumber, batchRoot: content, vaultCount, dataHash, data } = batch;
     const signed = await this.#operator.signTypedData(consentRequestTypedData(this.#settlement, batch));
     const claim = new URLSearchParams({ content, vaultCount: `${vaultCount}`, dataHash });

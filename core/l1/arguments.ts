@@ -1,7 +1,7 @@
-import { type Address, encodePacked, type Hex, size } from "viem";
+import { type Address, concatHex, encodePacked, type Hex, numberToHex, size } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { Mode } from "../model.ts";
-import type { BatchHeader, ProvenVault, WithdrawalCall } from "../ports.ts";
+import type { Hash, Mode } from "../model.ts";
+import type { AssetId, BatchHeader, ProvenVault, WithdrawalCall } from "../ports.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 
 /** The contract's values of `Mode`. */
@@ -20,12 +20,20 @@ export interface WithdrawalGroup {
   readonly batchNumber: bigint;
   readonly header: BatchHeader;
   readonly assetType: bigint;
+  readonly assetIndex: number;
+  readonly assetSiblings: readonly Hash[];
   readonly items: Hex;
 }
 
-/** Vault, header and siblings as the contract's functions take them one after the other. */
-export function provenVaultArguments({ vault, header, siblings }: ProvenVault) {
-  return [{ ...vault, assetType: BigInt(vault.assetType) }, header, [...siblings]] as const;
+/** Vault, header and path as the contract's functions take them one after the other. */
+export function provenVaultArguments({ vault, header, siblings, assetPath }: ProvenVault) {
+  const path = { siblings, assetIndex: assetPath.index, assetSiblings: assetPath.siblings };
+  return [{ ...vault, assetType: BigInt(vault.assetType) }, header, path] as const;
+}
+
+/** A batch's manifest as the contract takes it: chainId(8) and assetType(32) of each asset. */
+export function packedAssets(assets: readonly AssetId[]): Hex {
+  return concatHex(assets.map(({ chainId, assetType }) => concatHex([numberToHex(chainId, { size: 8 }), assetType])));
 }
 
 /** The arguments of `withdraw`. */
@@ -41,13 +49,14 @@ export function withdrawalArguments(call: WithdrawalCall) {
 export function withdrawalGroups(calls: readonly WithdrawalCall[]): WithdrawalGroup[] {
   const groups = new Map<string, WithdrawalGroup>();
   for (const call of calls) {
-    const { vault, header } = call;
+    const { vault, header, assetPath } = call;
     const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
     // After a reorganisation, two calls can carry different headers of one batch. Each has to stand for itself.
     const key = [mode, batchNumber, vault.assetType, ...Object.values(header)].join();
     const group = groups.get(key) ?? {
       ...{ mode: MODE_VALUE[mode], batchNumber: BigInt(batchNumber), header },
-      ...{ assetType: BigInt(vault.assetType), items: "0x" as const },
+      ...{ assetType: BigInt(vault.assetType), assetIndex: assetPath.index, assetSiblings: assetPath.siblings },
+      items: "0x" as const,
     };
     groups.set(key, { ...group, items: `${group.items}${packedItem(slot, call).slice(2)}` });
   }

@@ -21,7 +21,7 @@ import type {
   WithdrawalCall,
 } from "../ports.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { provenVaultArguments, withdrawalArguments, withdrawalGroups } from "./arguments.ts";
+import { packedAssets, provenVaultArguments, withdrawalArguments, withdrawalGroups } from "./arguments.ts";
 import type { FeeOptions, L1Connection } from "./connection.ts";
 import { askL1, reasonIn, revertReason } from "./failure.ts";
 import { STANDARD_VALUE, ViemReader } from "./reader.ts";
@@ -107,8 +107,9 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     options: L1CommitOptions = {},
   ): Promise<L1Receipt> {
     requireMode(batch, "validium");
-    const { batchNumber, batchRoot, vaultCount, dataHash } = batch;
-    const args = [history, BigInt(batchNumber), batchRoot, vaultCount, dataHash, attestation] as const;
+    const { batchNumber, content, vaultCount, dataHash, assets } = batch;
+    const place = [history, BigInt(batchNumber)] as const;
+    const args = [...place, content, vaultCount, dataHash, packedAssets(assets), attestation] as const;
     const call: ContractCall = { abi, functionName: "commitValidiumBatch", args };
     const prepare = options.isBehind ? async () => this.#withGas(call, validiumGas) : undefined;
     return toReceipt(await this.send(call, options, prepare));

@@ -3,6 +3,7 @@ import { type Holder, type NewVault, VaultColumns } from "../columns/vault-colum
 import type { Limits, Mode, Standard } from "../model.ts";
 import { ASSET_ENTRY_BYTES, BATCH_DATA_BASE_BYTES, vaultBytesBound } from "../protocol/batch-data.ts";
 import { type BatchContent, contentGas, isWide } from "../protocol/commit-gas.ts";
+import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
@@ -69,7 +70,8 @@ export class OpenBatch {
     const count = this.vaults.count;
     if (count === 0) return true;
     if (count >= this.#limits.batchVaults[this.mode]) return false;
-    return this.#carries(this.#contentWith(vault));
+    const content = this.#contentWith(vault);
+    return content.assets <= MAX_BATCH_ASSETS && this.#carries(content);
   }
 
   /** Puts a new vault into the next slot, and returns the slot. */
@@ -225,6 +227,8 @@ export function openBatchRecord(
     status: "open",
     vaultCount: open.vaultCount,
     mintCount: open.mintCount,
+    assets: [],
+    content: null,
     batchRoot: null,
     dataHash: null,
     stateRoot: null,

@@ -91,7 +91,7 @@ async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
     batchTokensKey(mode, batchNumber),
   ]);
   const wrong = [
-    derived.batchRoot !== batch.batchRoot && "root",
+    (derived.batchRoot !== batch.batchRoot || derived.content !== batch.content) && "root",
     derived.dataHash !== batch.dataHash && "data hash",
     (data === undefined || !data.equals(derived.data)) && "data",
     (pageRoots === undefined || !pageRoots.equals(derived.pageRoots)) && "page roots",

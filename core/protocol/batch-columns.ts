@@ -1,8 +1,10 @@
 import { MintmarkError } from "../errors.ts";
-import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS } from "../model.ts";
-import { amountWidth, MAX_DICTIONARY, MAX_PACKED_DIGITS, type VaultEntry, VOID_RUN } from "./batch-data.ts";
+import { type Address, MAX_AMOUNT, MAX_BATCH_VAULTS } from "../model.ts";
+import type { AssetId } from "../ports.ts";
+import { amountWidth, MAX_PACKED_DIGITS, type VaultEntry, VOID_RUN } from "./batch-data.ts";
 import { MAX_BLOB_BYTES } from "./blob.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
+import { compareAssets, MAX_BATCH_ASSETS } from "./manifest.ts";
 
 /** `digits` of a blob that cannot be packed. */
 export const NOT_PACKABLE = 0xff;
@@ -17,8 +19,8 @@ const DECIMAL = /^0x(?:30|3[1-9](?:3[0-9])*)$/;
  */
 export interface BatchColumns {
   readonly count: number;
-  /** Asset dictionary in order of first appearance. */
-  readonly assets: readonly { readonly chainId: bigint; readonly assetType: Hash }[];
+  /** The batch's manifest. */
+  readonly assets: readonly AssetId[];
   /** Distinct owners in order of first appearance. */
   readonly owners: readonly Address[];
   /** Index into `assets`; 0xffff for a void slot. */
@@ -54,7 +56,7 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
     isDecimal: new Uint8Array(count),
     follows: new Uint8Array(count),
   };
-  const assets: BatchColumns["assets"][number][] = [];
+  const assets: AssetId[] = [];
   const assetIndices = new Map<string, number>();
   const owners = new Map<Address, number>();
   let asset = -1;
@@ -71,7 +73,7 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
     if (!isLast) asset = indexIn(assetIndices, `${chainId} ${assetType}`);
     if (asset === assets.length) {
       requireBigint("chainId", chainId, 0n, MAX_UINT64);
-      if (asset >= MAX_DICTIONARY) throw new MintmarkError("batch_too_large", "a batch holds at most 65,535 assets");
+      if (asset >= MAX_BATCH_ASSETS) throw new MintmarkError("batch_too_large", "a batch holds at most 255 assets");
       assets.push({ chainId, assetType });
     }
     columns.asset[slot] = asset;
@@ -87,7 +89,20 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
     if (isAlike && value === last + 1n) columns.follows[slot] = 1;
     last = value;
   }
-  return { count, assets, owners: [...owners.keys()], ...columns };
+  return { count, assets: ascendAssets(assets, columns.asset), owners: [...owners.keys()], ...columns };
+}
+
+/**
+ * Assets in a manifest's order.
+ *
+ * @param column - indexes into `assets`, or {@link VOID_RUN}; follow the assets to their new places
+ */
+export function ascendAssets<A extends AssetId>(assets: readonly A[], column: Uint16Array): A[] {
+  const order = [...assets.keys()].sort((a, b) => compareAssets(assets[a] as A, assets[b] as A));
+  const places = new Uint16Array(VOID_RUN + 1).fill(VOID_RUN);
+  for (const [place, index] of order.entries()) places[index] = place;
+  for (let slot = 0; slot < column.length; slot++) column[slot] = places[column[slot] as number] as number;
+  return order.map((index) => assets[index] as A);
 }
 
 function indexIn<K>(dictionary: Map<K, number>, key: K): number {

@@ -14,7 +14,7 @@ import type { VaultContent } from "../ports.ts";
 export const BATCH_DATA_VERSION = 0x01;
 /** Stands where a run has its asset index, so an asset index is below it. */
 export const VOID_RUN = 0xffff;
-/** Most entries of either dictionary: what its count can say. */
+/** Most owners in the dictionary: what its count can say. */
 export const MAX_DICTIONARY = 0xffff;
 /** Most characters of a blob that is packed into nibbles: digits, or others of 0x30 to 0x3f. */
 export const MAX_PACKED_DIGITS = 32;
@@ -63,6 +63,9 @@ export const BATCH_DATA_REASONS = {
   no_run: "The batch has no run, so no slot.",
   run_empty: "A run has length 0.",
   too_many_slots: "The batch has more slots than is allowed.",
+  too_many_assets: "The batch has more than 255 assets.",
+  asset_order: "The assets are not strictly ascending by chain and asset type.",
+  asset_unused: "No vault is of an asset that the batch names.",
   asset_index: "An asset index is outside of the asset dictionary.",
   owner_index: "An owner index is outside of the owner dictionary.",
   amount_form: "An amount form is above 8.",

@@ -1,5 +1,5 @@
 import { type Address, type Hash, type Hex, MAX_AMOUNT, MAX_BATCH_VAULTS, type Mode, type Standard } from "../model.ts";
-import type { VaultContent } from "../ports.ts";
+import type { AssetId, VaultContent } from "../ports.ts";
 import {
   ASSET_ENTRY_BYTES,
   BATCH_DATA_VERSION,
@@ -15,6 +15,7 @@ import {
 } from "./batch-data.ts";
 import { requireInteger } from "./bounds.ts";
 import { bytesToHex } from "./hex.ts";
+import { compareAssets, MAX_BATCH_ASSETS } from "./manifest.ts";
 import { packVaultId } from "./vault.ts";
 
 /** What the decoder refuses besides data that is not of the grammar. */
@@ -28,10 +29,19 @@ export interface DecodeOptions {
   readonly standardOf?: (chainId: bigint, assetType: Hash) => Standard | null;
 }
 
-interface AssetEntry {
-  readonly chainId: bigint;
-  readonly assetType: Hash;
+interface AssetEntry extends AssetId {
   readonly standard: Standard | null;
+}
+
+/** Offset of the first asset: behind version and count. */
+const ASSETS_AT = 3;
+
+/** A batch's data, read. */
+export interface DecodedBatch {
+  /** In slot order; null for a void slot. */
+  readonly slots: (VaultEntry | null)[];
+  /** The batch's manifest: exactly the assets of its vaults, ascending. */
+  readonly assets: readonly AssetId[];
 }
 
 /**
@@ -43,6 +53,11 @@ interface AssetEntry {
  * const vaults = placeVaults(decodeBatchData(data), "zk-rollup", 0);
  */
 export function decodeBatchData(data: Uint8Array, options: DecodeOptions = {}): (VaultEntry | null)[] {
+  return decodeBatch(data, options).slots;
+}
+
+/** {@link decodeBatchData}, with the batch's manifest. */
+export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): DecodedBatch {
   const input = new BatchInput(data);
   if (input.uint8() !== BATCH_DATA_VERSION) throw new BatchDataError("version_unknown", 0);
   const assets = readAssets(input, options.standardOf);
@@ -50,8 +65,10 @@ export function decodeBatchData(data: Uint8Array, options: DecodeOptions = {}): 
   const slots: (VaultEntry | null)[] = [];
   const maxSlots = options.maxSlots ?? MAX_BATCH_VAULTS;
   if (input.atEnd) throw input.refusal("no_run");
-  while (!input.atEnd) readRun(input, assets, owners, slots, maxSlots);
-  return slots;
+  const used = new Set<number>();
+  while (!input.atEnd) readRun(input, assets, used, owners, slots, maxSlots);
+  if (used.size !== assets.length) throw new BatchDataError("asset_unused", ASSETS_AT);
+  return { slots, assets: assets.map(({ chainId, assetType }) => ({ chainId, assetType })) };
 }
 
 /** The same slots with the ids that mode and batch number give them. */
@@ -67,15 +84,19 @@ export function placeVaults(
 
 function readAssets(input: BatchInput, standardOf: DecodeOptions["standardOf"]): AssetEntry[] {
   const count = input.uint16();
+  if (count > MAX_BATCH_ASSETS) throw input.refusal("too_many_assets", 2);
   input.require(count * ASSET_ENTRY_BYTES);
-  return Array.from({ length: count }, () => {
+  const assets: AssetEntry[] = [];
+  for (let i = 0; i < count; i++) {
     const offset = input.offset;
-    const chainId = input.uint(8);
-    const assetType = input.hex(32);
-    const standard = standardOf?.(chainId, assetType) ?? null;
+    const asset = { chainId: input.uint(8), assetType: input.hex(32) };
+    const last = assets[i - 1];
+    if (last !== undefined && compareAssets(last, asset) >= 0) throw new BatchDataError("asset_order", offset);
+    const standard = standardOf?.(asset.chainId, asset.assetType) ?? null;
     if (standardOf !== undefined && standard === null) throw new BatchDataError("asset_unregistered", offset);
-    return { chainId, assetType, standard };
-  });
+    assets.push({ ...asset, standard });
+  }
+  return assets;
 }
 
 function readOwners(input: BatchInput): Address[] {
@@ -87,6 +108,7 @@ function readOwners(input: BatchInput): Address[] {
 function readRun(
   input: BatchInput,
   assets: readonly AssetEntry[],
+  used: Set<number>,
   owners: readonly Address[],
   slots: (VaultEntry | null)[],
   maxSlots: number,
@@ -99,6 +121,7 @@ function readRun(
   }
   const asset = assets[assetIndex];
   if (asset === undefined) throw input.refusal("asset_index", 2);
+  used.add(assetIndex);
   const form = input.uint8();
   const amountForm = form >> 4;
   const blobForm = (form >> 2) & 3;

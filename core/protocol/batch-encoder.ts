@@ -25,7 +25,7 @@ import { BlobKind, OwnerClass } from "./run-forms.ts";
  * @param slots - 1 to 2^20 in slot order; null for a void one. Vault ids are not read
  * @param least - what to save: `bytes` for data that a committee stores, `gas` for data that L1 decodes, where digits are worth packing
  * only if the price of calldata exceeds that of decoding
- * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` (more than 65,535 assets)
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` (more than 255 assets)
  */
 export function encodeBatchData(slots: readonly (VaultEntry | null)[], least: "bytes" | "gas" = "bytes"): Uint8Array {
   return encodeBatchColumns(readColumns(slots), new EntryRecords(slots), least);

@@ -9,7 +9,7 @@ export {
   type MemberSignature,
 } from "./attestation.ts";
 export { BATCH_DATA_REASONS, BatchDataError, type BatchDataReason, type VaultEntry } from "./batch-data.ts";
-export { type DecodeOptions, decodeBatchData, placeVaults } from "./batch-decoder.ts";
+export { type DecodedBatch, type DecodeOptions, decodeBatch, decodeBatchData, placeVaults } from "./batch-decoder.ts";
 export { encodeBatchData } from "./batch-encoder.ts";
 export { BatchTree, PAGE_HEIGHT, PagedBatchTree } from "./batch-tree.ts";
 export { canonicalBlob, MAX_BLOB_BYTES, tokenIdOf } from "./blob.ts";

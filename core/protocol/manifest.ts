@@ -59,8 +59,18 @@ export function manifestLeaf(asset: AssetId): Hash {
  * @throws MintmarkError `validation_failed` for assets that do not ascend or are too many, or an index that is none
  */
 export function manifestRoot(assets: readonly AssetId[], leftOut: readonly number[] = []): Hash {
-  const levels = levelsOf(assets, leftOut);
-  return bytesToHex(nodeIn(levels.at(-1) as Uint8Array, 0, levels.length - 1));
+  return topOf(levelsOver(leavesOf(assets, leftOut)));
+}
+
+/** All leaves of a manifest; takes and throws what {@link manifestRoot} does. */
+export function manifestLeaves(assets: readonly AssetId[], leftOut: readonly number[] = []): Hash[] {
+  return unpackHashes(leavesOf(assets, leftOut));
+}
+
+/** {@link manifestRoot} of its leaves. Throws `validation_failed` for more than 255. */
+export function rootOfLeaves(leaves: readonly Hash[]): Hash {
+  requireInteger("number of assets", leaves.length, 0, MAX_BATCH_ASSETS);
+  return topOf(levelsOver(packHashes(leaves)));
 }
 
 /**
@@ -75,7 +85,7 @@ export function manifestPath(assets: readonly AssetId[], asset: AssetId, leftOut
   if (index < 0) throw new MintmarkError("validation_failed", "The batch's manifest does not name this asset.");
   if (leftOut.includes(index))
     throw new MintmarkError("validation_failed", "The batch's manifest leaves this asset out.");
-  return { index, siblings: unpackHashes(siblingsIn(levelsOf(assets, leftOut), index, 0)) };
+  return { index, siblings: unpackHashes(siblingsIn(levelsOver(leavesOf(assets, leftOut)), index, 0)) };
 }
 
 /** The manifest's root that an asset's path leads to. Throws `validation_failed` for a malformed path. */
@@ -102,7 +112,15 @@ export function requireManifest(assets: readonly AssetId[]): void {
   }
 }
 
-function levelsOf(assets: readonly AssetId[], leftOut: readonly number[]): readonly Uint8Array[] {
+function levelsOver(leaves: Uint8Array): readonly Uint8Array[] {
+  return buildLevels(leaves, 0, treeHeight(leaves.length / HASH_BYTES));
+}
+
+function topOf(levels: readonly Uint8Array[]): Hash {
+  return bytesToHex(nodeIn(levels.at(-1) as Uint8Array, 0, levels.length - 1));
+}
+
+function leavesOf(assets: readonly AssetId[], leftOut: readonly number[]): Uint8Array {
   requireManifest(assets);
   const count = assets.length;
   const preimages = new Uint8Array(count * MANIFEST_LEAF_BYTES);
@@ -114,7 +132,7 @@ function levelsOf(assets: readonly AssetId[], leftOut: readonly number[]): reado
     requireInteger("index of an asset left out", index, 0, count - 1);
     leaves.fill(0, index * HASH_BYTES, (index + 1) * HASH_BYTES);
   }
-  return buildLevels(leaves, 0, treeHeight(count));
+  return leaves;
 }
 
 /** Returns the offset behind the preimage. */

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import { MAX_BATCH_VAULTS } from "../model.ts";
 import { requireInteger } from "./bounds.ts";
-import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
+import { HASH_BYTES, hashAt } from "./hex.ts";
 import { hashNode, treeHeight } from "./merkle.ts";
 
 /** The nodes of a batch's tree, as far as they are at hand; empty subtrees are nodes too. */
@@ -46,21 +46,20 @@ export function multiproofSiblings(tree: TreeNodes, slots: readonly number[]): U
 }
 
 /**
- * Whether all leaves stand at their slots under a batch root.
+ * The root of the vault tree in which all leaves stand at their slots; null when the siblings are too few or too many.
  *
  * @param leaves - 32 bytes a slot, in the slots' order
- * @param siblings - as {@link multiproofSiblings} gives them; one too few or too many is refused
+ * @param siblings - as {@link multiproofSiblings} gives them
  * @throws MintmarkError `validation_failed` for slots that are not ascending or not in the batch
  */
-export function multiproofHolds(
-  root: Uint8Array,
+export function multiproofRoot(
   count: number,
   slots: readonly number[],
   leaves: Uint8Array,
   siblings: Uint8Array,
-): boolean {
+): Uint8Array | null {
   requireAscendingSlots(slots, count);
-  if (leaves.length !== slots.length * HASH_BYTES || siblings.length % HASH_BYTES !== 0) return false;
+  if (leaves.length !== slots.length * HASH_BYTES || siblings.length % HASH_BYTES !== 0) return null;
   const available = siblings.length / HASH_BYTES;
   let used = 0;
   let level: PlacedNode[] = slots.map((index, i) => ({ index, hash: hashAt(leaves, i) }));
@@ -76,14 +75,14 @@ export function multiproofHolds(
       } else if (used < available) {
         sibling = hashAt(siblings, used++);
       } else {
-        return false;
+        return null;
       }
       const hash = (node.index & 1) === 0 ? hashNode(node.hash, sibling) : hashNode(sibling, node.hash);
       parents.push({ index: node.index >>> 1, hash });
     }
     level = parents;
   }
-  return used === available && level.length === 1 && equalBytes((level[0] as PlacedNode).hash, root);
+  return used === available && level.length === 1 ? (level[0] as PlacedNode).hash : null;
 }
 
 function requireAscendingSlots(slots: readonly number[], count: number): void {

@@ -1,24 +1,46 @@
 import { MintmarkError } from "../errors.ts";
-import { type Hash, MAX_BATCH_VAULTS } from "../model.ts";
-import type { BatchHeader, Settlement, VaultContent } from "../ports.ts";
+import { type Hash, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
+import type { AssetId, BatchHeader, Settlement, VaultContent } from "../ports.ts";
 import type { BatchTree } from "./batch-tree.ts";
 import { requireInteger } from "./bounds.ts";
 import type { StateRoots } from "./commitment.ts";
 import { stateCommitment, stateLeaf } from "./commitment.ts";
 import { foldPath } from "./hash.ts";
-import { bytesToHex, equalBytes, HASH_BYTES, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
+import { bytesToHex, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
+import {
+  type AssetPath,
+  batchRoot,
+  kindOf,
+  manifestLeaf,
+  manifestLeaves,
+  manifestPath,
+  manifestRoot,
+  manifestRootOf,
+  rootOfLeaves,
+} from "./manifest.ts";
 import { MAX_HEIGHT, treeHeight } from "./merkle.ts";
-import { multiproofHolds, multiproofSiblings } from "./multiproof.ts";
+import { multiproofRoot, multiproofSiblings } from "./multiproof.ts";
 import { holds } from "./refusal.ts";
-import { unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";
+import { unpackVaultId, type VaultPlace, vaultLeaf, vaultLeaves } from "./vault.ts";
 
-/** Shows that a batch holds a vault. */
+/** Shows that a batch holds a vault, and that its manifest names the vault's asset. */
 export interface VaultProof {
   readonly vault: VaultContent;
   /** Slots of the batch; fixes the number of siblings. */
   readonly vaultCount: number;
   /** ceil(log2 vaultCount), from the leaf upwards. */
   readonly siblings: readonly Hash[];
+  /** Of the vault's asset in the batch's manifest. */
+  readonly assetPath: AssetPath;
+}
+
+/** The tree of a batch's vaults, and the assets that its manifest names. */
+export interface ProvableBatch {
+  readonly tree: BatchTree;
+  /** Ascending, as the batch's data has them. */
+  readonly assets: readonly AssetId[];
+  /** Indexes of the assets that L1 has left out. */
+  readonly leftOut?: readonly number[];
 }
 
 /** The way on from a batch root to the state commitment. */
@@ -39,29 +61,37 @@ export interface VaultMultiproof {
   readonly vaultCount: number;
   /** Those that cannot be computed from the vaults, level by level from the leaves, left to right. */
   readonly siblings: readonly Hash[];
+  /** All leaves of the batch's manifest; zero for an asset that is left out. */
+  readonly manifest: readonly Hash[];
 }
 
 /**
  * The proof of a vault in its batch, verified before it is returned.
  *
- * @throws MintmarkError `validation_failed` when the tree's leaf at the vault's slot is not the vault's
+ * @throws MintmarkError `validation_failed` when the tree's leaf at the vault's slot is not the vault's, or the manifest leaves its asset out
  */
-export function proveVault(tree: BatchTree, vault: VaultContent): VaultProof {
-  const siblings = unpackHashes(tree.siblings(unpackVaultId(vault.vaultId).slot));
-  const proof = { vault, vaultCount: tree.count, siblings };
-  if (!verifyVaultProof(bytesToHex(tree.root), proof)) throw notInBatch();
+export function proveVault(batch: ProvableBatch, vault: VaultContent): VaultProof {
+  const { tree, assets, leftOut } = batch;
+  const { mode, slot } = unpackVaultId(vault.vaultId);
+  const assetPath = manifestPath(assets, vault, leftOut);
+  const proof = { vault, vaultCount: tree.count, siblings: unpackHashes(tree.siblings(slot)), assetPath };
+  if (!verifyVaultProof(rootOf(batch, mode), proof)) throw notInBatch();
   return proof;
 }
 
+function rootOf({ tree, assets, leftOut }: ProvableBatch, mode: Mode): Hash {
+  return batchRoot(kindOf(mode), manifestRoot(assets, leftOut), bytesToHex(tree.root));
+}
+
 /**
- * Whether the vault stands at its own slot of the batch with that root; anything malformed is false.
+ * Whether the vault stands at its own slot of the batch with that root, and its asset in the manifest; anything malformed is false.
  *
  * @example
  * const proof = await engine.proofs.vault(vaultId);
  * verifyVaultProof(batchRootFromL1, proof); // true
  */
-export function verifyVaultProof(batchRoot: Hash, proof: VaultProof): boolean {
-  return holds(() => equalBytes(batchRootOf(proof), hexToBytes(batchRoot, HASH_BYTES)));
+export function verifyVaultProof(expectedRoot: Hash, proof: VaultProof): boolean {
+  return holds(() => batchRootOf(proof) === expectedRoot.toLowerCase());
 }
 
 /** Whether the vault stands in a batch of the state that a settlement contract's commitment stands for. */
@@ -80,7 +110,7 @@ export function verifyVaultInState(
       batchNumber,
       vaultCount: proof.vaultCount,
       dataHash,
-      batchRoot: bytesToHex(batchRootOf(proof)),
+      batchRoot: batchRootOf(proof),
     });
     const root = bytesToHex(foldPath(hexToBytes(leaf), batchNumber, packHashes(path.siblings)));
     const roots =
@@ -97,35 +127,46 @@ export function verifyVaultInState(
  * @param vaults - strictly ascending in their slots
  * @throws MintmarkError `validation_failed` when they are not ascending or not in the tree
  */
-export function proveVaults(tree: BatchTree, vaults: readonly VaultContent[]): VaultMultiproof {
-  const slots = vaults.map((vault) => unpackVaultId(vault.vaultId).slot);
-  const proof = { vaults, vaultCount: tree.count, siblings: unpackHashes(multiproofSiblings(tree, slots)) };
-  if (!verifyVaultMultiproof(bytesToHex(tree.root), proof)) throw notInBatch();
+export function proveVaults(batch: ProvableBatch, vaults: readonly VaultContent[]): VaultMultiproof {
+  const { tree, assets, leftOut } = batch;
+  const places = vaults.map((vault) => unpackVaultId(vault.vaultId));
+  const siblings = multiproofSiblings(
+    tree,
+    places.map(({ slot }) => slot),
+  );
+  const manifest = manifestLeaves(assets, leftOut);
+  const proof = { vaults, vaultCount: tree.count, siblings: unpackHashes(siblings), manifest };
+  if (!verifyVaultMultiproof(rootOf(batch, places[0]?.mode ?? "validium"), proof)) throw notInBatch();
   return proof;
 }
 
 /** Whether all vaults stand at their own slots of the batch with that root; anything malformed is false. */
-export function verifyVaultMultiproof(batchRoot: Hash, proof: VaultMultiproof): boolean {
+export function verifyVaultMultiproof(expectedRoot: Hash, proof: VaultMultiproof): boolean {
   return holds(() => {
-    const { vaults, vaultCount, siblings } = proof;
-    return multiproofHolds(
-      hexToBytes(batchRoot, HASH_BYTES),
-      vaultCount,
-      vaults.map((vault) => unpackVaultId(vault.vaultId).slot),
-      vaultLeaves(vaults),
-      packHashes(siblings),
-    );
+    const { vaults, vaultCount, siblings, manifest } = proof;
+    const places = vaults.map((vault) => unpackVaultId(vault.vaultId));
+    const slots = places.map(({ slot }) => slot);
+    const named = new Set(manifest.map((leaf) => leaf.toLowerCase()));
+    if (!assetsIn(vaults).every((asset) => named.has(manifestLeaf(asset)))) return false;
+    const content = multiproofRoot(vaultCount, slots, vaultLeaves(vaults), packHashes(siblings));
+    if (content === null) return false;
+    const root = batchRoot(kindOf((places[0] as VaultPlace).mode), rootOfLeaves(manifest), bytesToHex(content));
+    return root === expectedRoot.toLowerCase();
   });
 }
 
+function assetsIn(vaults: readonly VaultContent[]): AssetId[] {
+  return [...new Map(vaults.map((vault) => [`${vault.chainId} ${vault.assetType}`, vault])).values()];
+}
+
 /** The batch root that a vault proof leads to. The leaf binds the vault's own place, so no position is taken from elsewhere. */
-function batchRootOf({ vault, vaultCount, siblings }: VaultProof): Uint8Array {
-  const { slot } = unpackVaultId(vault.vaultId);
+function batchRootOf({ vault, vaultCount, siblings, assetPath }: VaultProof): Hash {
+  const { mode, slot } = unpackVaultId(vault.vaultId);
   requireInteger("vaultCount", vaultCount, 1, MAX_BATCH_VAULTS);
   requireInteger("slot", slot, 0, vaultCount - 1);
   requireInteger("number of siblings", siblings.length, treeHeight(vaultCount), treeHeight(vaultCount));
-  const root = foldPath(vaultLeaf(vault), slot, packHashes(siblings));
-  return root;
+  const content = foldPath(vaultLeaf(vault), slot, packHashes(siblings));
+  return batchRoot(kindOf(mode), manifestRootOf(vault, assetPath), bytesToHex(content));
 }
 
 function notInBatch(): MintmarkError {
@@ -133,13 +174,9 @@ function notInBatch(): MintmarkError {
 }
 
 /** A vault's path to its batch's root; `header` is null until L1 has committed the batch. */
-export interface BatchVaultProof {
-  readonly vault: VaultContent;
-  readonly vaultCount: number;
+export interface BatchVaultProof extends VaultProof {
   readonly batchRoot: Hash;
   readonly leaf: Hash;
-  /** From the leaf upwards, ceil(log2 vaultCount) of them. */
-  readonly siblings: readonly Hash[];
   readonly header: BatchHeader | null;
 }
 

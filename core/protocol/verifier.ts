@@ -4,10 +4,11 @@
  */
 export type { Hash, Hex, Mode, Standard } from "../model.ts";
 export type { BatchHeader, VaultContent } from "../ports.ts";
-export { decodeBatchData, placeVaults } from "./batch-decoder.ts";
+export { decodeBatch, placeVaults } from "./batch-decoder.ts";
 export { BatchTree } from "./batch-tree.ts";
 export { batchHeaderHash, stateCommitment } from "./commitment.ts";
 export { keccak256 } from "./hash.ts";
 export { bytesToHex, hexToBytes } from "./hex.ts";
+export { batchRoot, kindOf, manifestRoot } from "./manifest.ts";
 export { type VaultProof, verifyVaultProof } from "./proof.ts";
 export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

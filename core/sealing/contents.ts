@@ -26,7 +26,7 @@ export function contentOf(
 
 /** The leaf of a sealed batch in its mode's state tree. */
 export function stateLeafOf(
-  batch: Pick<BatchRecord, "batchNumber" | "vaultCount" | "dataHash" | "batchRoot">,
+  batch: Pick<BatchRecord, "batchNumber" | "vaultCount" | "content" | "dataHash" | "batchRoot">,
 ): Uint8Array {
   const { batchNumber, dataHash, batchRoot } = batch;
   if (dataHash === null || batchRoot === null) throw new MintmarkError("store_corrupt", "A sealed batch has no root.");

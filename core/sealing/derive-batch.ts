@@ -1,12 +1,14 @@
 import type { VaultColumns } from "../columns/vault-columns.ts";
 import type { Hash, Mode, Standard } from "../model.ts";
+import type { AssetId } from "../ports.ts";
 import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex, HASH_BYTES } from "../protocol/hex.ts";
+import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { type BatchTokens, encodeBatchTokens } from "../store/batch-tokens.ts";
 import type { VoidRun } from "../store/records.ts";
-import { ColumnRecords, columnLeaves, encoderColumns, type SealedAsset } from "./seal-columns.ts";
+import { ColumnRecords, columnLeaves, encoderColumns } from "./seal-columns.ts";
 import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask } from "./void-runs.ts";
 
 /** What a batch's data is encoded for. */
@@ -19,12 +21,16 @@ export interface DerivedBatch {
   readonly pageRoots: Uint8Array;
   /** As {@link encodeBatchTokens}. */
   readonly tokens: Uint8Array;
+  /** The batch's manifest. */
+  readonly assets: readonly AssetId[];
+  /** Root of the vault tree. */
+  readonly content: Hash;
   readonly batchRoot: Hash;
   readonly dataHash: Hash;
 }
 
 /** What deriving a batch asks of an asset. */
-export interface DerivedAsset extends SealedAsset {
+export interface DerivedAsset extends AssetId {
   readonly standard: Standard;
 }
 
@@ -40,19 +46,24 @@ export function deriveBatch(
 ): DerivedBatch {
   const mask = voidMask(voids, vaults.count);
   const alone = mask !== null && vaults.count === 1;
+  const columns = encoderColumns(vaults, assetAt, mask);
   const data = alone
     ? encodeBatchData(Array<null>(SLOTS_OF_ONE_VOID).fill(null))
-    : encodeBatchColumns(encoderColumns(vaults, assetAt, mask), new ColumnRecords(vaults), SAVED[mode]);
+    : encodeBatchColumns(columns, new ColumnRecords(vaults), SAVED[mode]);
   const leaves = alone
     ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
     : columnLeaves(mode, batchNumber, vaults, assetAt);
   clearVoidLeaves(leaves, voids);
   const tree = new BatchTree(leaves);
+  const { assets } = columns;
+  const content = bytesToHex(tree.root);
   return {
     data,
     pageRoots: tree.pageRoots(),
     tokens: encodeBatchTokens(tokensOf(vaults, assetAt, mask)),
-    batchRoot: bytesToHex(tree.root),
+    assets,
+    content,
+    batchRoot: batchRoot(kindOf(mode), manifestRoot(assets), content),
     dataHash: bytesToHex(keccak256(data)),
   };
 }

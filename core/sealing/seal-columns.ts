@@ -1,19 +1,15 @@
 import { widthOfWords } from "../columns/amount-words.ts";
 import { hexOf, type VaultColumns } from "../columns/vault-columns.ts";
-import type { Address, Hash, Mode } from "../model.ts";
-import { type BatchColumns, NOT_PACKABLE } from "../protocol/batch-columns.ts";
+import type { Address, Mode } from "../model.ts";
+import type { AssetId } from "../ports.ts";
+import { ascendAssets, type BatchColumns, NOT_PACKABLE } from "../protocol/batch-columns.ts";
 import { MAX_PACKED_DIGITS, VOID_RUN } from "../protocol/batch-data.ts";
 import type { BatchRecords } from "../protocol/batch-encoder.ts";
 import type { BatchOutput } from "../protocol/batch-output.ts";
 import { hashMessages } from "../protocol/hash.ts";
 import { HASH_BYTES } from "../protocol/hex.ts";
+import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import { LEAF_HEADER_BYTES, MAX_LEAF_BYTES, writeLeafPreimage } from "../protocol/vault.ts";
-
-/** What sealing asks of an asset. */
-export interface SealedAsset {
-  readonly chainId: bigint;
-  readonly assetType: Hash;
-}
 
 /** Leaves packed and hashed at a time: few enough to stay in the cache. */
 const LEAVES_PER_CHUNK = 1024;
@@ -22,7 +18,6 @@ const LEAVES_PER_CHUNK = 1024;
 const SLOT_AT = 6;
 const OWNER_AT = 17;
 const AMOUNT_AT = 69;
-const MAX_ASSETS = 0xffff;
 const ZERO = 0x30;
 const NINE = 0x39;
 const NO_OWNER = `0x${"00".repeat(20)}` as const;
@@ -36,7 +31,7 @@ export function columnLeaves(
   mode: Mode,
   batchNumber: number,
   vaults: VaultColumns,
-  assetAt: (assetIndex: number) => SealedAsset,
+  assetAt: (assetIndex: number) => AssetId,
   firstSlot = 0,
 ): Uint8Array {
   const leaves = new Uint8Array(vaults.count * HASH_BYTES);
@@ -67,7 +62,7 @@ export function columnLeaves(
 }
 
 /** A leaf's preimage for slot 0 of the batch and an asset, without owner, amount and blob. */
-function headerOf(vaultId: bigint, { chainId, assetType }: SealedAsset): Uint8Array {
+function headerOf(vaultId: bigint, { chainId, assetType }: AssetId): Uint8Array {
   const header = new Uint8Array(MAX_LEAF_BYTES);
   writeLeafPreimage({ vaultId, chainId, owner: NO_OWNER, assetType, amount: 1n, blob: "0x" }, header, 0);
   return header.subarray(0, LEAF_HEADER_BYTES);
@@ -114,7 +109,7 @@ function writeWord(word: number, into: Uint8Array, at: number): void {
  */
 export function encoderColumns(
   vaults: VaultColumns,
-  assetAt: (assetIndex: number) => SealedAsset,
+  assetAt: (assetIndex: number) => AssetId,
   voids: Uint8Array | null = null,
 ): BatchColumns {
   const { count } = vaults;
@@ -150,8 +145,9 @@ export function encoderColumns(
     }
     start = end;
   }
-  if (assets.size > MAX_ASSETS) throw new Error("a batch of more assets than its data can name");
-  return { count, assets: [...assets.keys()].map(assetAt), owners: owners.addresses, ...columns };
+  if (assets.size > MAX_BATCH_ASSETS) throw new Error("a batch of more assets than its manifest can name");
+  const named = [...assets.keys()].map(assetAt).map(({ chainId, assetType }) => ({ chainId, assetType }));
+  return { count, assets: ascendAssets(named, columns.asset), owners: owners.addresses, ...columns };
 }
 
 /** Owners in order of first appearance; users can share one. */

@@ -84,9 +84,9 @@ export function clearVoidLeaves(leaves: Uint8Array, runs: readonly VoidRun[], le
 export const SLOTS_OF_ONE_VOID = 2;
 
 /** The number of slots as L1 counts them: the vaults, unless the only one is void. */
-export function slotCountOf({ vaultCount, batchRoot }: Pick<BatchRecord, "vaultCount" | "batchRoot">): number {
-  if (vaultCount !== 1 || batchRoot === null) return vaultCount;
-  return equalBytes(hexToBytes(batchRoot, HASH_BYTES), zeroRoot(1)) ? SLOTS_OF_ONE_VOID : vaultCount;
+export function slotCountOf({ vaultCount, content }: Pick<BatchRecord, "vaultCount" | "content">): number {
+  if (vaultCount !== 1 || content === null) return vaultCount;
+  return equalBytes(hexToBytes(content, HASH_BYTES), zeroRoot(1)) ? SLOTS_OF_ONE_VOID : vaultCount;
 }
 
 /** Consecutive slots of a batch, and why L1 refuses them. */

@@ -4,7 +4,7 @@ import { blockRanges } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
-import type { L1Event, L1Reader, SealedBatch } from "../ports.ts";
+import type { L1Event, L1Reader, ClaimedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
 
 /** What L1's history is read from. */
@@ -48,7 +48,7 @@ export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
     }
     let first = 0;
     while (first < there.length && (await isOurs(engine, there[first] as Commit))) first++;
-    const batches: SealedBatch[] = [];
+    const batches: ClaimedBatch[] = [];
     for (const commit of there.slice(first)) {
       signal?.throwIfAborted();
       batches.push({ ...commit, data: await dataOf(commit, options) });

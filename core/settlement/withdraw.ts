@@ -142,8 +142,10 @@ export class WithdrawalSender {
   /** null when the contract does not know the batch any more. */
   async #callOf({ withdrawal, signature }: PendingWithdrawal): Promise<WithdrawalCall | null> {
     const { vaultId, quantity, recipient, deadline } = withdrawal;
-    const { vault, header, siblings } = await this.#engine.proofs.exit(vaultId);
-    return header && { vault, header, siblings, quantity, recipient, authorization: { deadline, signature } };
+    const { vault, header, siblings, assetPath } = await this.#engine.proofs.exit(vaultId);
+    return (
+      header && { vault, header, siblings, assetPath, quantity, recipient, authorization: { deadline, signature } }
+    );
   }
 
   /** Why L1 would refuse it now; null when it would not. Rejects only when L1 cannot be asked anything. */

@@ -138,6 +138,10 @@ export const batchRecord = layout({
   status: oneOf(["open", "sealed", "submitted", "settled", "finalized"]),
   vaultCount: varint,
   mintCount: varint,
+  /** The batch's manifest; empty while the batch is open. */
+  assets: listOf(layout({ chainId: bigVarint, assetType: hash })),
+  /** Root of the vault tree. */
+  content: nullable(hash),
   batchRoot: nullable(hash),
   dataHash: nullable(hash),
   stateRoot: nullable(hash),

@@ -1,9 +1,11 @@
 import { type Hash, MODES, type Mode } from "../model.ts";
+import { decodeBatch } from "../protocol/batch-decoder.ts";
 import { encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
+import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import { packVaultId, vaultLeaves } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
@@ -90,11 +92,12 @@ export class ReferenceBatches {
     const notYet = { submittedAt: null, settledAt: null, finalizedAt: null };
     const openedAt = vaults[0]?.createdAt ?? time;
     const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount };
-    const { data, pageRoots, leaf, ...derived } = this.#derive(entry, vaults);
+    const { data, pageRoots, leaf, assets, content, ...derived } = this.#derive(entry, vaults);
     this.#leaves[mode].push(leaf);
     this.#trees[mode].append(leaf);
     const roots: Roots = { ...derived, stateRoot: bytesToHex(this.#trees[mode].root) };
-    const record: BatchRecord = { ...facts, ...none, openedAt, sealedAt: time, ...notYet, ...roots };
+    const sealed = { sealedAt: time, assets, content, ...roots };
+    const record: BatchRecord = { ...facts, ...none, openedAt, ...notYet, ...sealed };
     this.#records[mode].push(record);
     const applications = this.#events.seal(record, vaults);
     const told = this.#events.batch("batch.sealed", record, time);
@@ -229,9 +232,11 @@ export class ReferenceBatches {
     const slots = contents.length === 1 && contents[0] === null ? [null, null] : contents;
     const data = encodeBatchData(slots, mode === "validium" ? "bytes" : "gas");
     const tree = new BatchTree(vaultLeaves(slots));
-    const [batchRoot, dataHash] = [bytesToHex(tree.root), bytesToHex(keccak256(data))];
+    const [content, dataHash] = [bytesToHex(tree.root), bytesToHex(keccak256(data))];
+    const { assets } = decodeBatch(data);
+    const batchRoot = rootOf(kindOf(mode), manifestRoot(assets), content);
     const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount: slots.length, dataHash, batchRoot }));
-    return { data, pageRoots: tree.pageRoots(), leaf, batchRoot, dataHash };
+    return { data, pageRoots: tree.pageRoots(), leaf, assets, content, batchRoot, dataHash };
   }
 
   /** The records that follow from a batch's slots, once no more of them become void; nothing before. */

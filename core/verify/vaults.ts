@@ -104,7 +104,15 @@ export class ReferenceVaults {
 }
 
 function open(mode: Mode, batchNumber: number, { vaults, mintCount }: Growing): Expected[] {
-  const none = { batchRoot: null, dataHash: null, stateRoot: null, l1TxHash: null, l1BlockNumber: null };
+  const none = {
+    assets: [],
+    content: null,
+    batchRoot: null,
+    dataHash: null,
+    stateRoot: null,
+    l1TxHash: null,
+    l1BlockNumber: null,
+  };
   const onL1 = { committedAt: null, l1Sequence: null };
   const notYet = { sealedAt: null, submittedAt: null, settledAt: null, finalizedAt: null };
   const openedAt = vaults[0]?.createdAt ?? 0;

@@ -45,6 +45,7 @@ const exitKitFile = z.strictObject({
     sequence: integer,
   }),
   siblings: z.array(hex(32)).max(20),
+  assetPath: z.strictObject({ index: z.int().nonnegative().max(254), siblings: z.array(hex(32)).max(8) }),
   maturesAt: integer.nullable(),
 });
 
@@ -52,10 +53,10 @@ const exitKitFile = z.strictObject({
 export function parseExitKit(text: string): ExitKit {
   const parsed = exitKitFile.safeParse(jsonOf(text));
   if (!parsed.success) throw new Error(`not an exit kit: ${z.prettifyError(parsed.error)}`);
-  const { chainId, contract, token, vault, header, siblings, maturesAt } = parsed.data;
+  const { chainId, contract, token, vault, header, siblings, assetPath, maturesAt } = parsed.data;
   // Batch and slot stand in the file for its reader; the vault's id says the same, and is what is proven.
   const { batchId: _batchId, slot: _slot, ...content } = vault;
-  return { settlement: { chainId, contract }, token, vault: content, header, siblings, maturesAt };
+  return { settlement: { chainId, contract }, token, vault: content, header, siblings, assetPath, maturesAt };
 }
 
 export async function readExitKit(path: string): Promise<ExitKit> {

@@ -1,4 +1,5 @@
 import { type Address, toHex } from "viem";
+import { provenVaultArguments } from "../../core/l1/arguments.ts";
 import { SourceHistory } from "../../core/mirror/history.ts";
 import type { L1Event } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
@@ -6,7 +7,9 @@ import { compactSignature, encodeAttestation } from "../../core/protocol/attesta
 import { placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import type { StateCounts } from "../../core/protocol/commitment.ts";
-import { bytesToHex, unpackHashes } from "../../core/protocol/hex.ts";
+import { bytesToHex } from "../../core/protocol/hex.ts";
+import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
+import { proveVault } from "../../core/protocol/proof.ts";
 import { mirroredStateTypedData } from "../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { account, CHAIN_ID, type GasChain, openGasChain } from "./chain.ts";
@@ -57,10 +60,9 @@ export async function mirrorSection(): Promise<Section> {
   const withdraw = (slot: number) => {
     const vault = batch.vaults[slot];
     if (vault === undefined) throw new Error(`no vault in slot ${slot}`);
-    const proof = unpackHashes(batch.tree.siblings(slot));
-    const named = { ...vault, assetType: BigInt(vault.assetType) };
+    const proven = provenVaultArguments({ ...proveVault(batch, vault), header });
     const byCaller = { deadline: 0n, signature: "0x" } as const;
-    return chain.gasOf(mirror.write.withdraw([named, header, proof, 1n, owner, byCaller]));
+    return chain.gasOf(mirror.write.withdraw([...proven, 1n, owner, byCaller]));
   };
   await withdraw(0);
   measurements.push(measurement("ERC-721, owner calls, storage word shared, to a holder", await withdraw(1)));
@@ -93,14 +95,15 @@ function batchOf(owner: Address, token: Address) {
   const card = { chainId: CHAIN_ID, owner, assetType: assetType("erc721", token, 1n), amount: 1n };
   const slots = Array.from({ length: VAULTS }, (_, i) => ({ ...card, blob: toHex(String(100_000 + i)) }));
   const vaults = placeVaults(slots, "zk-rollup", 0).filter((vault) => vault !== null);
-  return { vaults, tree: new BatchTree(vaultLeaves(vaults)) };
+  return { vaults, tree: new BatchTree(vaultLeaves(vaults)), assets: [card] };
 }
 
 /** A source that has committed this batch and then many others. */
-async function historyOf({ tree }: ReturnType<typeof batchOf>): Promise<SourceHistory> {
+async function historyOf({ tree, assets }: ReturnType<typeof batchOf>): Promise<SourceHistory> {
+  const first = batchRoot("calldata", manifestRoot(assets), bytesToHex(tree.root));
   const events = Array.from({ length: STEPS[2] }, (_, number): L1Event => {
     const place = { txHash: toHex(number, { size: 32 }), blockNumber: 1n, logIndex: number };
-    const root = number === 0 ? bytesToHex(tree.root) : toHex(number, { size: 32 });
+    const root = number === 0 ? first : toHex(number, { size: 32 });
     const header = { batchRoot: root, vaultCount: VAULTS, committedAt: 1n, sequence: BigInt(number) };
     const dataHash = toHex(2n ** 255n + BigInt(number));
     return { type: "batchCommitted", ...place, ...header, mode: "zk-rollup", batchNumber: number, dataHash };

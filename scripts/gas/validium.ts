@@ -1,7 +1,9 @@
 import { keccak256, toHex } from "viem";
+import { packedAssets } from "../../core/l1/arguments.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
-import { type GasChain, openGasChain } from "./chain.ts";
+import { CHAIN_ID, type GasChain, openGasChain } from "./chain.ts";
 import { measurement, type Section } from "./measurement.ts";
 
 const BATCHES = 15;
@@ -18,8 +20,8 @@ export async function validiumSection(): Promise<Section> {
   const mean = steady.reduce((a, b) => a + b, 0) / steady.length;
   return {
     title: "Validium batches",
-    method: `The table has the gas of \`commitValidiumBatch\` with a committee of 3 of 5, for a batch of ${VAULTS.toLocaleString("en")} vaults. The size does
-not matter. Figures are means of batches ${STEADY_FROM} to ${BATCHES - 1}, as above.`,
+    method: `The table has the gas of \`commitValidiumBatch\` with a committee of 3 of 5, for a batch of ${VAULTS.toLocaleString("en")} vaults of one asset. The size
+does not matter. Figures are means of batches ${STEADY_FROM} to ${BATCHES - 1}, as above.`,
     unit: "batch",
     measurements: [
       measurement("3 of 5 signatures", mean, 1, AIM),
@@ -30,10 +32,12 @@ not matter. Figures are means of batches ${STEADY_FROM} to ${BATCHES - 1}, as ab
   };
 }
 
-async function commit({ state, settlement, committee, gasOf }: GasChain, batchNumber: number): Promise<number> {
-  const [batchRoot, dataHash] = [keccak256(toHex(`root ${batchNumber}`)), keccak256(toHex(`data ${batchNumber}`))];
+async function commit({ state, settlement, committee, types, gasOf }: GasChain, batchNumber: number): Promise<number> {
+  const assets = [{ chainId: CHAIN_ID, assetType: types.erc721 }];
+  const [content, dataHash] = [keccak256(toHex(`content ${batchNumber}`)), keccak256(toHex(`data ${batchNumber}`))];
+  const root = batchRoot("validium", manifestRoot(assets), content);
   const history = await state.read.history();
-  const message = { history, batchNumber, batchRoot, vaultCount: VAULTS, dataHash, epoch: 0n };
+  const message = { history, batchNumber, batchRoot: root, vaultCount: VAULTS, dataHash, epoch: 0n };
   const typedData = validiumBatchTypedData(settlement, message);
   const signatures = await Promise.all(
     committee.members.slice(0, committee.threshold).map(async (member, memberIndex) => ({
@@ -47,5 +51,7 @@ async function commit({ state, settlement, committee, gasOf }: GasChain, batchNu
     signatures,
   });
   const place = [history, BigInt(batchNumber)] as const;
-  return gasOf(state.write.commitValidiumBatch([...place, batchRoot, VAULTS, dataHash, attestation]));
+  return gasOf(
+    state.write.commitValidiumBatch([...place, content, VAULTS, dataHash, packedAssets(assets), attestation]),
+  );
 }

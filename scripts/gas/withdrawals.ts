@@ -2,12 +2,12 @@ import { type Address, bytesToHex, parseEventLogs, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { provenVaultArguments, withdrawalArguments, withdrawalGroups } from "../../core/l1/arguments.ts";
 import type { Standard } from "../../core/model.ts";
-import type { BatchHeader, VaultContent, WithdrawalCall } from "../../core/ports.ts";
+import type { AssetId, BatchHeader, VaultContent, WithdrawalCall } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
-import { placeVaults } from "../../core/protocol/batch-decoder.ts";
+import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
-import { unpackHashes } from "../../core/protocol/hex.ts";
+import { proveVault } from "../../core/protocol/proof.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { account, CHAIN_ID, type GasChain, openGasChain } from "./chain.ts";
@@ -32,6 +32,7 @@ interface Committed {
   readonly vaults: readonly VaultContent[];
   readonly owners: readonly PrivateKeyAccount[];
   readonly tree: BatchTree;
+  readonly assets: readonly AssetId[];
   readonly header: BatchHeader;
 }
 
@@ -93,25 +94,22 @@ async function commitBatch(chain: GasChain, standard: Standard, number = 0): Pro
   }));
   // The header carries the time, whose zero bytes are cheaper than others.
   await connection.networkHelpers.time.setNextBlockTimestamp(COMMITTED_AT + number * 0x10000);
-  const hash = await state.write.commitRollupBatch([
-    await state.read.history(),
-    BigInt(number),
-    bytesToHex(encodeBatchData(slots)),
-  ]);
+  const data = encodeBatchData(slots);
+  const hash = await state.write.commitRollupBatch([await state.read.history(), BigInt(number), bytesToHex(data)]);
   const { logs } = await client.getTransactionReceipt({ hash });
   const [event] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
   if (event === undefined) throw new Error("the commit emitted no event");
   const vaults = placeVaults(slots, "zk-rollup", number).filter((vault) => vault !== null);
-  return { owners, vaults, tree: new BatchTree(vaultLeaves(vaults)), header: event.args };
+  const { assets } = decodeBatch(data);
+  return { owners, vaults, tree: new BatchTree(vaultLeaves(vaults)), assets, header: event.args };
 }
 
-function requestOf({ vaults, tree, header }: Committed, slot: number): WithdrawalCall {
+function requestOf({ vaults, header, ...batch }: Committed, slot: number): WithdrawalCall {
   const vault = vaults[slot];
   if (vault === undefined) throw new Error(`no vault in slot ${slot}`);
   return {
-    vault,
+    ...proveVault(batch, vault),
     header,
-    siblings: unpackHashes(tree.siblings(slot)),
     quantity: vault.amount,
     recipient: vault.owner,
     authorization: BY_CALLER,

@@ -11,7 +11,11 @@ export const batch = responseComponent(
     batchNumber: z.int(),
     vaultCount: z.int(),
     status: z.enum(BATCH_STATUSES),
-    batchRoot: outHash.nullable(),
+    assets: z
+      .array(z.strictObject({ chainId: outDecimal, assetType: outHash }))
+      .meta({ description: "The batch's manifest: the assets of its vaults, ascending. Empty while it is open." }),
+    content: outHash.nullable().meta({ description: "Root of the tree of the batch's vaults." }),
+    batchRoot: outHash.nullable().meta({ description: "Over the content and the manifest." }),
     dataHash: outHash.nullable(),
     stateRoot: outHash.nullable().meta({ description: "Root of the mode's state tree after this batch." }),
     l1TxHash: outHash.nullable(),

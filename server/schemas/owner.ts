@@ -12,7 +12,7 @@ import {
   responseComponent,
   standard,
 } from "./common.ts";
-import { batchHeader } from "./vaults.ts";
+import { assetPath, batchHeader } from "./vaults.ts";
 
 /** Wallet contracts' signatures can be long. */
 const MAX_SIGNATURE_BYTES = 4096;
@@ -63,6 +63,7 @@ export const exitKit = responseComponent(
     }),
     header: batchHeader,
     siblings: z.array(outHash),
+    assetPath,
     maturesAt: outDecimal.nullable().meta({ description: "ERC-721: seconds since 1970 from which on L1 lets it out." }),
   }),
 );

@@ -57,6 +57,10 @@ export const batchHeader = responseComponent(
     .meta({ description: "What L1 remembers of a committed batch, as one hash." }),
 );
 
+export const assetPath = z.strictObject({ index: z.int(), siblings: z.array(outHash) }).meta({
+  description: "The place of the vault's asset in the batch's manifest, and its siblings from the leaf upwards.",
+});
+
 export const vaultProof = responseComponent(
   "VaultProof",
   z.strictObject({
@@ -72,6 +76,7 @@ export const vaultProof = responseComponent(
     batchRoot: outHash,
     leaf: outHash,
     siblings: z.array(outHash).meta({ description: "From the leaf upwards." }),
+    assetPath,
     header: batchHeader.nullable().meta({ description: "null until L1 has committed the batch." }),
   }),
 );

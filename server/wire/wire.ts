@@ -193,6 +193,8 @@ export function batchToWire(from: Batch): z.output<typeof batch> {
     batchNumber: from.batchNumber,
     vaultCount: from.vaultCount,
     status: from.status,
+    assets: from.assets.map(({ chainId, assetType }) => ({ chainId: decimal(chainId), assetType })),
+    content: from.content,
     batchRoot: from.batchRoot,
     dataHash: from.dataHash,
     stateRoot: from.stateRoot,
@@ -218,6 +220,7 @@ export function proofToWire({ vault, header, ...rest }: BatchVaultProof): z.outp
     batchRoot: rest.batchRoot,
     leaf: rest.leaf,
     siblings: [...rest.siblings],
+    assetPath: { index: rest.assetPath.index, siblings: [...rest.assetPath.siblings] },
     header: header && {
       batchRoot: header.batchRoot,
       vaultCount: header.vaultCount,

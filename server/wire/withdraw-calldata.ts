@@ -4,8 +4,9 @@ import type { BatchVaultProof, Hex } from "../../core/index.ts";
 const ABI = parseAbi([
   "struct Vault { uint64 vaultId; uint64 chainId; address owner; uint256 assetType; uint64 amount; bytes blob; }",
   "struct BatchHeader { bytes32 batchRoot; uint32 vaultCount; uint64 committedAt; uint64 sequence; }",
+  "struct VaultPath { bytes32[] siblings; uint8 assetIndex; bytes32[] assetSiblings; }",
   "struct Authorization { uint64 deadline; bytes signature; }",
-  "function withdraw(Vault vault, BatchHeader header, bytes32[] siblings, uint64 quantity, address recipient, Authorization authorization)",
+  "function withdraw(Vault vault, BatchHeader header, VaultPath path, uint64 quantity, address recipient, Authorization authorization)",
 ]);
 
 /**
@@ -13,7 +14,7 @@ const ABI = parseAbi([
  * has not committed the batch, and when nothing is left.
  */
 export function withdrawCalldata(quantity: bigint, proof: BatchVaultProof): Hex | null {
-  const { vault, header, siblings } = proof;
+  const { vault, header, siblings, assetPath } = proof;
   if (header === null || quantity === 0n) return null;
   return encodeFunctionData({
     abi: ABI,
@@ -21,7 +22,7 @@ export function withdrawCalldata(quantity: bigint, proof: BatchVaultProof): Hex 
     args: [
       { ...vault, assetType: BigInt(vault.assetType) },
       header,
-      siblings,
+      { siblings, assetIndex: assetPath.index, assetSiblings: assetPath.siblings },
       quantity,
       vault.owner,
       { deadline: 0n, signature: "0x" },

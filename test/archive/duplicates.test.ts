@@ -89,8 +89,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
       };
     });
     const data = encodeBatchData(entries);
-    const { batchRoot, dataHash, vaultCount } = deriveBatch(mode, batchNumber, data);
-    return { mode, batchNumber, vaultCount, batchRoot, dataHash, data };
+    return { mode, batchNumber, data, ...deriveBatch(mode, batchNumber, data) };
   }
 
   async function watch(archive: Archive, more: Partial<WatcherOptions> = {}) {
@@ -207,9 +206,17 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
       fromBlock,
     });
     await expect(reader.round()).rejects.toThrow("not now");
-    const { vault, header, siblings } = await archive.vaultProof(taken);
+    const { vault, header, siblings, assetPath } = await archive.vaultProof(taken);
     const authorization = { deadline: 0n, signature: "0x" } as const;
-    await thief.withdrawOwn({ vault, header, siblings, quantity: 1n, recipient: vault.owner, authorization });
+    await thief.withdrawOwn({
+      vault,
+      header,
+      siblings,
+      assetPath,
+      quantity: 1n,
+      recipient: vault.owner,
+      authorization,
+    });
     expect(await watch(archive)).toEqual([]);
   });
 });

@@ -70,6 +70,8 @@ describe("an exit kit", () => {
       [{ ...json, contract: "0x12" }, "contract"],
       [{ ...json, chainId: 31337 }, "chainId"],
       [{ ...json, siblings: Array(21).fill(json.header.batchRoot) }, "siblings"],
+      [{ ...json, assetPath: { ...json.assetPath, index: 255 } }, "assetPath"],
+      [{ ...json, assetPath: { index: 0, siblings: Array(9).fill(json.header.batchRoot) } }, "assetPath"],
       [{ ...json, vault: { ...json.vault, blob: "0x0" } }, "blob"],
       [{ ...json, token: { ...json.token, standard: "erc404" } }, "standard"],
     ];
@@ -84,7 +86,7 @@ describe("an exit kit", () => {
       return `0x${hex.endsWith("0") ? `${hex.slice(2, -1)}1` : `${hex.slice(2, -1)}0`}`;
     };
     const { points: kit } = kits;
-    const { vault, header, token, siblings } = kit;
+    const { vault, header, token, siblings, assetPath } = kit;
     const changes: ExitKit[] = [
       { ...kit, vault: { ...vault, amount: vault.amount + 1n } },
       { ...kit, vault: { ...vault, vaultId: vault.vaultId + 1n } },
@@ -97,6 +99,8 @@ describe("an exit kit", () => {
       { ...kit, header: { ...header, vaultCount: header.vaultCount + 1 } },
       { ...kit, siblings: siblings.map(flipped) },
       { ...kit, siblings: [...siblings, header.batchRoot] },
+      { ...kit, assetPath: { ...assetPath, index: assetPath.index + 1 } },
+      { ...kit, assetPath: { ...assetPath, siblings: [...assetPath.siblings, header.batchRoot] } },
       { ...kit, token: { ...token, quantum: token.quantum + 1n } },
       { ...kit, token: { ...token, address: flipped(token.address) } },
       { ...kit, token: { ...token, standard: "erc1155" } },

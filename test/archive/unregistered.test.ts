@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => chain.close());
 
-test("a batch of a thousand assets that nobody registered costs few questions, and hides no token among them", async () => {
+test("a batch of 254 assets that nobody registered costs few questions, and hides no token among them", async () => {
   let questions = 0;
   const request = (async (call: Parameters<Request>[0]) => {
     questions++;
@@ -27,11 +27,11 @@ test("a batch of a thousand assets that nobody registered costs few questions, a
   const owner = lower(at(USERS, 0).owner.address);
   const entry = (type: `0x${string}`) => ({ chainId: 31_337n, owner, assetType: type, amount: 1n, blob: toHex("1") });
   const sword = entry(assetType("erc721", at(chain.tokens, 1).address, 1n));
-  const decoys = Array.from({ length: 1_000 }, (_, i) => entry(pad(toHex(i + 1))));
+  const decoys = Array.from({ length: 254 }, (_, i) => entry(pad(toHex(i + 1))));
   const batch = deriveBatch("validium", 0, encodeBatchData([sword, ...decoys, sword]));
   questions = 0;
   const { repeats } = await archive.indexing("validium", 0, batch, null);
-  expect(repeats.map(({ vault, holder }) => [vault.vaultId, holder])).toEqual([[1_001n, "0"]]);
+  expect(repeats.map(({ vault, holder }) => [vault.vaultId, holder])).toEqual([[255n, "0"]]);
   expect(questions).toBeLessThanOrEqual(13);
   await archive.close();
 });

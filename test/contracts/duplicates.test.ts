@@ -1,6 +1,14 @@
 import { type Address, keccak256, toHex } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type CommittedBatch, commit, commitRollup, commitValidium, entry, proofOf } from "./fixture/batches.ts";
+import {
+  type CommittedBatch,
+  commit,
+  commitRollup,
+  commitValidium,
+  entry,
+  proofOf,
+  provenArgs,
+} from "./fixture/batches.ts";
 import { assetOf, type Deployment, MATURITY, openChain, STANDARD } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
@@ -24,7 +32,7 @@ describe("two vaults of one ERC-721 token", () => {
 
   const voidDuplicate = (earlier: Place, later: Place) => {
     const [a, b] = [proofOf(earlier.batch, earlier.slot), proofOf(later.batch, later.slot)];
-    return d.state.write.voidDuplicate([a.vault, a.header, a.siblings, b.vault, b.header, b.siblings], {
+    return d.state.write.voidDuplicate([...provenArgs(a), ...provenArgs(b)], {
       account: d.actors.relayer.account,
     });
   };
@@ -95,12 +103,15 @@ describe("two vaults of one ERC-721 token", () => {
   it("an earlier vault from before the token's registration takes no token with it, and is never paid", async () => {
     const { address } = await d.viem.deployContract("ImxToken", [d.state.address]);
     const asset = assetOf("erc721", address);
-    const planted = { batch: await commitValidium(d, [entry(asset, thief, "{7}:{}")]), slot: 0 };
+    const slots = [entry(asset, thief, "{7}:{}")];
+    await d.viem.assertions.revertWithCustomError(commitValidium(d, slots) as never, d.state, "AssetNotRegistered");
+    const planted = { batch: await commitValidium(d, slots, []), slot: 0 };
     await d.register("erc721", address);
     const honest = { batch: await commitRollup(d, [entry(asset, victim, "{7}:{}")]), slot: 0 };
     const stolen = { batch: await commitRollup(d, [entry(asset, thief, "{7}:{}")]), slot: 0 };
-    await refuses(planted, honest);
-    await refuses(planted, stolen);
+    for (const later of [honest, stolen]) {
+      await d.viem.assertions.revertWithCustomError(voidDuplicate(planted, later), d.state, "ProofInvalid");
+    }
     await voidDuplicate(honest, stolen);
     await mature();
     await d.viem.assertions.revertWithCustomError(withdraw(planted), d.state, "BatchBeforeRegistration");
@@ -144,14 +155,7 @@ describe("two vaults of one ERC-721 token", () => {
     ];
     const [a, b] = [proofOf(first, 0), proofOf(second, 0)];
     const write = (earlier: typeof a, later: typeof b) =>
-      d.state.write.voidDuplicate([
-        earlier.vault,
-        earlier.header,
-        earlier.siblings,
-        later.vault,
-        later.header,
-        later.siblings,
-      ]);
+      d.state.write.voidDuplicate([...provenArgs(earlier), ...provenArgs(later)]);
     const [otherA, otherB] = [proofOf(first, 1).siblings, proofOf(second, 1).siblings];
     await d.viem.assertions.revertWithCustomError(write({ ...a, siblings: otherA }, b), d.state, "ProofInvalid");
     await d.viem.assertions.revertWithCustomError(write(a, { ...b, siblings: otherB }), d.state, "ProofInvalid");

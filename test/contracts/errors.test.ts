@@ -3,7 +3,7 @@ import { bytesToHex, type ContractErrorName, type Hex, toHex, zeroAddress, zeroH
 import { beforeEach, describe, expect, it } from "vitest";
 import type { IStateCommitment$Type } from "../../artifacts/contracts/interfaces/IStateCommitment.sol/artifacts.js";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
-import { commitRollup, commitValidium, entry, proofOf } from "./fixture/batches.ts";
+import { commitRollup, commitValidium, entry, proofOf, provenArgs, sealedRoot } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
 import { assetOf, type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
 import {
@@ -26,14 +26,21 @@ const register = (d: Deployment, standard: number, chainId: bigint, token: Hex, 
   d.state.write.registerAsset([standard, chainId, token, quantum]);
 const withdraw = (d: Deployment, asked: Request, actor: keyof Deployment["actors"] = "owner") =>
   d.state.write.withdraw(withdrawArgs(asked), by(d, actor));
+const CONTENT = toHex(1, { size: 32 });
 const attestation = async (d: Deployment, signers?: readonly number[]) => {
   const history = await d.state.read.history();
-  const batch = { history, batchNumber: 0, batchRoot: toHex(1, { size: 32 }), vaultCount: 1, dataHash: zeroHash };
-  return attest(d, { ...batch, epoch: 0n }, signers ? { signers } : {});
+  const batch = { history, batchNumber: 0, batchRoot: sealedRoot("validium", [], CONTENT), vaultCount: 1 };
+  return attest(d, { ...batch, dataHash: zeroHash, epoch: 0n }, signers ? { signers } : {});
 };
-const commitRoot = async (d: Deployment, signatures: Hex, batchRoot: Hex = toHex(1, { size: 32 }), vaultCount = 1) =>
+const commitContent = async (
+  d: Deployment,
+  signatures: Hex,
+  content: Hex = CONTENT,
+  vaultCount = 1,
+  assets: Hex = "0x",
+) =>
   d.state.write.commitValidiumBatch(
-    [await d.state.read.history(), 0n, batchRoot, vaultCount, zeroHash, signatures],
+    [await d.state.read.history(), 0n, content, vaultCount, zeroHash, assets, signatures],
     by(d, "operator"),
   );
 const commitData = async (d: Deployment, batchNumber = 0n, history?: Hex) =>
@@ -59,7 +66,7 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
   AssetNotRegistered: (d) => commitRollup(d, [{ ...coins(d), chainId: 5n }]),
   BatchBeforeRegistration: async (d) => {
     const { address } = await d.viem.deployContract("RevertingToken");
-    const batch = await commitValidium(d, [entry(assetOf("erc20", address), ownerOf(d))]);
+    const batch = await commitValidium(d, [entry(assetOf("erc20", address), ownerOf(d))], []);
     await d.register("erc20", address);
     return withdraw(d, request(batch, 0));
   },
@@ -102,15 +109,15 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
     });
     return commitData(d, 0xffff_ffffn);
   },
-  BatchRootZero: (d) => commitRoot(d, "0x", zeroHash),
-  VaultCountInvalid: (d) => commitRoot(d, "0x", undefined, 0),
-  AttestationMalformed: (d) => commitRoot(d, "0x"),
-  CommitteeMismatch: async (d) => commitRoot(d, await attestation({ ...d, members: d.members.slice(1) })),
+  BatchRootZero: (d) => commitContent(d, "0x", zeroHash),
+  VaultCountInvalid: (d) => commitContent(d, "0x", undefined, 0),
+  AttestationMalformed: (d) => commitContent(d, "0x"),
+  CommitteeMismatch: async (d) => commitContent(d, await attestation({ ...d, members: d.members.slice(1) })),
   SignersNotAscending: async (d) => {
     const honest = await attestation(d);
-    return commitRoot(d, `${honest.slice(0, -260)}${honest.slice(-130)}${honest.slice(-130)}` as Hex);
+    return commitContent(d, `${honest.slice(0, -260)}${honest.slice(-130)}${honest.slice(-130)}` as Hex);
   },
-  SignatureNotMembers: async (d) => commitRoot(d, await attestation(d), toHex(2, { size: 32 })),
+  SignatureNotMembers: async (d) => commitContent(d, await attestation(d), toHex(2, { size: 32 })),
   HeaderMismatch: (d) =>
     withdrawCoins(d, { header: { batchRoot: zeroHash, vaultCount: 1, committedAt: 0n, sequence: 0n } }),
   ProofInvalid: (d) => withdrawCoins(d, { siblings: [] }),
@@ -143,8 +150,8 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
     return withdraw(d, request(await commitRollup(d, [entry(asset, ownerOf(d))]), 0));
   },
   NotDuplicates: async (d) => {
-    const { vault, header, siblings } = proofOf(await commitRollup(d, [card(d)]), 0);
-    return d.state.write.voidDuplicate([vault, header, siblings, vault, header, siblings]);
+    const proof = provenArgs(proofOf(await commitRollup(d, [card(d)]), 0));
+    return d.state.write.voidDuplicate([...proof, ...proof]);
   },
   NotSelf: (d) => d.state.write.withdrawItem([SOME_TERMS, 0n, 0n, ownerOf(d)], by(d, "owner")),
   GasTooLow: async (d) => {

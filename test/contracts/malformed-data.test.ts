@@ -16,11 +16,11 @@ describe("a rollup batch whose records are malformed", () => {
     d = await fresh();
   });
 
-  /** One run over the card (asset 0) or the item (asset 1). */
+  /** One run over the card (0) or the item (1). */
   const data = (owners: readonly Hex[], asset: 0 | 1, form: number, length: number, ...rest: readonly Hex[]): Hex => {
-    const types = [d.assets.card, d.assets.item].map(({ assetType }) => concat([u(31_337, 8), pad(assetType)]));
-    const head = concat(["0x01", u(2, 2), ...types, u(owners.length, 2), ...owners]);
-    return concat([head, u(asset, 2), u(form, 1), u(length, 3), ...rest]);
+    const { assetType } = asset === 0 ? d.assets.card : d.assets.item;
+    const head = concat(["0x01", u(1, 2), u(31_337, 8), pad(assetType), u(owners.length, 2), ...owners]);
+    return concat([head, u(0, 2), u(form, 1), u(length, 3), ...rest]);
   };
   const refused = async (batch: Hex, fault: number) => {
     const [number, history] = [(await d.state.read.batchCounts())[1], await d.state.read.history()];

@@ -6,8 +6,9 @@ import type { Growth } from "../../core/mirror/history.ts";
 import { MODES, type Mode } from "../../core/model.ts";
 import { type StateCounts, stateCommitment } from "../../core/protocol/commitment.ts";
 import { bytesToHex, unpackHashes } from "../../core/protocol/hex.ts";
+import { manifestPath } from "../../core/protocol/manifest.ts";
 import { StateHistory } from "../../core/protocol/state-tree.ts";
-import { toStruct } from "./fixture/batches.ts";
+import { pathOf, toStruct } from "./fixture/batches.ts";
 import { assetOf, CHANGE_DELAY, MATURITY, MODE, STANDARD } from "./fixture/deployment.ts";
 import {
   advanceArgs,
@@ -199,8 +200,9 @@ async function proven(batch: Awaited<ReturnType<typeof commitCard>>, sequence: b
   if (vault === undefined) throw new Error("an empty batch");
   const { acceptedAt, count } = await d.mirror.read.step([sequence]);
   await d.mirror.write.importBatch(importArgs(d, sequence, batch.mode, batch.batchNumber, Number(count)));
-  const header = { batchRoot: bytesToHex(batch.tree.root), vaultCount: 1, committedAt: acceptedAt, sequence };
-  return [toStruct(vault), header, []] as const;
+  const header = { ...batch.header, committedAt: acceptedAt, sequence };
+  const path = pathOf({ siblings: [], assetPath: manifestPath(batch.assets, vault) });
+  return [toStruct(vault), header, path] as const;
 }
 
 it("a vault that came to a mirror before its token's registration there never counts, in neither mode", async () => {

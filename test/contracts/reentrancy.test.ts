@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, toFunctionSelector } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type CommittedBatch, commitRollup, entry, proofOf } from "./fixture/batches.ts";
+import { type CommittedBatch, commitRollup, entry, proofOf, provenArgs } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, MATURITY, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
 import { batchArgs, type Request, request, SOME_TERMS, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
@@ -109,7 +109,7 @@ describe("a token that calls back while it mints", () => {
 
   const voiding = (batch: CommittedBatch, first: number, second: number): Hex => {
     const [a, b] = [proofOf(batch, first), proofOf(batch, second)];
-    const args = [a.vault, a.header, a.siblings, b.vault, b.header, b.siblings] as const;
+    const args = [...provenArgs(a), ...provenArgs(b)] as const;
     return encodeFunctionData({ abi: d.state.abi, functionName: "voidDuplicate", args });
   };
 });

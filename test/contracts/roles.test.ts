@@ -1,7 +1,7 @@
 import { getAddress, zeroAddress, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { committeeHash } from "../../core/protocol/attestation.ts";
-import { commitRollup, commitValidium, entry } from "./fixture/batches.ts";
+import { commitRollup, commitValidium, entry, sealedRoot } from "./fixture/batches.ts";
 import { attest, changeCommittee } from "./fixture/committee.ts";
 import { ascendingAccounts, CHANGE_DELAY, type Deployment, openChain } from "./fixture/deployment.ts";
 
@@ -187,10 +187,11 @@ describe("roles", () => {
     });
 
     it("of a new epoch signs alone; even the same members sign anew", async () => {
+      const content = zeroHash.replace("0x0", "0x1") as `0x${string}`;
       const message = {
         history: await d.state.read.history(),
         batchNumber: 0,
-        batchRoot: zeroHash.replace("0x0", "0x1") as `0x${string}`,
+        batchRoot: sealedRoot("validium", [], content),
         vaultCount: 1,
         dataHash: zeroHash,
         epoch: 0n,
@@ -199,7 +200,7 @@ describe("roles", () => {
       await changeCommittee(d, d.config.committee, 3);
       const write = async (attestation: `0x${string}`) =>
         d.state.write.commitValidiumBatch(
-          [await d.state.read.history(), 0n, message.batchRoot, 1, zeroHash, attestation],
+          [await d.state.read.history(), 0n, content, 1, zeroHash, "0x", attestation],
           by("operator"),
         );
       await d.viem.assertions.revertWithCustomErrorWithArgs(write(old), d.state, "SignatureNotMembers", [

@@ -14,7 +14,7 @@ import {
 import { hexToBytes } from "../../core/protocol/hex.ts";
 import { StateTree } from "../../core/protocol/state-tree.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
-import { commitRollup, committedEvent, commitValidium, entry } from "./fixture/batches.ts";
+import { assetsIn, commitRollup, committedEvent, commitValidium, entry, sealedRoot } from "./fixture/batches.ts";
 import { type Deployment, MODE, openChain } from "./fixture/deployment.ts";
 
 const { fresh, connection } = await openChain();
@@ -46,7 +46,7 @@ describe("rollup commits", () => {
       entry(d.assets.imxCard, owner, "{7}:{blue}"),
     ];
     const batch = await commitRollup(d, slots);
-    expect(batch.header.batchRoot).toBe(bytesToHex(batch.tree.root));
+    expect(batch.header.batchRoot).toBe(sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root)));
     expect(batch.header.vaultCount).toBe(slots.length);
     expect(batch.header.sequence).toBe(0n);
     const event = await committedEvent(d, batch.txHash);
@@ -121,8 +121,10 @@ describe("rollup commits", () => {
     for (const [n, data] of datas.entries()) {
       const args = [history, BigInt(n), bytesToHex(data)] as const;
       hashes.push(await d.state.write.commitRollupBatch(args, { account, gas: 300_000n }));
-      const tree = new BatchTree(vaultLeaves(placeVaults([entry(d.assets.card, owner, String(n))], "zk-rollup", n)));
-      const batch = { batchNumber: n, vaultCount: 1, dataHash: keccak256(data), batchRoot: bytesToHex(tree.root) };
+      const slots = [entry(d.assets.card, owner, String(n))];
+      const tree = new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", n)));
+      const batchRoot = sealedRoot("zk-rollup", assetsIn(slots), bytesToHex(tree.root));
+      const batch = { batchNumber: n, vaultCount: 1, dataHash: keccak256(data), batchRoot };
       history = nextHistory(history, "zk-rollup", stateLeaf(batch));
     }
     await d.testClient.mine({ blocks: 1 });
@@ -190,7 +192,7 @@ describe("rollup commits", () => {
       Array.from({ length: count }, (_, i) => entry(d.assets.card, owner, String(10_000 + i)));
     await d.viem.assertions.revertWithCustomError(write(0n, range(most + 1)), d.state, "BatchDataInvalid");
     const batch = await commitRollup(d, range(most));
-    expect(batch.header.batchRoot).toBe(bytesToHex(batch.tree.root));
+    expect(batch.header.batchRoot).toBe(sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root)));
     const { gasUsed } = await d.publicClient.getTransactionReceipt({ hash: batch.txHash });
     expect(gasUsed).toBeLessThan(16_777_216n);
   });

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { stateLeaf } from "../../core/protocol/commitment.ts";
 import { unpackHashes } from "../../core/protocol/hex.ts";
 import { StateHistory } from "../../core/protocol/state-tree.ts";
-import { type CommittedBatch, commitRollup, commitValidium, entry, proofOf } from "./fixture/batches.ts";
+import { type CommittedBatch, commitRollup, commitValidium, entry, pathOf, proofOf } from "./fixture/batches.ts";
 import { type Deployment, openChain } from "./fixture/deployment.ts";
 
 const { fresh } = await openChain();
@@ -43,12 +43,13 @@ describe("a vault is proven to the commitment that L1 states", () => {
         otherRoot: bytesToHex(historyOf(batches[other]).root()),
         ...counts,
       };
-      const { vault, header, siblings } = proofOf(batch, 2);
+      const proof = proofOf(batch, 2);
+      const { vault, header } = proof;
       const verify = (given: Partial<typeof path>, vaultCount = header.vaultCount, to = commitment) =>
         harness.read.verifyVaultInState([
           vault,
           vaultCount,
-          siblings,
+          pathOf(proof),
           { ...path, ...given },
           31_337n,
           d.state.address,

@@ -1,9 +1,12 @@
 import { concat, encodeFunctionData, type Hex, keccak256, slice, toHex, zeroAddress, zeroHash } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
+import { packedAssets } from "../../core/l1/arguments.ts";
+import type { AssetId } from "../../core/ports.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
+import { compareAssets } from "../../core/protocol/manifest.ts";
 import { type ValidiumBatchMessage, validiumBatchDigest } from "../../core/protocol/typed-data.ts";
-import { commitRollup, committedEvent, entry } from "./fixture/batches.ts";
+import { commitRollup, committedEvent, entry, sealedRoot } from "./fixture/batches.ts";
 import { attest, changeCommittee, signBatch } from "./fixture/committee.ts";
 import {
   ascendingAccounts,
@@ -23,24 +26,27 @@ const SIGNATURE_BYTES = 65;
 describe("validium commits", () => {
   let d: Deployment;
   let message: ValidiumBatchMessage;
+  let assets: readonly AssetId[];
+  const content = keccak256(toHex("content"));
   beforeEach(async () => {
     d = await fresh();
-    const [batchRoot, dataHash] = [keccak256(toHex("root")), keccak256(toHex("data"))];
+    assets = [d.assets.coin, d.assets.card].sort(compareAssets);
+    const dataHash = keccak256(toHex("data"));
     const history = await d.state.read.history();
+    const batchRoot = sealedRoot("validium", assets, content);
     message = { history, batchNumber: 0, batchRoot, vaultCount: 1_000, dataHash, epoch: 0n };
   });
 
   const write = async (
     attestation: Hex,
-    change: Partial<ValidiumBatchMessage> = {},
+    change: Partial<Omit<ValidiumBatchMessage, "batchRoot">> & { content?: Hex; assets?: Hex } = {},
     account = d.actors.operator.account,
   ) => {
-    const { batchNumber, batchRoot, vaultCount, dataHash } = { ...message, ...change };
+    const given = { ...message, content, assets: packedAssets(assets), ...change };
+    const place = [await d.state.read.history(), BigInt(given.batchNumber)] as const;
     return d.state.write.commitValidiumBatch(
-      [await d.state.read.history(), BigInt(batchNumber), batchRoot, vaultCount, dataHash, attestation],
-      {
-        account,
-      },
+      [...place, given.content, given.vaultCount, given.dataHash, given.assets, attestation],
+      { account },
     );
   };
   const refuses = async (
@@ -196,9 +202,9 @@ describe("validium commits", () => {
   });
 
   it("refuses what no honest member would sign, though three have signed it", async () => {
-    const zeroRoot = { batchRoot: zeroHash };
+    const batchRoot = sealedRoot("validium", assets, zeroHash);
     await d.viem.assertions.revertWithCustomError(
-      write(await attest(d, { ...message, ...zeroRoot }), zeroRoot),
+      write(await attest(d, { ...message, batchRoot }), { content: zeroHash }),
       d.state,
       "BatchRootZero",
     );
@@ -233,16 +239,45 @@ describe("validium commits", () => {
     );
   });
 
+  it("takes a manifest of registered assets only, strictly ascending and whole", async () => {
+    const [first, second] = assets as [AssetId, AssetId];
+    const unknown = { chainId: first.chainId + 1n, assetType: first.assetType };
+    const many = Array.from({ length: 256 }, (_, i) => ({ chainId: BigInt(i), assetType: first.assetType }));
+    const whole = packedAssets(assets);
+    const refused = [
+      ["ManifestInvalid", whole.slice(0, -2) as Hex, [1n]],
+      ["ManifestInvalid", `${whole}00`, [2n]],
+      ["ManifestInvalid", packedAssets([second, first]), [1n]],
+      ["ManifestInvalid", packedAssets([first, first]), [1n]],
+      ["ManifestInvalid", packedAssets(many), [255n]],
+      ["AssetNotRegistered", packedAssets([...assets, unknown]), [unknown.chainId, BigInt(unknown.assetType)]],
+    ] as const;
+    for (const [error, given, args] of refused) {
+      const call = write(await attest(d, message), { assets: given });
+      await d.viem.assertions.revertWithCustomErrorWithArgs(call, d.state, error, args as never);
+    }
+  });
+
+  it("takes no other manifest than the one that three have signed", async () => {
+    const attestation = await attest(d, message);
+    for (const other of [assets.slice(1), assets.slice(0, 1), [], [...assets, d.assets.item].sort(compareAssets)]) {
+      const call = write(attestation, { assets: packedAssets(other) });
+      await d.viem.assertions.revertWithCustomError(call, d.state, "SignatureNotMembers");
+    }
+    await write(attestation);
+  });
+
   it("may come from a contract: a signed root is no rollup data", async () => {
     const multisig = await d.viem.deployContract("ContractOperator", [zeroAddress, "0x"]);
     await d.state.write.scheduleOperator([multisig.address], { account: d.actors.admin.account });
     await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
     await d.state.write.activateOperator([multisig.address]);
-    const { batchRoot, vaultCount, dataHash } = message;
+    const { vaultCount, dataHash } = message;
+    const place = [await d.state.read.history(), 0n] as const;
     const payload = encodeFunctionData({
       abi: d.state.abi,
       functionName: "commitValidiumBatch",
-      args: [await d.state.read.history(), 0n, batchRoot, vaultCount, dataHash, await attest(d, message)],
+      args: [...place, content, vaultCount, dataHash, packedAssets(assets), await attest(d, message)],
     });
     await multisig.write.forward([d.state.address, payload]);
     expect(await d.state.read.batchCounts()).toEqual([1n, 0n]);

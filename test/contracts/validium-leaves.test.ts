@@ -1,6 +1,7 @@
 import { type Hex, toHex } from "viem";
 import { beforeEach, describe, it } from "vitest";
 import { MAX_AMOUNT } from "../../core/model.ts";
+import type { AssetId } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { commitValidium, entry } from "./fixture/batches.ts";
 import { assetOf, type Deployment, MATURITY, openChain } from "./fixture/deployment.ts";
@@ -20,8 +21,9 @@ describe("a validium leaf that breaks the rules", () => {
     slot: VaultEntry,
     error: Parameters<Deployment["viem"]["assertions"]["revertWithCustomErrorWithArgs"]>[2],
     args: (vaultId: bigint) => unknown[],
+    assets?: readonly AssetId[],
   ) => {
-    const batch = await commitValidium(d, [slot]);
+    const batch = await commitValidium(d, [slot], assets);
     await d.connection.networkHelpers.time.increase(MATURITY);
     const quantity = slot.amount === 0n ? 1n : slot.amount;
     await d.viem.assertions.revertWithCustomErrorWithArgs(
@@ -65,10 +67,8 @@ describe("a validium leaf that breaks the rules", () => {
 
   it("of an asset that nobody has registered", async () => {
     const { assetType, ...asset } = assetOf("erc20", d.assets.coin.token, 7n);
-    await refuses(entry({ ...asset, assetType }, owner(), "", 5n), "AssetNotRegistered", () => [
-      31_337n,
-      BigInt(assetType),
-    ]);
+    const slot = entry({ ...asset, assetType }, owner(), "", 5n);
+    await refuses(slot, "AssetNotRegistered", () => [31_337n, BigInt(assetType)], []);
   });
 
   it("of an asset that was registered only after the batch, though of a token that exists by now", async () => {
@@ -76,7 +76,7 @@ describe("a validium leaf that breaks the rules", () => {
       const { address } = await d.viem.deployContract("ImxToken", [d.state.address]);
       const asset = assetOf(standard, address);
       const planted = entry(asset, owner(), standard === "erc20" ? "" : "{7}:{}", 1n);
-      const batch = await commitValidium(d, [planted]);
+      const batch = await commitValidium(d, [planted], []);
       const since = batch.header.sequence + 1n;
       await d.register(standard, address);
       await d.connection.networkHelpers.time.increase(MATURITY);

@@ -1,6 +1,7 @@
 import { network } from "hardhat";
 import { type Address, concat, type Hex, isHex, numberToHex, zeroHash } from "viem";
 import { beforeAll, describe, expect, it } from "vitest";
+import { packedAssets } from "../../core/l1/arguments.ts";
 import { STANDARD } from "./fixture/deployment.ts";
 import { headerStruct, vaultStruct, vectors } from "./fixture/vectors.ts";
 
@@ -73,6 +74,28 @@ describe("Solidity and the vectors agree on", () => {
   it.each(vectors("commitments").histories)("the history after commit $commits", async (vector) => {
     const { history, mode, stateLeaf, next } = vector;
     expect(await harness.read.nextHistory([history, Number(mode), stateLeaf])).toBe(next);
+  });
+
+  it.each(vectors("manifests").vectors)("the manifest of $assets.length assets without $leftOut", async (vector) => {
+    const { assets, leftOut, root, paths } = vector;
+    const named = assets.map(({ chainId, assetType }) => ({ chainId: BigInt(chainId), assetType }));
+    const leaves = await Promise.all(
+      named.map(({ chainId, assetType }, i) =>
+        leftOut.includes(String(i)) ? zeroHash : harness.read.manifestLeaf([chainId, BigInt(assetType)]),
+      ),
+    );
+    expect(await harness.read.rootOfLeaves([leaves])).toBe(root);
+    if (leftOut.length === 0) expect(await harness.read.hashManifest([packedAssets(named)])).toBe(root);
+    for (const { chainId, assetType, leaf, index, siblings } of paths) {
+      const asset = [BigInt(chainId), BigInt(assetType)] as const;
+      expect(await harness.read.manifestLeaf(asset)).toBe(leaf);
+      expect(await harness.read.manifestRootOf([...asset, Number(index), siblings])).toEqual([true, root]);
+    }
+  });
+
+  it.each(vectors("manifests").batchRoots)("the batch root of kind $kind", async (vector) => {
+    const { kind, manifestRoot, content, batchRoot } = vector;
+    expect(await harness.read.hashBatchRoot([Number(kind), manifestRoot, content])).toBe(batchRoot);
   });
 
   it.each(headers)("the header hash of sequence $sequence", async (vector) => {

@@ -1,7 +1,23 @@
 import { network } from "hardhat";
 import { zeroHash } from "viem";
 import { describe, expect, it } from "vitest";
-import { type ConsistencyVector, headerStruct, pathStruct, vaultStruct, vectors } from "./fixture/vectors.ts";
+import type { Hash } from "../../core/model.ts";
+import {
+  type ConsistencyVector,
+  headerStruct,
+  pathStruct,
+  vaultPathStruct,
+  vaultStruct,
+  vectors,
+} from "./fixture/vectors.ts";
+
+/** Vectors in which only the root that the proof is shown under is wrong. */
+const WRONG_ROOTS = [
+  "another batch's root",
+  "the content shown as the batch root",
+  "the manifest of another kind",
+  "a manifest that leaves the asset out",
+];
 
 const { viem } = await network.create("local");
 const harness = await viem.deployContract("ProofHarness");
@@ -41,11 +57,12 @@ describe("Solidity and the vectors agree on vault proofs:", () => {
 
   it.each(proofs)(
     "vault $vault.vaultId, in its batch and in the state",
-    async ({ vault, vaultCount, siblings, leaf }) => {
+    async ({ vault, vaultCount, leaf, ...proof }) => {
       const content = vaultStruct(vault);
+      const inTrees = vaultPathStruct(proof);
       expect(await harness.read.vaultLeaf([content])).toBe(leaf);
-      expect(await harness.read.verifyVault([content, header.batchRoot, Number(vaultCount), siblings])).toBe(true);
-      const inBatch = [content, Number(vaultCount), siblings] as const;
+      expect(await harness.read.verifyVault([content, header.batchRoot, Number(vaultCount), inTrees])).toBe(true);
+      const inBatch = [content, Number(vaultCount), inTrees] as const;
       expect(await harness.read.verifyVaultInState([...inBatch, path, ...source, commitment])).toBe(true);
       const wrongPaths = [
         { ...path, dataHash: zeroHash },
@@ -67,23 +84,39 @@ describe("Solidity and the vectors agree on vault proofs:", () => {
     },
   );
 
-  it.each(refused)("none for $name", async ({ name, batchRoot, vault, vaultCount, siblings }) => {
-    const [content, count] = [vaultStruct(vault), Number(vaultCount)] as const;
-    expect(await harness.read.verifyVault([content, batchRoot, count, siblings])).toBe(false);
+  it.each(refused)("none for $name", async ({ name, batchRoot, vault, vaultCount, ...proof }) => {
+    const [content, count, inTrees] = [vaultStruct(vault), Number(vaultCount), vaultPathStruct(proof)] as const;
+    expect(await harness.read.verifyVault([content, batchRoot, count, inTrees])).toBe(false);
     // The way to the commitment takes no batch root from anyone, so there a wrong one is no lie.
-    if (name === "another batch's root") return;
-    expect(await harness.read.verifyVaultInState([content, count, siblings, path, ...source, commitment])).toBe(false);
+    if (WRONG_ROOTS.includes(name)) return;
+    expect(await harness.read.verifyVaultInState([content, count, inTrees, path, ...source, commitment])).toBe(false);
   });
 
-  it.each(multiproofs)("many vaults at once", async ({ vaults, vaultCount, siblings }) => {
+  /** Where each vault's asset stands in the manifest; 0 for one that is not there. */
+  const placesIn = async (manifest: readonly Hash[], contents: readonly ReturnType<typeof vaultStruct>[]) =>
+    Promise.all(
+      contents.map(async ({ chainId, assetType }) =>
+        Math.max(0, manifest.indexOf(await harness.read.manifestLeaf([chainId, assetType]))),
+      ),
+    );
+
+  it.each(multiproofs)("many vaults at once", async ({ vaults, vaultCount, siblings, manifest }) => {
     const contents = vaults.map(vaultStruct);
-    const verify = (
+    const verify = async (
       what: typeof contents,
       root = header.batchRoot,
       count = Number(vaultCount),
       given: readonly `0x${string}`[] = siblings,
-    ) => harness.read.verifyVaults([what, root, count, given]);
+    ) => harness.read.verifyVaults([what, root, count, given, manifest, await placesIn(manifest, what)]);
     expect(await verify(contents)).toBe(true);
+    const places = await placesIn(manifest, contents);
+    const honest = [contents, header.batchRoot, Number(vaultCount), siblings, manifest] as const;
+    expect(await harness.read.verifyVaults([...honest, places.slice(1)])).toBe(false);
+    expect(await harness.read.verifyVaults([...honest, places.map(() => manifest.length)])).toBe(false);
+    if (manifest.length > 1) {
+      const moved = places.map((place) => (place + 1) % manifest.length);
+      expect(await harness.read.verifyVaults([...honest, moved])).toBe(false);
+    }
     const [first] = contents;
     if (first === undefined) throw new Error("a multiproof has vaults");
     expect(await verify([])).toBe(false);
@@ -101,8 +134,10 @@ describe("Solidity and the vectors agree on vault proofs:", () => {
     }
   });
 
-  it.each(refusedMultiproofs)("many at once, none for $name", async ({ vaults, vaultCount, siblings }) => {
-    const proof = [vaults.map(vaultStruct), header.batchRoot, Number(vaultCount), siblings] as const;
+  it.each(refusedMultiproofs)("many at once, none for $name", async ({ vaults, vaultCount, siblings, manifest }) => {
+    const contents = vaults.map(vaultStruct);
+    const places = await placesIn(manifest, contents);
+    const proof = [contents, header.batchRoot, Number(vaultCount), siblings, manifest, places] as const;
     expect(await harness.read.verifyVaults(proof)).toBe(false);
   });
 });

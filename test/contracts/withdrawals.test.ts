@@ -1,7 +1,7 @@
-import { type Address, toHex, zeroAddress } from "viem";
+import { type Address, toHex, zeroAddress, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { MAX_AMOUNT, MODES } from "../../core/model.ts";
-import { commit, commitRollup, entry } from "./fixture/batches.ts";
+import { commit, commitRollup, entry, provenArgs } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, MATURITY, MODE, openChain, STANDARD } from "./fixture/deployment.ts";
 import { batchArgs, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
@@ -235,15 +235,44 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     await withdraw(asked);
   });
 
+  it("need the path of the vault's own asset in the batch's manifest", async () => {
+    const { coin, item, card } = d.assets;
+    const batch = await commit[mode](d, [
+      entry(item, owner, "7", 5n),
+      entry(coin, owner, "", 5n),
+      entry(card, owner, "1"),
+    ]);
+    const asked = request(batch, 0);
+    const { index, siblings } = asked.assetPath;
+    const wrong = [
+      { index: index ^ 1, siblings },
+      { index: index + 4, siblings },
+      { index, siblings: [] },
+      { index, siblings: siblings.slice(0, -1) },
+      { index, siblings: [...siblings, ...siblings] },
+      { index, siblings: Array(9).fill(zeroHash) },
+      { index, siblings: [...siblings].reverse() },
+      request(batch, 1).assetPath,
+    ];
+    for (const assetPath of wrong) {
+      const [vault, ...proof] = provenArgs({ ...asked, assetPath });
+      const read = () => d.state.read.verifyVault([vault, ...proof]) as never;
+      for (const call of [() => withdraw({ ...asked, assetPath }), read]) {
+        await d.viem.assertions.revertWithCustomErrorWithArgs(call(), d.state, "ProofInvalid", [vault.vaultId]);
+      }
+    }
+    await withdraw(asked);
+  });
+
   it("are shown by verifyVault, which proves and tells what is withdrawn", async () => {
     const batch = await commit[mode](d, [null, entry(d.assets.coin, owner, "", 5n)]);
     const asked = request(batch, 1, { quantity: 2n });
-    const { vault, header, siblings } = asked;
-    expect(await d.state.read.verifyVault([vault, header, siblings])).toBe(0n);
+    const [vault, ...proof] = provenArgs(asked);
+    expect(await d.state.read.verifyVault([vault, ...proof])).toBe(0n);
     await withdraw(asked);
-    expect(await d.state.read.verifyVault([vault, header, siblings])).toBe(2n);
+    expect(await d.state.read.verifyVault([vault, ...proof])).toBe(2n);
     await d.viem.assertions.revertWithCustomError(
-      d.state.read.verifyVault([{ ...vault, amount: 6n }, header, siblings]) as never,
+      d.state.read.verifyVault([{ ...vault, amount: 6n }, ...proof]) as never,
       d.state,
       "ProofInvalid",
     );

@@ -216,8 +216,7 @@ describe("a committee of five processes", () => {
   test("voids on L1, by itself, the second vault of a token that a hostile operator has minted twice", async () => {
     const { vault } = await world.engine.proofs.vault(packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }));
     const data = encodeBatchData([{ ...vault, owner: GUARDIAN.address.toLowerCase() as `0x${string}` }]);
-    const { batchRoot, dataHash } = deriveBatch("zk-rollup", 1, data);
-    const batch = { mode: "zk-rollup", batchNumber: 1, vaultCount: 1, batchRoot, dataHash, data } as const;
+    const batch = { mode: "zk-rollup", batchNumber: 1, data, ...deriveBatch("zk-rollup", 1, data) } as const;
     await world.l1.commitRollup(batch, (await world.l1.state()).history);
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
     await expect.poll(() => world.l1.withdrawn(later, "erc721"), POLL).toBe(1n);

@@ -65,14 +65,22 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
   /** What the thief tries when the vault is mature: its batch is imported only then. */
   async function steal(vaultId: VaultId): Promise<unknown> {
     const mirror = await world.far.mirrorBy(THIEF);
-    const { vault, siblings } = await archive.vaultProof(vaultId);
+    const { vault, siblings, assetPath } = await archive.vaultProof(vaultId);
     const header = await importBatch(
       { source: world.source, mirror },
       "zk-rollup",
       Number((vaultId >> 20n) & 0xffffffffn),
     );
     const authorization = { deadline: 0n, signature: "0x" } as const;
-    return mirror.withdrawOwn({ vault, header, siblings, quantity: 1n, recipient: vault.owner, authorization });
+    return mirror.withdrawOwn({
+      vault,
+      header,
+      siblings,
+      assetPath,
+      quantity: 1n,
+      recipient: vault.owner,
+      authorization,
+    });
   }
 
   test("are voided on the mirror by anyone who watches, as soon as it has accepted them and before anyone imports their batches", async () => {

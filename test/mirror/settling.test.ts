@@ -80,10 +80,10 @@ describe("withdrawals of another chain's tokens", () => {
     expect(await vaultOf(points)).toMatchObject({ withdrawnBalance: 3n, availableBalance: 2n });
 
     const mirror = await world.far.mirrorBy(OWNER);
-    const { vault, header, siblings } = await proofOnMirror(await near.engine.proofs.vault(points), mirror);
+    const { vault, header, ...path } = await proofOnMirror(await near.engine.proofs.vault(points), mirror);
     if (header === null) throw new Error("not on the mirror");
     const authorization = { deadline: 0n, signature: "0x" } as const;
-    await mirror.withdrawOwn({ vault, header, siblings, quantity: 2n, recipient: OWNER.address, authorization });
+    await mirror.withdrawOwn({ vault, header, ...path, quantity: 2n, recipient: OWNER.address, authorization });
     await settler.round();
     expect(await vaultOf(points)).toMatchObject({ withdrawnBalance: 5n, availableBalance: 0n });
     await mine(world.far, Number(CONFIRMATIONS));

@@ -39,9 +39,9 @@ const relay = () => advanceMirror({ source: world.source, mirror: world.mirror, 
 /** What the owner sends to the mirror, its batch made known there first. */
 async function callOf(vaultId: VaultId, quantity = 1n): Promise<WithdrawalCall> {
   const { mode, batchNumber } = unpackVaultId(vaultId);
-  const { vault, siblings } = await world.near.engine.proofs.vault(vaultId);
+  const { vault, siblings, assetPath } = await world.near.engine.proofs.vault(vaultId);
   const header = await importBatch(world, mode, batchNumber);
-  return { vault, header, siblings, quantity, recipient: OWNER.address, authorization: BY_CALLER };
+  return { vault, header, siblings, assetPath, quantity, recipient: OWNER.address, authorization: BY_CALLER };
 }
 
 function vaultOf(name: `${"erc20" | "erc721"} ${Mode}`): VaultId {

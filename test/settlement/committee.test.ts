@@ -35,7 +35,7 @@ describe("a committee member", () => {
     expect(await member.data("validium", 1)).toBeNull();
   });
 
-  test.each<[string, string, SealedBatch]>([
+  test.each<[string, string, ClaimedBatch]>([
     ["a root that the data does not make", "root", { ...first, batchRoot: `0x${"11".repeat(32)}` }],
     ["a count that the data does not have", "root", { ...first, vaultCount: 4 }],
     ["a hash of other data", "data_hash", { ...first, dataHash: `0x${"11".repeat(32)}` }],
@@ -276,7 +276,7 @@ describe("the collector", () => {
     },
   };
 
-  async function collector(faulty: readonly Fault[], options: { batches?: readonly SealedBatch[] } = {}) {
+  async function collector(faulty: readonly Fault[], options: { batches?: readonly ClaimedBatch[] } = {}) {
     // Faulty ones at the end: the impersonator uses the first member's key.
     const clients: MemberClient[] = [];
     for (const index of COMMITTEE.keys()) {

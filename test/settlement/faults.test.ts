@@ -4,7 +4,7 @@ import type { MemberClient } from "../../core/committee/collector.ts";
 import type { CommitteeMember } from "../../core/committee/member.ts";
 import type { Engine } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { withdrawalGroups } from "../../core/l1/arguments.ts";
+import { provenVaultArguments, withdrawalGroups } from "../../core/l1/arguments.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { dying } from "./campaign-faults.ts";
 import {
@@ -32,15 +32,15 @@ const transactionsOf = (chain: Chain) => chain.client.getTransactionCount({ addr
 
 /** The owner's own withdrawal, past engine and operator. */
 async function withdrawAlone({ chain, engine, l1, users }: World, vaultId: bigint, quantity: bigint): Promise<void> {
-  const { vault, header, siblings } = await engine.proofs.vault(vaultId);
+  const { header, ...proof } = await engine.proofs.vault(vaultId);
   if (header === null) throw new Error("the batch is not committed");
   const { owner } = at(users, 0);
-  const asStruct = { ...vault, assetType: BigInt(vault.assetType) };
+  const proven = provenVaultArguments({ ...proof, header });
   await createWalletClient({ transport: chain.transport, account: owner }).writeContract({
     abi: stateCommitmentAbi,
     address: l1.settlement.contract,
     functionName: "withdraw",
-    args: [asStruct, header, siblings, quantity, owner.address, { deadline: 0n, signature: "0x" }],
+    args: [...proven, quantity, owner.address, { deadline: 0n, signature: "0x" }],
     chain: null,
   });
 }
@@ -334,11 +334,11 @@ describe("withdrawals", () => {
     const sword = await mint(world, "erc721", "validium", "7");
     await settler.round();
     const { withdrawalId } = await requestWithdrawal(world, sword);
-    const { vault, header, siblings } = await engine.proofs.vault(sword);
+    const { vault, header, siblings, assetPath } = await engine.proofs.vault(sword);
     if (header === null) throw new Error("the batch is not committed");
     const stranger = at(world.users, 1).owner;
     const request = {
-      ...{ vault, header, siblings, quantity: 1n },
+      ...{ vault, header, siblings, assetPath, quantity: 1n },
       ...{ recipient: stranger.address, authorization: { deadline: 0n, signature: "0x" as const } },
     };
     const address = l1.settlement.contract;

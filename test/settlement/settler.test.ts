@@ -1,6 +1,7 @@
 import { erc20Abi, erc721Abi } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
+import { provenVaultArguments } from "../../core/l1/arguments.ts";
 import {
   at,
   createWorld,
@@ -70,21 +71,14 @@ describe("a settler", () => {
     const { settler, engine, chain, l1, principal, users } = await start();
     const points = await mint(world, "erc20", "validium", "", 900);
     await settler.round();
-    const { vault, siblings, header } = await engine.proofs.vault(points);
+    const { header, ...proof } = await engine.proofs.vault(points);
     if (header === null) throw new Error("the batch is committed");
     const { owner } = at(users, 0);
     const call = {
       abi: stateCommitmentAbi,
       address: l1.settlement.contract,
       functionName: "withdraw",
-      args: [
-        { ...vault, assetType: BigInt(vault.assetType) },
-        header,
-        siblings,
-        300n,
-        owner.address,
-        { deadline: 0n, signature: "0x" },
-      ],
+      args: [...provenVaultArguments({ ...proof, header }), 300n, owner.address, { deadline: 0n, signature: "0x" }],
       account: owner,
     } as const;
     const { request } = await chain.client.simulateContract(call);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Vault} from "../../contracts/interfaces/Model.sol";
+import {Mode, Vault, VaultPath} from "../../contracts/interfaces/Model.sol";
 import {StatePath, StateProof} from "../../contracts/libraries/StateProof.sol";
+import {Manifests} from "./support/Manifests.sol";
 import {NaiveTree} from "./support/NaiveTree.sol";
 import {expect} from "./support/Expect.sol";
 
@@ -15,41 +16,74 @@ contract HostileProofsFuzz {
     function testFuzz_Vault(uint256 seed, uint8 count, uint8 slot, uint8 broken, uint256 change) external view {
         (Vault[] memory vaults, bytes32[] memory leaves) = _batch(seed, 1 + count % MAX_VAULTS);
         slot = uint8(slot % vaults.length);
-        bytes32 root = NaiveTree.root(leaves, NaiveTree.heightOf(leaves.length));
-        bytes32[] memory path = NaiveTree.siblings(leaves, NaiveTree.heightOf(leaves.length), slot);
         Vault memory vault = vaults[slot];
+        (bytes32 root, VaultPath memory path) = _pathOf(vaults, leaves, slot);
         expect(this.verifyVault(vault, root, uint32(leaves.length), path), "a true proof is refused");
         expect(!this.verifyVault(vault, root ^ bytes32(_nonZero(change)), uint32(leaves.length), path), "another root");
-        expect(!this.verifyVault(vault, root, uint32(leaves.length), _append(path)), "a sibling too many");
         expect(!this.verifyVault(vault, root, slot, path), "a slot outside of the batch");
+        bytes32[] memory siblings = path.siblings;
+        path.siblings = _append(siblings);
+        expect(!this.verifyVault(vault, root, uint32(leaves.length), path), "a sibling too many");
+        path.siblings = siblings;
         _change(vault, broken, change);
         expect(!this.verifyVault(vault, root, uint32(leaves.length), path), "another vault");
-        if (path.length == 0) return;
-        path[broken % path.length] ^= bytes32(_nonZero(change));
+        if (siblings.length == 0) return;
+        siblings[broken % siblings.length] ^= bytes32(_nonZero(change));
         expect(!this.verifyVault(vaults[slot], root, uint32(leaves.length), path), "another sibling");
+    }
+
+    function testFuzz_AssetInTheManifest(uint256 seed, uint8 count, uint8 slot, uint8 broken, uint256 change) external view {
+        (Vault[] memory vaults, bytes32[] memory leaves) = _batch(seed, 1 + count % MAX_VAULTS);
+        slot = uint8(slot % vaults.length);
+        Vault memory vault = vaults[slot];
+        (bytes32 root, VaultPath memory path) = _pathOf(vaults, leaves, slot);
+        bytes32[] memory siblings = path.assetSiblings;
+        path.assetSiblings = _append(siblings);
+        expect(!this.verifyVault(vault, root, uint32(leaves.length), path), "a sibling too many");
+        path.assetSiblings = siblings;
+        uint8 index = path.assetIndex;
+        path.assetIndex ^= uint8(1 + change % 255);
+        expect(!this.verifyVault(vault, root, uint32(leaves.length), path), "another index");
+        path.assetIndex = index;
+        Manifests.Asset[] memory assets = Manifests.assetsOf(vaults);
+        bytes32[] memory manifest = Manifests.leavesOf(assets);
+        manifest[index] = 0;
+        bytes32 without = Manifests.batchRoot(Mode.ZkRollup, manifest, NaiveTree.root(leaves, NaiveTree.heightOf(leaves.length)));
+        expect(!this.verifyVault(vault, without, uint32(leaves.length), path), "an asset that is left out");
+        if (siblings.length == 0) return;
+        siblings[broken % siblings.length] ^= bytes32(_nonZero(change));
+        expect(!this.verifyVault(vault, root, uint32(leaves.length), path), "another sibling");
     }
 
     /// @dev A node's preimage is 65 bytes and begins with 1, a leaf's begins with 0: neither passes for the other.
     function testFuzz_NoNodeIsALeaf(uint256 seed, uint8 count) external view {
         (Vault[] memory vaults, bytes32[] memory leaves) = _batch(seed, 2 + count % MAX_VAULTS);
-        bytes32 root = NaiveTree.root(leaves, NaiveTree.heightOf(leaves.length));
-        bytes32[] memory path = NaiveTree.siblings(leaves, NaiveTree.heightOf(leaves.length), 0);
-        bytes32[] memory shorter = new bytes32[](path.length - 1);
-        for (uint256 i; i < shorter.length; ++i) shorter[i] = path[i + 1];
-        expect(!this.verifyVault(vaults[0], root, uint32(leaves.length), shorter), "a path from inside the tree");
+        (bytes32 root, VaultPath memory path) = _pathOf(vaults, leaves, 0);
+        bytes32[] memory shorter = new bytes32[](path.siblings.length - 1);
+        for (uint256 i; i < shorter.length; ++i) shorter[i] = path.siblings[i + 1];
+        path.siblings = shorter;
+        expect(!this.verifyVault(vaults[0], root, uint32(leaves.length), path), "a path from inside the tree");
     }
 
     function testFuzz_Multiproof(uint256 seed, uint8 count, uint64 chosen, uint8 broken, uint256 change) external view {
         (Vault[] memory all, bytes32[] memory leaves) = _batch(seed, 1 + count % MAX_VAULTS);
-        bytes32 root = NaiveTree.root(leaves, NaiveTree.heightOf(leaves.length));
+        (bytes32 root,) = _pathOf(all, leaves, 0);
         uint256[] memory positions = _choose(leaves.length, chosen);
         Vault[] memory vaults = new Vault[](positions.length);
         for (uint256 i; i < positions.length; ++i) vaults[i] = all[positions[i]];
         bytes32[] memory path = _manySiblings(leaves, positions);
-        expect(this.verifyVaults(vaults, root, uint32(leaves.length), path), "a true proof is refused");
-        expect(!this.verifyVaults(vaults, root, uint32(leaves.length), _append(path)), "a sibling too many");
+        (bytes32[] memory manifest, uint8[] memory assets) = _manifestOf(all, vaults);
+        expect(this.verifyVaults(vaults, root, uint32(leaves.length), path, manifest, assets), "a true proof is refused");
+        expect(!this.verifyVaults(vaults, root, uint32(leaves.length), _append(path), manifest, assets), "a sibling too many");
+        bytes32[] memory more = _append(manifest);
+        more[manifest.length] = "another asset";
+        expect(!this.verifyVaults(vaults, root, uint32(leaves.length), path, more, assets), "an asset too many");
+        bytes32 leaf = manifest[assets[0]];
+        manifest[assets[0]] = 0;
+        expect(!this.verifyVaults(vaults, root, uint32(leaves.length), path, manifest, assets), "an asset that is left out");
+        manifest[assets[0]] = leaf;
         _change(vaults[broken % vaults.length], broken, change);
-        expect(!this.verifyVaults(vaults, root, uint32(leaves.length), path), "another vault");
+        expect(!this.verifyVaults(vaults, root, uint32(leaves.length), path, manifest, assets), "another vault");
     }
 
     function testFuzz_MultiproofIsOrdered(uint256 seed, uint8 count, uint64 chosen, uint8 first, uint8 second) external view {
@@ -62,7 +96,9 @@ contract HostileProofsFuzz {
         // Swapped, or one of them twice.
         if (first == second) vaults[first] = vaults[first == 0 ? 1 : first - 1];
         else (vaults[first], vaults[second]) = (vaults[second], vaults[first]);
-        expect(!this.verifyVaults(vaults, NaiveTree.root(leaves, NaiveTree.heightOf(leaves.length)), uint32(leaves.length), path), "slots in another order");
+        (bytes32 root,) = _pathOf(all, leaves, 0);
+        (bytes32[] memory manifest, uint8[] memory assets) = _manifestOf(all, vaults);
+        expect(!this.verifyVaults(vaults, root, uint32(leaves.length), path, manifest, assets), "slots in another order");
     }
 
     function testFuzz_Extension(uint256 seed, uint8 count, uint8 broken, uint256 change) external view {
@@ -106,31 +142,38 @@ contract HostileProofsFuzz {
         bytes32[] memory batches = _leaves(seed, BATCH + 3);
         StatePath memory path;
         path.dataHash = keccak256(abi.encode(seed));
-        batches[BATCH] = StateProof.stateLeaf(BATCH, 9, path.dataHash, NaiveTree.root(leaves, NaiveTree.heightOf(leaves.length)));
+        (bytes32 batchRoot, VaultPath memory vaultPath) = _pathOf(vaults, leaves, slot);
+        batches[BATCH] = StateProof.stateLeaf(BATCH, 9, path.dataHash, batchRoot);
         path.siblings = NaiveTree.siblings(batches, 32, BATCH);
         path.otherRoot = keccak256("the other mode");
         (path.countValidium, path.countRollup) = (2, BATCH + 3);
         bytes32 root = NaiveTree.root(batches, 32);
         bytes32 commitment = StateProof.stateCommitment(1, address(this), path.otherRoot, root, 2, BATCH + 3);
-        bytes32[] memory siblings = NaiveTree.siblings(leaves, 4, slot);
         Vault memory vault = vaults[slot];
-        expect(this.verifyInState(vault, 9, siblings, path, 1, commitment), "a true proof is refused");
-        expect(!this.verifyInState(vault, 9, siblings, path, 2, commitment), "another chain");
-        expect(!this.verifyInState(vault, 10, siblings, path, 1, commitment), "another count");
+        expect(this.verifyInState(vault, 9, vaultPath, path, 1, commitment), "a true proof is refused");
+        expect(!this.verifyInState(vault, 9, vaultPath, path, 2, commitment), "another chain");
+        expect(!this.verifyInState(vault, 10, vaultPath, path, 1, commitment), "another count");
         uint256 kind = broken % 4;
         if (kind == 0) path.dataHash ^= bytes32(_nonZero(change));
         if (kind == 1) path.otherRoot ^= bytes32(_nonZero(change));
         if (kind == 2) path.countRollup ^= uint64(1 + change % 7);
         if (kind == 3) path.siblings[change % 32] ^= bytes32(_nonZero(change));
-        expect(!this.verifyInState(vault, 9, siblings, path, 1, commitment), "another path");
+        expect(!this.verifyInState(vault, 9, vaultPath, path, 1, commitment), "another path");
     }
 
-    function verifyVault(Vault calldata vault, bytes32 root, uint32 count, bytes32[] calldata path) external pure returns (bool) {
+    function verifyVault(Vault calldata vault, bytes32 root, uint32 count, VaultPath calldata path) external pure returns (bool) {
         return StateProof.verifyVault(vault, root, count, path);
     }
 
-    function verifyVaults(Vault[] calldata vaults, bytes32 root, uint32 count, bytes32[] calldata path) external pure returns (bool) {
-        return StateProof.verifyVaults(vaults, root, count, path);
+    function verifyVaults(
+        Vault[] calldata vaults,
+        bytes32 root,
+        uint32 count,
+        bytes32[] calldata path,
+        bytes32[] calldata manifest,
+        uint8[] calldata assets
+    ) external pure returns (bool) {
+        return StateProof.verifyVaults(vaults, root, count, path, manifest, assets);
     }
 
     function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 number, bytes32 leaf, bytes32[] calldata path)
@@ -156,12 +199,12 @@ contract HostileProofsFuzz {
     function verifyInState(
         Vault calldata vault,
         uint32 count,
-        bytes32[] calldata siblings,
+        VaultPath calldata vaultPath,
         StatePath calldata path,
         uint64 chain,
         bytes32 commitment
     ) external view returns (bool) {
-        return StateProof.verifyVaultInState(vault, count, siblings, path, chain, address(this), commitment);
+        return StateProof.verifyVaultInState(vault, count, vaultPath, path, chain, address(this), commitment);
     }
 
     function leafOf(Vault calldata vault) external pure returns (bytes32) {
@@ -179,6 +222,29 @@ contract HostileProofsFuzz {
             uint64 vaultId = uint64((1 << 63) | (uint256(BATCH) << 20) | slot);
             vaults[slot] = Vault(vaultId, uint64(random), address(uint160(random >> 64)), random, uint64(random >> 8), blob);
             leaves[slot] = this.leafOf(vaults[slot]);
+        }
+    }
+
+    /// @dev The batch's root, and one vault's way to it.
+    function _pathOf(Vault[] memory vaults, bytes32[] memory leaves, uint256 slot)
+        private
+        pure
+        returns (bytes32 root, VaultPath memory path)
+    {
+        Manifests.Asset[] memory assets = Manifests.assetsOf(vaults);
+        bytes32[] memory manifest = Manifests.leavesOf(assets);
+        uint256 height = NaiveTree.heightOf(leaves.length);
+        root = Manifests.batchRoot(Mode.ZkRollup, manifest, NaiveTree.root(leaves, height));
+        path = Manifests.pathOf(assets, manifest, vaults[slot], NaiveTree.siblings(leaves, height, slot));
+    }
+
+    /// @dev The manifest of all, and where in it the assets of some are.
+    function _manifestOf(Vault[] memory all, Vault[] memory some) private pure returns (bytes32[] memory manifest, uint8[] memory places) {
+        Manifests.Asset[] memory assets = Manifests.assetsOf(all);
+        manifest = Manifests.leavesOf(assets);
+        places = new uint8[](some.length);
+        for (uint256 i; i < some.length; ++i) {
+            places[i] = Manifests.pathOf(assets, manifest, some[i], new bytes32[](0)).assetIndex;
         }
     }
 

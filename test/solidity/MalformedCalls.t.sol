@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {ICommittee} from "../../contracts/interfaces/ICommittee.sol";
 import {Authorization, BatchHeader, Mode, Standard, Vault, WithdrawalGroup} from "../../contracts/interfaces/Model.sol";
 import {expect} from "./support/Expect.sol";
+import {Manifests} from "./support/Manifests.sol";
 import {Packing} from "./support/Packing.sol";
 import {Settlement} from "./support/Settlement.sol";
 import {vm} from "./support/Vm.sol";
@@ -59,18 +60,18 @@ contract MalformedCallsFuzz is Settlement {
 
     function testFuzz_aChangedCommitCommitsWhatTheCommitteeSigned(uint8 manner, uint256 place, uint8 change, bytes calldata tail) external {
         bool done = _send(operator, _changed(_commit(), manner, place, change, tail));
-        bytes32 header = keccak256(abi.encodePacked(uint8(4), bytes32("root"), uint32(9), uint64(block.timestamp), uint64(1)));
+        bytes32 header = keccak256(abi.encodePacked(uint8(4), _root(), uint32(9), uint64(block.timestamp), uint64(1)));
         expect(state.batchHeaderHash(Mode.Validium, 0) == (done ? header : bytes32(0)), "another batch was committed");
         expect(nextNumber(Mode.Validium) == (done ? 1 : 0) && nextNumber(Mode.ZkRollup) == 1, "a batch too many");
     }
 
     function testFuzz_aChangedAttestationIsRefusedByName(uint8 manner, uint256 place, uint8 change, bytes calldata tail) external {
-        bytes memory attestation = attest(0, "root", 9, "data");
+        bytes memory attestation = attest(0, _root(), 9, "data");
         bytes memory changed = _changed(attestation, manner, place, change, tail);
         if (keccak256(changed) == keccak256(attestation)) return;
         bytes32 history = state.history();
         vm.prank(operator);
-        try state.commitValidiumBatch(history, 0, "root", 9, "data", changed) {
+        try state.commitValidiumBatch(history, 0, "content", 9, "data", _assets(), changed) {
             expect(false, "another attestation was taken");
         } catch (bytes memory reason) {
             bytes4 name = bytes4(reason);
@@ -122,7 +123,7 @@ contract MalformedCallsFuzz is Settlement {
     function _withdrawal() private view returns (bytes memory) {
         (Vault memory vault, uint64 quantity, Authorization memory authorization) = _asked(0);
         return abi.encodeCall(
-            state.withdraw, (vault, batches[0].header, places[0].siblings, quantity, _recipient, authorization)
+            state.withdraw, (vault, batches[0].header, places[0].path, quantity, _recipient, authorization)
         );
     }
 
@@ -134,18 +135,36 @@ contract MalformedCallsFuzz is Settlement {
 
     function _item(uint256 which) private view returns (bytes memory) {
         (Vault memory vault, uint64 quantity, Authorization memory authorization) = _asked(which);
-        return Packing.item(vault, places[which].siblings, quantity, _recipient, authorization);
+        return Packing.item(vault, places[which].path.siblings, quantity, _recipient, authorization);
     }
 
     function _voiding() private view returns (bytes memory) {
         BatchHeader memory header = batches[0].header;
         return abi.encodeCall(
-            state.voidDuplicate, (places[2].vault, header, places[2].siblings, places[3].vault, header, places[3].siblings)
+            state.voidDuplicate, (places[2].vault, header, places[2].path, places[3].vault, header, places[3].path)
         );
     }
 
     function _commit() private view returns (bytes memory) {
-        return abi.encodeCall(state.commitValidiumBatch, (state.history(), 0, "root", 9, "data", attest(0, "root", 9, "data")));
+        bytes memory attestation = attest(0, _root(), 9, "data");
+        return abi.encodeCall(
+            state.commitValidiumBatch, (state.history(), 0, "content", 9, "data", _assets(), attestation)
+        );
+    }
+
+    function _assets() private view returns (bytes memory) {
+        return Manifests.pack(_manifest());
+    }
+
+    function _root() private view returns (bytes32) {
+        return Manifests.batchRoot(Mode.Validium, Manifests.leavesOf(_manifest()), "content");
+    }
+
+    /// @dev Of the coin and the card.
+    function _manifest() private view returns (Manifests.Asset[] memory) {
+        Vault[] memory vaults = new Vault[](4);
+        for (uint256 i; i < 4; ++i) vaults[i] = places[i].vault;
+        return Manifests.assetsOf(vaults);
     }
 
     /// @dev Part of a vault's coins, signed for by its owner.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Vault} from "../../contracts/interfaces/Model.sol";
+import {Mode, Vault, VaultPath} from "../../contracts/interfaces/Model.sol";
 import {StateProof} from "../../contracts/libraries/StateProof.sol";
 import {ProofHarness} from "../../contracts/test/ProofHarness.sol";
 import {Batches} from "./support/Batches.sol";
+import {Manifests} from "./support/Manifests.sol";
 import {NaiveTree} from "./support/NaiveTree.sol";
 import {vm} from "./support/Vm.sol";
 
@@ -54,9 +55,13 @@ contract ProofsFuzz {
         leaves[slot] = Batches.leaf(vault);
         uint32 count = uint32(leaves.length);
         uint256 height = NaiveTree.heightOf(count);
-        bytes32 root = NaiveTree.root(leaves, height);
-        bytes32[] memory siblings = NaiveTree.siblings(leaves, height, slot);
-        require(_library.verifyVault(vault, root, count, siblings), "a true proof was refused");
+        Vault[] memory alone = new Vault[](1);
+        alone[0] = vault;
+        Manifests.Asset[] memory assets = Manifests.assetsOf(alone);
+        bytes32[] memory manifest = Manifests.leavesOf(assets);
+        bytes32 root = Manifests.batchRoot(Mode(vault.vaultId >> 63), manifest, NaiveTree.root(leaves, height));
+        VaultPath memory path = Manifests.pathOf(assets, manifest, vault, NaiveTree.siblings(leaves, height, slot));
+        require(_library.verifyVault(vault, root, count, path), "a true proof was refused");
         field %= 7;
         if (field == 0) vault.vaultId ^= 1 << 20;
         if (field == 1) vault.chainId ^= 1;
@@ -65,7 +70,7 @@ contract ProofsFuzz {
         if (field == 4) vault.amount ^= 1 << 63;
         if (field == 5) vault.blob = abi.encodePacked(vault.blob, bytes1(0));
         if (field == 6) root ^= bytes32(uint256(1));
-        require(!_library.verifyVault(vault, root, count, siblings), "a lie was proven");
+        require(!_library.verifyVault(vault, root, count, path), "a lie was proven");
     }
 
     function testFuzz_stateTreesExtend(bytes32 seed, uint256 older, uint256 newer) external view {

@@ -71,7 +71,7 @@ contract WithdrawalsFuzz is Settlement {
         bool single = _withdraw(places[first], quantity, recipient, _authorize(first, quantity, recipient, deadline, how, garbage));
         Authorization memory authorization = _authorize(second, quantity, recipient, deadline, how, garbage);
         Vault memory vault = places[second].vault;
-        bytes memory items = Packing.item(vault, places[second].siblings, quantity, recipient, authorization);
+        bytes memory items = Packing.item(vault, places[second].path.siblings, quantity, recipient, authorization);
         address caller = authorization.signature.length == 0 && authorization.deadline == 0 ? vault.owner : address(this);
         expect(_batch(second, items, caller) == (single ? 0 : 1), "another outcome");
         expect(state.withdrawn(vault.vaultId, Standard.ERC20) == (single ? quantity : 0), "another quantity");
@@ -86,7 +86,7 @@ contract WithdrawalsFuzz is Settlement {
         Vault memory vault = places[which].vault;
         address recipient = vm.addr(402);
         Authorization memory authorization = _authorize(which, 4, recipient, uint64(block.timestamp), 0, "");
-        bytes memory items = Packing.item(vault, places[which].siblings, 4, recipient, authorization);
+        bytes memory items = Packing.item(vault, places[which].path.siblings, 4, recipient, authorization);
         place %= items.length;
         if (manner % 4 == 0) items[place] ^= bytes1(change);
         if (manner % 4 == 1) items = _part(items, 0, place);
@@ -158,7 +158,7 @@ contract WithdrawalsFuzz is Settlement {
         returns (bool)
     {
         if (authorization.signature.length == 0 && authorization.deadline == 0) vm.prank(place.vault.owner);
-        try state.withdraw(place.vault, batches[place.batch].header, place.siblings, quantity, recipient, authorization) {
+        try state.withdraw(place.vault, batches[place.batch].header, place.path, quantity, recipient, authorization) {
             return true;
         } catch {
             return false;

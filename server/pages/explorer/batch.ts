@@ -2,9 +2,12 @@ import {
   BatchTree,
   batchHeaderHash,
   bytesToHex,
-  decodeBatchData,
+  decodeBatch,
   keccak256,
+  kindOf,
+  manifestRoot,
   placeVaults,
+  batchRoot as rootOf,
   type VaultContent,
   vaultLeaves,
 } from "../../../core/protocol/verifier.ts";
@@ -20,7 +23,7 @@ const AT_ONCE = 20_000;
 
 /** The vaults of a sealed batch, from its public data. Void slots are left out. */
 export async function vaultsOf({ batchId, mode, batchNumber }: Batch): Promise<readonly VaultContent[]> {
-  const slots = placeVaults(decodeBatchData(await readBatchData(batchId)), mode, batchNumber);
+  const slots = placeVaults(decodeBatch(await readBatchData(batchId)).slots, mode, batchNumber);
   return slots.filter((vault) => vault !== null);
 }
 
@@ -55,9 +58,10 @@ export async function batchView(batchId: string): Promise<Node[]> {
 
 async function recomputed(batch: Batch): Promise<Node[]> {
   const data = await readBatchData(batch.batchId);
-  const slots = placeVaults(decodeBatchData(data), batch.mode, batch.batchNumber);
+  const { slots: entries, assets } = decodeBatch(data);
+  const slots = placeVaults(entries, batch.mode, batch.batchNumber);
   return [
-    checkList(batchChecks(batch, data, slots), {
+    checkList(batchChecks(batch, data, assets, slots), {
       holds: accordingToL1("This batch is what L1 holds, down to each vault"),
       fails: "This batch is not what it claims to be.",
       open: "This batch has not been compared with L1.",
@@ -67,7 +71,12 @@ async function recomputed(batch: Batch): Promise<Node[]> {
   ];
 }
 
-function batchChecks(batch: Batch, data: Uint8Array, slots: readonly (VaultContent | null)[]): Check[] {
+function batchChecks(
+  batch: Batch,
+  data: Uint8Array,
+  assets: Parameters<typeof manifestRoot>[0],
+  slots: readonly (VaultContent | null)[],
+): Check[] {
   const { batchRoot, dataHash, vaultCount, committedAt, l1Sequence, mode, batchNumber } = batch;
   return [
     {
@@ -75,10 +84,11 @@ function batchChecks(batch: Batch, data: Uint8Array, slots: readonly (VaultConte
       test: async () => same(bytesToHex(keccak256(data)), dataHash),
     },
     {
-      claim: "The vaults in the data make a Merkle tree with the batch's root.",
+      claim: "The vaults in the data, and the manifest of their assets, make the batch's root.",
       async test() {
         const started = performance.now();
-        const root = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
+        const content = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
+        const root = rootOf(kindOf(mode), manifestRoot(assets), content);
         const time = Math.max(1, Math.round(performance.now() - started));
         const [outcome] = same(root, batchRoot);
         return [outcome, `${counted(slots.length, "leaf", "leaves")} hashed here in ${time} ms: ${root}`];

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Hex, Mode } from "../../../core/index.ts";
-import { decodeBatchData, placeVaults } from "../../../core/protocol/batch-decoder.ts";
+import { decodeBatch, placeVaults } from "../../../core/protocol/batch-decoder.ts";
 import { BatchTree } from "../../../core/protocol/batch-tree.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
+import { batchRoot, kindOf, manifestRoot } from "../../../core/protocol/manifest.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
 import {
@@ -55,9 +56,12 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     expect(batch.status).toBe("sealed");
     expect(told).toEqual([[`${mode}-0`, [{ firstSlot: 1, count: 1, failure: REASON }]]]);
     const sealed = await engine.batches.getSealed(mode, 0);
-    const slots = placeVaults(decodeBatchData(sealed.data), mode, 0);
+    const { slots: entries, assets: named } = decodeBatch(sealed.data);
+    const slots = placeVaults(entries, mode, 0);
     expect(slots.map((slot) => slot?.vaultId ?? null)).toEqual([idOf(mode, 0, 0), null, idOf(mode, 0, 2)]);
-    expect(sealed.batchRoot).toBe(bytesToHex(new BatchTree(vaultLeaves(slots)).root));
+    const content = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
+    expect(sealed).toMatchObject({ content, assets: named });
+    expect(sealed.batchRoot).toBe(batchRoot(kindOf(mode), manifestRoot(named), content));
     expect(engine.batches.state().commitment).not.toBe(before.commitment);
     expect((await engine.batches.get(mode, 1)).stateRoot).toBe(
       mode === "validium" ? engine.batches.state().rootValidium : engine.batches.state().rootRollup,
@@ -117,13 +121,13 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
   it("leave a batch of nothing but one void slot with a root that L1 takes", async () => {
     const { engine } = await threeBatches(mode);
     await using _ = engine;
-    const { vaultCount, batchRoot } = await engine.operator.voidSlots(mode, 1, [
+    const { vaultCount, content } = await engine.operator.voidSlots(mode, 1, [
       { firstSlot: 0, count: 1, failure: REASON },
     ]);
     expect(vaultCount).toBe(2);
-    expect(batchRoot).toBe(bytesToHex(new BatchTree(new Uint8Array(64)).root));
+    expect(content).toBe(bytesToHex(new BatchTree(new Uint8Array(64)).root));
     const { data } = await engine.batches.getSealed(mode, 1);
-    expect(decodeBatchData(data)).toEqual([null, null]);
+    expect(decodeBatch(data)).toEqual({ slots: [null, null], assets: [] });
     const place = { txHash: hashOf(1), blockNumber: 7n, logIndex: 0, committedAt: 1n, sequence: 0n };
     const first = await engine.batches.getSealed(mode, 0);
     await hear(engine, { type: "batchCommitted", ...first, ...place });

@@ -5,7 +5,7 @@ import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
 /** A run of its own for each slot, the owner inside, the blob raw: nothing is clever, so nothing can be wrong. */
 export function naiveEncode(slots: readonly (VaultEntry | null)[]): string {
   const keyOf = (entry: VaultEntry) => uint(entry.chainId, 8) + entry.assetType.slice(2);
-  const assets = [...new Set(slots.flatMap((entry) => (entry === null ? [] : [keyOf(entry)])))];
+  const assets = [...new Set(slots.flatMap((entry) => (entry === null ? [] : [keyOf(entry)])))].sort();
   const runs = slots.map((entry) => {
     if (entry === null) return `ffff${uint(1, 3)}`;
     const blob = entry.blob.slice(2);

@@ -3,7 +3,7 @@ import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
 import type { Hash, Hex, Mode } from "../../../core/model.ts";
 import { encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
 import { naiveNode, naiveRoot } from "./naive-tree.ts";
-import { naiveLeaf, naiveStateLeaf } from "./naive-vault.ts";
+import { naiveBatchRoot, naiveLeaf, naiveStateLeaf } from "./naive-vault.ts";
 
 /** What the model must be told of an asset. */
 export interface NaiveAsset {
@@ -137,7 +137,8 @@ export class NaiveLedger {
       const root = naiveRoot(
         contents.map((content) => (content === null ? new Uint8Array(32) : hexToBytes(naiveLeaf(content).slice(2)))),
       );
-      const leaf = naiveStateLeaf(BigInt(number), contents.length, dataHash, `0x${bytesToHex(root)}`);
+      const batchRoot = naiveBatchRoot(mode, contents, `0x${bytesToHex(root)}`);
+      const leaf = naiveStateLeaf(BigInt(number), contents.length, dataHash, batchRoot);
       return hexToBytes(leaf.slice(2));
     });
     return `0x${bytesToHex(stateRoot(leaves))}`;

@@ -33,7 +33,8 @@ beforeAll(async () => {
   const { engine, tenant, assets } = made;
   for (const first of [0, 10]) {
     const mints = Array.from({ length: 7 }, (_, i) => mintOf(assets.erc721, first + i));
-    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+    // Of two assets, so that a path in the manifest has a sibling.
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints, mintOf(assets.erc20, "", 5)));
     await engine.operator.seal("validium");
   }
 });
@@ -58,17 +59,17 @@ type Check = readonly [proof: unknown, holds: (proof: any) => boolean];
 
 const CHECKS: Readonly<Record<string, () => Promise<Check>>> = {
   vault: async () => {
-    const { vault, vaultCount, siblings, batchRoot } = await made.engine.proofs.vault(3n);
-    return [{ vault, vaultCount, siblings }, (proof) => verifyVaultProof(batchRoot, proof)];
+    const { vault, vaultCount, siblings, assetPath, batchRoot } = await made.engine.proofs.vault(3n);
+    return [{ vault, vaultCount, siblings, assetPath }, (proof) => verifyVaultProof(batchRoot, proof)];
   },
   "many vaults": async () => {
-    const { vaults, vaultCount, siblings, batchRoot } = await made.engine.proofs.vaults([1n, 4n]);
-    return [{ vaults, vaultCount, siblings }, (proof) => verifyVaultMultiproof(batchRoot, proof)];
+    const { vaults, vaultCount, siblings, manifest, batchRoot } = await made.engine.proofs.vaults([1n, 4n]);
+    return [{ vaults, vaultCount, siblings, manifest }, (proof) => verifyVaultMultiproof(batchRoot, proof)];
   },
   "a vault in the state": async () => {
     const { proof, path, commitment } = await made.engine.proofs.vaultState(3n);
-    const { vault, vaultCount, siblings } = proof;
-    const both = { proof: { vault, vaultCount, siblings }, path };
+    const { vault, vaultCount, siblings, assetPath } = proof;
+    const both = { proof: { vault, vaultCount, siblings, assetPath }, path };
     return [both, (of) => verifyVaultInState(SETTLEMENT, commitment, of?.proof, of?.path)];
   },
   "a batch": async () => {

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../../core/model.ts";
 import { BatchTree, PagedBatchTree, pageOf } from "../../../core/protocol/batch-tree.ts";
-import { bytesToHex, hashAt, hexToBytes, packHashes, unpackHashes } from "../../../core/protocol/hex.ts";
+import { bytesToHex, equalBytes, hashAt, hexToBytes, packHashes, unpackHashes } from "../../../core/protocol/hex.ts";
 import { pathHolds, treeHeight, zeroRoot } from "../../../core/protocol/merkle.ts";
-import { multiproofHolds, multiproofSiblings } from "../../../core/protocol/multiproof.ts";
+import { multiproofRoot, multiproofSiblings } from "../../../core/protocol/multiproof.ts";
 import { naiveHeight, naiveMultiproof, naiveRoot, naiveSiblings, naiveZero } from "../naive/naive-tree.ts";
 import { anyLeaves } from "./arbitrary.ts";
 import { type AsJson, readVectors } from "./vector-file.ts";
@@ -14,6 +14,12 @@ const file = readVectors<AsJson<ReturnType<typeof batchTreeVectors>>>("batch-tre
 const hex = (bytes: readonly Uint8Array[]) => bytes.map(bytesToHex);
 const listOf = (leaves: Uint8Array) => Array.from({ length: leaves.length / 32 }, (_, i) => hashAt(leaves, i));
 const invalid = expect.objectContaining({ code: "validation_failed" });
+
+/** Whether all leaves stand at their slots under a root. */
+function multiproofHolds(root: Uint8Array, ...proof: Parameters<typeof multiproofRoot>): boolean {
+  const found = multiproofRoot(...proof);
+  return found !== null && equalBytes(found, root);
+}
 
 /** Made-up leaves; a few of them void. */
 function leavesOf(count: number): Uint8Array {

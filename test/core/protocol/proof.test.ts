@@ -1,14 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { Hash, Mode } from "../../../core/model.ts";
 import type { VaultContent } from "../../../core/ports.ts";
-import { decodeBatchData, placeVaults } from "../../../core/protocol/batch-decoder.ts";
+import { decodeBatch, placeVaults } from "../../../core/protocol/batch-decoder.ts";
 import { BatchTree } from "../../../core/protocol/batch-tree.ts";
 import { batchHeaderHash, stateLeaf } from "../../../core/protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
+import { manifestRoot, batchRoot as rootOf } from "../../../core/protocol/manifest.ts";
 import {
   proveVault,
   proveVaults,
   type StatePath,
+  type VaultMultiproof,
   type VaultProof,
   verifyVaultInState,
   verifyVaultMultiproof,
@@ -27,10 +29,18 @@ const path: StatePath = {
   countValidium: Number(file.statePath.countValidium),
   countRollup: Number(file.statePath.countRollup),
 };
-const vaults = placeVaults(decodeBatchData(hexToBytes(file.data)), file.mode as Mode, Number(file.batchNumber));
+const { slots, assets } = decodeBatch(hexToBytes(file.data));
+const vaults = placeVaults(slots, file.mode as Mode, Number(file.batchNumber));
 const present = vaults.filter((vault) => vault !== null);
 const tree = new BatchTree(vaultLeaves(vaults));
+const batch = { tree, assets };
 const invalid = expect.objectContaining({ code: "validation_failed" });
+const WRONG_ROOTS = [
+  "another batch's root",
+  "the content shown as the batch root",
+  "the manifest of another kind",
+  "a manifest that leaves the asset out",
+];
 
 function contentOf(vault: AsJson<VaultContent>): VaultContent {
   return {
@@ -46,13 +56,23 @@ function proofOf(vector: AsJson<VaultProof>): VaultProof {
     vault: contentOf(vector.vault),
     vaultCount: Number(vector.vaultCount),
     siblings: vector.siblings as Hash[],
+    assetPath: { index: Number(vector.assetPath.index), siblings: vector.assetPath.siblings as Hash[] },
+  };
+}
+
+function multiproofOf(vector: AsJson<VaultMultiproof>): VaultMultiproof {
+  return {
+    vaults: vector.vaults.map(contentOf),
+    vaultCount: Number(vector.vaultCount),
+    siblings: vector.siblings as Hash[],
+    manifest: vector.manifest as Hash[],
   };
 }
 
 describe("vault proofs", () => {
   it.each(file.proofs)("vault $vault.vaultId", (vector) => {
     const proof = proofOf(vector);
-    expect(proveVault(tree, proof.vault)).toEqual(proof);
+    expect(proveVault(batch, proof.vault)).toEqual(proof);
     expect(verifyVaultProof(root, proof)).toBe(true);
     expect(verifyVaultInState(SETTLEMENT, file.commitment, proof, path)).toBe(true);
   });
@@ -61,29 +81,29 @@ describe("vault proofs", () => {
     const proof = proofOf(vector);
     expect(verifyVaultProof(vector.batchRoot, proof)).toBe(false);
     expect(verifyVaultInState(SETTLEMENT, file.commitment, proof, path)).toBe(
-      // What is wrong with these two is only the root they are shown under.
-      vector.name === "another batch's root",
+      // What is wrong with these is only the root they are shown under.
+      WRONG_ROOTS.includes(vector.name),
     );
   });
 
   it("of one slot never prove another slot's vault", () => {
     for (const mine of present) {
-      const { siblings } = proveVault(tree, mine);
+      const { siblings, assetPath } = proveVault(batch, mine);
       for (const other of present) {
         const isSame = other.vaultId === mine.vaultId;
-        expect(verifyVaultProof(root, { vault: other, vaultCount: tree.count, siblings })).toBe(isSame);
+        expect(verifyVaultProof(root, { vault: other, vaultCount: tree.count, siblings, assetPath })).toBe(isSame);
         const renamed = { ...other, vaultId: mine.vaultId };
-        expect(verifyVaultProof(root, { vault: renamed, vaultCount: tree.count, siblings })).toBe(isSame);
+        expect(verifyVaultProof(root, { vault: renamed, vaultCount: tree.count, siblings, assetPath })).toBe(isSame);
       }
     }
   });
 
   it("are not made for a vault that the batch does not hold", () => {
     const [first, second] = present as [VaultContent, VaultContent];
-    expect(() => proveVault(tree, { ...first, amount: 77n })).toThrow(invalid);
-    expect(() => proveVault(tree, { ...first, vaultId: second.vaultId })).toThrow(invalid);
-    expect(() => proveVault(tree, { ...first, vaultId: first.vaultId + 6n })).toThrow(invalid);
-    expect(() => proveVault(tree, { ...first, vaultId: first.vaultId + 11n })).toThrow(invalid);
+    expect(() => proveVault(batch, { ...first, amount: 77n })).toThrow(invalid);
+    expect(() => proveVault(batch, { ...first, vaultId: second.vaultId })).toThrow(invalid);
+    expect(() => proveVault(batch, { ...first, vaultId: first.vaultId + 6n })).toThrow(invalid);
+    expect(() => proveVault(batch, { ...first, vaultId: first.vaultId + 11n })).toThrow(invalid);
   });
 
   it("are refused when malformed, not thrown at the verifier", () => {
@@ -111,7 +131,7 @@ describe("the way from a vault to the state commitment", () => {
     expect(batchHeaderHash(header)).toBe(file.headerHash);
     const content = { batchNumber: 5, vaultCount: header.vaultCount, dataHash: path.dataHash, batchRoot };
     expect(stateLeaf(content)).toBe(file.stateLeaf);
-    expect(bytesToHex(tree.root)).toBe(batchRoot);
+    expect(rootOf("validium", manifestRoot(assets), bytesToHex(tree.root))).toBe(batchRoot);
   });
 
   it("is refused with anything changed", () => {
@@ -130,9 +150,9 @@ describe("the way from a vault to the state commitment", () => {
 });
 
 describe("multiproofs of vaults", () => {
-  it.each(file.multiproofs)("of $vaults.length vaults", ({ vaults: some, vaultCount, siblings }) => {
-    const proof = { vaults: some.map(contentOf), vaultCount: Number(vaultCount), siblings: siblings as Hash[] };
-    expect(proveVaults(tree, proof.vaults)).toEqual(proof);
+  it.each(file.multiproofs)("of $vaults.length vaults", (vector) => {
+    const proof = multiproofOf(vector);
+    expect(proveVaults(batch, proof.vaults)).toEqual(proof);
     expect(verifyVaultMultiproof(root, proof)).toBe(true);
     const [first, ...rest] = proof.vaults as [VaultContent, ...VaultContent[]];
     const stolen = { ...first, owner: `0x${"66".repeat(20)}` as const };
@@ -142,16 +162,15 @@ describe("multiproofs of vaults", () => {
     expect(verifyVaultMultiproof(derivedHash("x"), proof)).toBe(false);
   });
 
-  it.each(file.refusedMultiproofs)("refused: $name", ({ vaults: some, vaultCount, siblings }) => {
-    const proof = { vaults: some.map(contentOf), vaultCount: Number(vaultCount), siblings: siblings as Hash[] };
-    expect(verifyVaultMultiproof(root, proof)).toBe(false);
+  it.each(file.refusedMultiproofs)("refused: $name", (vector) => {
+    expect(verifyVaultMultiproof(root, multiproofOf(vector))).toBe(false);
   });
 
   it("are not made for what the batch does not hold, or out of order", () => {
     const [first, second] = present as [VaultContent, VaultContent];
-    expect(() => proveVaults(tree, [second, first])).toThrow(invalid);
-    expect(() => proveVaults(tree, [])).toThrow(invalid);
-    expect(() => proveVaults(tree, [first, { ...second, amount: 99n }])).toThrow(invalid);
-    expect(() => proveVaults(tree, [first, { ...second, vaultId: second.vaultId + (1n << 20n) }])).toThrow(invalid);
+    expect(() => proveVaults(batch, [second, first])).toThrow(invalid);
+    expect(() => proveVaults(batch, [])).toThrow(invalid);
+    expect(() => proveVaults(batch, [first, { ...second, amount: 99n }])).toThrow(invalid);
+    expect(() => proveVaults(batch, [first, { ...second, vaultId: second.vaultId + (1n << 20n) }])).toThrow(invalid);
   });
 });

@@ -17,11 +17,26 @@ library BatchDataWriter {
         Source memory source = Source(seed, 0, 0, 0);
         source.assets = 1 + draw(source, 4);
         source.owners = draw(source, 6);
-        data = abi.encodePacked(uint8(1), uint16(source.assets));
-        for (uint256 i; i < source.assets; ++i) data = abi.encodePacked(data, uint64(draw(source, 3)), draw(source, 1 << 250));
-        data = abi.encodePacked(data, uint16(source.owners));
+        data = abi.encodePacked(uint8(1), uint16(source.assets), _assets(source), uint16(source.owners));
         for (uint256 i; i < source.owners; ++i) data = abi.encodePacked(data, uint160(draw(source, 1 << 160)));
-        for (uint256 runs = 1 + draw(source, 4); runs > 0; --runs) data = abi.encodePacked(data, _run(source, data));
+        // A run of each asset, and some more.
+        uint256 runs = draw(source, 40) == 0 ? 1 + draw(source, 4) : source.assets + draw(source, 3);
+        for (uint256 i; i < runs; ++i) {
+            if (draw(source, 8) == 0) data = abi.encodePacked(data, uint16(0xffff), uint24(1 + draw(source, 12)));
+            data = abi.encodePacked(data, _run(source, data, i < source.assets ? i : draw(source, source.assets)));
+        }
+    }
+
+    /// @dev Ascending, mostly.
+    function _assets(Source memory source) private pure returns (bytes memory packed) {
+        uint256 chainId;
+        uint256 assetType;
+        for (uint256 i; i < source.assets; ++i) {
+            uint256 step = draw(source, 2);
+            chainId += step;
+            assetType = step == 0 && draw(source, 40) != 0 ? assetType + 1 + draw(source, 1 << 200) : draw(source, 1 << 250);
+            packed = abi.encodePacked(packed, uint64(chainId), assetType);
+        }
     }
 
     /// @dev A number below `bound`.
@@ -29,10 +44,8 @@ library BatchDataWriter {
         return uint256(keccak256(abi.encode(source.seed, source.drawn++))) % bound;
     }
 
-    function _run(Source memory source, bytes memory before) private pure returns (bytes memory run) {
+    function _run(Source memory source, bytes memory before, uint256 asset) private pure returns (bytes memory run) {
         uint256 length = 1 + draw(source, 12);
-        if (draw(source, 8) == 0) return abi.encodePacked(uint16(0xffff), uint24(length));
-        uint256 asset = draw(source, source.assets);
         (uint256 ownerForm, uint256 blobForm, uint256 amountForm) = _forms(source, _standardAt(before, asset));
         run = abi.encodePacked(uint16(asset), uint8(amountForm << 4 | blobForm << 2 | ownerForm), uint24(length));
         if (ownerForm == 3) run = abi.encodePacked(run, uint16(_ownerIndex(source)));

@@ -2,21 +2,18 @@
 pragma solidity 0.8.37;
 
 import {Standard, Vault} from "../../../contracts/interfaces/Model.sol";
+import {Manifests} from "./Manifests.sol";
 
 /// @dev Batch data of docs/protocol.md 4 in its plainest form: one run a vault, nothing in a dictionary but assets.
 library Batches {
-    function encode(Vault[] memory vaults, uint256[] memory assetTypes, Standard[] memory standards)
-        internal
-        view
-        returns (bytes memory data)
-    {
-        data = abi.encodePacked(uint8(1), uint16(assetTypes.length));
-        for (uint256 i; i < assetTypes.length; ++i) data = abi.encodePacked(data, uint64(block.chainid), assetTypes[i]);
-        data = abi.encodePacked(data, uint16(0));
+    /// @param standards Of each vault.
+    function encode(Vault[] memory vaults, Standard[] memory standards) internal pure returns (bytes memory data) {
+        Manifests.Asset[] memory assets = Manifests.assetsOf(vaults);
+        data = abi.encodePacked(uint8(1), uint16(assets.length), Manifests.pack(assets), uint16(0));
         for (uint256 i; i < vaults.length; ++i) {
             uint256 asset;
-            while (assetTypes[asset] != vaults[i].assetType) ++asset;
-            data = abi.encodePacked(data, uint16(asset), _run(vaults[i], standards[asset]));
+            while (assets[asset].assetType != vaults[i].assetType) ++asset;
+            data = abi.encodePacked(data, uint16(asset), _run(vaults[i], standards[i]));
         }
     }
 

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
 import {IAssetRegistry} from "../../../contracts/interfaces/IAssetRegistry.sol";
-import {BlobScheme, Standard, Vault} from "../../../contracts/interfaces/Model.sol";
+import {BlobScheme, Standard, Vault, VaultPath} from "../../../contracts/interfaces/Model.sol";
 import {Batches} from "./Batches.sol";
 import {deploy, vm} from "./Vm.sol";
 
@@ -23,7 +23,7 @@ abstract contract Exit {
     struct Place {
         uint256 batch;
         Vault vault;
-        bytes32[] siblings;
+        VaultPath path;
     }
 
     uint64 internal constant MATURITY = 1 hours;

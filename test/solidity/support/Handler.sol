@@ -93,7 +93,7 @@ contract Handler is Settlement {
             signature = sign(keyOf(place.vault.owner), place.vault.vaultId, stale, quantity, caller, NEVER);
         }
         vm.prank(caller);
-        try state.withdraw(place.vault, batches[place.batch].header, place.siblings, quantity, caller, Authorization(NEVER, signature)) {
+        try state.withdraw(place.vault, batches[place.batch].header, place.path, quantity, caller, Authorization(NEVER, signature)) {
             complaint = "a thief has withdrawn";
         } catch {}
     }
@@ -109,7 +109,7 @@ contract Handler is Settlement {
         if (field % 5 == 3) vault.vaultId ^= change;
         if (field % 5 == 4) vault.assetType ^= change;
         vm.prank(vault.owner);
-        try state.withdraw(vault, batches[place.batch].header, place.siblings, 1, vault.owner, Authorization(0, "")) {
+        try state.withdraw(vault, batches[place.batch].header, place.path, 1, vault.owner, Authorization(0, "")) {
             complaint = "a vault that nobody has committed was withdrawn";
         } catch {}
     }
@@ -181,12 +181,12 @@ contract Handler is Settlement {
             }
             Place storage earlier = places[first - 1];
             try state.voidDuplicate(
-                place.vault, batches[place.batch].header, place.siblings, earlier.vault, batches[earlier.batch].header, earlier.siblings
+                place.vault, batches[place.batch].header, place.path, earlier.vault, batches[earlier.batch].header, earlier.path
             ) {
                 complaint = "the earlier of two was voided";
             } catch {}
             state.voidDuplicate(
-                earlier.vault, batches[earlier.batch].header, earlier.siblings, place.vault, batches[place.batch].header, place.siblings
+                earlier.vault, batches[earlier.batch].header, earlier.path, place.vault, batches[place.batch].header, place.path
             );
             voided[place.vault.vaultId] = true;
         }
@@ -205,7 +205,7 @@ contract Handler is Settlement {
         bool allowed = asked[vault.vaultId] + quantity <= vault.amount && !voided[vault.vaultId]
             && (!isCard || block.timestamp >= header.committedAt + MATURITY);
         vm.prank(caller);
-        try state.withdraw(vault, header, place.siblings, quantity, recipient, authorization) {
+        try state.withdraw(vault, header, place.path, quantity, recipient, authorization) {
             if (!allowed) complaint = "more was withdrawn than the vault holds, or too early";
             asked[vault.vaultId] += quantity;
             if (isCard) {

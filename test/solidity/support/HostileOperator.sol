@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {Authorization, BatchHeader, Mode, Standard, Vault} from "../../../contracts/interfaces/Model.sol";
 import {MintingBlob} from "../../../contracts/libraries/MintingBlob.sol";
 import {expect} from "./Expect.sol";
+import {Manifests} from "./Manifests.sol";
 import {Settlement} from "./Settlement.sol";
 import {vm} from "./Vm.sol";
 
@@ -204,10 +205,15 @@ contract HostileOperator is Settlement {
             ? abi.encodeCall(state.commitRollupBatch, (state.history(), number, hex"010000_0000_ffff000002"))
             : abi.encodeCall(
                 state.commitValidiumBatch,
-                (state.history(), number, bytes32("root"), 1, "data", attest(number, "root", 1, "data"))
+                (state.history(), number, bytes32("content"), 1, "data", "", attest(number, _rootOf("content"), 1, "data"))
             );
         vm.prank(caller, caller);
         (done,) = address(state).call(call);
+    }
+
+    /// @dev Of a validium batch without assets.
+    function _rootOf(bytes32 content) private pure returns (bytes32) {
+        return Manifests.batchRoot(Mode.Validium, new bytes32[](0), content);
     }
 
     function _attempt(uint256 which, uint64 quantity, address recipient, How how) private returns (bool, bytes memory) {
@@ -215,7 +221,7 @@ contract HostileOperator is Settlement {
         Authorization memory authorization;
         if (how != How.OwnerCalls && how != How.StrangerCalls) authorization = _authorization(which, quantity, recipient, how);
         bytes memory call = abi.encodeCall(
-            state.withdraw, (place.vault, batches[place.batch].header, place.siblings, quantity, recipient, authorization)
+            state.withdraw, (place.vault, batches[place.batch].header, place.path, quantity, recipient, authorization)
         );
         vm.prank(how == How.OwnerCalls ? place.vault.owner : _stranger);
         return address(state).call(call);
@@ -276,7 +282,7 @@ contract HostileOperator is Settlement {
         Place memory first = places[earlier];
         Place memory second = places[later];
         (BatchHeader memory header, BatchHeader memory laterHeader) = (batches[first.batch].header, batches[second.batch].header);
-        try state.voidDuplicate(first.vault, header, first.siblings, second.vault, laterHeader, second.siblings) {
+        try state.voidDuplicate(first.vault, header, first.path, second.vault, laterHeader, second.path) {
             expect(allowed, "voided a vault that is no duplicate");
             _voided[later] = true;
             ++voids;

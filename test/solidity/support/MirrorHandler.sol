@@ -152,7 +152,7 @@ contract MirrorHandler is MirrorRelayers {
         BatchHeader memory header = headerOf(batches[first.batch], first.batch);
         BatchHeader memory laterHeader = headerOf(batches[second.batch], second.batch);
         return abi.encodeCall(
-            mirror.voidDuplicate, (first.vault, header, first.siblings, second.vault, laterHeader, second.siblings)
+            mirror.voidDuplicate, (first.vault, header, first.path, second.vault, laterHeader, second.path)
         );
     }
 
@@ -171,7 +171,7 @@ contract MirrorHandler is MirrorRelayers {
             authorization = Authorization(deadline, sign(key, digest));
         }
         BatchHeader memory header = headerOf(batches[place.batch], place.batch);
-        return abi.encodeCall(mirror.withdraw, (place.vault, header, place.siblings, quantity, recipient, authorization));
+        return abi.encodeCall(mirror.withdraw, (place.vault, header, place.path, quantity, recipient, authorization));
     }
 
     /// @dev The name of the first rule that a withdrawal breaks; 0 if it breaks none.

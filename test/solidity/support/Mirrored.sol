@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {Growth, IStateMirror, MirrorBatch, MirrorStep, StateRoots} from "../../../contracts/interfaces/IStateMirror.sol";
 import {BatchHeader, Mode, Vault} from "../../../contracts/interfaces/Model.sol";
 import {Exit} from "./Exit.sol";
+import {Manifests} from "./Manifests.sol";
 import {NaiveTree} from "./NaiveTree.sol";
 import {deploy, vm} from "./Vm.sol";
 
@@ -65,14 +66,17 @@ abstract contract Mirrored is Exit {
         for (uint256 i; i < vaults.length; ++i) if ((seed >> i) % 4 == 0) vaults[i].chainId = SOURCE_CHAIN;
         bytes32[] memory leaves = leavesOf(vaults);
         uint256 height = NaiveTree.heightOf(leaves.length);
-        MirrorBatch memory content =
-            MirrorBatch(uint32(leaves.length), keccak256(abi.encode("data", mode, number)), NaiveTree.root(leaves, height));
+        Manifests.Asset[] memory assets = Manifests.assetsOf(vaults);
+        bytes32[] memory manifest = Manifests.leavesOf(assets);
+        bytes32 root = Manifests.batchRoot(mode, manifest, NaiveTree.root(leaves, height));
+        MirrorBatch memory content = MirrorBatch(uint32(leaves.length), keccak256(abi.encode("data", mode, number)), root);
         batches.push(SourceBatch(mode, number, content, 0, false));
         stateLeaves[mode].push(
             keccak256(abi.encodePacked(uint8(2), number, content.vaultCount, content.dataHash, content.batchRoot))
         );
         for (uint256 slot; slot < leaves.length; ++slot) {
-            places.push(Place(batches.length - 1, vaults[slot], NaiveTree.siblings(leaves, height, slot)));
+            bytes32[] memory siblings = NaiveTree.siblings(leaves, height, slot);
+            places.push(Place(batches.length - 1, vaults[slot], Manifests.pathOf(assets, manifest, vaults[slot], siblings)));
         }
     }
 

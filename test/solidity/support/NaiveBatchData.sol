@@ -30,8 +30,10 @@ contract NaiveBatchData {
     uint256[] private _assetTypes;
     address[] private _owners;
     bytes32[] private _leaves;
+    /// @dev By index of the asset: whether a vault is of it.
+    mapping(uint256 index => bool) private _used;
 
-    /// @notice The batch's root and number of slots; reverts with {Refused}.
+    /// @notice The root of the batch's vaults and number of slots; reverts with {Refused}.
     function root(bytes calldata data, uint64 firstVaultId, uint256 maxVaults)
         external
         returns (bytes32, uint256)
@@ -40,14 +42,25 @@ contract NaiveBatchData {
         (_cursor, _chainIds, _assetTypes) = (0, new uint64[](0), new uint256[](0));
         (_owners, _leaves) = (new address[](0), new bytes32[](0));
         if (_number(1) != 1) revert Refused("version");
-        for (uint256 count = _number(2); count > 0; --count) {
-            _chainIds.push(uint64(_number(8)));
-            _assetTypes.push(_number(32));
-        }
+        _readAssets();
         for (uint256 count = _number(2); count > 0; --count) _owners.push(address(uint160(_number(20))));
         do _run(firstVaultId, maxVaults);
         while (_cursor < data.length);
+        for (uint256 i; i < _chainIds.length; ++i) if (!_used[i]) revert Refused("unused asset");
         return (NaiveTree.root(_leaves, NaiveTree.heightOf(_leaves.length)), _leaves.length);
+    }
+
+    function _readAssets() private {
+        uint256 count = _number(2);
+        if (count > 255) revert Refused("too many assets");
+        for (uint256 i; i < count; ++i) {
+            (uint64 chainId, uint256 assetType) = (uint64(_number(8)), _number(32));
+            bool ascends = i == 0 || chainId > _chainIds[i - 1] || (chainId == _chainIds[i - 1] && assetType > _assetTypes[i - 1]);
+            if (!ascends) revert Refused("order of the assets");
+            _chainIds.push(chainId);
+            _assetTypes.push(assetType);
+            _used[i] = false;
+        }
     }
 
     function _run(uint64 firstVaultId, uint256 maxVaults) private {
@@ -73,8 +86,9 @@ contract NaiveBatchData {
         for (uint256 i; i < entry.length; ++i) _leaves.push(_record(entry, firstVaultId + uint64(_leaves.length), i));
     }
 
-    function _checkForms(Entry memory entry) private view {
+    function _checkForms(Entry memory entry) private {
         if (entry.asset >= _chainIds.length) revert Refused("asset index");
+        _used[entry.asset] = true;
         Standard standard = standardOf(_assetTypes[entry.asset]);
         if (entry.amountForm > 8) revert Refused("amount form");
         if (standard == Standard.ERC721 && entry.amountForm != 0) revert Refused("amount of an ERC-721");

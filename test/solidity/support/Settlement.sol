@@ -3,9 +3,10 @@ pragma solidity 0.8.37;
 
 import {IAccessControl} from "@openzeppelin/contracts/access/IAccessControl.sol";
 import {IStateCommitment} from "../../../contracts/interfaces/IStateCommitment.sol";
-import {BatchHeader, Mode, Vault, WithdrawalGroup, WithdrawalTerms} from "../../../contracts/interfaces/Model.sol";
+import {BatchHeader, Mode, Standard, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms} from "../../../contracts/interfaces/Model.sol";
 import {Batches} from "./Batches.sol";
 import {Exit} from "./Exit.sol";
+import {Manifests} from "./Manifests.sol";
 import {NaiveTree} from "./NaiveTree.sol";
 import {deploy, vm} from "./Vm.sol";
 
@@ -56,22 +57,41 @@ abstract contract Settlement is Exit {
 
     function commitRollup(Vault[] memory vaults) internal {
         uint64 number = nextNumber(Mode.ZkRollup);
-        bytes memory data = Batches.encode(vaults, assetTypes, standards);
+        Standard[] memory each = new Standard[](vaults.length);
+        for (uint256 i; i < vaults.length; ++i) each[i] = standardOf(vaults[i]);
+        bytes memory data = Batches.encode(vaults, each);
         bytes32 history = state.history();
         vm.prank(operator, operator);
         state.commitRollupBatch(history, number, data);
-        remember(Mode.ZkRollup, vaults, keccak256(data));
+        remember(Mode.ZkRollup, vaults, Manifests.assetsOf(vaults), keccak256(data));
     }
 
     function commitValidium(Vault[] memory vaults) internal {
         uint64 number = nextNumber(Mode.Validium);
         bytes32 dataHash = keccak256(abi.encode("data", number));
-        bytes32 root = NaiveTree.root(leavesOf(vaults), NaiveTree.heightOf(vaults.length));
+        bytes32 content = NaiveTree.root(leavesOf(vaults), NaiveTree.heightOf(vaults.length));
+        // L1 takes no manifest that names anything else.
+        Manifests.Asset[] memory assets = Manifests.assetsOf(_registered(vaults));
+        bytes32 root = Manifests.batchRoot(Mode.Validium, Manifests.leavesOf(assets), content);
         bytes memory attestation = attest(number, root, uint32(vaults.length), dataHash);
         bytes32 history = state.history();
         vm.prank(operator);
-        state.commitValidiumBatch(history, number, root, uint32(vaults.length), dataHash, attestation);
-        remember(Mode.Validium, vaults, dataHash);
+        state.commitValidiumBatch(
+            history, number, content, uint32(vaults.length), dataHash, Manifests.pack(assets), attestation
+        );
+        remember(Mode.Validium, vaults, assets, dataHash);
+    }
+
+    /// @dev The vaults whose asset is one of this chain's.
+    function _registered(Vault[] memory vaults) private view returns (Vault[] memory known) {
+        known = new Vault[](vaults.length);
+        uint256 count;
+        for (uint256 i; i < vaults.length; ++i) {
+            if (vaults[i].chainId == block.chainid && standardOf(vaults[i]) != Standard.None) known[count++] = vaults[i];
+        }
+        assembly ("memory-safe") {
+            mstore(known, count)
+        }
     }
 
     function attest(uint64 number, bytes32 root, uint32 count, bytes32 dataHash) internal view returns (bytes memory) {
@@ -91,14 +111,22 @@ abstract contract Settlement is Exit {
     function groupOf(uint256 batch, uint256 assetType, bytes memory items) internal view returns (WithdrawalGroup memory) {
         uint64 number;
         for (uint256 i; i < batch; ++i) if (batches[i].mode == batches[batch].mode) ++number;
-        return WithdrawalGroup(batches[batch].mode, number, batches[batch].header, assetType, items);
+        VaultPath memory path;
+        for (uint256 i; i < places.length; ++i) {
+            if (places[i].batch == batch && places[i].vault.assetType == assetType) path = places[i].path;
+        }
+        return WithdrawalGroup(
+            batches[batch].mode, number, batches[batch].header, assetType, path.assetIndex, path.assetSiblings, items
+        );
     }
 
-    function remember(Mode mode, Vault[] memory vaults, bytes32 dataHash) internal {
+    function remember(Mode mode, Vault[] memory vaults, Manifests.Asset[] memory assets, bytes32 dataHash) internal {
         bytes32[] memory leaves = leavesOf(vaults);
+        bytes32[] memory manifest = Manifests.leavesOf(assets);
         uint256 height = NaiveTree.heightOf(vaults.length);
+        bytes32 root = Manifests.batchRoot(mode, manifest, NaiveTree.root(leaves, height));
         BatchHeader memory header = BatchHeader(
-            NaiveTree.root(leaves, height), uint32(vaults.length), uint64(block.timestamp), uint64(batches.length)
+            root, uint32(vaults.length), uint64(block.timestamp), uint64(batches.length)
         );
         uint64 number = nextNumber(mode) - 1;
         batches.push(Batch(mode, header, state.batchHeaderHash(mode, number)));
@@ -106,7 +134,9 @@ abstract contract Settlement is Exit {
             keccak256(abi.encodePacked(uint8(2), number, header.vaultCount, dataHash, header.batchRoot))
         );
         for (uint256 slot; slot < vaults.length; ++slot) {
-            places.push(Place(batches.length - 1, vaults[slot], NaiveTree.siblings(leaves, height, slot)));
+            bytes32[] memory siblings = NaiveTree.siblings(leaves, height, slot);
+            VaultPath memory path = Manifests.pathOf(assets, manifest, vaults[slot], siblings);
+            places.push(Place(batches.length - 1, vaults[slot], path));
         }
     }
 }

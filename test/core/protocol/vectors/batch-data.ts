@@ -1,10 +1,11 @@
 import { type Address, type Hex, MAX_AMOUNT } from "../../../../core/model.ts";
 import type { BatchDataReason, VaultEntry } from "../../../../core/protocol/batch-data.ts";
-import { decodeBatchData, placeVaults } from "../../../../core/protocol/batch-decoder.ts";
+import { decodeBatch, placeVaults } from "../../../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../../../core/protocol/batch-tree.ts";
 import { keccak256 } from "../../../../core/protocol/hash.ts";
 import { bytesToHex, hexToBytes } from "../../../../core/protocol/hex.ts";
+import { batchRoot, manifestRoot } from "../../../../core/protocol/manifest.ts";
 import { vaultLeaves } from "../../../../core/protocol/vault.ts";
 import { ASSETS, derivedAddress, text, type VectorAsset } from "./derive.ts";
 
@@ -71,10 +72,12 @@ const inline = (n: number): string => owner(n).slice(2);
 /** amountForm, blobForm, ownerForm */
 const form = (amount: number, blob: number, ownerForm: number): number => (amount << 4) | (blob << 2) | ownerForm;
 
+const manyAssets = (count: number): string =>
+  `01${u(count, 2)}${times(count, (i) => u(card.chainId, 8) + u(i, 32)).join("")}`;
+
 /** Well-formed data that the core's encoder does not write: other encoders' choices are as good. */
 const HAND_MADE: Readonly<Record<string, string>> = {
-  "an unused dictionary": head([card, item], [0, 1]) + run(0, form(0, 1, 0), 1, `02${inline(2)}3737`),
-  "an asset twice in the dictionary": head([coin, coin]) + run(1, form(1, 0, 0), 1, `${inline(0)}09`),
+  "unused owners": head([card], [0, 1]) + run(0, form(0, 1, 0), 1, `02${inline(2)}3737`),
   "an amount wider than it needs": head([coin]) + run(0, form(8, 0, 0), 1, inline(0) + u(1, 8)),
   "a decimal as text": head([card], [0]) + run(0, form(0, 1, 3), 1, `0000${u(1, 1)}35`),
   "texts of one length": head([item], [0, 1]) + run(0, form(0, 1, 1), 3, `03${"00"}616263${"01"}646566${"01"}303037`),
@@ -129,6 +132,12 @@ const REFUSED: readonly (readonly [string, BatchDataReason, string])[] = [
     "too_many_slots",
     head([card], [0]) + run(0, form(0, 3, 3), 0xffffff, `0000${"08"}${"10000000"}`),
   ],
+  ["256 assets", "too_many_assets", manyAssets(256) + u(0, 2)],
+  ["65,535 assets, which are not there", "too_many_assets", `01${u(0xffff, 2)}`],
+  ["an asset twice", "asset_order", head([coin, coin]) + run(1, form(1, 0, 0), 1, `${inline(0)}09`)],
+  ["assets that descend", "asset_order", head([farCard, card]) + run(0, form(0, 1, 0), 1, `01${inline(0)}31`)],
+  ["an asset that no vault has", "asset_unused", head([card, farCard]) + run(0, form(0, 1, 0), 1, `01${inline(0)}31`)],
+  ["an asset of nothing but void slots", "asset_unused", `${head([card])}ffff000002`],
   ["an asset past the dictionary", "asset_index", head([coin]) + run(1, form(0, 0, 0), 1, inline(0))],
   ["an asset without a dictionary", "asset_index", head([]) + run(0, form(0, 0, 0), 1, inline(0))],
   ["asset 0xfffe", "asset_index", head([coin]) + run(0xfffe, form(0, 0, 0), 1, inline(0))],
@@ -207,21 +216,23 @@ export function batchDataVectors() {
   }));
   return {
     description:
-      "Batch data (docs/protocol.md 4). `assets`: register these first. `vectors`: valid data, its slots (null for a void one), the leaves, " +
-      "root and data hash as batch `batchNumber` of `mode`; `encoder` tells what the core's encoder writes for these slots. " +
+      "Batch data (docs/protocol.md 4). `assets`: register these first. `vectors`: valid data, its slots (null for a void one), the vault " +
+      "tree's root, the batch root and the data hash as batch `batchNumber` of `mode`; `encoder` tells what the core's encoder writes for these slots. " +
       "`refused`: what every decoder refuses, by reason. `refusedByAsset`: what only a decoder that knows the assets refuses.",
     ...PLACE,
     assets: Object.values(ASSETS),
     vectors: [...encoded, ...handMade].map(({ name, encoder, data }) => {
-      const slots = decodeBatchData(data);
+      const { slots, assets } = decodeBatch(data);
       const leaves = vaultLeaves(placeVaults(slots, PLACE.mode, PLACE.batchNumber));
+      const content = bytesToHex(new BatchTree(leaves).root);
       return {
         name,
         encoder,
         data: bytesToHex(data),
         dataHash: bytesToHex(keccak256(data)),
         vaultCount: slots.length,
-        batchRoot: bytesToHex(new BatchTree(leaves).root),
+        content,
+        batchRoot: batchRoot("calldata", manifestRoot(assets), content),
         ...(slots.length > 100 ? {} : { slots }),
       };
     }),

@@ -1,13 +1,20 @@
 import type { Hash } from "../../../../core/model.ts";
 import type { VaultContent } from "../../../../core/ports.ts";
 import type { VaultEntry } from "../../../../core/protocol/batch-data.ts";
-import { placeVaults } from "../../../../core/protocol/batch-decoder.ts";
+import { decodeBatch, placeVaults } from "../../../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../../../core/protocol/batch-tree.ts";
 import { batchHeaderHash, stateCommitment, stateLeaf } from "../../../../core/protocol/commitment.ts";
 import { keccak256 } from "../../../../core/protocol/hash.ts";
 import { bytesToHex, hexToBytes, unpackHashes } from "../../../../core/protocol/hex.ts";
-import { proveVault, proveVaults, type VaultMultiproof, type VaultProof } from "../../../../core/protocol/proof.ts";
+import { manifestPath, manifestRoot, batchRoot as rootOf } from "../../../../core/protocol/manifest.ts";
+import {
+  type ProvableBatch,
+  proveVault,
+  proveVaults,
+  type VaultMultiproof,
+  type VaultProof,
+} from "../../../../core/protocol/proof.ts";
 import { StateHistory } from "../../../../core/protocol/state-tree.ts";
 import { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "../../../../core/protocol/vault.ts";
 import { ASSETS, derivedAddress, derivedHash, SETTLEMENT, text } from "./derive.ts";
@@ -34,9 +41,11 @@ const entries: readonly (VaultEntry | null)[] = Array.from({ length: SLOTS }, (_
 /** A batch of known vaults in a state: proofs that hold, and hostile ones that do not. */
 export function vaultProofVectors() {
   const vaults = placeVaults(entries, MODE, BATCH_NUMBER);
-  const tree = new BatchTree(vaultLeaves(vaults));
-  const batchRoot = bytesToHex(tree.root);
-  const dataHash = bytesToHex(keccak256(encodeBatchData(entries)));
+  const data = encodeBatchData(entries);
+  const { assets } = decodeBatch(data);
+  const batch = { tree: new BatchTree(vaultLeaves(vaults)), assets };
+  const batchRoot = rootOf(MODE, manifestRoot(assets), bytesToHex(batch.tree.root));
+  const dataHash = bytesToHex(keccak256(data));
   const present = vaults.filter((vault) => vault !== null);
   const header = { batchRoot, vaultCount: SLOTS, committedAt: 1_767_225_600n, sequence: 8n };
 
@@ -61,7 +70,7 @@ export function vaultProofVectors() {
     batchNumber: BATCH_NUMBER,
     header,
     headerHash: batchHeaderHash(header),
-    data: bytesToHex(encodeBatchData(entries)),
+    data: bytesToHex(data),
     stateLeaf: leaf,
     statePath: {
       dataHash,
@@ -72,26 +81,29 @@ export function vaultProofVectors() {
     },
     ...roots,
     commitment: stateCommitment(SETTLEMENT, roots),
-    proofs: present.map((vault) => ({ ...proveVault(tree, vault), leaf: bytesToHex(vaultLeaf(vault)) })),
+    proofs: present.map((vault) => ({ ...proveVault(batch, vault), leaf: bytesToHex(vaultLeaf(vault)) })),
     multiproofs: [present, present.slice(0, 1), present.slice(-2), present.filter((_, i) => i % 3 === 0)].map((some) =>
-      proveVaults(tree, some),
+      proveVaults(batch, some),
     ),
-    refused: hostileProofs(tree, present, batchRoot),
-    refusedMultiproofs: hostileMultiproofs(tree, present),
+    refused: hostileProofs(batch, present, batchRoot),
+    refusedMultiproofs: hostileMultiproofs(batch, present),
   };
 }
 
 /** What somebody might send to take what is not theirs, or twice what is. */
-function hostileProofs(tree: BatchTree, vaults: readonly VaultContent[], batchRoot: Hash) {
+function hostileProofs(batch: ProvableBatch, vaults: readonly VaultContent[], batchRoot: Hash) {
+  const { tree, assets } = batch;
   const vault = pick(vaults, 3);
-  const honest = proveVault(tree, vault);
+  const honest = proveVault(batch, vault);
   const { slot } = unpackVaultId(vault.vaultId);
   const placed = (place: { mode?: "validium" | "zk-rollup"; batchNumber?: number; slot?: number }) => ({
     ...vault,
     vaultId: packVaultId({ mode: MODE, batchNumber: BATCH_NUMBER, slot, ...place }),
   });
   const sibling = derivedHash("a sibling that is not there");
-  const otherTree = new BatchTree(vaultLeaves(placeVaults(entries, MODE, BATCH_NUMBER + 1)));
+  const other = { tree: new BatchTree(vaultLeaves(placeVaults(entries, MODE, BATCH_NUMBER + 1))), assets };
+  const rootUnder = (content: Uint8Array) => rootOf(MODE, manifestRoot(assets), bytesToHex(content));
+  const { assetPath } = honest;
   const refused = (name: string, change: Partial<VaultProof>, root = batchRoot) => ({
     name,
     batchRoot: root,
@@ -116,38 +128,59 @@ function hostileProofs(tree: BatchTree, vaults: readonly VaultContent[], batchRo
     refused("extended by the root's fold", { siblings: [...honest.siblings, sibling] }),
     refused("a changed sibling", { siblings: [...honest.siblings.slice(0, -1), sibling] }),
     refused("siblings in reverse", { siblings: honest.siblings.toReversed() }),
-    refused("another batch's proof", proveVault(otherTree, { ...vault, vaultId: placed({ batchNumber: 6 }).vaultId })),
-    refused("another batch's root", {}, bytesToHex(otherTree.root)),
+    refused("another batch's proof", proveVault(other, { ...vault, vaultId: placed({ batchNumber: 6 }).vaultId })),
+    refused("another batch's root", {}, rootUnder(other.tree.root)),
     refused("a count of one fewer level", { vaultCount: 8 }),
     refused("a count of one more level", { vaultCount: 17 }),
     refused("a count below the slot", { vaultCount: slot }),
     refused("a count of 0", { vaultCount: 0 }),
-    refused("a leaf shown as the root", { siblings: [] }, bytesToHex(vaultLeaf(vault))),
+    refused("a leaf shown as the content", { siblings: [] }, rootUnder(vaultLeaf(vault))),
     refused(
-      "a leaf shown as the root of a batch of one",
+      "a leaf shown as the content of a batch of one",
       { siblings: [], vaultCount: 1 },
-      bytesToHex(vaultLeaf(vault)),
+      rootUnder(vaultLeaf(vault)),
     ),
-    refused("a node shown as the root", { siblings: honest.siblings.slice(0, -1) }, bytesToHex(nodeAbove(tree, slot))),
     refused(
-      "a node shown as the root of a smaller batch",
-      { siblings: honest.siblings.slice(0, -1), vaultCount: 3 },
-      bytesToHex(nodeAbove(tree, slot)),
+      "a node shown as the content",
+      { siblings: honest.siblings.slice(0, -1) },
+      rootUnder(nodeAbove(tree, slot)),
     ),
+    refused(
+      "a node shown as the content of a smaller batch",
+      { siblings: honest.siblings.slice(0, -1), vaultCount: 3 },
+      rootUnder(nodeAbove(tree, slot)),
+    ),
+    refused("the content shown as the batch root", {}, bytesToHex(tree.root)),
+    refused("the manifest of another kind", {}, rootOf("calldata", manifestRoot(assets), bytesToHex(tree.root))),
+    refused(
+      "a manifest that leaves the asset out",
+      {},
+      rootOf(MODE, manifestRoot(assets, [assetPath.index]), bytesToHex(tree.root)),
+    ),
+    refused("another asset's path", { assetPath: manifestPath(assets, coin) }),
+    refused("another index of the asset", { assetPath: { ...assetPath, index: assetPath.index ^ 1 } }),
+    refused("an index past the asset's path", { assetPath: { ...assetPath, index: assetPath.index + 4 } }),
+    refused("no siblings of the asset", { assetPath: { ...assetPath, siblings: [] } }),
+    refused("a sibling too few of the asset", { assetPath: { ...assetPath, siblings: assetPath.siblings.slice(1) } }),
+    refused("a sibling too many of the asset", {
+      assetPath: { ...assetPath, siblings: [...assetPath.siblings, `0x${"00".repeat(32)}`] },
+    }),
+    refused("nine siblings of the asset", { assetPath: { ...assetPath, siblings: Array(9).fill(sibling) } }),
   ];
 }
 
 /** The same for many vaults at once. */
-function hostileMultiproofs(tree: BatchTree, vaults: readonly VaultContent[]) {
+function hostileMultiproofs(batch: ProvableBatch, vaults: readonly VaultContent[]) {
   const [first, second, third, another] = [1, 2, 7, 8].map((index) => pick(vaults, index)) as Quartet<VaultContent>;
-  const honest = proveVaults(tree, [first, second, third]);
+  const honest = proveVaults(batch, [first, second, third]);
+  const { manifest } = honest;
   const inBatch = (batchNumber: number) =>
     honest.vaults.map((vault) => ({
       ...vault,
       vaultId: packVaultId({ ...unpackVaultId(vault.vaultId), batchNumber }),
     }));
   const sibling = derivedHash("a sibling that is not there");
-  const otherTree = new BatchTree(vaultLeaves(placeVaults(entries, MODE, BATCH_NUMBER + 1)));
+  const other = { ...batch, tree: new BatchTree(vaultLeaves(placeVaults(entries, MODE, BATCH_NUMBER + 1))) };
   const refused = (name: string, change: Partial<VaultMultiproof>) => ({ name, ...honest, ...change });
   return [
     refused("no vault", { vaults: [] }),
@@ -164,7 +197,7 @@ function hostileMultiproofs(tree: BatchTree, vaults: readonly VaultContent[]) {
     refused("a larger amount of one", { vaults: [first, { ...second, amount: second.amount + 1n }, third] }),
     refused("the same vaults in another batch", { vaults: inBatch(BATCH_NUMBER + 1) }),
     refused("one of them in another batch", { vaults: [...inBatch(BATCH_NUMBER + 1).slice(0, 1), second, third] }),
-    refused("another batch's proof", proveVaults(otherTree, inBatch(BATCH_NUMBER + 1))),
+    refused("another batch's proof", proveVaults(other, inBatch(BATCH_NUMBER + 1))),
     refused("truncated by one sibling", { siblings: honest.siblings.slice(0, -1) }),
     refused("without siblings", { siblings: [] }),
     refused("extended by a sibling", { siblings: [...honest.siblings, sibling] }),
@@ -174,6 +207,14 @@ function hostileMultiproofs(tree: BatchTree, vaults: readonly VaultContent[]) {
     refused("a count of one more level", { vaultCount: 17 }),
     refused("a count below a slot", { vaultCount: unpackVaultId(third.vaultId).slot }),
     refused("a count of 0", { vaultCount: 0 }),
+    refused("no manifest", { manifest: [] }),
+    refused("an asset left out", {
+      manifest: manifest.map((leaf, i): Hash => (i === 1 ? `0x${"00".repeat(32)}` : leaf)),
+    }),
+    refused("an asset too few", { manifest: manifest.slice(0, -1) }),
+    refused("an asset too many", { manifest: [...manifest, sibling] }),
+    refused("assets in reverse", { manifest: manifest.toReversed() }),
+    refused("more assets than a batch has", { manifest: [...manifest, ...Array(253).fill(`0x${"00".repeat(32)}`)] }),
   ];
 }
 
