@@ -1,7 +1,7 @@
 import { recoverTypedDataAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
-import type { Committee, HistoryPoint, L1Reader, ClaimedBatch } from "../ports.ts";
+import type { ClaimedBatch, Committee, HistoryPoint, L1Reader } from "../ports.ts";
 import { committeeHash, compactSignature, encodeAttestation, type MemberSignature } from "../protocol/attestation.ts";
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
 import type { AttestationTerms } from "./request.ts";

@@ -6,7 +6,7 @@ import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.
 import { Refusal } from "../committee/refusal.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../model.ts";
-import type { AssetId, L1Reader, ClaimedBatch, VaultContent } from "../ports.ts";
+import type { AssetId, ClaimedBatch, L1Reader, VaultContent } from "../ports.ts";
 import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { countOf } from "../protocol/commitment.ts";
@@ -92,8 +92,8 @@ export class Issuer {
    * @throws Refusal with the reason
    */
   async consent(batch: ClaimedBatch): Promise<Hex> {
-    const assets = await this.archive.inTurn(() => this.#take(batch));
-    const { mode, batchNumber, batchRoot: content } = batch;
+    const { assets, content } = await this.archive.inTurn(() => this.#take(batch));
+    const { mode, batchNumber } = batch;
     const message = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
     return this.#account.signTypedData(consentTypedData(this.archive.settlement, message));
   }
@@ -128,9 +128,9 @@ export class Issuer {
     return this.archive.close();
   }
 
-  /** Checks everything, then writes data and record; on disk when it resolves. Returns the issuer's assets in the batch. */
-  async #take(batch: ClaimedBatch): Promise<readonly ConsentAsset[]> {
-    const { mode, batchNumber, batchRoot: content, dataHash, data } = batch;
+  /** Checks everything, then writes data and record; on disk when it resolves. Returns what the issuer signs of the batch. */
+  async #take(batch: ClaimedBatch): Promise<{ readonly assets: readonly ConsentAsset[]; readonly content: Hash }> {
+    const { mode, batchNumber, dataHash, data } = batch;
     const batchId = batchIdOf(mode, batchNumber);
     if ((await this.archive.commit(mode, batchNumber)) !== null) {
       throw new Refusal("committed", `L1 has committed ${batchId}; no consent changes it`);
@@ -141,6 +141,7 @@ export class Issuer {
     }
     const signed = await this.#signed(mode, batchNumber);
     const derived = deriveClaimed(batch);
+    const { content } = derived;
     const vaults = this.#here(derived.slots);
     const assets = await this.#ownAssets(vaults);
     if (assets.length === 0) throw new Refusal("not_issuer", `${batchId} holds no asset of issuer ${this.address}`);
@@ -154,7 +155,7 @@ export class Issuer {
     const covers = (earlier: Signed) =>
       earlier.content === content &&
       now.every(({ assetType }) => earlier.assets.some((a) => a.assetType === assetType));
-    if (signed.some(covers)) return assets;
+    if (signed.some(covers)) return { assets, content };
     if (signed.length >= MAX_CONTENTS) throw new Refusal("equivocation", `${batchId} has had ${MAX_CONTENTS} contents`);
     await requireRegistered(batch, derived, this.archive.assets);
     // What an earlier content used stays used: that content may still become final.
@@ -168,7 +169,7 @@ export class Issuer {
     write.put(dataKey(dataHash), data, BYTES);
     write.put(consentKey(mode, batchNumber), JSON.stringify([...signed, { content, dataHash, assets: now }]), TEXT);
     await write.write(DURABLE);
-    return assets;
+    return { assets, content };
   }
 
   /** Whether a final batch is settled now; false while nobody has given its data. */

@@ -36,7 +36,7 @@ export function consentRequestTypedData(
       ConsentRequest: [
         { name: "mode", type: "uint8" },
         { name: "batchNumber", type: "uint64" },
-        { name: "content", type: "bytes32" },
+        { name: "batchRoot", type: "bytes32" },
         { name: "vaultCount", type: "uint32" },
         { name: "dataHash", type: "bytes32" },
       ],
@@ -45,7 +45,7 @@ export function consentRequestTypedData(
     message: {
       mode: MODES.indexOf(mode),
       batchNumber: BigInt(batchNumber),
-      content: batchRoot,
+      batchRoot,
       vaultCount,
       dataHash,
     },
@@ -67,9 +67,9 @@ export class RemoteIssuer implements IssuerClient {
   }
 
   async consent(batch: ClaimedBatch, signal: AbortSignal): Promise<Hex> {
-    const { mode, batchNumber, batchRoot: content, vaultCount, dataHash, data } = batch;
+    const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const signed = await this.#operator.signTypedData(consentRequestTypedData(this.#settlement, batch));
-    const claim = new URLSearchParams({ content, vaultCount: `${vaultCount}`, dataHash });
+    const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash });
     return this.#service.askForSignature(`/v1/batches/${mode}-${batchNumber}/consent?${claim}`, {
       method: "POST",
       headers: { "content-type": "application/octet-stream", authorization: `Operator ${signed}` },

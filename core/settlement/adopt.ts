@@ -4,7 +4,7 @@ import { blockRanges } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
-import type { L1Event, L1Reader, ClaimedBatch } from "../ports.ts";
+import type { ClaimedBatch, L1Event, L1Reader } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
 
 /** What L1's history is read from. */

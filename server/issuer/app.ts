@@ -21,7 +21,7 @@ export interface IssuerServerOptions extends SignerServerOptions {
 }
 
 const claim = z.strictObject({
-  content: claimFields.hash,
+  batchRoot: claimFields.hash,
   vaultCount: claimFields.vaultCount,
   dataHash: claimFields.hash,
 });
@@ -58,14 +58,13 @@ const recorded = z.strictObject({
 /** An issuer as a service, without listening; see {@link buildSignerServer}. */
 export function buildIssuerServer({ issuer, records, ...options }: IssuerServerOptions): FastifyInstance {
   const { settlement } = issuer.archive;
-  const batchOf = ({ content: batchRoot, ...claimed }: ConsentClaim) => ({ ...claimed, batchRoot });
   const app = buildSignerServer(
     issuer,
     {
       name: "consent",
       claim,
-      request: (claimed: ConsentClaim) => consentRequestTypedData(settlement, batchOf(claimed)),
-      sign: (claimed: ConsentClaim, data) => issuer.consent({ ...batchOf(claimed), data }),
+      request: (claimed: ConsentClaim) => consentRequestTypedData(settlement, claimed),
+      sign: (claimed: ConsentClaim, data) => issuer.consent({ ...claimed, data }),
     },
     options,
   );

@@ -11,7 +11,7 @@ import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { deployContract, lower } from "../../scripts/deploy/deployer.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
-import { at, commitUnseen, createWorld, mine, pointOn, type World } from "../settlement/fixture.ts";
+import { at, commitUnseen, createWorld, mine, type World } from "../settlement/fixture.ts";
 import { openArchive } from "./fixture.ts";
 
 let world: World;
@@ -36,7 +36,7 @@ test.each(["that ran all the time", "that begins when all is over"])(
   "a watcher %s voids every duplicate of a token whose ids were planted before it was registered",
   async (name) => {
     world = await createWorld();
-    const { chain, l1, members } = world;
+    const { chain, l1 } = world;
     const { address: token } = await deployContract(chain.by, "MintableERC721", [
       ...["Late", "LATE", "", 1],
       ...[{ receiver: `0x${"00".repeat(20)}`, fraction: 0n }, chain.by.account.address, chain.settlement.address],

@@ -6,7 +6,7 @@ import { MemoryLevel } from "memory-level";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
-import type { SealedBatch } from "../../core/index.ts";
+import type { SealedBatch } from "../../core/ports.ts";
 import { decodeAttestation } from "../../core/protocol/attestation.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
@@ -35,7 +35,7 @@ describe("a committee member", () => {
     expect(await member.data("validium", 1)).toBeNull();
   });
 
-  test.each<[string, string, ClaimedBatch]>([
+  test.each<[string, string, SealedBatch]>([
     ["a root that the data does not make", "root", { ...first, batchRoot: `0x${"11".repeat(32)}` }],
     ["a count that the data does not have", "root", { ...first, vaultCount: 4 }],
     ["a hash of other data", "data_hash", { ...first, dataHash: `0x${"11".repeat(32)}` }],
@@ -276,7 +276,7 @@ describe("the collector", () => {
     },
   };
 
-  async function collector(faulty: readonly Fault[], options: { batches?: readonly ClaimedBatch[] } = {}) {
+  async function collector(faulty: readonly Fault[], options: { batches?: readonly SealedBatch[] } = {}) {
     // Faulty ones at the end: the impersonator uses the first member's key.
     const clients: MemberClient[] = [];
     for (const index of COMMITTEE.keys()) {

@@ -87,7 +87,7 @@ describe("an issuer beside its application's record", () => {
     const first = sealed(0, entries);
     const signature = await issuer.consent(first);
     const assets = [TYPES.erc721, TYPES.erc20].map((assetType) => ({ chainId: 31_337n, assetType, issuerEpoch: 0n }));
-    const content = first.batchRoot;
+    const { content } = first;
     const message = { mode: "validium", batchNumber: 0, content, assetsHash: assetsHash(assets) } as const;
     const signed = consentTypedData(l1.settlement, message);
     expect(await recoverTypedDataAddress({ ...signed, signature })).toBe(ISSUER.address);

@@ -3,11 +3,12 @@ import type { AssetReader } from "../../core/archive/known-assets.ts";
 import type { Hash, Hex, Mode, SealedBatch, Standard } from "../../core/index.ts";
 import type { L1Registration } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
-import { placeVaults } from "../../core/protocol/batch-decoder.ts";
+import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
+import { batchRoot, kindOf, manifestRoot } from "../../core/protocol/manifest.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
 
 export const TOKENS: Readonly<Record<Standard, Hex>> = {
@@ -54,12 +55,15 @@ export function sealed(
   mode: Mode = "validium",
 ): SealedBatch {
   const data = encodeBatchData(entries);
-  const tree = new BatchTree(vaultLeaves(placeVaults(entries, mode, batchNumber)));
+  const content = bytesToHex(new BatchTree(vaultLeaves(placeVaults(entries, mode, batchNumber))).root);
+  const { assets } = decodeBatch(data);
   return {
     mode,
     batchNumber,
     vaultCount: entries.length,
-    batchRoot: bytesToHex(tree.root),
+    assets,
+    content,
+    batchRoot: batchRoot(kindOf(mode), manifestRoot(assets), content),
     dataHash: bytesToHex(keccak256(data)),
     data,
   };
