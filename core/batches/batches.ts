@@ -18,6 +18,7 @@ export function batchView(record: BatchRecord): Batch {
   return {
     ...facts,
     vaultCount: slotCountOf(record),
+    assets: record.assets ?? [],
     batchId: batchIdOf(record.mode, record.batchNumber),
     timestamps: {
       open: openedAt,
@@ -152,7 +153,7 @@ export function batchesOf(context: EngineContext): Batches {
       const { ledger } = context;
       const batch = findBatch(ledger, requireMode(mode), batchNumber);
       const { assets, content, batchRoot, dataHash } = batch;
-      if (content === null || batchRoot === null || dataHash === null) {
+      if (assets === null || content === null || batchRoot === null || dataHash === null) {
         throw new MintmarkError("proof_not_ready", "The batch is still open.");
       }
       const data = await ledger.store.get(batchDataKey(mode, batchNumber));

@@ -3,7 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
-import type { BatchHeader, VaultContent } from "../ports.ts";
+import type { AssetId, BatchHeader, VaultContent } from "../ports.ts";
 import { PagedBatchTree, pageOf } from "../protocol/batch-tree.ts";
 import { invariant, requireInteger } from "../protocol/bounds.ts";
 import { countOf, type StateCounts } from "../protocol/commitment.ts";
@@ -27,6 +27,7 @@ import { corruptBatch, findBatch, sealedCount, stateOver } from "./batches.ts";
 interface ProvableBatch {
   readonly record: BatchRecord;
   readonly batchRoot: Hash;
+  readonly assets: readonly AssetId[];
   readonly tree: PagedBatchTree;
   /** Those that were asked for, by their number. */
   readonly pages: ReadonlyMap<number, Page>;
@@ -43,12 +44,12 @@ interface Page {
 export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<BatchVaultProof> {
   const place = provablePlace(ledger, vaultId);
   const batch = await provableBatch(ledger, place, [place.slot]);
-  const { batchRoot, record, tree } = batch;
+  const { batchRoot, record, assets, tree } = batch;
   const page = pageAt(batch, place.slot);
   const vault = contentAt(ledger, place, page);
   const siblings = unpackHashes(tree.siblings(place.slot, page.leaves));
   const leaf = bytesToHex(hashAt(page.leaves, place.slot - page.firstSlot));
-  const assetPath = manifestPath(record.assets, vault);
+  const assetPath = manifestPath(assets, vault);
   const proof = { vault, vaultCount: tree.count, batchRoot, leaf, siblings, assetPath, header: headerOf(record) };
   invariant(verifyVaultProof(batchRoot, proof), `a wrong proof of vault ${vaultId}`);
   return proof;
@@ -64,11 +65,11 @@ export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId
   }
   const slots = places.map(({ slot }) => slot);
   const batch = await provableBatch(ledger, first, slots);
-  const { record, batchRoot, tree, pages } = batch;
+  const { record, batchRoot, assets, tree, pages } = batch;
   const vaults = places.map((place) => contentAt(ledger, place, pageAt(batch, place.slot)));
   const nodes = tree.withPages(new Map([...pages].map(([number, { leaves }]) => [number, leaves])));
   const siblings = unpackHashes(multiproofSiblings(nodes, slots));
-  const manifest = manifestLeaves(record.assets);
+  const manifest = manifestLeaves(assets);
   const proof = { vaults, vaultCount: tree.count, batchRoot, siblings, manifest, header: headerOf(record) };
   invariant(
     verifyVaultMultiproof(batchRoot, proof),
@@ -184,7 +185,7 @@ async function provableBatch(
     clearVoidLeaves(leaves, voids, firstSlot);
     pages.set(page, { firstSlot, vaults, leaves });
   }
-  return { record, batchRoot, tree, pages };
+  return { record, batchRoot, assets: record.assets ?? [], tree, pages };
 }
 
 /** The page of one of the slots that were asked for. */

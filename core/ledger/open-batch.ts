@@ -227,7 +227,7 @@ export function openBatchRecord(
     status: "open",
     vaultCount: open.vaultCount,
     mintCount: open.mintCount,
-    assets: [],
+    assets: null,
     content: null,
     batchRoot: null,
     dataHash: null,

@@ -133,28 +133,32 @@ export type WebhookRecord = ValueOf<typeof webhookRecord>;
 /** Under a rotation's id: which of the webhook's secrets it made. */
 export const rotationRecord = layout({ webhookIndex: varint, rotations: varint });
 
-export const batchRecord = layout({
-  ...batchPlace,
-  status: oneOf(["open", "sealed", "submitted", "settled", "finalized"]),
-  vaultCount: varint,
-  mintCount: varint,
-  /** The batch's manifest; empty while the batch is open. */
-  assets: listOf(layout({ chainId: bigVarint, assetType: hash })),
-  /** Root of the vault tree. */
-  content: nullable(hash),
-  batchRoot: nullable(hash),
-  dataHash: nullable(hash),
-  stateRoot: nullable(hash),
-  l1TxHash: nullable(hash),
-  l1BlockNumber: nullable(bigVarint),
-  committedAt: nullable(bigVarint),
-  l1Sequence: nullable(bigVarint),
-  openedAt: time,
-  sealedAt: nullable(time),
-  submittedAt: nullable(time),
-  settledAt: nullable(time),
-  finalizedAt: nullable(time),
-});
+export const batchRecord = grownLayout(
+  {
+    ...batchPlace,
+    status: oneOf(["open", "sealed", "submitted", "settled", "finalized"]),
+    vaultCount: varint,
+    mintCount: varint,
+    batchRoot: nullable(hash),
+    dataHash: nullable(hash),
+    stateRoot: nullable(hash),
+    l1TxHash: nullable(hash),
+    l1BlockNumber: nullable(bigVarint),
+    committedAt: nullable(bigVarint),
+    l1Sequence: nullable(bigVarint),
+    openedAt: time,
+    sealedAt: nullable(time),
+    submittedAt: nullable(time),
+    settledAt: nullable(time),
+    finalizedAt: nullable(time),
+  },
+  {
+    /** Root of the vault tree. */
+    content: later(nullable(hash), null),
+    /** The batch's manifest; null while the batch is open. */
+    assets: later(nullable(listOf(layout({ chainId: bigVarint, assetType: hash }))), null),
+  },
+);
 export type BatchRecord = ValueOf<typeof batchRecord>;
 
 /** The applications that have vaults in a sealed batch, in ascending order. */

@@ -105,7 +105,7 @@ export class ReferenceVaults {
 
 function open(mode: Mode, batchNumber: number, { vaults, mintCount }: Growing): Expected[] {
   const none = {
-    assets: [],
+    assets: null,
     content: null,
     batchRoot: null,
     dataHash: null,

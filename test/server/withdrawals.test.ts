@@ -124,11 +124,12 @@ test("once its batch is committed on L1, a vault's proof comes with calldata for
   const { body } = await world.send("GET", path);
   expect(body.header).toMatchObject({ committedAt: "1800000000", vaultCount: 1 });
   const { functionName, args } = decodeFunctionData({ abi: stateCommitmentAbi, data: body.withdrawCalldata });
-  const [content, header, siblings, quantity, recipient, authorization] = args as readonly unknown[];
+  const [content, header, vaultPath, quantity, recipient, authorization] = args as readonly unknown[];
   expect(functionName).toBe("withdraw");
   expect(content).toMatchObject({ vaultId: BigInt(vaultId), amount: 10n, owner: owner.address });
   expect(header).toMatchObject({ batchRoot: body.batchRoot, committedAt: 1_800_000_000n });
-  expect([siblings, quantity, recipient]).toEqual([[], 10n, owner.address]);
+  const alone = { siblings: [], assetIndex: 0, assetSiblings: [] };
+  expect([vaultPath, quantity, recipient]).toEqual([alone, 10n, owner.address]);
   expect(authorization).toEqual({ deadline: 0n, signature: "0x" });
   const { body: settled } = await world.send("GET", `/api/v1/transactions?vaultId=${vaultId}`);
   expect(settled.data[0]).toMatchObject({ status: "settled", l1BlockNumber: "9", l1TxHash: `0x${"aa".repeat(32)}` });
