@@ -1,5 +1,4 @@
 import type { Address, BlobScheme, Hash, Hex, Mode, Standard, VaultId } from "./model.ts";
-import type { AssetPath } from "./protocol/manifest.ts";
 
 /** Milliseconds since 1970. Tests pass their own. */
 export type Clock = () => number;
@@ -93,6 +92,14 @@ export interface SealedBatch extends ClaimedBatch {
   readonly assets: readonly AssetId[];
   /** Root of the vault tree. */
   readonly content: Hash;
+}
+
+/** Shows that a manifest names an asset. */
+export interface AssetPath {
+  /** Position in the manifest, 0 to 254. */
+  readonly index: number;
+  /** From the leaf upwards, at most eight. */
+  readonly siblings: readonly Hash[];
 }
 
 /** A vault with all that L1 asks for to believe in it. */

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Mode } from "../model.ts";
-import type { AssetId } from "../ports.ts";
+import type { AssetId, AssetPath } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { foldPath, hashMessages, keccak256 } from "./hash.ts";
 import { bytesToHex, HASH_BYTES, hexToBytes, packHashes, unpackHashes, writeHex } from "./hex.ts";
@@ -20,14 +20,6 @@ const BATCH_ROOT_PREFIX = 0x06;
 const MANIFEST_LEAF_PREFIX = 0x07;
 /** Prefix 1, chain id 8, asset type 32. */
 const MANIFEST_LEAF_BYTES = 41;
-
-/** Shows that a manifest names an asset. */
-export interface AssetPath {
-  /** Position in the manifest, 0 to 254. */
-  readonly index: number;
-  /** From the leaf upwards, at most eight. */
-  readonly siblings: readonly Hash[];
-}
 
 /** Where the vaults of a batch of this mode are. */
 export function kindOf(mode: Mode): BatchKind {

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
-import type { AssetId, BatchHeader, Settlement, VaultContent } from "../ports.ts";
+import type { AssetId, AssetPath, BatchHeader, Settlement, VaultContent } from "../ports.ts";
 import type { BatchTree } from "./batch-tree.ts";
 import { requireInteger } from "./bounds.ts";
 import type { StateRoots } from "./commitment.ts";
@@ -8,7 +8,6 @@ import { stateCommitment, stateLeaf } from "./commitment.ts";
 import { foldPath } from "./hash.ts";
 import { bytesToHex, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
 import {
-  type AssetPath,
   batchRoot,
   kindOf,
   manifestLeaf,
