@@ -2,6 +2,7 @@ import { type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { connectOperator, createChain } from "./fixture.ts";
 
@@ -12,9 +13,15 @@ test("a validium commit behind another one has gas enough for a committee of 64"
   const chain = await createChain({ committee: members, threshold: 64 });
   const l1 = await connectOperator(chain);
   const { history } = await l1.state();
+  const content = keccak256("0x01");
   const batch = {
     ...({ mode: "validium", batchNumber: 0, vaultCount: 1, data: new Uint8Array() } as const),
-    ...{ batchRoot: keccak256("0x01"), dataHash: keccak256("0x02") },
+    ...{
+      assets: [],
+      content,
+      batchRoot: batchRoot("validium", manifestRoot([]), content),
+      dataHash: keccak256("0x02"),
+    },
   };
   const message = validiumBatchTypedData(l1.settlement, { ...batch, history, epoch: 0n });
   const signatures = await Promise.all(
