@@ -1,8 +1,10 @@
 import { pause } from "../backoff.ts";
 import { blockRanges, eventsUpTo, least } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
+import { type Batch, MODES } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Portal } from "../ports.ts";
+import { countOf } from "../protocol/commitment.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import type { SecondLook } from "./second-look.ts";
 
@@ -79,14 +81,55 @@ async function takeBackReorganised(options: WatchOptions): Promise<void> {
   const { engine, portal, fromBlock } = options;
   const { observed, finalized } = engine.operator.portal(portal.settlement.chainId);
   if (observed === null) return;
-  // Without a checkpoint in common, blocks that were final when they were read still are, unless one of them is seen to be replaced.
-  // What is final now says nothing of what was read: a watcher that slept may find final blocks in the place of those it knows.
   const final = least(observed, finalized ?? fromBlock - 1n);
   const { common, finalReplaced } = await compareCheckpoints(options, observed, final);
   if (finalReplaced) await takeBack(options, (common ?? fromBlock - 1n) + 1n, "below final");
   else if (common === null || common < final) {
-    if (final !== observed) await takeBack(options, final + 1n);
+    // Checkpoints are missing. What was final when it was read still is, unless the chain has not got the commits that were read of it.
+    // What is final now says nothing of what was read: a watcher that slept may find final blocks in the place of those it knows.
+    const replaced = await replacedCommits(options, final);
+    if (replaced !== null) await takeBack(options, replaced, "below final");
+    else if (final !== observed) await takeBack(options, final + 1n);
   } else if (common !== observed) await takeBack(options, common + 1n);
+}
+
+/** The block behind the newest final commit that the chain still has, when it lacks a later one; null when it lacks none. */
+async function replacedCommits({ engine, portal, fromBlock }: WatchOptions, final: bigint): Promise<bigint | null> {
+  if (portal.settlement.chainId !== engine.settlement.chainId) return null;
+  const committed = await engine.batches.committedState();
+  let kept = fromBlock - 1n;
+  let isReplaced = false;
+  for (const mode of MODES) {
+    for (let at = countOf(mode, committed) - 1; at >= 0; at--) {
+      const batch = await engine.batches.get(mode, at);
+      const block = batch.l1BlockNumber;
+      if (block === null || block > final) continue;
+      if (await isCommitted(batch, block, portal)) {
+        if (block > kept) kept = block;
+        break;
+      }
+      isReplaced = true;
+    }
+  }
+  return isReplaced ? kept + 1n : null;
+}
+
+/** Whether the chain has a batch's commit in this block, with the header that its withdrawals need. */
+async function isCommitted(batch: Batch, block: bigint, portal: Watched): Promise<boolean> {
+  if ((await portal.block(block)) === null) throw endsBefore(block);
+  return (await portal.events(block, block)).some(
+    (event) =>
+      event.type === "batchCommitted" &&
+      event.mode === batch.mode &&
+      event.batchNumber === batch.batchNumber &&
+      event.committedAt === batch.committedAt &&
+      event.sequence === batch.l1Sequence,
+  );
+}
+
+/** A shorter chain says nothing yet: nodes can be far behind. */
+function endsBefore(block: bigint): MintmarkError {
+  return new MintmarkError("l1_failed", `the chain ends before block ${block}, which was final`);
 }
 
 /** The newest checkpoint that is still on the chain, and whether a final one above it is not. */
@@ -100,8 +143,7 @@ async function compareCheckpoints(
     const block = await portal.block(number);
     if (block?.hash === hash) return { common: number, finalReplaced };
     if (number > final) continue;
-    // A shorter chain says nothing yet: nodes can be far behind.
-    if (block === null) throw new MintmarkError("l1_failed", `the chain ends before block ${number}, which was final`);
+    if (block === null) throw endsBefore(number);
     finalReplaced = true;
   }
   return { common: null, finalReplaced };

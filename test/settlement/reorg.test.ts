@@ -158,16 +158,23 @@ describe("a reorganisation below finality", () => {
 });
 
 describe("a reorganisation of blocks that were final", () => {
-  test.each([{ restarted: true }, { restarted: false }])(
-    "is taken back, and headers and withdrawals follow the new chain (restarted: $restarted)",
-    async ({ restarted }) => {
+  test.each([
+    { when: "while it runs", restarted: false, kept: true },
+    { when: "after a restart", restarted: true, kept: true },
+    { when: "after a restart without its checkpoints", restarted: true, kept: false },
+  ])(
+    "is taken back $when, and headers and withdrawals follow the new chain, but nothing of before",
+    async ({ restarted, kept }) => {
       world = await createWorld();
       const { chain, engine, l1, committee, principal } = world;
-      const store = new MemoryLevel();
+      let store = new MemoryLevel();
       const opened = async () => Checkpoints.open(store, engine.settlement.chainId);
       const settlerOf = async () => newSettler({ engine, l1, committee, checkpoints: await opened() }, chain);
       let settler = await settlerOf();
+      await mint(world, "erc20", "validium", "", 50);
       await settler.round();
+      const reverted: string[] = [];
+      engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
       const vaultId = await mint(world, "erc20", "zk-rollup", "", 50);
       const snapshot = await rpc(chain, "evm_snapshot");
       await settler.round();
@@ -180,9 +187,11 @@ describe("a reorganisation of blocks that were final", () => {
       expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
 
       await reorganise(world, snapshot, 60);
+      if (!kept) store = new MemoryLevel();
       if (restarted) settler = await settlerOf();
       await settler.round();
       await settler.round();
+      expect(reverted).toEqual(["zk-rollup-0"]);
       const second = await engine.batches.get("zk-rollup", 0);
       expect(second.committedAt).not.toBe(first.committedAt);
       expect(await l1.state()).toEqual({
