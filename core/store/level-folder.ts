@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { MintmarkError } from "../errors.ts";
 import { JournalMark } from "./journal-mark.ts";
-import { LogHole, putKeys, readLog } from "./level-log.ts";
+import { LogHole, oldestLog, putKeys, readLog } from "./level-log.ts";
 import { PREFIX } from "./store-keys.ts";
 
 /** LevelDB's files, and the journal's mark. */
@@ -92,6 +92,11 @@ async function requireWhole(folder: string, marked: number | null): Promise<bool
   if (logs.length === 0 || (length === null && !hasTables)) {
     const missing = logs.length === 0 ? "no .log file: its newest writes are gone" : "a store without a single entry";
     throw new MintmarkError("store_corrupt", `${folder} holds ${missing}. ${RESTORE}`);
+  }
+  const oldest = oldestLog(await readFile(join(folder, manifest)));
+  if (oldest !== null && !logs.some((log) => Number.parseInt(log, 10) === oldest)) {
+    const detail = `${join(folder, manifest)} names a log that is missing: the manifest is cut short, or the log is gone.`;
+    throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`);
   }
   if (marked !== null && length !== null && length < marked) throw entriesMissing(folder, length, marked);
   return true;

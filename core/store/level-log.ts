@@ -127,22 +127,80 @@ function laterWrite(log: Buffer, from: number, expected: bigint | undefined): bo
 
 /** The keys that a write puts, in order. */
 export function* putKeys({ operations }: LogWrite): Generator<Buffer, void, void> {
-  let at = 0;
-  const bytes = (): Buffer => {
-    let length = 0;
-    for (let shift = 0; ; shift += 7) {
-      const byte = operations[at++] ?? 0;
-      length += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) break;
-    }
-    at += length;
-    return operations.subarray(at - length, at);
-  };
-  while (at < operations.length) {
-    const isPut = operations[at++] === 1;
-    const key = bytes();
+  const reader = new FieldReader(operations);
+  while (!reader.atEnd) {
+    const isPut = reader.number() === 1;
+    const key = reader.bytes();
     if (!isPut) continue;
-    bytes();
+    reader.bytes();
     yield key;
+  }
+}
+
+/** Fields of a manifest's record: each begins with its tag, and `n` numbers or byte strings `b` follow. */
+const MANIFEST_FIELDS: Readonly<Record<number, string>> = {
+  1: "b",
+  2: "n",
+  3: "n",
+  4: "n",
+  5: "nb",
+  6: "nn",
+  7: "nnnbb",
+  9: "n",
+};
+const LOG_NUMBER = 2;
+
+/**
+ * The number of the oldest log that holds writes which are not in tables, as a manifest says; null when it does not say. A manifest is
+ * written like a log. LevelDB takes one that was cut for a shorter one, and then deletes or overwrites the tables that it does not name.
+ */
+export function oldestLog(manifest: Buffer): number | null {
+  let parts: Buffer[] = [];
+  let number: number | null = null;
+  for (let at = 0; ; ) {
+    const record = readRecord(manifest, recordStart(at));
+    if (record === null) return number;
+    at = record.end;
+    parts.push(record.payload);
+    if (record.type === FIRST || record.type === MIDDLE) continue;
+    const reader = new FieldReader(Buffer.concat(parts));
+    parts = [];
+    while (!reader.atEnd) {
+      const tag = reader.number();
+      for (const kind of MANIFEST_FIELDS[tag] ?? "") {
+        if (kind === "b") reader.bytes();
+        else if (tag === LOG_NUMBER) number = reader.number();
+        else reader.number();
+      }
+    }
+  }
+}
+
+/** Reads LevelDB's varints, and byte strings behind their length. */
+class FieldReader {
+  readonly #data: Buffer;
+  #at = 0;
+
+  constructor(data: Buffer) {
+    this.#data = data;
+  }
+
+  get atEnd(): boolean {
+    return this.#at >= this.#data.length;
+  }
+
+  number(): number {
+    let value = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = this.#data[this.#at++] ?? 0;
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return value;
+    }
+  }
+
+  bytes(): Buffer {
+    const length = this.number();
+    this.#at += length;
+    return this.#data.subarray(this.#at - length, this.#at);
   }
 }

@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Level } from "level";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Uuid } from "../../../core/index.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
@@ -145,6 +146,38 @@ describe("a folder whose CURRENT file names no manifest", () => {
     for (const file of await readdir(store)) if (file.startsWith("MANIFEST")) await rm(join(store, file));
     await expectRefused(store, "store_corrupt");
   });
+});
+
+it("a manifest that is cut short anywhere leaves the folder as it is, or loses nothing", async () => {
+  const flushed = join(folder, "flushed");
+  const buffers = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
+  const [from, to] = [
+    new Level<Buffer, Buffer>(await copyOf(whole), buffers),
+    new Level<Buffer, Buffer>(flushed, buffers),
+  ];
+  for await (const [key, value] of from.iterator()) await to.put(key, value);
+  // Moves the log's writes into a table: the manifest then names the table, and a newer log.
+  await to.compactRange(Buffer.of(0), Buffer.of(255));
+  for (const level of [from, to]) await level.close();
+  await cp(join(whole, "journal-length"), join(flushed, "journal-length"));
+  const minted = await mintsIn(await copyOf(flushed));
+  const manifest = (await readFile(join(flushed, "CURRENT"), "utf8")).trim();
+  const bytes = await readFile(join(flushed, manifest));
+  let refused = 0;
+  for (let length = bytes.length - 1; length > 0; length -= 1 + randomInt(8)) {
+    const store = await copyOf(flushed);
+    await writeFile(join(store, manifest), bytes.subarray(0, length));
+    const before = Object.keys(await contentOf(store)).filter((file) => !file.startsWith("LOG"));
+    try {
+      expect(await mintsIn(store), `${length} of ${bytes.length} bytes`).toBe(minted);
+    } catch (error) {
+      expect(error, `${length} of ${bytes.length} bytes`).toMatchObject({ code: "store_corrupt" });
+      expect(Object.keys(await contentOf(store)).filter((file) => !file.startsWith("LOG"))).toEqual(before);
+      refused++;
+    }
+    await rm(store, { recursive: true });
+  }
+  expect(refused).toBeGreaterThan(5);
 });
 
 describe("damage near the end of the log", () => {
