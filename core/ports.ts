@@ -254,8 +254,10 @@ export interface L1Committer {
   useUpNonces(options?: L1SendOptions): Promise<L1Receipt>;
   /** Why {@link L1Committer.withdraw} would fail for this one if it were sent now; null when it would succeed. Sends nothing. */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
+  /** How many withdrawals one transaction can have: 20, or fewer where blocks are small; at least 1. */
+  mostWithdrawals(): Promise<number>;
   /**
-   * One or many, in one transaction. `refusals` are in order: null for one that is paid, else what the contract said. One that fails on L1 does
+   * One or up to {@link L1Committer.mostWithdrawals}, in one transaction. `refusals` are in order: null for one that is paid, else what the contract said. One that fails on L1 does
    * not undo the others. `refusals` is null when L1 reverted the transaction as a whole.
    */
   withdraw(
@@ -281,7 +283,7 @@ export interface L1Owner {
 /** Where withdrawals of one chain's tokens are paid: the settlement contract, or a mirror of it on another chain. */
 export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events"> &
   Pick<L1Reader, "maturity" | "withdrawn"> &
-  Pick<L1Committer, "checkWithdrawal" | "withdraw" | "earlierMined">;
+  Pick<L1Committer, "checkWithdrawal" | "mostWithdrawals" | "withdraw" | "earlierMined">;
 
 /** The data availability committee: stores and re-derives the batch, and answers with an attestation (docs/protocol.md 5). */
 export interface Committee {

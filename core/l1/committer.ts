@@ -29,6 +29,7 @@ import { type Call, TRANSFER_GAS, TransactionSender } from "./transactions.ts";
 
 /** Most withdrawals of one transaction. With the longest signatures they need 12.5 million gas, and 112 kB of calldata. */
 const MAX_ITEMS = 20;
+const MAX_ITEM_BYTES = 5_600;
 /** No transaction may use more gas (EIP-7825). */
 const TRANSACTION_GAS = 16_777_216n;
 /** What the contract gives each item of a batch: proof, signature and token call together. The least that it takes. */
@@ -163,6 +164,12 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
 
   get #portal() {
     return { abi, address: this.settlement.contract, account: this.#account } as const;
+  }
+
+  async mostWithdrawals(): Promise<number> {
+    const left = (await this.transactionGas()) - relayGas(0, 0);
+    const most = Number(left / (relayGas(1, MAX_ITEM_BYTES) - relayGas(0, 0)));
+    return Math.max(1, Math.min(most, MAX_ITEMS));
   }
 
   async withdraw(calls: readonly WithdrawalCall[], options?: L1SendOptions) {

@@ -5,8 +5,6 @@ import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
 import type { PendingWithdrawal } from "../progress/pending-withdrawals.ts";
 import type { Moment, PendingQueue } from "./pending-queue.ts";
 
-/** Withdrawals of one transaction. */
-const PER_TRANSACTION = 20;
 /** Transactions of one pass, after which the chain is looked at again. */
 const PER_PASS = 10;
 /** Of them, under way at once: the account has room for as many commits beside them. */
@@ -54,15 +52,15 @@ export class WithdrawalSender {
    * nobody else anything. Immature ERC-721 vaults simply wait.
    */
   async sendReady(signal?: AbortSignal): Promise<number> {
-    const moment = await this.#now();
+    const [moment, most] = await Promise.all([this.#now(), this.#portal.mostWithdrawals()]);
     const isHeld = (withdrawalId: Uuid) => this.#refusalsOf(withdrawalId).notBefore > this.#clock();
     const ready: PendingWithdrawal[] = [];
     for await (const pending of this.#queue.ready(moment, isHeld)) {
       signal?.throwIfAborted();
       if (!(await this.#isGivenUp(pending, moment))) ready.push(pending);
-      if (ready.length === PER_PASS * PER_TRANSACTION) break;
+      if (ready.length === PER_PASS * most) break;
     }
-    const groups = groupsOf(ready);
+    const groups = groupsOf(ready, most);
     let sent = 0;
     const sending = Array.from({ length: UNDER_WAY }, async () => {
       for (const group of groups) {
@@ -180,6 +178,6 @@ export class WithdrawalSender {
   }
 }
 
-function* groupsOf(ready: readonly PendingWithdrawal[]): Generator<readonly PendingWithdrawal[]> {
-  for (let first = 0; first < ready.length; first += PER_TRANSACTION) yield ready.slice(first, first + PER_TRANSACTION);
+function* groupsOf(ready: readonly PendingWithdrawal[], most: number): Generator<readonly PendingWithdrawal[]> {
+  for (let first = 0; first < ready.length; first += most) yield ready.slice(first, first + most);
 }

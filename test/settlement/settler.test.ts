@@ -1,4 +1,4 @@
-import { erc20Abi, erc721Abi } from "viem";
+import { erc20Abi, erc721Abi, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { provenVaultArguments } from "../../core/l1/arguments.ts";
@@ -10,6 +10,7 @@ import {
   mint,
   passSeconds,
   requestWithdrawal,
+  rpc,
   transactionStatus,
   type World,
   type WorldOptions,
@@ -65,6 +66,17 @@ describe("a settler", () => {
     const ownerOf = { abi: erc721Abi, functionName: "ownerOf", args: [77n] } as const;
     expect(await chain.client.readContract({ ...ownerOf, address: erc721 ?? "0x" })).toBe(owner);
     expect(await statusOf(swordWithdrawal.withdrawalId)).toBe("settled");
+  });
+
+  test("relays what is ready in smaller groups where a block cannot carry a group of 20", async () => {
+    const { settler, chain } = await start();
+    const vaults = [];
+    for (let id = 1; id <= 16; id++) vaults.push(await mint(world, "erc1155", "zk-rollup", String(id)));
+    await settler.round();
+    for (const vaultId of vaults) await requestWithdrawal(world, vaultId);
+    await rpc(chain, "evm_setBlockGasLimit", [toHex(8_000_000)]);
+    await mine(chain, 1);
+    expect((await settler.round()).withdrawn).toBe(16);
   });
 
   test("shows a withdrawal that the owner made on its own", async () => {
