@@ -2,7 +2,8 @@ import { DURABLE, TEXT } from "../archive/keys.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import { canonicalBlob } from "../protocol/blob.ts";
-import { MAX_UINT256 } from "../protocol/bounds.ts";
+import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
+import { bytesToHex } from "../protocol/hex.ts";
 import { requireAddress } from "../validate.ts";
 import type { IssuedVault } from "./mint-record.ts";
 import { type Lines, summed, UsageBook } from "./usage-book.ts";
@@ -16,7 +17,9 @@ export interface RecordedMint {
   readonly owner: Address;
   /** Base units of the token: the mint request's amount times the asset's quantum. */
   readonly amount: bigint;
-  /** The minting blob as the mint request has it; absent or empty for an ERC-20. */
+  /** Names the token by its decimal id, in the scheme `mintmark`. Instead of the blob. */
+  readonly tokenId?: bigint;
+  /** The minting blob as the mint request has it. Without it and an id the mint is an ERC-20's. */
   readonly blob?: string;
 }
 
@@ -119,13 +122,18 @@ export class LocalMintRecord extends UsageBook {
   }
 }
 
-function entryOf({ id, token, owner, amount, blob = "" }: RecordedMint): Entry {
+function entryOf({ id, token, owner, amount, tokenId, blob }: RecordedMint): Entry {
   if (!ID.test(id)) throw new MintmarkError("validation_failed", "id must have 1 to 255 printable ASCII characters");
   if (typeof amount !== "bigint" || amount < 1n || amount > MAX_UINT256) {
     throw new MintmarkError("amount_out_of_range", "The amount must be a whole number from 1 to 2^256 - 1.");
   }
+  if (tokenId !== undefined && blob !== undefined) {
+    throw new MintmarkError("validation_failed", "give tokenId or the blob, not both");
+  }
+  if (tokenId !== undefined) requireBigint("tokenId", tokenId, 0n, MAX_UINT256);
+  const named = tokenId === undefined ? (blob ?? "") : bytesToHex(new TextEncoder().encode(tokenId.toString()));
   const mint = { token: requireAddress("token", token), owner: requireAddress("owner", owner) };
-  return { line: lineOf({ ...mint, blob: canonicalBlob(blob) }), amount: amount.toString() };
+  return { line: lineOf({ ...mint, blob: canonicalBlob(named) }), amount: amount.toString() };
 }
 
 function requireSame(id: string, known: Entry | undefined, { line, amount }: Entry): void {

@@ -47,9 +47,19 @@ const recorded = z.strictObject({
             .string()
             .regex(/^[1-9]\d{0,77}$/, "Give a whole number of base units as text.")
             .transform(BigInt),
-          mintingBlob: z.string().default(""),
+          tokenId: z
+            .string()
+            .regex(/^(?:0|[1-9]\d{0,77})$/, "Give a decimal id as text.")
+            .transform(BigInt)
+            .optional(),
+          mintingBlob: z.string().optional(),
         })
-        .transform(({ contractAddress: token, mintingBlob: blob, ...mint }) => ({ ...mint, token, blob })),
+        .transform(({ contractAddress: token, tokenId, mintingBlob: blob, ...mint }) => ({
+          ...mint,
+          token,
+          ...(tokenId !== undefined && { tokenId }),
+          ...(blob !== undefined && { blob }),
+        })),
     )
     .min(1)
     .max(MAX_MINTS),

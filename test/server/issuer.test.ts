@@ -97,7 +97,8 @@ test("lets nobody record without the secret, nor ask for a consent without the o
 test.each<[string, unknown]>([
   ["nothing", {}],
   ["no mints", { mints: [] }],
-  ["an unknown field", { mints: [{ ...MINT, tokenId: "1" }] }],
+  ["an unknown field", { mints: [{ ...MINT, token: "1" }] }],
+  ["a token named twice", { mints: [{ ...MINT, tokenId: "1" }] }],
   ["an amount as a number", { mints: [{ ...MINT, amount: 1 }] }],
   ["a wrong checksum", { mints: [{ ...MINT, owner: "0x00000000000000000000000000000000000000aA" }] }],
 ])("refuses a record of %s", async (_, body) => {

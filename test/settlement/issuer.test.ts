@@ -241,12 +241,20 @@ describe("a local record of mints", () => {
     ["validation_failed", { owner: `0x${"00".repeat(20)}` }],
     ["amount_out_of_range", { amount: 0n }],
     ["blob_invalid", { blob: "0xzz" }],
+    ["validation_failed", { tokenId: 1n }],
   ])("refuses with %s what is no mint", async (code, part) => {
     const record = new LocalMintRecord(new MemoryLevel());
     // It throws before it does anything, or rejects.
     await expect((async () => record.record([{ ...minted("erc721", "1"), ...part }]))()).rejects.toMatchObject({
       code,
     });
+  });
+
+  test("names a token by its decimal id, too", async () => {
+    const { record, issuer } = await recording();
+    const { blob: _, ...unnamed } = minted("erc721");
+    await record.record([{ ...unnamed, tokenId: 17n }]);
+    await issuer.consent(sealed(0, [entry("erc721", "17")]));
   });
 
   test("takes a mint back that no batch uses, and never the id", async () => {
