@@ -195,6 +195,11 @@ export interface Batch {
   readonly assets: readonly { readonly chainId: bigint; readonly assetType: Hash }[];
   /** Root of the tree of its vaults. */
   readonly content: Hash | null;
+  /**
+   * The assets that L1 leaves out for want of their issuer's consent, by their places in `assets`, and why; null for none. Their vaults pay
+   * nobody, and their mints fail when the commit is final.
+   */
+  readonly leftOut: readonly { readonly asset: number; readonly failure: string }[] | null;
   /** Over the content and the manifest of the assets. */
   readonly batchRoot: Hash | null;
   readonly dataHash: Hash | null;

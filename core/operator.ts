@@ -1,6 +1,7 @@
 import type { WaitOptions } from "./abort.ts";
 import type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
 import type { Batches } from "./batches/batches.ts";
+import { type LeftOut, leaveOut } from "./batches/left-out.ts";
 import { sealOpenBatch } from "./batches/seal.ts";
 import { voidSlots } from "./batches/void-slots.ts";
 import type { Deliveries } from "./events/webhooks.ts";
@@ -37,6 +38,8 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
     seal: async (mode, wait) => sealOpenBatch(context.ledger, requireMode(mode), wait?.signal),
     voidSlots: async (mode, batchNumber, slots, wait) =>
       voidSlots(context.ledger, requireMode(mode), batchNumber, slots, wait?.signal),
+    leaveOut: async (mode, batchNumber, assets, wait) =>
+      leaveOut(context.ledger, requireMode(mode), batchNumber, assets, wait?.signal),
     recordRegistered: async (assetId, facts = {}, wait) =>
       markAssetRegistered(context.ledger, assetId, facts.minterLocked ?? null, wait?.signal),
     recordMintingFault: async (assetId, fault, wait) => setMintingFault(context.ledger, assetId, fault, wait?.signal),
@@ -112,6 +115,11 @@ export interface Operator {
    * earlier transaction can still commit the batch as it was; the settlement loops do.
    */
   voidSlots(mode: Mode, batchNumber: number, slots: readonly VoidSlots[], wait?: WaitOptions): Promise<Batch>;
+  /**
+   * Notes which assets of a sealed batch L1 will leave out for want of a consent, and why; none others. When the commit is final, the
+   * mints of what L1 did leave out have failed. Rejects with `batch_committed` once L1 has the batch.
+   */
+  leaveOut(mode: Mode, batchNumber: number, assets: readonly LeftOut[], wait?: WaitOptions): Promise<Batch>;
   /** The asset is in L1's registry. */
   recordRegistered(
     assetId: Uuid,
@@ -181,8 +189,11 @@ export interface Operator {
   /**
    * Requires that L1's batches are the first ones of this store. Otherwise it rejects with `history_diverged`, and from
    * then on mints, withdrawals and seals are refused with that code, after a restart too.
+   *
+   * Resolves with false when only the events of commits that are not recorded yet can tell, because L1 may have left
+   * assets out of them. Record these, then compare again.
    */
-  compareState(state: L1State, wait?: WaitOptions): Promise<void>;
+  compareState(state: L1State, wait?: WaitOptions): Promise<boolean>;
   /**
    * Puts L1's batches in the place of the store's, from the first difference of each mode on, and ends the divergence,
    * in one atomic step. Mints that L1's history lacks have failed, and their applications are told. Vaults of unknown

@@ -141,6 +141,8 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
       readonly mode: Mode;
       readonly batchNumber: number;
       readonly dataHash: Hash;
+      /** Places in the batch's manifest of the assets that L1 has left out, for want of a consent; default none. Ascending. */
+      readonly leftOut?: readonly number[];
     } & BatchHeader)
   /** A batch of the state has become known to a mirror, under a header of its own. */
   | ({

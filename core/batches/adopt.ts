@@ -383,6 +383,7 @@ function putAdopted(
     ...notYet,
     ...times,
     finalizedAt: null,
+    leftOut: null,
   } as const;
   ledger.putBatch(group, record);
   if (voids.length > 0)
@@ -390,7 +391,7 @@ function putAdopted(
       group,
       mode,
       batchNumber,
-      voids.map((run) => ({ ...run, voidedAt: time })),
+      voids.map((run) => ({ ...run, voidedAt: time, leftOut: false })),
     );
   count(ledger, group, record, columns, 1n);
   bindIds(ledger, group, vaults, voids);

@@ -16,8 +16,9 @@ import type { BatchVaultProof, EngineState, VaultMultiproof, VaultStateProof } f
 import { type StatePath, verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../protocol/proof.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { contentOf } from "../sealing/contents.ts";
+import { leftOutPlaces, requireNotLeftOut } from "../sealing/left-out.ts";
 import { columnLeaves } from "../sealing/seal-columns.ts";
-import { clearVoidLeaves, requireNotVoid, slotCountOf } from "../sealing/void-runs.ts";
+import { clearVoidLeaves, requireNotVoid, slotCountOf, zeroRuns } from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { pageRootsKey } from "../store/store-keys.ts";
 import { batchAt, decodePage, pageKeys, placeOf } from "../vaults/vaults.ts";
@@ -47,9 +48,10 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<Batc
   const { batchRoot, record, assets, tree } = batch;
   const page = pageAt(batch, place.slot);
   const vault = contentAt(ledger, place, page);
+  requireNotLeftOut(record, vault);
   const siblings = unpackHashes(tree.siblings(place.slot, page.leaves));
   const leaf = bytesToHex(hashAt(page.leaves, place.slot - page.firstSlot));
-  const assetPath = manifestPath(assets, vault);
+  const assetPath = manifestPath(assets, vault, leftOutPlaces(record));
   const proof = { vault, vaultCount: tree.count, batchRoot, leaf, siblings, assetPath, header: headerOf(record) };
   invariant(verifyVaultProof(batchRoot, proof), `a wrong proof of vault ${vaultId}`);
   return proof;
@@ -67,9 +69,10 @@ export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId
   const batch = await provableBatch(ledger, first, slots);
   const { record, batchRoot, assets, tree, pages } = batch;
   const vaults = places.map((place) => contentAt(ledger, place, pageAt(batch, place.slot)));
+  for (const vault of vaults) requireNotLeftOut(record, vault);
   const nodes = tree.withPages(new Map([...pages].map(([number, { leaves }]) => [number, leaves])));
   const siblings = unpackHashes(multiproofSiblings(nodes, slots));
-  const manifest = manifestLeaves(assets);
+  const manifest = manifestLeaves(assets, leftOutPlaces(record));
   const proof = { vaults, vaultCount: tree.count, batchRoot, siblings, manifest, header: headerOf(record) };
   invariant(
     verifyVaultMultiproof(batchRoot, proof),
@@ -182,7 +185,7 @@ async function provableBatch(
   for (const [i, { page, firstSlot, leafCount }] of [...wanted.values()].entries()) {
     const vaults = decodePage(records.splice(0, keys[i]?.length), leafCount, batchIdOf(mode, batchNumber));
     const leaves = columnLeaves(mode, batchNumber, vaults, (index) => ledger.assetAt(index), firstSlot);
-    clearVoidLeaves(leaves, voids, firstSlot);
+    clearVoidLeaves(leaves, zeroRuns(voids), firstSlot);
     pages.set(page, { firstSlot, vaults, leaves });
   }
   return { record, batchRoot, assets: record.assets ?? [], tree, pages };

@@ -4,7 +4,7 @@ import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import { readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type Batch, batchIdOf, MAX_BATCH_VAULTS, type Mode, type VaultId } from "../model.ts";
+import { type Batch, batchIdOf, type Hash, MAX_BATCH_VAULTS, type Mode, type VaultId } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
@@ -40,13 +40,25 @@ export async function voidSlots(
     const vaults = await readBatchVaults(ledger, batch);
     const pending = await pendingIn(ledger, mode, batchNumber, added);
     const resealed = reseal(ledger, group, batch, vaults, known, added);
-    releaseVaults(ledger, group, batch, vaults, added);
-    tellFailed(ledger, group, batch, vaults, added);
-    for (const { vaultId, failure } of pending) await failWithdrawals(ledger, group, vaultId, failure);
-    group.onDurable(() => ledger.emit("slotsVoided", { batch: batchView(resealed), slots: added }));
+    await failSlots(ledger, group, resealed, vaults, added, pending);
     return resealed;
   }, signal);
   return batchView(record);
+}
+
+/** Slots became void: what their vaults took is given back, and everyone is told. */
+export async function failSlots(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  vaults: VaultColumns,
+  added: readonly VoidRun[],
+  pending: readonly PendingIn[],
+): Promise<void> {
+  releaseVaults(ledger, group, batch, vaults, added);
+  tellFailed(ledger, group, batch, vaults, added);
+  for (const { vaultId, failure } of pending) await failWithdrawals(ledger, group, vaultId, failure);
+  group.onDurable(() => ledger.emit("slotsVoided", { batch: batchView(batch), slots: added }));
 }
 
 /** Journals the batch as it is without these slots, and writes its records and those of the state roots from it on. */
@@ -61,20 +73,30 @@ function reseal(
   const { mode, batchNumber } = batch;
   const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), mergedRuns<VoidRun>(known, added));
   const { assets, content, batchRoot, dataHash } = derived;
-  const history = ledger.histories.latest(mode).first(batchNumber);
   // What may have been sent was the batch as it was.
-  const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null };
-  const changed: BatchRecord = { ...batch, ...unsent, assets, content, batchRoot, dataHash };
-  history.append(stateLeafOf(changed));
-  const resealed = { ...changed, stateRoot: bytesToHex(history.root()) };
+  const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null, leftOut: null };
+  const resealed = putRoots(ledger, group, { ...batch, ...unsent, assets, content, batchRoot, dataHash });
   const roots = { batchRoot, dataHash, stateRoot: resealed.stateRoot };
   const { time } = ledger.record(group, { kind: "slotsVoided", mode, batchNumber, voids: added, ...roots });
-  const since = added.map((run) => ({ ...run, voidedAt: time }));
-  ledger.putBatch(group, resealed);
+  const since = added.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
   ledger.putVoids(group, mode, batchNumber, mergedRuns(known, since));
   group.put(batchDataKey(mode, batchNumber), derived.data);
   group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
   group.put(batchTokensKey(mode, batchNumber), derived.tokens);
+  return resealed;
+}
+
+/** Writes a sealed batch whose root has changed, and the state roots from it on. */
+export function putRoots(
+  ledger: Ledger,
+  group: Group,
+  changed: BatchRecord,
+): BatchRecord & { readonly stateRoot: Hash } {
+  const { mode, batchNumber } = changed;
+  const history = ledger.histories.latest(mode).first(batchNumber);
+  history.append(stateLeafOf(changed));
+  const resealed = { ...changed, stateRoot: bytesToHex(history.root()) };
+  ledger.putBatch(group, resealed);
   for (let next = batchNumber + 1; next < ledger.histories.latest(mode).count; next++) {
     const later = latestBatch(ledger, mode, next);
     history.append(stateLeafOf(later));
@@ -135,13 +157,13 @@ function tellFailed(
   }
 }
 
-interface PendingIn {
+export interface PendingIn {
   readonly vaultId: VaultId;
   readonly failure: string;
 }
 
 /** The vaults of these slots of which a withdrawal is pending. */
-async function pendingIn(
+export async function pendingIn(
   ledger: Ledger,
   mode: Mode,
   batchNumber: number,

@@ -241,6 +241,7 @@ export function openBatchRecord(
     submittedAt: null,
     settledAt: null,
     finalizedAt: null,
+    leftOut: null,
   };
 }
 

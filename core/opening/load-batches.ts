@@ -3,11 +3,13 @@ import { MintmarkError } from "../errors.ts";
 import { chunkRecords, readBatchVaults, requireCount, tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
-import type { Mode } from "../model.ts";
+import type { Hash, Mode } from "../model.ts";
 import { batchIdOf } from "../model.ts";
+import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
-import { deriveBatch } from "../sealing/derive-batch.ts";
+import { type DerivedBatch, deriveBatch } from "../sealing/derive-batch.ts";
+import { leftOutPlaces } from "../sealing/left-out.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
 
@@ -79,6 +81,11 @@ function vaultsBefore(ledger: Ledger, mode: Mode, batchNumber: number): number {
   return vaults;
 }
 
+/** The root of a batch with this content, without the assets that L1 leaves out. */
+function rootOf(batch: BatchRecord, { assets, content }: DerivedBatch): Hash {
+  return batchRoot(kindOf(batch.mode), manifestRoot(assets, leftOutPlaces(batch)), content);
+}
+
 /** Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt` and names what differs. */
 async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
@@ -91,7 +98,7 @@ async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
     batchTokensKey(mode, batchNumber),
   ]);
   const wrong = [
-    (derived.batchRoot !== batch.batchRoot || derived.content !== batch.content) && "root",
+    (rootOf(batch, derived) !== batch.batchRoot || derived.content !== batch.content) && "root",
     derived.dataHash !== batch.dataHash && "data hash",
     (data === undefined || !data.equals(derived.data)) && "data",
     (pageRoots === undefined || !pageRoots.equals(derived.pageRoots)) && "page roots",

@@ -1,10 +1,12 @@
 import { batchView, latestBatch } from "../batches/batches.ts";
+import { setLeftOut } from "../batches/left-out.ts";
 import { MintmarkError } from "../errors.ts";
 import { tellBatch } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch, Hash, Mode } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { L1Event, PortalIdentity } from "../ports.ts";
+import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { slotCountOf } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
@@ -44,13 +46,22 @@ export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: 
   const ours =
     (chainId === ledger.settlement.chainId) === (event.type === "batchCommitted") &&
     batch !== undefined &&
-    batch.batchRoot === event.batchRoot.toLowerCase() &&
+    rootAs(batch, event) === event.batchRoot.toLowerCase() &&
     batch.dataHash === event.dataHash.toLowerCase() &&
     slotCountOf(batch) === event.vaultCount;
   if (!ours) {
     const name = batchIdOf(event.mode, event.batchNumber);
     throw foreign(ledger, chainId, `Chain ${chainId} has another ${name} than this store.`);
   }
+}
+
+/** The root that the batch has if L1 leaves out the assets that its event names. */
+function rootAs(batch: BatchRecord, event: Committed | Imported): Hash | null {
+  const { mode, assets, content } = batch;
+  if (event.type === "batchImported" || assets === null || content === null) return batch.batchRoot;
+  const leftOut = event.leftOut ?? [];
+  if (leftOut.some((asset) => asset >= assets.length)) return null;
+  return batchRoot(kindOf(mode), manifestRoot(assets, leftOut), content);
 }
 
 /**
@@ -63,7 +74,7 @@ export function foreign(ledger: Ledger, chainId: bigint, detail: string): Mintma
 
 export async function applyCommitted(ledger: Ledger, group: Group, event: Committed): Promise<BatchRecord> {
   const { mode, batchNumber, blockNumber, committedAt, sequence: l1Sequence } = event;
-  const batch = latestBatch(ledger, mode, batchNumber);
+  const batch = asLeftOut(ledger, group, latestBatch(ledger, mode, batchNumber), event.leftOut ?? []);
   const txHash = requireHash("txHash", event.txHash);
   const same = batch.l1TxHash === txHash && batch.l1BlockNumber === blockNumber && batch.committedAt === committedAt;
   if ((batch.status === "finalized" || batch.status === "settled") && same) return batch;
@@ -74,6 +85,18 @@ export async function applyCommitted(ledger: Ledger, group: Group, event: Commit
   const times = { submittedAt, settledAt: time, finalizedAt: null };
   const settled: BatchRecord = { ...batch, status: "settled", ...onL1, ...times };
   return putBatch(ledger, group, settled, "batchCommitted", time);
+}
+
+/** What an application reads when L1 leaves an asset out, and nobody has told why. */
+const NO_CONSENT = "L1 left the asset out of the batch: it took no consent of the asset's issuer.";
+
+/** The batch as L1 took it, which may leave out other assets than the operator expected. */
+function asLeftOut(ledger: Ledger, group: Group, batch: BatchRecord, places: readonly number[]): BatchRecord {
+  const known = batch.leftOut ?? [];
+  if (known.length === places.length && known.every(({ asset }, i) => asset === places[i])) return batch;
+  const failureAt = (place: number) => known.find(({ asset }) => asset === place)?.failure ?? NO_CONSENT;
+  const assets = places.map((asset) => ({ asset, failure: failureAt(asset) }));
+  return setLeftOut(ledger, group, batch, assets);
 }
 
 const BATCH_EVENTS = {

@@ -1,4 +1,5 @@
 import { committedCount } from "../batches/batches.ts";
+import { failLeftOut } from "../batches/left-out.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { MODES } from "../model.ts";
@@ -42,9 +43,11 @@ export async function recordFinalized(
     if (finalized !== null && upTo <= finalized) return;
     const { time } = ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: upTo });
     ledger.putPortal(group, { ...portal, finalized: upTo });
+    const batches: BatchRecord[] = [];
     for (const batch of newestCommitted(ledger, chainId, ({ status }) => status === "settled")) {
       if (batch.l1BlockNumber === null || batch.l1BlockNumber > upTo) continue;
-      await putBatch(ledger, group, { ...batch, status: "finalized", finalizedAt: time }, "batchFinalized", time);
+      const changed: BatchRecord = { ...batch, status: "finalized", finalizedAt: time };
+      batches.push(await putBatch(ledger, group, changed, "batchFinalized", time));
     }
     const from = l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
     for await (const [, stored] of ledger.store.entries({ gte: from, lt: l1EventsFrom(chainId, upTo + 1n) })) {
@@ -55,6 +58,8 @@ export async function recordFinalized(
       const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
       putWithdrawal(ledger, group, final, "withdrawal.finalized");
     }
+    // Journal entries of their own, so all that this one says comes first.
+    for (const batch of batches) await failLeftOut(ledger, group, batch);
   }, signal);
 }
 

@@ -9,6 +9,7 @@ import type { List } from "../ledger/list.ts";
 import type { Uuid, VaultId } from "../model.ts";
 import { type Address, type Hash, type Hex, MAX_AMOUNT, type Principal, type Withdrawal } from "../model.ts";
 import { withdrawalDigest } from "../protocol/typed-data.ts";
+import { requireNotLeftOut } from "../sealing/left-out.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
@@ -64,7 +65,7 @@ async function requestWithdrawal(
   const { vault, portal, ...asked } = await readRequest(ledger, principal, request);
   const earlier = await earlierWithdrawal(ledger, portal, asked);
   if (earlier !== undefined) return withdrawalView(ledger, earlier);
-  requireAcceptable(ledger, asked);
+  requireAcceptable(ledger, asked, vault);
   const key = activityKey(asked.vaultId);
   const [stored] = await ledger.store.getMany([key]);
   const withdrawnBefore = decodeActivity(stored).withdrawn;
@@ -144,7 +145,7 @@ async function readRequest(ledger: Ledger, principal: Principal, request: Withdr
   return { chainId, vaultId, quantity, deadline, signature, recipient, vault, portal };
 }
 
-function requireAcceptable(ledger: Ledger, { vaultId, deadline }: Asked): void {
+function requireAcceptable(ledger: Ledger, { vaultId, deadline }: Asked, vault: StoredVault): void {
   const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
   if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY) throw new MintmarkError("deadline_invalid");
   const place = placeOf(vaultId);
@@ -152,6 +153,7 @@ function requireAcceptable(ledger: Ledger, { vaultId, deadline }: Asked): void {
     throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
   }
   requireNotVoid(ledger.voids, place);
+  requireNotLeftOut(batchAt(ledger, place), ledger.assetAt(vault.assetIndex));
 }
 
 /** ECDSA here; anything else a wallet contract must answer for on the token's chain, if the engine can ask there. */

@@ -9,7 +9,7 @@ import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { type BatchTokens, encodeBatchTokens } from "../store/batch-tokens.ts";
 import type { VoidRun } from "../store/records.ts";
 import { ColumnRecords, columnLeaves, encoderColumns } from "./seal-columns.ts";
-import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask } from "./void-runs.ts";
+import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask, zeroRuns } from "./void-runs.ts";
 
 /** What a batch's data is encoded for. */
 const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
@@ -42,9 +42,10 @@ export function deriveBatch(
   { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
   vaults: VaultColumns,
   assetAt: (assetIndex: number) => DerivedAsset,
-  voids: readonly VoidRun[] = [],
+  voids: readonly (VoidRun & { readonly leftOut?: boolean })[] = [],
 ): DerivedBatch {
-  const mask = voidMask(voids, vaults.count);
+  const zero = zeroRuns(voids);
+  const mask = voidMask(zero, vaults.count);
   const alone = mask !== null && vaults.count === 1;
   const columns = encoderColumns(vaults, assetAt, mask);
   const data = alone
@@ -53,14 +54,14 @@ export function deriveBatch(
   const leaves = alone
     ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
     : columnLeaves(mode, batchNumber, vaults, assetAt);
-  clearVoidLeaves(leaves, voids);
+  clearVoidLeaves(leaves, zero);
   const tree = new BatchTree(leaves);
   const { assets } = columns;
   const content = bytesToHex(tree.root);
   return {
     data,
     pageRoots: tree.pageRoots(),
-    tokens: encodeBatchTokens(tokensOf(vaults, assetAt, mask)),
+    tokens: encodeBatchTokens(tokensOf(vaults, assetAt, voidMask(voids, vaults.count))),
     assets,
     content,
     batchRoot: batchRoot(kindOf(mode), manifestRoot(assets), content),

@@ -64,6 +64,11 @@ function runsOf(failures: readonly (readonly [slot: number, failure: string])[])
   return runs;
 }
 
+/** The runs whose leaves are zero. */
+export function zeroRuns<R extends VoidRun & { readonly leftOut?: boolean }>(runs: readonly R[]): readonly R[] {
+  return runs.filter(({ leftOut = false }) => !leftOut);
+}
+
 /** 1 for every void slot; null when there is none. */
 export function voidMask(runs: readonly VoidRun[], vaultCount: number): Uint8Array | null {
   if (runs.length === 0) return null;

@@ -53,9 +53,11 @@ export class Settler extends Rounds<Round, SettlerWork> {
     this.passes = {
       follow: (signal?: AbortSignal) =>
         this.#tellingOnce(async () => {
-          await engine.operator.compareState(await l1.state());
+          const isOne = await engine.operator.compareState(await l1.state());
           this.#compared = true;
           await exits.follow(signal);
+          // Now the events of all commits are recorded.
+          if (!isOne) await engine.operator.compareState(await l1.state());
           return 0;
         }),
       seal: () => this.#ifAgreed(() => due.sealDue()),

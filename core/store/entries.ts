@@ -17,7 +17,7 @@ import {
   uuid,
   varint,
 } from "./layout.ts";
-import { accepted, batchPlace, lostRun, roots, voidRun } from "./records.ts";
+import { accepted, batchPlace, leftOutAsset, lostRun, roots, voidRun } from "./records.ts";
 
 /** Of mints that name none; null: they must. */
 const defaultMode = { dataAvailabilityMode: later(nullable(oneOf(MODES)), null) } as const;
@@ -195,6 +195,10 @@ const KINDS = {
   webhookFailing: [35, { webhookIndex: varint, failure: text }],
   webhookDisabled: [36, { webhookIndex: varint, failure: text }],
   /** A rotation that the application named, so that its repetition is none. */
+  /** L1 leaves these assets of a sealed batch out, none others; the roots are those that the batch then has. */
+  assetsLeftOut: [38, { ...batchPlace, assets: listOf(leftOutAsset), ...roots }],
+  /** The final history leaves these slots out: they are void from here on, and their leaves stand. */
+  slotsLeftOut: [39, { ...batchPlace, voids: listOf(voidRun) }],
   webhookSecretRotatedOnce: [37, { webhookIndex: varint, rotationId: uuid }],
   applicationChanged: [40, { applicationIndex: varint, dataAvailabilityMode: nullable(oneOf(MODES)) }],
   /** What may change of an asset that was minted, too. */

@@ -1,7 +1,8 @@
-import { BLOB_SCHEMES, MODES, SCOPES, STANDARDS } from "../model.ts";
+import { BLOB_SCHEMES, MODES, type Mode, SCOPES, STANDARDS } from "../model.ts";
 import {
   address,
   bigVarint,
+  type Field,
   flag,
   grownLayout,
   hash,
@@ -133,6 +134,10 @@ export type WebhookRecord = ValueOf<typeof webhookRecord>;
 /** Under a rotation's id: which of the webhook's secrets it made. */
 export const rotationRecord = layout({ webhookIndex: varint, rotations: varint });
 
+/** An asset that L1 leaves out, by its place in the batch's manifest, and why: its vaults in the batch pay nobody. */
+export const leftOutAsset = layout({ asset: varint, failure: text });
+export type LeftOutAsset = ValueOf<typeof leftOutAsset>;
+
 export const batchRecord = grownLayout(
   {
     ...batchPlace,
@@ -157,6 +162,8 @@ export const batchRecord = grownLayout(
     content: later(nullable(hash), null),
     /** The batch's manifest; null while the batch is open. */
     assets: later(nullable(listOf(layout({ chainId: bigVarint, assetType: hash }))), null),
+    /** The assets that L1 leaves out, or will once it takes the batch; null for none. */
+    leftOut: later(nullable(listOf(leftOutAsset)), null),
   },
 );
 export type BatchRecord = ValueOf<typeof batchRecord>;
@@ -168,12 +175,38 @@ export const batchApplicationsRecord = listOf(varint);
 export const voidRun = layout({ firstSlot: varint, count: varint, failure: text });
 export type VoidRun = ValueOf<typeof voidRun>;
 
-const voidedRun = layout({ firstSlot: varint, count: varint, failure: text, voidedAt: time });
+const storedRun = layout({ firstSlot: varint, count: varint, failure: text, voidedAt: time });
+
 /** A run that is void, since when. */
-export type VoidedRun = ValueOf<typeof voidedRun>;
+export interface VoidedRun extends VoidRun {
+  readonly voidedAt: number;
+  /** Whether the leaves stand in the tree all the same: L1 took the batch, and left the asset out of its manifest. */
+  readonly leftOut: boolean;
+}
+
+const runsRecord = grownLayout(
+  { ...batchPlace, runs: listOf(storedRun) },
+  /** Places in the list of the runs that are left out. */
+  { leftOut: later(nullable(listOf(varint)), null) },
+);
+
+export interface VoidsRecord {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  readonly runs: readonly VoidedRun[];
+}
 
 /** All void slots of a sealed batch, ascending. */
-export const voidsRecord = layout({ ...batchPlace, runs: listOf(voidedRun) });
+export const voidsRecord: Field<VoidsRecord> = {
+  write(to, { mode, batchNumber, runs }) {
+    const leftOut = [...runs.keys()].filter((i) => runs[i]?.leftOut);
+    runsRecord.write(to, { mode, batchNumber, runs, leftOut: leftOut.length === 0 ? null : leftOut });
+  },
+  read(from) {
+    const { runs, leftOut, ...place } = runsRecord.read(from);
+    return { ...place, runs: runs.map((run, i) => ({ ...run, leftOut: leftOut?.includes(i) ?? false })) };
+  },
+};
 
 /** How L1's history differs from the store's, and since when. */
 export const divergenceRecord = layout({ detail: text, since: time });

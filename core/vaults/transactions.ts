@@ -6,6 +6,7 @@ import { readUsers } from "../ledger/users.ts";
 import type { Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
+import { leftOutFailure } from "../sealing/left-out.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
 import type { BatchRecord, VoidedRun } from "../store/records.ts";
 import { findPage } from "./transaction-page.ts";
@@ -98,7 +99,8 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
       amount: mint.amount,
       l1TxHash: voided === null ? (batch?.l1TxHash ?? null) : null,
       l1BlockNumber: voided === null ? (batch?.l1BlockNumber ?? null) : null,
-      failure: voided?.failure ?? null,
+      // Before L1's history is final nothing has failed, and yet the reason is known.
+      failure: voided?.failure ?? (batch && leftOutFailure(batch, ledger.assetAt(mint.assetIndex))),
       timestamps: mintTimes(source.time, batch, voided),
     };
   }

@@ -33,7 +33,7 @@ export function lostAt(ledger: Ledger, mint: Placed, sequence: number): VoidedRu
     if (sequence >= upTo) continue;
     const run = runs.find(({ firstSlot, count }) => mint.slot >= firstSlot && mint.slot < firstSlot + count);
     if (run === undefined || mint.amountBefore + mint.amount <= run.above) continue;
-    return { firstSlot: run.firstSlot, count: run.count, failure, voidedAt };
+    return { firstSlot: run.firstSlot, count: run.count, failure, voidedAt, leftOut: false };
   }
   return null;
 }

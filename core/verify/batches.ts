@@ -1,4 +1,5 @@
 import { type Hash, MODES, type Mode } from "../model.ts";
+import type { AssetId } from "../ports.ts";
 import { decodeBatch } from "../protocol/batch-decoder.ts";
 import { encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
@@ -37,6 +38,13 @@ export function withoutVoids(vaults: readonly StoredVault[], runs: readonly Void
   const held: (StoredVault | null)[] = [...vaults];
   for (const { firstSlot, count } of runs) held.fill(null, firstSlot, firstSlot + count);
   return held;
+}
+
+/** What became of a batch that is sealed anew. */
+const UNSENT = { status: "sealed", l1TxHash: null, submittedAt: null, leftOut: null } as const;
+
+function isIn({ firstSlot, count }: VoidRun, slot: number): boolean {
+  return slot >= firstSlot && slot < firstSlot + count;
 }
 
 /** The part of the reference that follows batches from their sealing on: roots, void slots, status on L1. */
@@ -89,7 +97,7 @@ export class ReferenceBatches {
   seal(entry: EntryOf<"batchSealed">, vaults: readonly StoredVault[], time: number) {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
     const none = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
-    const notYet = { submittedAt: null, settledAt: null, finalizedAt: null };
+    const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null };
     const openedAt = vaults[0]?.createdAt ?? time;
     const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount };
     const { data, pageRoots, leaf, assets, content, ...derived } = this.#derive(entry, vaults);
@@ -113,7 +121,7 @@ export class ReferenceBatches {
     time: number,
   ) {
     if (voids.length > 0) {
-      const since = voids.map((run) => ({ ...run, voidedAt: time }));
+      const since = voids.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
       this.#voids.set(batchName(entry), since);
     }
     return this.seal({ kind: "batchSealed", ...entry }, vaults, time);
@@ -135,30 +143,73 @@ export class ReferenceBatches {
 
   /** Makes slots void; returns their vaults, the records that change no more, and the new roots. */
   voidSlots(entry: EntryOf<"slotsVoided">, time: number) {
-    const { mode, batchNumber, voids } = entry;
+    const { mode, batchNumber } = entry;
+    const batch = this.at(entry);
+    if (batch === undefined || batch.status === "settled" || batch.status === "finalized") return null;
+    const failed = this.#fail(entry, time, false);
+    if (failed === null) return null;
+    const { vaults, voided, told } = failed;
+    const { data, pageRoots, leaf, ...derived } = this.#derive(entry, vaults);
+    this.#leaves[mode][batchNumber] = leaf;
+    this.#records[mode][batchNumber] = { ...batch, ...derived, ...UNSENT };
+    this.#rebuildTree(mode, batchNumber);
+    const expected = [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)];
+    return { roots: this.at(entry) as Roots, voided, expected };
+  }
+
+  /** L1 leaves assets of a batch out, these and none others; the roots that follow, null when it cannot. */
+  setLeftOut(entry: EntryOf<"assetsLeftOut">): Roots | null {
+    const { mode, batchNumber, assets: leftOut } = entry;
+    const batch = this.at(entry);
+    const places = leftOut.map(({ asset }) => asset);
+    const ascend = places.every((place, i) => place > (places[i - 1] ?? -1) && place < (batch?.assets?.length ?? 0));
+    if (batch === undefined || !ascend || batch.status === "settled" || batch.status === "finalized") return null;
+    const { vaultCount, dataHash, content, assets } = batch;
+    if (assets === null || content === null || dataHash === null) return null;
+    const batchRoot = rootOf(kindOf(mode), manifestRoot(assets, places), content);
+    this.#leaves[mode][batchNumber] = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
+    this.#records[mode][batchNumber] = { ...batch, batchRoot, leftOut: leftOut.length === 0 ? null : leftOut };
+    this.#rebuildTree(mode, batchNumber);
+    return this.at(entry) as Roots;
+  }
+
+  /** The final history leaves slots out, all of the assets that it left out; returns their vaults, and the records that change no more. */
+  leaveOut(entry: EntryOf<"slotsLeftOut">, time: number) {
+    const batch = this.at(entry);
+    const failureOf = ({ assetIndex }: StoredVault) => {
+      const { chainId, assetType } = this.#assetAt(assetIndex) ?? NO_ASSET;
+      const isIt = (asset?: AssetId) => asset?.chainId === chainId && asset.assetType === assetType;
+      return batch?.leftOut?.find(({ asset }) => isIt(batch.assets?.[asset]))?.failure;
+    };
+    const known = this.#voids.get(batchName(entry)) ?? [];
+    const held = withoutVoids(this.#kept.get(batchName(entry)) ?? [], known);
+    const expectedFailures = held.map((vault) => (vault === null ? undefined : failureOf(vault)));
+    const given = held.map((_, slot) => entry.voids.find((run) => isIn(run, slot))?.failure);
+    const differs = given.some((failure, slot) => failure !== expectedFailures[slot]);
+    if (batch?.status !== "finalized" || differs) return null;
+    const failed = this.#fail(entry, time, true);
+    if (failed === null) return null;
+    const { vaults, voided, told } = failed;
+    const { data, pageRoots } = this.#derive(entry, vaults);
+    return { voided, expected: [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)] };
+  }
+
+  /** Notes that slots are void from now on; null unless each of them holds a vault. */
+  #fail(entry: EntryOf<"slotsVoided"> | EntryOf<"slotsLeftOut">, time: number, leftOut: boolean) {
     const name = batchName(entry);
     const vaults = this.#kept.get(name) ?? [];
-    const batch = this.at(entry);
     const known = this.#voids.get(name) ?? [];
     const held = withoutVoids(vaults, known);
-    const isHeld = (slot: number) => slot < held.length && held[slot] !== null;
-    const slots = voids.flatMap(({ firstSlot, count }) => Array.from({ length: count }, (_, i) => firstSlot + i));
-    const fresh = slots.every(isHeld);
-    if (batch === undefined || !fresh || batch.status === "settled" || batch.status === "finalized") return null;
-    const runs = [...known, ...voids.map((run) => ({ ...run, voidedAt: time }))];
+    const slots = entry.voids.flatMap(({ firstSlot, count }) => Array.from({ length: count }, (_, i) => firstSlot + i));
+    if (!slots.every((slot) => slot < held.length && held[slot] !== null)) return null;
+    const runs = [...known, ...entry.voids.map((run) => ({ ...run, voidedAt: time, leftOut }))];
     this.#voids.set(
       name,
       runs.sort((a, b) => a.firstSlot - b.firstSlot),
     );
     this.#coming.set(name, (this.#coming.get(name) ?? 1) - 1);
-    const { data, pageRoots, leaf, ...derived } = this.#derive(entry, vaults);
-    this.#leaves[mode][batchNumber] = leaf;
-    this.#records[mode][batchNumber] = { ...batch, ...derived, status: "sealed", l1TxHash: null, submittedAt: null };
-    this.#rebuildTree(mode, batchNumber);
     const voided = slots.map((slot) => ({ slot, vault: vaults[slot] as StoredVault }));
-    const told = this.#events.failMints(entry, vaults, time);
-    const expected = [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)];
-    return { roots: this.at(entry) as Roots, voided, expected };
+    return { vaults, voided, told: this.#events.failMints(entry, vaults, time) };
   }
 
   /** A transaction that commits the batch is on its way, or L1 has taken it. */
@@ -222,7 +273,8 @@ export class ReferenceBatches {
 
   #derive({ mode, batchNumber }: Place, vaults: readonly StoredVault[]) {
     const runs = this.#voids.get(batchName({ mode, batchNumber })) ?? [];
-    const contents = withoutVoids(vaults, runs).map((vault, slot) => {
+    const zero = runs.filter(({ leftOut }) => !leftOut);
+    const contents = withoutVoids(vaults, zero).map((vault, slot) => {
       if (vault === null) return null;
       const { chainId, assetType } = this.#assetAt(vault.assetIndex) ?? NO_ASSET;
       const { owner, amount, blob } = vault;

@@ -190,6 +190,16 @@ export class Reference {
         return this.#seal(entry, time);
       case "slotsVoided":
         return this.#void(entry, time);
+      case "assetsLeftOut": {
+        const roots = this.#batches.setLeftOut(entry);
+        if (roots === null || !sameRoots(entry, roots))
+          this.#report(
+            `assets of ${batchName(entry)} are left out that could not be, or with another root than follows`,
+          );
+        return [];
+      }
+      case "slotsLeftOut":
+        return this.#leaveOut(entry, time);
       case "historyAdopted":
         return this.#adopt(entry, sequence, time);
       case "historyDiverged":
@@ -345,19 +355,33 @@ export class Reference {
     }
   }
 
+  #leaveOut(entry: EntryOf<"slotsLeftOut">, time: number): Expected[] {
+    const left = this.#batches.leaveOut(entry, time);
+    if (left === null) this.#report(`slots of ${batchName(entry)} are left out that L1's history does not leave out`);
+    return left === null ? [] : [...left.expected, ...this.#release(entry, left.voided, time)];
+  }
+
   #void(entry: EntryOf<"slotsVoided">, time: number): Expected[] {
-    const { mode, batchNumber, voids } = entry;
     const resealed = this.#batches.voidSlots(entry, time);
     if (resealed === null || !sameRoots(entry, resealed.roots)) {
       this.#report(`slots of ${batchName(entry)} became void that could not, or with another root than follows`);
     }
-    if (resealed === null) return [];
-    for (const { vault, slot } of resealed.voided) {
+    return resealed === null ? [] : [...resealed.expected, ...this.#release(entry, resealed.voided, time)];
+  }
+
+  /** Gives back what the vaults of void slots took; what is pending of them has failed. */
+  #release(
+    entry: EntryOf<"slotsVoided"> | EntryOf<"slotsLeftOut">,
+    voided: readonly { readonly slot: number; readonly vault: StoredVault }[],
+    time: number,
+  ): Expected[] {
+    const { mode, batchNumber, voids } = entry;
+    for (const { vault, slot } of voided) {
       this.#tenants.countSupply(vault.assetIndex, -vault.amount);
       const tokenId = this.#tokens.isUnique(vault) ? this.#tokens.idOf(vault) : null;
       if (tokenId !== null) this.#tokens.remove({ mode, batchNumber, slot }, vault.assetIndex, tokenId);
     }
-    return [...resealed.expected, ...this.#withdrawals.failVoided(entry, voids, time)];
+    return this.#withdrawals.failVoided(entry, voids, time);
   }
 
   #settlement(entry: Entry, sequence: number, time: number): Expected[] {

@@ -114,7 +114,7 @@ function open(mode: Mode, batchNumber: number, { vaults, mintCount }: Growing): 
     l1BlockNumber: null,
   };
   const onL1 = { committedAt: null, l1Sequence: null };
-  const notYet = { sealedAt: null, submittedAt: null, settledAt: null, finalizedAt: null };
+  const notYet = { sealedAt: null, submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null };
   const openedAt = vaults[0]?.createdAt ?? 0;
   const facts = { mode, batchNumber, status: "open" as const, vaultCount: vaults.length, mintCount, openedAt };
   return [batchExpected({ ...facts, ...none, ...onL1, ...notYet }), ...chunksExpected(mode, batchNumber, vaults)];

@@ -64,7 +64,12 @@ export async function foreseen(store: Pick<StoreReader, "entries">): Promise<For
   const voidings = new Map<string, number>();
   const adoptions: Foreseen["adoptions"][number][] = [];
   let keysForgotten = 0;
-  for await (const entry of readJournalKinds(store, ["slotsVoided", "idempotencyForgotten", "historyAdopted"])) {
+  for await (const entry of readJournalKinds(store, [
+    "slotsVoided",
+    "slotsLeftOut",
+    "idempotencyForgotten",
+    "historyAdopted",
+  ])) {
     if (entry.kind === "idempotencyForgotten") {
       keysForgotten = entry.upTo;
       continue;

@@ -12,6 +12,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   vaultId: "1048578",
   batchId: "validium-1",
   slot: 2,
+  leftOut: [],
   siblings: [`0x${"cd".repeat(32)}`],
   vaultCount: 3,
   deadline: "1893456000",

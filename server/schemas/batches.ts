@@ -14,6 +14,10 @@ export const batch = responseComponent(
     assets: z
       .array(z.strictObject({ chainId: outDecimal, assetType: outHash }))
       .meta({ description: "The batch's manifest: the assets of its vaults, ascending. Empty while it is open." }),
+    leftOut: z.array(z.strictObject({ chainId: outDecimal, assetType: outHash, failure: z.string() })).meta({
+      description:
+        "Assets that L1 leaves out of the batch for want of their issuer's consent, and why. Their mints fail when the commit is final.",
+    }),
     content: outHash.nullable().meta({ description: "Root of the tree of the batch's vaults." }),
     batchRoot: outHash.nullable().meta({ description: "Over the content and the manifest." }),
     dataHash: outHash.nullable(),

@@ -194,6 +194,10 @@ export function batchToWire(from: Batch): z.output<typeof batch> {
     vaultCount: from.vaultCount,
     status: from.status,
     assets: from.assets.map(({ chainId, assetType }) => ({ chainId: decimal(chainId), assetType })),
+    leftOut: (from.leftOut ?? []).flatMap(({ asset, failure }) => {
+      const named = from.assets[asset];
+      return named === undefined ? [] : [{ chainId: decimal(named.chainId), assetType: named.assetType, failure }];
+    }),
     content: from.content,
     batchRoot: from.batchRoot,
     dataHash: from.dataHash,

@@ -66,6 +66,15 @@ export const CHANGES: Readonly<Record<string, Change>> = {
       idempotencyKey: "k",
     }),
   "operator.seal": ({ engine }, wait) => engine.operator.seal("validium", wait),
+  "operator.leaveOut": async ({ engine }, wait) => {
+    const { assets } = await engine.batches.getSealed("validium", 1);
+    return engine.operator.leaveOut(
+      "validium",
+      1,
+      assets.map((asset) => ({ ...asset, failure: "no consent" })),
+      wait,
+    );
+  },
   "operator.voidSlots": ({ engine }, wait) =>
     engine.operator.voidSlots("validium", 1, [{ firstSlot: 0, count: 1, failure: "refused" }], wait),
   "operator.recordSubmitted": ({ engine }, wait) => engine.operator.recordSubmitted("validium", 0, hashOf(1), wait),

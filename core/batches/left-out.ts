@@ -1,0 +1,106 @@
+import { MintmarkError } from "../errors.ts";
+import { readBatchVaults } from "../ledger/batch-vaults.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Batch, Hash, Mode } from "../model.ts";
+import type { AssetId } from "../ports.ts";
+import { batchRoot, compareAssets, kindOf, manifestRoot } from "../protocol/manifest.ts";
+import { deriveBatch } from "../sealing/derive-batch.ts";
+import { leftOutFailure, leftOutPlaces } from "../sealing/left-out.ts";
+import { addedRuns, mergedRuns } from "../sealing/void-runs.ts";
+import type { Group } from "../store/group.ts";
+import type { BatchRecord, LeftOutAsset, VoidRun } from "../store/records.ts";
+import { batchTokensKey } from "../store/store-keys.ts";
+import { requireText } from "../validate.ts";
+import { batchView, latestBatch } from "./batches.ts";
+import { failSlots, pendingIn, putRoots } from "./void-slots.ts";
+
+/**
+ * Notes which assets of a sealed batch L1 leaves out of its manifest, and why; none others. The batch's root and the state roots from it
+ * on follow; its vaults, its data and the root of their tree stay. Nothing has failed before that is final.
+ */
+export function setLeftOut(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  assets: readonly LeftOutAsset[],
+): BatchRecord {
+  const { mode, batchNumber, assets: named, content, dataHash } = batch;
+  if (named === null || content === null || dataHash === null)
+    throw new MintmarkError("proof_not_ready", "The batch is still open.");
+  const leftOut = assets.length === 0 ? null : assets;
+  const manifest = manifestRoot(named, leftOutPlaces({ leftOut }));
+  const resealed = putRoots(ledger, group, {
+    ...batch,
+    leftOut,
+    batchRoot: batchRoot(kindOf(mode), manifest, content),
+  });
+  const roots = { batchRoot: resealed.batchRoot as Hash, dataHash, stateRoot: resealed.stateRoot };
+  ledger.record(group, { kind: "assetsLeftOut", mode, batchNumber, assets, ...roots });
+  return resealed;
+}
+
+/** The same, before L1 has the batch, for an operator who knows which consents it will not give. Throws `batch_committed`. */
+export async function leaveOut(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  assets: readonly LeftOut[],
+  signal?: AbortSignal,
+): Promise<Batch> {
+  const record = await ledger.writer.alone(async (group) => {
+    const batch = latestBatch(ledger, mode, batchNumber);
+    if (batch.status === "settled" || batch.status === "finalized") throw new MintmarkError("batch_committed");
+    const leftOut = placesOf(batch, assets);
+    const same = JSON.stringify(leftOut) === JSON.stringify(batch.leftOut ?? []);
+    return same ? batch : setLeftOut(ledger, group, batch, leftOut);
+  }, signal);
+  return batchView(record);
+}
+
+/** Assets by their places in a batch's manifest, ascending. Throws `validation_failed` for one that it does not name. */
+export function placesOf(batch: BatchRecord, assets: readonly LeftOut[]): LeftOutAsset[] {
+  return assets
+    .map((each) => {
+      const asset = (batch.assets ?? []).findIndex((known) => compareAssets(known, each) === 0);
+      if (asset < 0) throw new MintmarkError("validation_failed", `the batch holds no asset ${each.assetType}`);
+      return { asset, failure: requireText("failure", each.failure, 2000) };
+    })
+    .sort((a, b) => a.asset - b.asset);
+}
+
+/** An asset of a batch, and why L1 leaves it out. */
+export interface LeftOut extends AssetId {
+  /** 1 to 2000 characters; the application reads it. */
+  readonly failure: string;
+}
+
+/**
+ * L1's final history pays no vault of the assets that it left out of this batch: their mints have failed, as those of
+ * {@link voidSlots}, and the batch's data and roots stay. In the group of the journal entry that makes the batch final.
+ */
+export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchRecord): Promise<void> {
+  const { mode, batchNumber } = batch;
+  if (batch.leftOut === null) return;
+  const vaults = await readBatchVaults(ledger, batch);
+  const failures: (string | null | undefined)[] = [];
+  const slots: VoidRun[] = [];
+  for (let firstSlot = 0; firstSlot < vaults.count; firstSlot++) {
+    const assetIndex = vaults.assetIndex[firstSlot] as number;
+    if (failures[assetIndex] === undefined) failures[assetIndex] = leftOutFailure(batch, ledger.assetAt(assetIndex));
+    const failure = failures[assetIndex] ?? null;
+    if (failure !== null) slots.push({ firstSlot, count: 1, failure });
+  }
+  const known = ledger.voids[mode].latest(batchNumber) ?? [];
+  const added = addedRuns(known, slots, batch.vaultCount);
+  if (added.length === 0) return;
+  const pending = await pendingIn(ledger, mode, batchNumber, added);
+  const { time } = ledger.record(group, { kind: "slotsLeftOut", mode, batchNumber, voids: added });
+  const runs = mergedRuns(
+    known,
+    added.map((run) => ({ ...run, voidedAt: time, leftOut: true })),
+  );
+  ledger.putVoids(group, mode, batchNumber, runs);
+  const { tokens } = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), runs);
+  group.put(batchTokensKey(mode, batchNumber), tokens);
+  await failSlots(ledger, group, batch, vaults, added, pending);
+}
