@@ -279,7 +279,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       request.principal = await countFailures(attempt, meters.failedAuthentication, request, reply);
       request.account = new Account(request.principal.keyId, meters.key, KEY_UNIT, service.memory, reply);
       if (isScope(access) && !request.principal.scopes.includes(access)) {
-        throw new MintmarkError("scope_missing", `The key does not carry the scope "${access}".`);
+        throw new MintmarkError("scope_missing", `The credentials do not carry the scope "${access}".`);
       }
     },
     async handler(request, reply) {
@@ -323,7 +323,10 @@ const PATTERNS = ENDPOINTS.map(({ method, path }) => {
   return { method, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`) };
 });
 
+const PAGES = /^\/(?:(?:explorer|docs)(?:\/.*)?)?$/;
+
 /** Methods that some route takes on this path. */
 function methodsOf(path: string): string[] {
+  if (PAGES.test(path)) return ["GET"];
   return PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
 }

@@ -58,7 +58,10 @@ function clientOf(body: z.output<typeof tokenBody>, authorization: string | unde
     if (body.client_secret === undefined) return basic(authorization);
     throw new ServerError("malformed_request", "Send the secret in the form or in Authorization, not in both.");
   }
-  if (body.client_id === undefined || body.client_secret === undefined) throw new MintmarkError("credentials_missing");
+  if (body.client_id === undefined || body.client_secret === undefined) {
+    const detail = "Send client_id and client_secret in the form, or as Authorization: Basic.";
+    throw new MintmarkError("credentials_missing", detail);
+  }
   return { id: body.client_id, secret: body.client_secret };
 }
 

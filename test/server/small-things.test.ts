@@ -63,6 +63,26 @@ it("two Idempotency-Keys are refused", async () => {
   expect(text).toContain("idempotency-key occurs more than once");
 });
 
+it("a page takes GET and says so", async () => {
+  await using world = await createWorld();
+  for (const url of ["/", "/explorer", "/docs"]) {
+    const { statusCode, headers } = await world.app.inject({ method: "DELETE", url });
+    expect([url, statusCode, headers.allow]).toEqual([url, 405, "GET"]);
+  }
+});
+
+it("/oauth/token without credentials says where they go", async () => {
+  await using world = await createWorld();
+  const { statusCode, body } = await world.app.inject({
+    method: "POST",
+    url: "/oauth/token",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    payload: "grant_type=client_credentials",
+  });
+  expect([statusCode, JSON.parse(body).error]).toEqual([401, "invalid_client"]);
+  expect(JSON.parse(body).error_description).toContain("client_id and client_secret");
+});
+
 describe("the Host of a request", () => {
   const statusAt = async (world: World, host: string, url = "/public/v1/state") => {
     return (await world.send("GET", url, { key: null, headers: { host } })).status;
