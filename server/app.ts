@@ -4,7 +4,7 @@ import { type Engine, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./access/access-token.ts";
 import { Account, KEY_UNIT, PUBLIC_UNIT } from "./access/account.ts";
-import { authenticate, authenticateOwner, countFailures } from "./access/authentication.ts";
+import { authenticate, authenticateOwner, countFailure, countFailures } from "./access/authentication.ts";
 import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./access/held-bytes.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./access/rate-limit.ts";
 import { OwnerSignIn } from "./access/sign-in.ts";
@@ -262,23 +262,20 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"),
     ...(cost && { bodyLimit: service.bodyBytes }),
     async onRequest(request, reply) {
-      const publicAccount = () => {
-        return new Account(addressGroup(request.ip), meters.publicReads, PUBLIC_UNIT, service.memory, reply);
-      };
-      if (access === "public") {
-        if (!unmetered) request.account = publicAccount();
-        return;
+      try {
+        if (access === "owner") request.owner = await authenticateOwner(request, service);
+        else if (access !== "public") request.principal = await authenticate(request, service);
+      } catch (error) {
+        countFailure(error, meters.failedAuthentication, request, reply);
+        throw error;
       }
-      if (access === "owner") {
-        const attempt = authenticateOwner(request, service);
-        request.owner = await countFailures(attempt, meters.failedAuthentication, request, reply);
-        request.account = publicAccount();
-        return;
-      }
-      const attempt = authenticate(request, service);
-      request.principal = await countFailures(attempt, meters.failedAuthentication, request, reply);
-      request.account = new Account(request.principal.keyId, meters.key, KEY_UNIT, service.memory, reply);
-      if (isScope(access) && !request.principal.scopes.includes(access)) {
+      if (unmetered) return;
+      const { principal } = request;
+      request.account =
+        principal === null
+          ? new Account(addressGroup(request.ip), meters.publicReads, PUBLIC_UNIT, service.memory, reply)
+          : new Account(principal.keyId, meters.key, KEY_UNIT, service.memory, reply);
+      if (principal !== null && isScope(access) && !principal.scopes.includes(access)) {
         throw new MintmarkError("scope_missing", `The credentials do not carry the scope "${access}".`);
       }
     },
@@ -290,26 +287,30 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       }
       reply.code(endpoint.success.status);
       const { principal } = request;
-      const inTime = async () => {
-        // Nobody waits for the answer any more.
-        if (reply.raw.destroyed) throw new ServerError("malformed_request", "The connection ended early.");
-        const answer = await endpoint.respond(service, request, reply);
-        // Before the next one begins, which would find what this one was expected to take.
-        settle(request, reply, answer);
-        return answer;
-      };
-      const respond = () =>
-        endpoint.large
-          ? service.turns.alone(request.account?.caller ?? request.ip, inTime)
-          : endpoint.respond(service, request, reply);
+      const respond = () => answer(endpoint, service, request, reply);
       // The engine keeps the keys of mints by itself.
       const key = cost === undefined && takesIdempotencyKey(endpoint) ? idempotencyKeyOf(request) : undefined;
-      const attempt =
-        key === undefined || principal === null
-          ? respond()
-          : service.keptAnswers.once(request, reply, principal, key, respond);
-      return countFailures(attempt, meters.failedAuthentication, request, reply);
+      if (key !== undefined && principal !== null) {
+        return service.keptAnswers.once(request, reply, principal, key, respond);
+      }
+      // Secrets in the body of a public route are checked by its handler.
+      if (access === "public")
+        return countFailures(Promise.resolve().then(respond), meters.failedAuthentication, request, reply);
+      return respond();
     },
+  });
+}
+
+/** Large answers of one caller are made one after another. */
+function answer(endpoint: Endpoint, service: Service, request: FastifyRequest, reply: FastifyReply): unknown {
+  if (!endpoint.large) return endpoint.respond(service, request, reply);
+  return service.turns.alone(request.account?.caller ?? request.ip, async () => {
+    // Nobody waits for it any more.
+    if (reply.raw.destroyed) throw new ServerError("malformed_request", "The connection ended early.");
+    const made = await endpoint.respond(service, request, reply);
+    // Before the next one begins, which would find what this one was expected to take.
+    settle(request, reply, made);
+    return made;
   });
 }
 

@@ -71,9 +71,19 @@ export async function countFailures<T>(
   try {
     return await attempt;
   } catch (error) {
-    if (error instanceof MintmarkError && STATUS_OF[error.code] === 401) {
-      failures.spend(addressGroup(request.ip), 1, reply);
-    }
+    countFailure(error, failures, request, reply);
     throw error;
+  }
+}
+
+/** Counts a failure to authenticate. Throws `rate_limited` past the limit. */
+export function countFailure(
+  error: unknown,
+  failures: TokenBuckets,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  if (error instanceof MintmarkError && STATUS_OF[error.code] === 401) {
+    failures.spend(addressGroup(request.ip), 1, reply);
   }
 }

@@ -98,8 +98,8 @@ type Given<S> = S extends z.ZodType ? z.output<S> : undefined;
 /** One route: what it takes, what it answers, and the function between. OpenAPI is generated from the same object that serves. */
 export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.ZodType> {
   readonly access: Access;
-  /** Parses the request and answers it. Rejects with `validation_failed` that lists every bad parameter and field. */
-  readonly respond: (service: Service, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+  /** Parses the request and answers it. Throws `validation_failed` that lists every bad parameter and field; or rejects as the handler does. */
+  readonly respond: (service: Service, request: FastifyRequest, reply: FastifyReply) => unknown;
 }
 
 /** Makes a route of a description and a handler, whose call has the types of the schemas and of the access. */
@@ -118,7 +118,7 @@ export function endpoint<
   const { handle, ...rest } = definition;
   return {
     ...rest,
-    async respond(service, request, reply) {
+    respond(service, request, reply) {
       const { principal, owner } = request;
       const caller = rest.access === "owner" ? owner : principal;
       if (rest.access !== "public" && caller === null) throw new MintmarkError("credentials_missing");

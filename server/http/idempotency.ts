@@ -56,7 +56,7 @@ export class KeptAnswers {
     reply: FastifyReply,
     principal: Principal,
     key: string,
-    run: () => Promise<unknown>,
+    run: () => unknown,
   ): Promise<string> {
     const name = `${principal.applicationId} ${key}`;
     const digest = createHash("sha256")

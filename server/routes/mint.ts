@@ -5,6 +5,7 @@ import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { uuid } from "../schemas/common.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
 import { MANY, mintAnswer, mintText } from "../wire/mint-answer.ts";
+import { mintToWire } from "../wire/wire.ts";
 
 /** RFC 9745: the alias was deprecated from the start, 2026-01-01. */
 const ALIAS_DEPRECATED_SINCE = "@1767225600";
@@ -78,8 +79,9 @@ async function mint({ service: { engine, buffers, turns }, principal, query, bod
   const result = await minted;
   if (result.replayed) reply.header("idempotency-replayed", "true");
   reply.type("application/json; charset=utf-8");
+  if (!isLarge) return JSON.stringify(await mintToWire(result));
   const turn = () => turns.turn(principal.keyId);
-  if (isLarge) await turn();
+  await turn();
   const { body: answer, sent } = await mintAnswer(result, buffers, turn);
   // Node says so when the kernel has the last byte; an answer that breaks off leaves its room to the garbage collector.
   if (sent !== null) reply.raw.once("finish", sent);
