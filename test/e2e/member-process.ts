@@ -5,6 +5,10 @@ import type { Hex } from "viem";
 const ROOT = new URL("../../", import.meta.url).pathname;
 
 export interface MemberProcessOptions {
+  /** The process; default `member`. */
+  readonly command?: "member" | "issuer";
+  /** Settings besides those below. */
+  readonly env?: Readonly<Record<string, string>>;
   readonly key: Hex;
   readonly store: string;
   readonly rpcUrl: string;
@@ -15,7 +19,7 @@ export interface MemberProcessOptions {
   readonly peers: readonly string[];
 }
 
-/** A committee member as its operator runs it: a process that gets its key on standard input. */
+/** A committee member or an issuer as its operator runs it: a process that gets its key on standard input. */
 export class MemberProcess {
   readonly url: string;
   readonly #options: MemberProcessOptions;
@@ -30,12 +34,13 @@ export class MemberProcess {
   }
 
   static async start(options: MemberProcessOptions): Promise<MemberProcess> {
-    const { key, store, rpcUrl, contract, fromBlock, port, peers } = options;
-    const child = spawn(process.execPath, ["scripts/mintmark.ts", "member"], {
+    const { command = "member", env = {}, key, store, rpcUrl, contract, fromBlock, port, peers } = options;
+    const child = spawn(process.execPath, ["scripts/mintmark.ts", command], {
       cwd: ROOT,
       env: {
         PATH: process.env.PATH,
-        MINTMARK_MEMBER_STORE: store,
+        ...env,
+        [`MINTMARK_${command.toUpperCase()}_STORE`]: store,
         MINTMARK_RPC_URL: rpcUrl,
         MINTMARK_CONTRACT: contract,
         MINTMARK_FROM_BLOCK: `${fromBlock}`,
@@ -51,12 +56,12 @@ export class MemberProcess {
     const url = await new Promise<string>((resolve, reject) => {
       const read = (chunk: Buffer) => {
         output += chunk.toString();
-        const [, listening] = /member 0x[0-9a-f]{40} listens on (\S+)/.exec(output) ?? [];
+        const [, listening] = /(?:member|issuer) 0x[0-9a-f]{40} listens on (\S+)/.exec(output) ?? [];
         if (listening) resolve(listening);
       };
       child.stdout?.on("data", read);
       child.stderr?.on("data", read);
-      child.once("exit", (code) => reject(new Error(`the member ended with ${code}:\n${output}`)));
+      child.once("exit", (code) => reject(new Error(`the process ended with ${code}:\n${output}`)));
     });
     return new MemberProcess(url, options, child, () => output);
   }

@@ -1,0 +1,227 @@
+import { recoverAddress } from "viem";
+import { backoffDelay, pause } from "../backoff.ts";
+import type { LeftOut } from "../batches/left-out.ts";
+import type { IssuerClient, IssuerReader } from "../issuer/index.ts";
+import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../model.ts";
+import type { SettlementPort } from "../operator.ts";
+import type { L1Reader, SealedBatch } from "../ports.ts";
+import { countOf } from "../protocol/commitment.ts";
+import { assetsHash, type ConsentAsset, consentDigest } from "../protocol/consent.ts";
+
+/** One issuer's signature over its assets in a batch. */
+export interface Consent {
+  readonly issuer: Address;
+  /** Ascending, as {@link assetsHash} takes them. */
+  readonly assets: readonly ConsentAsset[];
+  readonly signature: Hex;
+}
+
+/** What an issuer said of a batch that L1 does not have yet. */
+export interface ConsentStanding {
+  readonly issuer: Address;
+  readonly batchId: string;
+  readonly assets: readonly ConsentAsset[];
+  readonly state: "asked" | "given" | "refused";
+  /** Why there is no consent yet. */
+  readonly failure: string | null;
+}
+
+/** The consents to a batch, and the assets that nobody has consented to. */
+export interface Gathered {
+  /** By issuer, ascending. */
+  readonly consents: readonly Consent[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+export interface ConsentsOptions {
+  readonly engine: SettlementPort;
+  readonly l1: Pick<L1Reader, "settlement" | "verifySignature"> & IssuerReader;
+  readonly issuers: readonly IssuerClient[];
+  /** Milliseconds after which a batch is committed without an issuer's assets; default 30 000. Silence and refusal cost the same. */
+  readonly waitMs?: number;
+  /** Told each time that an issuer gives another reason. */
+  readonly onRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
+}
+
+const WAIT_MS = 30_000;
+/** What a batch waits at least for a consent that another content, or another epoch, makes necessary late. */
+const LATE_MS = 5_000;
+/** A client's own limit for one question; a large batch on a slow line. */
+const QUESTION_MS = 60_000;
+/** An issuer takes no batch further ahead of L1 than this. */
+const MAX_AHEAD = 16;
+/** Characters of what an application reads. */
+const MAX_FAILURE = 1_000;
+const BACKOFF = { firstMs: 500, maxMs: 10_000 };
+
+/** A batch that waits for its issuers. */
+interface Waiting {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  /** Whose issuers were last looked up. */
+  readonly content: Hash;
+  /** When the wait ends, in milliseconds of `performance.now()`; null while nobody was asked. */
+  readonly end: number | null;
+}
+
+interface Asking {
+  standing: ConsentStanding;
+  readonly consent: Promise<Consent | null>;
+  readonly stop: AbortController;
+}
+
+/**
+ * Asks the issuers of the sealed batches' assets for their consents: all batches and issuers at once, each again and again until L1 has
+ * the batch. So a silent issuer holds up a batch for the wait at most, and the waits of batches run beside one another.
+ */
+export class Consents {
+  readonly #options: ConsentsOptions;
+  readonly #clients: ReadonlyMap<Address, IssuerClient>;
+  /** By the digest that the issuer signs, which names batch, content, assets and epochs. */
+  readonly #asked = new Map<Hash, Asking>();
+  /** Batches whose issuers have been looked up, by their ids. */
+  readonly #batches = new Map<string, Waiting>();
+
+  constructor(options: ConsentsOptions) {
+    this.#options = options;
+    this.#clients = new Map(options.issuers.map((client) => [client.address.toLowerCase() as Address, client]));
+  }
+
+  /** Begins to ask for every sealed batch that L1 does not have. Waits for no issuer. Returns for how many it began. */
+  async gather(signal?: AbortSignal): Promise<number> {
+    const { engine } = this.#options;
+    const committed = await engine.batches.committedState();
+    this.#forget(({ mode, batchNumber }) => batchNumber < countOf(mode, committed));
+    let begun = 0;
+    for (const mode of MODES) {
+      const first = countOf(mode, committed);
+      const end = Math.min(countOf(mode, engine.batches.state()), first + MAX_AHEAD);
+      for (let batchNumber = first; batchNumber < end; batchNumber++) {
+        signal?.throwIfAborted();
+        const { content } = await engine.batches.get(mode, batchNumber);
+        if (this.#batches.get(batchIdOf(mode, batchNumber))?.content === content) continue;
+        await this.#ask(await engine.batches.getSealed(mode, batchNumber));
+        begun++;
+      }
+    }
+    return begun;
+  }
+
+  /**
+   * What the issuers of a batch's assets said: as soon as each of them has consented, at the latest when the batch's wait ends. The
+   * issuers are those in force now.
+   */
+  async of(batch: SealedBatch, signal?: AbortSignal): Promise<Gathered> {
+    const asked = await this.#ask(batch);
+    const end = this.#batches.get(batchIdOf(batch.mode, batch.batchNumber))?.end ?? 0;
+    const over = new AbortController();
+    const limit = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
+    const late = pause(Math.max(0, end - performance.now()), limit).catch(() => {});
+    await Promise.race([Promise.all(asked.map(({ consent }) => consent)), late]);
+    over.abort();
+    signal?.throwIfAborted();
+    const consents: Consent[] = [];
+    const leftOut: LeftOut[] = [];
+    for (const { consent, standing } of asked) {
+      const given = await Promise.race([consent, null]);
+      if (given !== null) consents.push(given);
+      else leftOut.push(...standing.assets.map((asset) => ({ ...asset, failure: failureOf(standing) })));
+    }
+    return { consents: consents.toSorted((a, b) => (a.issuer < b.issuer ? -1 : 1)), leftOut };
+  }
+
+  /** What the issuers said of batches that L1 does not have yet. */
+  standings(): readonly ConsentStanding[] {
+    return [...this.#asked.values()].map(({ standing }) => standing);
+  }
+
+  /** Ends all asking. */
+  stop(): void {
+    this.#forget(() => true);
+  }
+
+  /** Asks each issuer of the batch's assets that was not asked for the same yet. Returns all that are asked. */
+  async #ask(batch: SealedBatch): Promise<readonly Asking[]> {
+    const { l1 } = this.#options;
+    const { mode, batchNumber, content, assets } = batch;
+    const batchId = batchIdOf(mode, batchNumber);
+    const here = assets.filter(({ chainId }) => chainId === l1.settlement.chainId);
+    const issuers = here.length === 0 ? [] : await l1.issuers(here);
+    const byIssuer = new Map<Address, ConsentAsset[]>();
+    for (const [i, asset] of here.entries()) {
+      const named = issuers[i] ?? null;
+      if (named === null) continue;
+      const issuer = named.issuer.toLowerCase() as Address;
+      byIssuer.set(issuer, [...(byIssuer.get(issuer) ?? []), { ...asset, issuerEpoch: named.epoch }]);
+    }
+    let end = this.#batches.get(batchId)?.end ?? null;
+    const asked = [...byIssuer].map(([issuer, own]) => {
+      const message = { mode, batchNumber, content, assetsHash: assetsHash(own) };
+      const digest = consentDigest(l1.settlement, message);
+      const known = this.#asked.get(digest);
+      if (known !== undefined) return known;
+      const { waitMs = WAIT_MS } = this.#options;
+      end = Math.max(end ?? 0, performance.now() + (end === null ? waitMs : Math.min(waitMs, LATE_MS)));
+      const asking = this.#begin(batch, digest, issuer, own);
+      this.#asked.set(digest, asking);
+      return asking;
+    });
+    this.#batches.set(batchId, { mode, batchNumber, content, end });
+    return asked;
+  }
+
+  #begin(batch: SealedBatch, digest: Hash, issuer: Address, assets: readonly ConsentAsset[]): Asking {
+    const { onRefusal = () => {} } = this.#options;
+    const batchId = batchIdOf(batch.mode, batch.batchNumber);
+    const client = this.#clients.get(issuer);
+    const stop = new AbortController();
+    const standing: ConsentStanding = { issuer, batchId, assets, state: "asked", failure: null };
+    const refused = (error: unknown) => {
+      const failure = error instanceof Error ? error.message : String(error);
+      if (asking.standing.failure !== failure) onRefusal(issuer, batchId, error);
+      asking.standing = { ...standing, state: "refused", failure };
+    };
+    const consent = async (): Promise<Consent | null> => {
+      if (client === undefined) {
+        refused(new Error("no address of its service is configured"));
+        return null;
+      }
+      for (let attempt = 1; !stop.signal.aborted; attempt++) {
+        try {
+          const limit = AbortSignal.any([stop.signal, AbortSignal.timeout(QUESTION_MS)]);
+          const signature = await client.consent(batch, limit);
+          if (!(await this.#isSigned(issuer, digest, signature))) throw new Error("the signature is not the issuer's");
+          asking.standing = { ...standing, state: "given" };
+          return { issuer, assets, signature };
+        } catch (error) {
+          if (stop.signal.aborted) break;
+          refused(error);
+          await pause(backoffDelay(BACKOFF, attempt), stop.signal).catch(() => {});
+        }
+      }
+      return null;
+    };
+    // It begins once `asking` is there.
+    const asking: Asking = { standing, consent: Promise.resolve().then(consent), stop };
+    return asking;
+  }
+
+  /** A key's signature, or one that the issuer's wallet contract takes. */
+  async #isSigned(issuer: Address, digest: Hash, signature: Hex): Promise<boolean> {
+    const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
+    return signer?.toLowerCase() === issuer || this.#options.l1.verifySignature(issuer, digest, signature);
+  }
+
+  #forget(isOver: (batch: Waiting) => boolean): void {
+    for (const [batchId, batch] of this.#batches) if (isOver(batch)) this.#batches.delete(batchId);
+    for (const [digest, { stop, standing }] of this.#asked) {
+      if (this.#batches.has(standing.batchId)) continue;
+      stop.abort();
+      this.#asked.delete(digest);
+    }
+  }
+}
+
+function failureOf({ issuer, failure }: ConsentStanding): string {
+  return `its issuer ${issuer} did not consent: ${failure ?? "no answer"}`.slice(0, MAX_FAILURE);
+}

@@ -1,0 +1,190 @@
+import { privateKeyToAccount } from "viem/accounts";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Address, Hash, Hex, SealedBatch } from "../../core/index.ts";
+import type { IssuerClient } from "../../core/issuer/index.ts";
+import { assetsHash, type ConsentAsset, consentTypedData } from "../../core/protocol/consent.ts";
+import { Consents, type ConsentsOptions } from "../../core/settlement/consents.ts";
+import { type Fixture, fixture, mintOf, requestOf } from "../core/engine/fixture.ts";
+import { committed, hear } from "../core/engine/l1-fixture.ts";
+import { at } from "./fixture.ts";
+
+const [ALICE, BOB] = [1, 2].map((n) => privateKeyToAccount(`0x${n.toString().padStart(64, "0")}`)) as [Key, Key];
+type Key = ReturnType<typeof privateKeyToAccount>;
+const WAIT_MS = 300;
+
+let made: Fixture;
+/** Issuers of asset types, with their epochs. */
+let named: Record<Hash, { issuer: Address; epoch: bigint }>;
+/** What a wallet contract takes. */
+let walletTakes: Hex | null;
+const stopping: (() => void)[] = [];
+beforeEach(async () => {
+  made = await fixture();
+  walletTakes = null;
+  named = {};
+  const typeOf = async (id: string) => (await made.engine.assets.get(made.tenant.applicationId, id)).assetType;
+  named[await typeOf(made.assets.erc721)] = { issuer: ALICE.address, epoch: 0n };
+  named[await typeOf(made.assets.erc20)] = { issuer: BOB.address, epoch: 3n };
+});
+afterEach(async () => {
+  for (const stop of stopping.splice(0)) stop();
+  await made.engine.close();
+});
+
+function gathering(issuers: readonly IssuerClient[], options: Partial<ConsentsOptions> = {}): Consents {
+  const { engine } = made;
+  const l1 = {
+    settlement: engine.settlement,
+    issuers: async (assets: readonly { assetType: Hash }[]) => assets.map(({ assetType }) => named[assetType] ?? null),
+    verifySignature: async (_: Address, __: Hash, signature: Hex) => signature === walletTakes,
+  };
+  const consents = new Consents({ engine, l1, issuers, waitMs: WAIT_MS, ...options });
+  stopping.push(() => consents.stop());
+  return consents;
+}
+
+/** An issuer that signs whatever it is asked for, as its tokens stand in L1's registry now. */
+function issuer(key: Key, { before = async () => {}, signer = key } = {}): IssuerClient & { asked: string[] } {
+  const asked: string[] = [];
+  return {
+    address: key.address,
+    asked,
+    async consent(batch: SealedBatch, signal) {
+      asked.push(`${batch.mode}-${batch.batchNumber}`);
+      await before();
+      signal.throwIfAborted();
+      const own = batch.assets.flatMap((asset): ConsentAsset[] => {
+        const { issuer: address, epoch } = named[asset.assetType] ?? {};
+        return address === key.address && epoch !== undefined ? [{ ...asset, issuerEpoch: epoch }] : [];
+      });
+      const message = { ...batch, assetsHash: assetsHash(own) };
+      return signer.signTypedData(consentTypedData(made.engine.settlement, message));
+    },
+  };
+}
+
+const silent = (key: Key): IssuerClient => ({ address: key.address, consent: () => new Promise(() => {}) });
+
+/** A sealed batch with a vault of each standard; the ERC-1155 has no issuer. */
+async function sealed(text: string): Promise<SealedBatch> {
+  const { engine, tenant, assets } = made;
+  const mints = [mintOf(assets.erc721, text), mintOf(assets.erc20, "", 5), mintOf(assets.erc1155, "9", 1)];
+  await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+  const batch = await engine.operator.seal("validium");
+  return engine.batches.getSealed("validium", batch?.batchNumber ?? 0);
+}
+
+const lower = (key: Key) => key.address.toLowerCase();
+
+async function timed<T>(work: Promise<T>): Promise<readonly [T, number]> {
+  const start = performance.now();
+  return [await work, performance.now() - start];
+}
+
+test("asks every issuer for every sealed batch at once, and gives their consents in order", async () => {
+  const [first, second] = [await sealed("1"), await sealed("2")];
+  const [alice, bob] = [issuer(ALICE), issuer(BOB)];
+  const consents = gathering([bob, alice]);
+  expect(await consents.gather()).toBe(2);
+  expect(await consents.gather()).toBe(0);
+  for (const batch of [first, second]) {
+    const { consents: given, leftOut } = await consents.of(batch);
+    expect(given.map(({ issuer: address }) => address)).toEqual([lower(ALICE), lower(BOB)].toSorted());
+    const epochs = new Map(given.map(({ issuer: address, assets }) => [address, at(assets, 0).issuerEpoch]));
+    expect(epochs.get(lower(BOB) as Address)).toBe(3n);
+    expect(leftOut).toEqual([]);
+  }
+  expect([alice.asked, bob.asked]).toEqual(Array(2).fill(["validium-0", "validium-1"]));
+  expect(consents.standings().map(({ state }) => state)).toEqual(Array(4).fill("given"));
+});
+
+test("waits for a silent issuer once, beside all batches, and leaves its assets alone out", async () => {
+  const [first, second] = [await sealed("1"), await sealed("2")];
+  const consents = gathering([issuer(ALICE), silent(BOB)]);
+  await consents.gather();
+  const [{ consents: given, leftOut }, waited] = await timed(consents.of(first));
+  expect(given.map(({ issuer: address }) => address)).toEqual([lower(ALICE)]);
+  expect(leftOut).toMatchObject([{ failure: expect.stringContaining("no answer") }]);
+  expect(named[at(leftOut, 0).assetType]?.issuer).toBe(BOB.address);
+  expect(waited).toBeGreaterThan(WAIT_MS / 2);
+  const [, again] = await timed(consents.of(second));
+  expect(again).toBeLessThan(WAIT_MS / 2);
+});
+
+test("asks an issuer that refuses again, tells each reason once, and takes a consent that comes late", async () => {
+  const batch = await sealed("1");
+  let refuses = true;
+  const told: string[] = [];
+  const before = async () => {
+    if (refuses) throw new Error("refused (not_allowed): unrecorded");
+  };
+  const alice = issuer(ALICE, { before });
+  const consents = gathering([alice, issuer(BOB)], {
+    waitMs: 5_000,
+    onRefusal: (address, batchId, error) => told.push(`${address} ${batchId} ${error}`),
+  });
+  await consents.gather();
+  await expect.poll(() => alice.asked.length, { timeout: 4_000 }).toBeGreaterThan(2);
+  expect(told).toEqual([`${lower(ALICE)} validium-0 Error: refused (not_allowed): unrecorded`]);
+  const refusing = consents.standings().find(({ state }) => state === "refused");
+  expect(refusing).toMatchObject({ issuer: lower(ALICE), failure: "refused (not_allowed): unrecorded" });
+  refuses = false;
+  expect((await consents.of(batch)).consents).toHaveLength(2);
+});
+
+test("takes a signature of the issuer's key, or one that its wallet contract takes, and no other", async () => {
+  const batch = await sealed("1");
+  const forged = gathering([issuer(ALICE, { signer: BOB }), issuer(BOB)]);
+  const { leftOut } = await forged.of(batch);
+  expect(leftOut).toMatchObject([{ failure: expect.stringContaining("the signature is not the issuer's") }]);
+  const { signature } = at((await gathering([issuer(ALICE), issuer(BOB)]).of(batch)).consents, 0);
+  walletTakes = signature;
+  const wallet: IssuerClient = { address: ALICE.address, consent: async () => signature };
+  const taken = await gathering([wallet, issuer(BOB)]).of(batch);
+  expect(taken.leftOut).toEqual([]);
+});
+
+test("asks again when the content or an epoch changes, and waits a little for it", async () => {
+  const batch = await sealed("1");
+  const [alice, bob] = [issuer(ALICE), issuer(BOB)];
+  const consents = gathering([alice, bob]);
+  await consents.of(batch);
+  for (const asset of Object.values(named)) if (asset.issuer === ALICE.address) asset.epoch = 1n;
+  const rotated = await consents.of(batch);
+  expect(rotated.consents.flatMap(({ assets }) => assets.map(({ issuerEpoch }) => issuerEpoch)).toSorted()).toEqual([
+    1n,
+    3n,
+  ]);
+  expect([alice.asked.length, bob.asked.length]).toEqual([2, 1]);
+  await made.engine.operator.voidSlots("validium", 0, [{ firstSlot: 2, count: 1, failure: "void" }]);
+  const changed = await made.engine.batches.getSealed("validium", 0);
+  expect((await consents.of(changed)).consents).toHaveLength(2);
+  expect([alice.asked.length, bob.asked.length]).toEqual([3, 2]);
+});
+
+test("waits for no issuer whose service is not configured", async () => {
+  const batch = await sealed("1");
+  const [{ leftOut }, waited] = await timed(gathering([issuer(ALICE)], { waitMs: 60_000 }).of(batch));
+  expect(leftOut).toMatchObject([{ failure: expect.stringContaining("no address of its service is configured") }]);
+  expect(waited).toBeLessThan(5_000);
+});
+
+test("asks nobody for a batch that L1 has", async () => {
+  await sealed("1");
+  let asked = 0;
+  const refusing: IssuerClient = {
+    address: ALICE.address,
+    consent: async () => {
+      asked++;
+      throw new Error("no");
+    },
+  };
+  const consents = gathering([refusing, issuer(BOB)]);
+  await consents.gather();
+  await hear(made.engine, await committed(made.engine, "validium", 0, 7n));
+  expect(await consents.gather()).toBe(0);
+  expect(consents.standings()).toEqual([]);
+  const before = asked;
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  expect(asked).toBe(before);
+});
