@@ -79,8 +79,9 @@ export const LEDGER_OPERATIONS = {
     pageToWire(await engine.batches.list(filter), batchToWire),
   ),
   "batches.data": operation(z.strictObject({ batchId }), async (engine, input) => {
-    const { data, ...batch } = await engine.batches.getSealed(...numberOf(input.batchId));
-    return { ...batch, data: Buffer.from(data).toString("hex") };
+    const { data, assets, ...batch } = await engine.batches.getSealed(...numberOf(input.batchId));
+    const named = assets.map(({ chainId, assetType }) => ({ chainId: decimal(chainId), assetType }));
+    return { ...batch, assets: named, data: Buffer.from(data).toString("hex") };
   }),
   "withdrawals.list": operation(z.strictObject({ applicationId: uuid, ...page }), async (engine, input) => {
     const { applicationId, ...options } = input;
