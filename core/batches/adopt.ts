@@ -13,6 +13,7 @@ import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
+import { itemRecords, itemsOf } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { type DerivedBatch, deriveBatch } from "../sealing/derive-batch.ts";
 import { runAt } from "../sealing/void-runs.ts";
@@ -287,6 +288,8 @@ function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   ]) {
     group.operations.push({ type: "del", key });
   }
+  const items = itemsOf(record, vaults, (index) => ledger.assetAt(index), null);
+  for (const { key } of itemRecords(items)) group.operations.push({ type: "del", key });
   ledger.batches[mode].remove(group, batchNumber);
   ledger.voids[mode].remove(group, batchNumber);
   ledger.refs.truncate(mode, batchNumber);
@@ -368,6 +371,7 @@ function putAdopted(
   group.put(keys.batchDataKey(mode, batchNumber), derived.data);
   group.put(keys.pageRootsKey(mode, batchNumber), derived.pageRoots);
   group.put(keys.batchTokensKey(mode, batchNumber), derived.tokens);
+  for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
   const notYet = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
   const times = { openedAt: vaults[0]?.createdAt ?? time, sealedAt: time, submittedAt: null, settledAt: null };
   const counts = { vaultCount: vaults.length, mintCount: vaults.length };

@@ -3,6 +3,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
 import type { Batch, Mode } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import { itemRecords } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { type DerivedBatch, deriveBatch } from "../sealing/derive-batch.ts";
 import type { Group } from "../store/group.ts";
@@ -86,6 +87,7 @@ function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: Der
   group.put(batchDataKey(mode, batchNumber), derived.data);
   group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
   group.put(batchTokensKey(mode, batchNumber), derived.tokens);
+  for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
   const record: BatchRecord = {
     ...openBatchRecord(closed),
     status: "sealed",

@@ -4,9 +4,10 @@ import { AmountSum } from "../columns/amount-words.ts";
 import type { MintColumns } from "../columns/mint-columns.ts";
 import { tell } from "../events/event-log.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import { markRequest } from "../ledger/marks.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
-import type { Address, Principal } from "../model.ts";
+import { type Address, MODES, type Principal } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import type { Group } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
@@ -240,6 +241,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
       ledger.putAsset(group, { ...asset, minted: asset.minted + sum.total, nextTokenId });
     }
     indexMint(group, header, columns, sequence);
+    const modes = MODES.filter((_, i) => columns.mode.includes(i));
+    markRequest(ledger, group, applicationIndex, header.firstSequence, this.#uses.keys(), modes);
     ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + columns.count });
     ledger.putKey(group, { ...key, mintsUsed: key.mintsUsed + BigInt(columns.count) });
     const { mintId } = header;

@@ -30,8 +30,6 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   ledger.head = decodeRecord(headRecord, stored, "The store's head");
   ledger.startClock();
   await requireJournalEnd(ledger);
-  // A standby gets them from its leader.
-  if (seals) ledger.head = await upgradeIndexes(ledger.store, ledger.head);
   ledger.durableHead = ledger.head;
   const divergence = await ledger.store.get(DIVERGENCE_KEY);
   if (divergence !== undefined) ledger.divergence = decodeRecord(divergenceRecord, divergence, "The divergence");
@@ -68,6 +66,9 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
     const { mode, batchNumber } = record;
     ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest(batchNumber) ?? []), record]);
   }
+  // A standby gets them from its leader.
+  if (seals) await upgradeIndexes(ledger);
+  ledger.durableHead = ledger.head;
   await loadTokens(ledger);
   for (const mode of MODES) await loadBatches(ledger, mode, seals);
 }

@@ -56,7 +56,7 @@ export async function recordFinalized(
       const known = await latestWithdrawal(ledger, group, withdrawalId);
       if (known.status !== "settled") continue;
       const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
-      putWithdrawal(ledger, group, final, "withdrawal.finalized");
+      putWithdrawal(ledger, group, final, known, "withdrawal.finalized");
     }
     // Journal entries of their own, so all that this one says comes first.
     for (const batch of batches) await failLeftOut(ledger, group, batch);
@@ -136,7 +136,7 @@ async function revertEvents(
       const known = await latestWithdrawal(ledger, group, withdrawalId);
       activity = reserve(activity, known, time);
       setPending(group, known);
-      putWithdrawal(ledger, group, undecided(known, time), "withdrawal.reverted");
+      putWithdrawal(ledger, group, undecided(known, time), known, "withdrawal.reverted");
     }
     const { userIndex } = await readVault(ledger, placeOf(vaultId));
     putActivity(ledger, group, { vaultId, userIndex }, activity);

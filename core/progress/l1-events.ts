@@ -125,7 +125,7 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
     decided = known.withdrawalId;
     clearPending(group, known);
     const after = decide(known, facts, { l1TxHash: txHash, l1BlockNumber: blockNumber }, time);
-    putWithdrawal(ledger, group, after, after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled");
+    putWithdrawal(ledger, group, after, known, after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled");
   }
   const { userIndex } = await readVault(ledger, placeOf(vaultId));
   putActivity(ledger, group, { vaultId, userIndex }, activity);
@@ -189,7 +189,7 @@ async function applyCancelled(
   const failure = "The owner has cancelled the authorization on L1.";
   clearPending(group, known);
   const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
-  putWithdrawal(ledger, group, failed, "withdrawal.failed");
+  putWithdrawal(ledger, group, failed, known, "withdrawal.failed");
   putActivity(ledger, group, known, release(await readActivity(ledger, group, known.vaultId), known, time));
   const decided = { vaultId: known.vaultId, withdrawalId: known.withdrawalId, imported: null };
   group.stage(eventKey, encodeRecord(l1EventRecord, decided));

@@ -6,6 +6,7 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
+import { markRequest } from "../ledger/marks.ts";
 import type { Uuid, VaultId } from "../model.ts";
 import { type Address, type Hash, type Hex, MAX_AMOUNT, type Principal, type Withdrawal } from "../model.ts";
 import { withdrawalDigest } from "../protocol/typed-data.ts";
@@ -29,7 +30,11 @@ import {
   transactionKey,
   userTransactionKey,
   vaultEventsOf,
+  withdrawalByKey,
   withdrawalKey,
+  withdrawalsOfAsset,
+  withdrawalsOfUser,
+  withdrawalsOfVault,
 } from "../store/store-keys.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireUuid } from "../validate.ts";
@@ -213,9 +218,17 @@ function acceptWithdrawal(
   group.put(transactionKey(applicationIndex, sequence), reference);
   group.put(userTransactionKey(applicationIndex, userIndex, sequence), reference);
   group.put(applicationWithdrawalKey(applicationIndex, sequence), reference);
+  for (const of of [
+    withdrawalsOfUser(applicationIndex, userIndex),
+    withdrawalsOfAsset(applicationIndex, vault.assetIndex),
+    withdrawalsOfVault(applicationIndex, vaultId),
+  ])
+    group.put(withdrawalByKey(of, sequence), reference);
+  const { mode } = placeOf(vaultId);
+  markRequest(ledger, group, applicationIndex, sequence, [vault.assetIndex], [mode]);
   group.stage(authorizationKey(digest), encodeRecord(withdrawalIdRecord, record.withdrawalId));
   setPending(group, record);
-  putWithdrawal(ledger, group, record, "withdrawal.accepted");
+  putWithdrawal(ledger, group, record, null, "withdrawal.accepted");
   putActivity(ledger, group, record, reserve(activity, record, recorded.time));
   return record;
 }

@@ -81,7 +81,7 @@ async function changePending(
   const record = await ledger.writer.alone(async (group) => {
     const known = await latestWithdrawal(ledger, group, withdrawalId);
     const changed = isPending(known) ? change(known, group) : known;
-    if (changed !== known) putWithdrawal(ledger, group, changed, type);
+    if (changed !== known) putWithdrawal(ledger, group, changed, known, type);
     return changed;
   }, signal);
   return withdrawalView(ledger, record);

@@ -1,5 +1,5 @@
 import type { VaultColumns } from "../columns/vault-columns.ts";
-import type { Hash, Mode, Standard } from "../model.ts";
+import type { BlobScheme, Hash, Mode, Standard } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
@@ -8,6 +8,7 @@ import { bytesToHex, HASH_BYTES } from "../protocol/hex.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { type BatchTokens, encodeBatchTokens } from "../store/batch-tokens.ts";
 import type { VoidRun } from "../store/records.ts";
+import { type BatchItems, itemsOf } from "./batch-items.ts";
 import { ColumnRecords, columnLeaves, encoderColumns } from "./seal-columns.ts";
 import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask, zeroRuns } from "./void-runs.ts";
 
@@ -21,6 +22,7 @@ export interface DerivedBatch {
   readonly pageRoots: Uint8Array;
   /** As {@link encodeBatchTokens}. */
   readonly tokens: Uint8Array;
+  readonly items: BatchItems;
   /** The batch's manifest. */
   readonly assets: readonly AssetId[];
   /** Root of the vault tree. */
@@ -32,6 +34,7 @@ export interface DerivedBatch {
 /** What deriving a batch asks of an asset. */
 export interface DerivedAsset extends AssetId {
   readonly standard: Standard;
+  readonly blobScheme: BlobScheme;
 }
 
 /**
@@ -57,11 +60,13 @@ export function deriveBatch(
   clearVoidLeaves(leaves, zero);
   const tree = new BatchTree(leaves);
   const { assets } = columns;
+  const held = voidMask(voids, vaults.count);
   const content = bytesToHex(tree.root);
   return {
     data,
     pageRoots: tree.pageRoots(),
-    tokens: encodeBatchTokens(tokensOf(vaults, assetAt, voidMask(voids, vaults.count))),
+    tokens: encodeBatchTokens(tokensOf(vaults, assetAt, held)),
+    items: itemsOf({ mode, batchNumber }, vaults, assetAt, held),
     assets,
     content,
     batchRoot: batchRoot(kindOf(mode), manifestRoot(assets), content),

@@ -229,7 +229,7 @@ export const lostRecord = layout({
 export type LostRecord = ValueOf<typeof lostRecord>;
 
 /** Raised with each index that stores of before lack: opening such a store makes it, core/opening/upgrade.ts. */
-export const INDEX_VERSION = 1;
+export const INDEX_VERSION = 2;
 
 export const headRecord = grownLayout(
   {
@@ -270,6 +270,9 @@ export const activityRecord = layout({
 });
 export type ActivityRecord = ValueOf<typeof activityRecord>;
 
+/** The statuses of a withdrawal, by the numbers that stand for them. */
+export const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
+
 export const withdrawalRecord = layout({
   withdrawalId: uuid,
   applicationIndex: varint,
@@ -285,7 +288,7 @@ export const withdrawalRecord = layout({
   deadline: bigVarint,
   digest: hash,
   signature: hexBytes,
-  status: oneOf(["accepted", "submitted", "settled", "finalized", "failed"]),
+  status: oneOf(WITHDRAWAL_STATUSES),
   l1TxHash: nullable(hash),
   l1BlockNumber: nullable(bigVarint),
   failure: nullable(text),
@@ -298,8 +301,24 @@ export const withdrawalRecord = layout({
 });
 export type WithdrawalRecord = ValueOf<typeof withdrawalRecord>;
 
+const DISTANCES = listOf(varint);
+
 /** What had been withdrawn of a vault at an L1 event. */
 export const bigRecord = bigVarint;
+
+/** Slots in ascending order: how far each lies behind the one before, the first behind -1. */
+export const itemSlotsRecord: Field<readonly number[]> = {
+  write(to, slots) {
+    DISTANCES.write(
+      to,
+      slots.map((slot, i) => slot - (slots[i - 1] ?? -1)),
+    );
+  },
+  read(from) {
+    let slot = -1;
+    return DISTANCES.read(from).map((distance) => (slot += distance));
+  },
+};
 
 /** Under an idempotency key: SHA-256 of the request, and the journal sequence of the mint that answers it. */
 export const idempotencyRecord = layout({ digest: hash, sequence: varint });

@@ -51,6 +51,8 @@ export const PREFIX = {
   voids: 0x26,
   /** mode(1) ‖ batchNumber(4) ‖ journal sequence(8) → the mints that were lost when L1's history was adopted. */
   lost: 0x27,
+  /** assetIndex(4) ‖ token id (8 or 32) ‖ mode(1) ‖ batchNumber(4) → the slots of a sealed batch that hold an ERC-1155 id. */
+  item: 0x28,
   /** assetIndex(4) ‖ token id (8 or 32) → the blob that an ERC-1155 id is bound to. */
   binding: 0x30,
   /** applicationIndex(4) ‖ first sequence(8) → journal sequence: the application's transactions. */
@@ -67,6 +69,15 @@ export const PREFIX = {
   applicationWithdrawal: 0x45,
   /** applicationIndex(4) ‖ reference ‖ 0(1) ‖ first sequence(8) → journal sequence: the mints that have the reference. */
   mintReference: 0x46,
+  /**
+   * applicationIndex(4) ‖ kind(1) ‖ value ‖ block(8), present when a request that begins in the block has the value: of kind 1 the mode(1),
+   * of kind 2 the assetIndex(4).
+   */
+  mark: 0x47,
+  /**
+   * applicationIndex(4) ‖ kind(1) ‖ value ‖ sequence(8) → journal sequence: withdrawals of a user(4), asset(4), vault(8) or status(1).
+   */
+  withdrawalBy: 0x48,
   /** vaultId(8) → what was withdrawn of a vault and is reserved. */
   activity: 0x50,
   /** withdrawalId(16) → withdrawal. */
@@ -180,9 +191,19 @@ export function chunkKey(mode: Mode, batchNumber: number, chunk: number): Buffer
  * that the usual ones stay short and neighbours lie together; others 32.
  */
 export function bindingKey(assetIndex: number, tokenId: bigint): Buffer {
+  return ofToken(PREFIX.binding, assetIndex, tokenId);
+}
+
+/** The keys of the sealed vaults of an ERC-1155 id in a mode begin so. */
+export const itemsOf = (assetIndex: number, tokenId: bigint, mode: Mode): Buffer =>
+  Buffer.concat([ofToken(PREFIX.item, assetIndex, tokenId), Buffer.from([MODES.indexOf(mode)])]);
+export const itemKey = (assetIndex: number, tokenId: bigint, mode: Mode, batchNumber: number): Buffer =>
+  Buffer.concat([itemsOf(assetIndex, tokenId, mode), u32(batchNumber)]);
+
+function ofToken(prefix: number, assetIndex: number, tokenId: bigint): Buffer {
   const short = tokenId < 1n << 64n;
   const key = Buffer.allocUnsafe(short ? 13 : 37);
-  key[0] = PREFIX.binding;
+  key[0] = prefix;
   key.writeUInt32BE(assetIndex, 1);
   if (short) key.writeBigUInt64BE(tokenId, 5);
   else key.write(tokenId.toString(16).padStart(64, "0"), 5, 32, "hex");
@@ -198,6 +219,33 @@ export const applicationWithdrawalKey = (application: number, sequence: number):
 export const applicationEventKey = (application: number, sequence: number): Buffer =>
   endedByU64(ofU32(PREFIX.applicationEvent, application, undefined, 8), sequence);
 export const mintKey = (mintId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.mint, 17), mintId);
+
+/** Sequences of an application that are marked together: few enough to be looked at for one that is wanted. */
+const BLOCK = 64;
+export const blockOf = (sequence: number): number => Math.floor(sequence / BLOCK);
+export const firstOfBlock = (block: number): number => block * BLOCK;
+const markOf = (application: number, ...value: number[]): Buffer =>
+  Buffer.concat([ofU32(PREFIX.mark, application), Buffer.from(value)]);
+export const modeMark = (application: number, mode: Mode): Buffer => markOf(application, 1, MODES.indexOf(mode));
+export const assetMark = (application: number, asset: number): Buffer => markOf(application, 2, ...u32(asset));
+export const markKey = (mark: Buffer, block: number): Buffer =>
+  endedByU64(Buffer.concat([mark, Buffer.alloc(8)]), block);
+
+function withdrawalsBy(application: number, kind: number, value: Buffer): Buffer {
+  return Buffer.concat([ofU32(PREFIX.withdrawalBy, application), Buffer.from([kind]), value]);
+}
+export const withdrawalsOfUser = (application: number, user: number): Buffer =>
+  withdrawalsBy(application, 1, u32(user));
+export const withdrawalsOfAsset = (application: number, asset: number): Buffer =>
+  withdrawalsBy(application, 2, u32(asset));
+export const withdrawalsOfVault = (application: number, vaultId: VaultId): Buffer =>
+  withdrawalsBy(application, 3, ofU64(0, vaultId).subarray(1));
+/** @param status - its number in a withdrawal's record */
+export const withdrawalsOfStatus = (application: number, status: number): Buffer =>
+  withdrawalsBy(application, 4, Buffer.from([status]));
+/** @param of - one of the above */
+export const withdrawalByKey = (of: Buffer, sequence: number): Buffer =>
+  endedByU64(Buffer.concat([of, Buffer.alloc(8)]), sequence);
 
 export const mintReferenceKey = (application: number, reference: string, sequence: number): Buffer =>
   endedByU64(

@@ -36,6 +36,11 @@ export class Table<K, V> {
     return this.#durable.values();
   }
 
+  /** The keys of all that are on disk. */
+  keys(): IterableIterator<K> {
+    return this.#durable.keys();
+  }
+
   /** All that the writer has, in the order of their making. */
   latestValues(): IterableIterator<V> {
     return this.#latest.values();

@@ -25,7 +25,7 @@ export async function balancesFrom(
   const sums = await ledger.tokenSums.of(holding, within.to, (sums) =>
     addTransactions(ledger, holding, sums, within.to),
   );
-  const parts = [{ userIndex, type: "mint", within }] as const;
+  const parts = [{ users: [userIndex], type: "mint", within }] as const;
   const scan = { applicationIndex, parts, order: "asc", after } as const;
   const { found, next } = await collect(ledger, scan, limit, (one) => isFirst(ledger, sums, one));
   return { data: await balancesOf(ledger, applicationIndex, sums, found), next };

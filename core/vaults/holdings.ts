@@ -8,9 +8,11 @@ import { contentOf } from "../sealing/contents.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
 import { type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import { type Balance, balancesFrom } from "./balances.ts";
+import { vaultsOfToken } from "./token-vaults.ts";
 import { findPage } from "./transaction-page.ts";
+import type { VaultFilter } from "./transaction-range.ts";
 import type { Found } from "./transaction-scan.ts";
-import { matchesAsset } from "./transactions.ts";
+import { matches } from "./transactions.ts";
 import { batchAt, lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
 /** The vault that a mint made or added to; null when L1's history lacks it, and for withdrawals. */
@@ -23,25 +25,17 @@ function vaultOf(ledger: Ledger, { source }: Found): PlacedMint | null {
  * Which mints a list of vaults is made of: each vault is listed where it was made, but under a reference where something was first minted
  * into it under that.
  */
-function listing(ledger: Ledger, { assetId, reference }: VaultFilter): (one: Found) => boolean {
+function listing(ledger: Ledger, filter: VaultFilter): (one: Found) => boolean {
   const listed = new Set<VaultId>();
   return (one) => {
     const mint = vaultOf(ledger, one);
-    if (mint === null || !matchesAsset(ledger, one, assetId)) return false;
-    if (reference === undefined) return mint.amountBefore === 0n;
+    if (mint === null || !matches(ledger, one, filter)) return false;
+    if (filter.reference === undefined) return mint.amountBefore === 0n;
     const vaultId = vaultIdOf(mint);
     if (listed.has(vaultId)) return false;
     listed.add(vaultId);
     return true;
   };
-}
-
-/** Which vaults a list shows. */
-export interface VaultFilter extends PageOptions {
-  readonly userId?: Uuid | undefined;
-  readonly assetId?: Uuid | undefined;
-  /** Those into which something was minted under this reference. */
-  readonly reference?: string | undefined;
 }
 
 export function vaultsOf(context: EngineContext): Vaults {
@@ -60,6 +54,8 @@ export function vaultsOf(context: EngineContext): Vaults {
     list: (applicationId, filter = {}) =>
       listOf(context, "vaults", applicationId, filter, async (start) => {
         const { ledger } = context;
+        if (filter.tokenId !== undefined)
+          return vaultsOfToken(ledger, applicationId, { ...filter, tokenId: filter.tokenId }, start);
         const { found, next } = await findPage(ledger, applicationId, filter, start, {
           type: "mint",
           order: "asc",

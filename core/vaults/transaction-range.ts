@@ -1,15 +1,39 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PageOptions } from "../ledger/list.ts";
-import { findUser } from "../ledger/users.ts";
-import type { Mode, Status, Transaction, VaultId } from "../model.ts";
-import { batchIdOf, MODES, type Uuid } from "../model.ts";
+import {
+  type Address,
+  batchIdOf,
+  MODES,
+  type Mode,
+  type Status,
+  type Transaction,
+  type Uuid,
+  type VaultId,
+} from "../model.ts";
 import type { Journaled } from "../store/journal.ts";
 import { readMint, readTime, sequenceIn } from "../store/journal.ts";
+import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
-import { activityKey, mintKey, transactionKey } from "../store/store-keys.ts";
-import { requireUuid } from "../validate.ts";
+import { type BatchRecord, ownerRecord, userIdRecord, WITHDRAWAL_STATUSES } from "../store/records.ts";
+import {
+  assetMark,
+  endOf,
+  mintKey,
+  modeMark,
+  ownerKey,
+  transactionKey,
+  userIdKey,
+  withdrawalsOfAsset,
+  withdrawalsOfStatus,
+  withdrawalsOfUser,
+  withdrawalsOfVault,
+} from "../store/store-keys.ts";
+import { requireAddress, requireUuid } from "../validate.ts";
 import { placeOf, readVault } from "./vaults.ts";
+
+/** Users of one owner that a list looks at; the first ones. */
+const MOST_USERS = 1_000;
 
 /** Transactions from one sequence to before another. */
 export interface Sequences {
@@ -17,12 +41,16 @@ export interface Sequences {
   readonly to: number;
 }
 
-/** Transactions of one user, of one type, of one reference, or all, within a range. */
+/** Transactions of some users, of one type, of one reference, of marked blocks, or all, within a range. */
 export interface Part {
-  readonly userIndex: number | undefined;
+  readonly users?: readonly number[] | undefined;
   readonly type: "mint" | "withdrawal" | undefined;
   /** Of the mints alone that have it. */
   readonly reference?: string | undefined;
+  /** Of the blocks alone that have all of them. */
+  readonly marks?: readonly Buffer[] | undefined;
+  /** Of the withdrawals alone that one of these indexes lists. */
+  readonly withdrawals?: readonly Buffer[] | undefined;
   readonly within: Sequences;
 }
 
@@ -30,8 +58,8 @@ export interface Part {
 export type Narrowed = readonly Part[];
 
 /**
- * What a filter's user, mint, vault, batch and times say about where to look, so that a page need not look at everything an application
- * has. The times of transactions never go back, so a time is found by bisection. Null when nothing can match.
+ * What a filter says about where to look, so that a page need not look at everything an application has. The times of transactions never
+ * go back, so a time is found by bisection, and by the times of batches what has a status. Null when nothing can match.
  */
 export async function narrow(
   ledger: Ledger,
@@ -40,34 +68,150 @@ export async function narrow(
   type: Part["type"],
 ): Promise<Narrowed | null> {
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
-  const user = await orNull("user_not_found", () => userOf(ledger, applicationId, filter.userId));
+  const users = await usersOf(ledger, applicationIndex, filter);
   const vault = await orNull("vault_not_found", () => vaultOf(ledger, applicationIndex, filter.vaultId));
   const mint = await orNull("mint_not_found", () => mintOf(ledger, applicationId, filter.mintId));
-  const batch = batchOf(ledger, filter.batchId);
-  if (user === null || vault === null || mint === null || batch === null) return null;
-  const userIndex = user ?? vault?.userIndex;
-  if (vault !== undefined && vault.userIndex !== userIndex) return null;
+  const { reference, assetId } = filter;
+  if (users?.length === 0 || vault === null || mint === null) return null;
+  if (reference !== undefined && type === "withdrawal") return null;
+  if (type === "withdrawal" && filter.status === "batched") return null;
+  if (vault !== undefined && users?.includes(vault.userIndex) === false) return null;
   const since = Math.max(
     filter.createdAfter === undefined ? 0 : Math.floor(filter.createdAfter) + 1,
     vault?.createdAt ?? 0,
-    batch?.openedAt ?? 0,
   );
   const before = filter.createdBefore === undefined ? Number.POSITIVE_INFINITY : filter.createdBefore;
   const within = mint ?? { from: 0, to: nextSequence };
   const find = (time: number) => bisect(ledger, applicationIndex, nextSequence, time);
   const from = since === 0 ? within.from : Math.max(within.from, await find(since));
   const to = before === Number.POSITIVE_INFINITY ? within.to : Math.min(within.to, await find(before));
-  const { reference } = filter;
-  if (reference !== undefined && type === "withdrawal") return null;
-  if (vault === undefined || reference !== undefined) return [{ userIndex, type, reference, within: { from, to } }];
+  const asset = assetId === undefined ? undefined : ledger.assetIndices.get(assetId.toLowerCase());
+  if (assetId !== undefined && asset === undefined) return null;
+  const withdrawals = withdrawalIndexes(applicationIndex, filter, users, asset, type);
+  if (vault === undefined || reference !== undefined) {
+    const spans =
+      type === "withdrawal" ? [{ from, to, modes: MODES }] : await spansOf(ledger, filter, find, { from, to });
+    return spans.flatMap(({ modes, ...span }): Part[] => {
+      // Withdrawals have statuses of their own, and come after their batch.
+      if (modes.length === 0) return type === undefined ? [{ type: "withdrawal", withdrawals, within: span }] : [];
+      const marks = asset === undefined ? [] : [assetMark(applicationIndex, asset)];
+      if (modes.length === 1) marks.push(modeMark(applicationIndex, modes[0] as Mode));
+      return [{ users, type, reference, marks, withdrawals, within: span }];
+    });
+  }
+  const owner = [vault.userIndex];
   // A vault is minted into from its first mint to its last one, and withdrawn from only after that.
   const lastMint = Math.max(from, Math.min(to, await find(vault.updatedAt + 1)));
   // A withdrawal of the same millisecond as the last mint is among the mints: the user's index has both.
-  const mints: Part = { userIndex, type: "mint", within: { from, to: lastMint } };
-  const withdrawals: Part = { userIndex: undefined, type: "withdrawal", within: { from: lastMint, to } };
-  const [activity] = filter.vaultId === undefined ? [] : await ledger.store.getMany([activityKey(filter.vaultId)]);
-  if (type === "mint" || activity === undefined) return type === "withdrawal" ? [] : [mints];
-  return type === "withdrawal" ? [{ ...withdrawals, within: { from, to } }] : [mints, withdrawals];
+  const mints: Part = { users: owner, type: "mint", within: { from, to: lastMint } };
+  if (type === "mint") return [mints];
+  if (type === "withdrawal") return [{ type, withdrawals, within: { from, to } }];
+  return [mints, { type: "withdrawal", withdrawals, within: { from: lastMint, to } }];
+}
+
+/** The indexes of withdrawals that list the fewest others besides; undefined for all of the application. */
+function withdrawalIndexes(
+  applicationIndex: number,
+  { vaultId, status }: Pick<TransactionFilter, "vaultId" | "status">,
+  users: readonly number[] | undefined,
+  asset: number | undefined,
+  type: Part["type"],
+): Buffer[] | undefined {
+  if (vaultId !== undefined) return [withdrawalsOfVault(applicationIndex, vaultId)];
+  if (users !== undefined) return users.map((user) => withdrawalsOfUser(applicationIndex, user));
+  const number = WITHDRAWAL_STATUSES.findIndex((known) => known === status);
+  // Of mints and withdrawals together a status means that of either.
+  if (type === "withdrawal" && number >= 0) return [withdrawalsOfStatus(applicationIndex, number)];
+  return asset === undefined ? undefined : [withdrawalsOfAsset(applicationIndex, asset)];
+}
+
+/** A stretch of transactions, and the modes of the mints in it that can match. */
+interface Span extends Sequences {
+  readonly modes: readonly Mode[];
+}
+
+/** The stretches of a range that a filter's batch, mode and status tell apart, in order and without a gap. */
+async function spansOf(
+  ledger: Ledger,
+  { batchId, status, dataAvailabilityMode }: Pick<TransactionFilter, "batchId" | "status" | "dataAvailabilityMode">,
+  find: (time: number) => Promise<number>,
+  { from, to }: Sequences,
+): Promise<Span[]> {
+  const modes = MODES.filter((mode) => dataAvailabilityMode === undefined || dataAvailabilityMode === mode);
+  if (batchId === undefined && status === undefined) return from < to ? [{ from, to, modes }] : [];
+  const found: Span[] = [];
+  for (const mode of modes) {
+    for (const { since, until } of windowsOf(ledger, mode, batchId, status)) {
+      const start = Math.max(from, since === 0 ? 0 : await find(since));
+      const end = until === null ? to : Math.min(to, await find(until + 1));
+      if (start < end) found.push({ from: start, to: end, modes: [mode] });
+    }
+  }
+  const cuts = [...new Set([from, to, ...found.flatMap((span) => [span.from, span.to])])].sort((a, b) => a - b);
+  return cuts.slice(1).map((end, i) => {
+    const start = cuts[i] as number;
+    const here = found.filter((span) => span.from < end && span.to > start);
+    return { from: start, to: end, modes: MODES.filter((mode) => here.some((span) => span.modes.includes(mode))) };
+  });
+}
+
+/** When mints were made; `until` null for: until now. */
+interface Window {
+  readonly since: number;
+  readonly until: number | null;
+}
+
+/** When the mints were made that are in a batch, or in any batch of a status. */
+function windowsOf(ledger: Ledger, mode: Mode, batchId: string | undefined, status: Status | undefined): Window[] {
+  if (batchId !== undefined) {
+    const batch = batchOf(ledger, batchId);
+    return batch?.mode === mode ? [windowOf(ledger, batch, batch)] : [];
+  }
+  if (status === "failed") return failedWindows(ledger, mode);
+  const batches = ledger.batches[mode];
+  // Batches of a mode come to each status in their order.
+  const first = firstBatch(
+    batches.count,
+    (number) => rankOf(batches.get(number)) <= RANKS.indexOf(status ?? "accepted"),
+  );
+  const end = firstBatch(batches.count, (number) => rankOf(batches.get(number)) < RANKS.indexOf(status ?? "accepted"));
+  const [oldest, newest] = [batches.get(first), batches.get(end - 1)];
+  return first < end && oldest !== undefined && newest !== undefined ? [windowOf(ledger, oldest, newest)] : [];
+}
+
+const RANKS: readonly Status[] = ["accepted", "batched", "submitted", "settled", "finalized"];
+const STATUS_OF_BATCH = { open: "accepted", sealed: "batched" } as const;
+
+function rankOf(batch: BatchRecord | undefined): number {
+  const status = batch?.status ?? "open";
+  return RANKS.indexOf(status === "open" || status === "sealed" ? STATUS_OF_BATCH[status] : status);
+}
+
+/** The first of so many batches, in whose order `holds` turns true once. */
+function firstBatch(count: number, holds: (batchNumber: number) => boolean): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function windowOf(ledger: Ledger, oldest: BatchRecord, newest: BatchRecord): Window {
+  // Mints of an adopted batch may be older than its first vault, which may be L1's.
+  const isAdopted = [...ledger.lost[oldest.mode].values()].flat().some(({ since }) => since === oldest.sealedAt);
+  return { since: isAdopted ? 0 : oldest.openedAt, until: newest.sealedAt };
+}
+
+function failedWindows(ledger: Ledger, mode: Mode): Window[] {
+  const voided = [...ledger.voids[mode].keys()].flatMap((number) => ledger.batches[mode].get(number) ?? []);
+  const lost = [...ledger.lost[mode].values()].flat();
+  return [
+    ...voided.map((batch) => windowOf(ledger, batch, batch)),
+    ...lost.map(({ since }) => ({ since: 0, until: since })),
+  ];
 }
 
 /** The first transaction that was accepted at `time` or later; `end` when none of those before it was. */
@@ -93,8 +237,27 @@ async function requestAt(ledger: Ledger, applicationIndex: number, sequence: num
   throw new MintmarkError("store_corrupt", `The index of transaction ${sequence} is missing.`);
 }
 
-async function userOf(ledger: Ledger, applicationId: Uuid, userId: Uuid | undefined) {
-  return userId === undefined ? undefined : (await findUser(ledger, applicationId, userId)).userIndex;
+/** The users that a filter names by id or by owner; undefined when it names none. */
+async function usersOf(
+  ledger: Ledger,
+  applicationIndex: number,
+  { userId, ownerAddress }: Pick<TransactionFilter, "userId" | "ownerAddress">,
+): Promise<readonly number[] | undefined> {
+  const owned = ownerAddress === undefined ? undefined : await usersOfOwner(ledger, applicationIndex, ownerAddress);
+  if (userId === undefined) return owned;
+  const record = await ledger.store.get(userIdKey(applicationIndex, requireUuid("userId", userId)));
+  if (record === undefined) return [];
+  const { userIndex } = decodeRecord(userIdRecord, record, `User ${userId}`);
+  return owned === undefined || owned.includes(userIndex) ? [userIndex] : [];
+}
+
+async function usersOfOwner(ledger: Ledger, applicationIndex: number, ownerAddress: Address): Promise<number[]> {
+  const prefix = ownerKey(applicationIndex, requireAddress("ownerAddress", ownerAddress));
+  const users: number[] = [];
+  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit: MOST_USERS })) {
+    users.push(decodeRecord(ownerRecord, record, "An owner").userIndex);
+  }
+  return users;
 }
 
 async function vaultOf(ledger: Ledger, applicationIndex: number, vaultId: bigint | undefined) {
@@ -142,6 +305,8 @@ export interface TransactionFilter extends PageOptions {
   readonly status?: Status | undefined;
   readonly type?: Transaction["type"] | undefined;
   readonly userId?: Uuid | undefined;
+  /** Of all users of this owner. */
+  readonly ownerAddress?: Address | undefined;
   readonly assetId?: Uuid | undefined;
   readonly vaultId?: VaultId | undefined;
   /** `validium-12`, `zk-rollup-3`. */
@@ -155,4 +320,22 @@ export interface TransactionFilter extends PageOptions {
   readonly createdBefore?: number | undefined;
   /** By sequence; default `desc`, newest first. */
   readonly order?: "asc" | "desc" | undefined;
+}
+
+/** Which vaults a list shows. */
+export interface VaultFilter extends PageOptions {
+  readonly userId?: Uuid | undefined;
+  readonly ownerAddress?: Address | undefined;
+  readonly assetId?: Uuid | undefined;
+  /** Of ERC-721 and ERC-1155; of every asset that the application sees unless `assetId` names one. */
+  readonly tokenId?: bigint | undefined;
+  /** `validium-12`, `zk-rollup-3`. */
+  readonly batchId?: string | undefined;
+  readonly dataAvailabilityMode?: Mode | undefined;
+  readonly status?: Status | undefined;
+  /** Those into which something was minted under this reference. */
+  readonly reference?: string | undefined;
+  /** Milliseconds since 1970, exclusive. */
+  readonly createdAfter?: number | undefined;
+  readonly createdBefore?: number | undefined;
 }

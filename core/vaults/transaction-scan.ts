@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Uuid } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import { type Journaled, readEntry, sequenceIn } from "../store/journal.ts";
+import { type Journaled, readEntry } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
 import { type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
@@ -11,8 +11,10 @@ import {
   mintReferenceKey,
   transactionKey,
   userTransactionKey,
+  withdrawalByKey,
   withdrawalKey,
 } from "../store/store-keys.ts";
+import { type RequestRange, requestsIn, requestsInAny, requestsInBlocks } from "./requests.ts";
 import type { Part } from "./transaction-range.ts";
 import { placeOf, readVault } from "./vaults.ts";
 
@@ -57,42 +59,44 @@ export async function* scanTransactions(ledger: Ledger, scan: Scan): AsyncGenera
 }
 
 async function* scanPart(ledger: Ledger, scan: Scan, part: Part): AsyncGenerator<Found> {
-  const { order, after } = scan;
-  const { userIndex, reference, within } = part;
+  const { order, after, applicationIndex } = scan;
+  const { users, reference, within } = part;
   const ascending = order === "asc";
   const from = ascending && after !== null ? Math.max(within.from, after + 1) : within.from;
   const to = !ascending && after !== null ? Math.min(within.to, after) : within.to;
   if (from >= to) return;
-  const at = indexOf(scan.applicationIndex, part);
-  const start = from === 0 ? at(0) : await requestHolding(ledger, at, from);
-  const range = { gte: start, lt: at(to), reverse: !ascending };
-  for await (const [, record] of ledger.store.entries(range)) {
-    const found = await transactionsAt(ledger, sequenceIn(record));
+  for await (const request of requestsOf(ledger, applicationIndex, part, { from, to, ascending })) {
+    const found = await transactionsAt(ledger, request);
     for (const one of ascending ? found : found.reverse()) {
       const isWithin = one.sequence >= from && one.sequence < to;
-      const isOfUser = userIndex === undefined || one.userIndex === userIndex;
+      const isOfUser = users === undefined || users.includes(one.userIndex);
       if (isWithin && isOfUser && (reference === undefined || referenceOf(one) === reference)) yield one;
     }
   }
 }
 
+/** The requests that may hold a transaction of the part, by the index that lists the fewest others besides. */
+function requestsOf(
+  { store }: Ledger,
+  application: number,
+  { users, type, reference, marks = [], withdrawals }: Part,
+  range: RequestRange,
+): AsyncGenerator<number> {
+  if (reference !== undefined) return requestsIn(store, (at) => mintReferenceKey(application, reference, at), range);
+  if (type === "withdrawal") {
+    const indexes = withdrawals?.map((of) => (at: number) => withdrawalByKey(of, at));
+    return requestsInAny(store, indexes ?? [(at) => applicationWithdrawalKey(application, at)], range);
+  }
+  if (users !== undefined) {
+    const indexes = users.map((user) => (at: number) => userTransactionKey(application, user, at));
+    return requestsInAny(store, indexes, range);
+  }
+  if (marks.length > 0) return requestsInBlocks(store, application, marks, range);
+  return requestsIn(store, (at) => transactionKey(application, at), range);
+}
+
 export function referenceOf({ source }: Found): string | null {
   return source.type === "mint" ? source.reference : null;
-}
-
-/** The index that has the fewest records besides the wanted ones, as the key of a sequence. */
-function indexOf(applicationIndex: number, { userIndex, type, reference }: Part): (sequence: number) => Buffer {
-  if (reference !== undefined) return (sequence) => mintReferenceKey(applicationIndex, reference, sequence);
-  if (type === "withdrawal") return (sequence) => applicationWithdrawalKey(applicationIndex, sequence);
-  if (userIndex !== undefined) return (sequence) => userTransactionKey(applicationIndex, userIndex, sequence);
-  return (sequence) => transactionKey(applicationIndex, sequence);
-}
-
-/** The key of the newest request that starts at or before a sequence: it may go on after it. Without one the sequence's own. */
-async function requestHolding(ledger: Ledger, at: (sequence: number) => Buffer, sequence: number): Promise<Buffer> {
-  const range = { gte: at(0), lte: at(sequence), reverse: true, limit: 1 };
-  for await (const [key] of ledger.store.entries(range)) return key;
-  return at(sequence);
 }
 
 async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]> {

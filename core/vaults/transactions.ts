@@ -3,7 +3,7 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { readUsers } from "../ledger/users.ts";
-import type { Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
+import type { Address, Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { leftOutFailure } from "../sealing/left-out.ts";
@@ -28,7 +28,7 @@ function assetIndexOf({ source }: Found): number {
   return source.type === "mint" ? source.mint.assetIndex : source.assetIndex;
 }
 
-export function matchesAsset(ledger: Ledger, found: Found, assetId: Uuid | undefined): boolean {
+function matchesAsset(ledger: Ledger, found: Found, assetId: Uuid | undefined): boolean {
   return assetId === undefined || assetIndexOf(found) === ledger.assetIndices.get(assetId.toLowerCase());
 }
 
@@ -37,7 +37,7 @@ function placeOfFound({ source }: Found): VaultPlace {
 }
 
 /** What {@link findPage} does not see to. */
-function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boolean {
+export function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boolean {
   const { source } = found;
   const place = placeOfFound(found);
   return (
@@ -142,6 +142,12 @@ function present(times: Partial<Record<keyof Transaction["timestamps"], number |
 /** Which withdrawals a list shows. */
 export interface WithdrawalFilter extends PageOptions {
   readonly userId?: Uuid | undefined;
+  /** Of all users of this owner. */
+  readonly ownerAddress?: Address | undefined;
+  readonly assetId?: Uuid | undefined;
+  /** When they were requested: milliseconds since 1970, exclusive. */
+  readonly createdAfter?: number | undefined;
+  readonly createdBefore?: number | undefined;
   readonly vaultId?: VaultId | undefined;
   readonly status?: Withdrawal["status"] | undefined;
 }
@@ -183,11 +189,11 @@ export function listWithdrawals(
 ): List<Withdrawal> {
   return listOf(context, "withdrawals", applicationId, filter, async (start) => {
     const { ledger } = context;
-    const { vaultId, status } = filter;
+    const { vaultId, assetId, status } = filter;
     const { found, next } = await findPage(ledger, applicationId, filter, start, {
       type: "withdrawal",
       order: "desc",
-      wanted: (one) => matches(ledger, one, { type: "withdrawal", vaultId, status }),
+      wanted: (one) => matches(ledger, one, { type: "withdrawal", vaultId, assetId, status }),
     });
     const records = found.flatMap(({ source }) => (source.type === "withdrawal" ? [source.record] : []));
     return { data: await Promise.all(records.map((record) => withdrawalView(ledger, record))), next };

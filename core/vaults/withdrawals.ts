@@ -7,8 +7,15 @@ import type { WithdrawalEventType } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import type { ActivityRecord, WithdrawalRecord } from "../store/records.ts";
-import { activityRecord, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
-import { activityKey, pendingWithdrawalKey, withdrawalKey } from "../store/store-keys.ts";
+import { activityRecord, WITHDRAWAL_STATUSES, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
+import {
+  activityKey,
+  journalKey,
+  pendingWithdrawalKey,
+  withdrawalByKey,
+  withdrawalKey,
+  withdrawalsOfStatus,
+} from "../store/store-keys.ts";
 import { requireUuid } from "../validate.ts";
 import { decodeActivity } from "./vaults.ts";
 export function reserve(
@@ -44,8 +51,22 @@ export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint
   return decodeActivity(await group.read(ledger.store, activityKey(vaultId)));
 }
 
-/** Writes a withdrawal as it now is, and tells its application and listeners. */
-export function putWithdrawal(ledger: Ledger, group: Group, record: WithdrawalRecord, type: WithdrawalEventType): void {
+/**
+ * Writes a withdrawal as it now is, and tells its application and listeners.
+ *
+ * @param before - as it was; null for a new one
+ */
+export function putWithdrawal(
+  ledger: Ledger,
+  group: Group,
+  record: WithdrawalRecord,
+  before: WithdrawalRecord | null,
+  type: WithdrawalEventType,
+): void {
+  if (before?.status !== record.status) {
+    if (before !== null) group.remove(statusKey(before));
+    group.put(statusKey(record), journalKey(record.journalSequence).subarray(1));
+  }
   tell(ledger, group, record.applicationIndex, record.updatedAt, withdrawalEvent(type, record));
   group.stage(withdrawalKey(record.withdrawalId), encodeRecord(withdrawalRecord, record));
   group.onDurable(() => {
@@ -55,6 +76,10 @@ export function putWithdrawal(ledger: Ledger, group: Group, record: WithdrawalRe
     // The user's id is the one thing that the record does not hold; whoever listens gets it a read later.
     ledger.emit("withdrawal", async () => ({ applicationId, type, withdrawal: await withdrawalView(ledger, record) }));
   });
+}
+
+function statusKey({ applicationIndex, status, sequence }: WithdrawalRecord): Buffer {
+  return withdrawalByKey(withdrawalsOfStatus(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)), sequence);
 }
 
 export function setPending(group: Group, record: WithdrawalRecord): void {
@@ -104,7 +129,7 @@ export function putFailed(
 ): WithdrawalRecord {
   const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
   clearPending(group, known);
-  putWithdrawal(ledger, group, failed, "withdrawal.failed");
+  putWithdrawal(ledger, group, failed, known, "withdrawal.failed");
   putActivity(ledger, group, known, release(activity, known, time));
   return failed;
 }

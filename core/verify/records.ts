@@ -24,6 +24,7 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.voids,
   keys.PREFIX.activity,
   keys.PREFIX.withdrawal,
+  keys.PREFIX.withdrawalBy,
   keys.PREFIX.pendingWithdrawal,
   keys.PREFIX.authorization,
   keys.PREFIX.l1Event,

@@ -1,6 +1,6 @@
 import type { Hash, Mode } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import type { VaultPlace } from "../protocol/vault.ts";
+import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { Journaled } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
@@ -19,6 +19,7 @@ import * as keys from "../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../store/vault-chunk.ts";
 import { batchName, ReferenceBatches, type Roots, withoutVoids } from "./batches.ts";
 import { ReferenceEvents } from "./events.ts";
+import { ReferenceMarks } from "./marks.ts";
 import { ReferencePortals } from "./portals.ts";
 import { COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./records.ts";
 import { ReferenceTenants } from "./tenants.ts";
@@ -62,6 +63,9 @@ export class Reference {
   readonly #vaults: ReferenceVaults;
   readonly #keysForgotten: number;
   readonly #counts = new Map<number, number>();
+  readonly #marks = new ReferenceMarks();
+  /** The assets of a sealed batch's vaults, by its name. */
+  readonly #assetsOf = new Map<string, Uint32Array>();
   /** Those that are still to come. */
   readonly #adoptions: Foreseen["adoptions"][number][];
   /** What ERC-1155 ids are bound to, until no adoption comes any more that could change it. */
@@ -244,6 +248,9 @@ export class Reference {
         else this.#bind(bound, mint);
       }
     }
+    const assets = entry.mints.map(({ assetIndex }) => assetIndex);
+    const modes = entry.mints.map(({ mode }) => mode);
+    expected.push(...this.#marks.of(application, firstSequence, assets, modes));
     if (!this.#tenants.advance(application, firstSequence, entry.mints.length))
       this.#report(`mint ${mintId} is out of sequence`);
     this.#tenants.countMints(entry.keyIndex, entry.mints.length);
@@ -255,13 +262,26 @@ export class Reference {
   #seal(entry: EntryOf<"batchSealed">, time: number): Expected[] {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
     const { vaults, mintCount: mints } = this.#vaults.take(mode, batchNumber);
+    this.#assetsOf.set(
+      batchName(entry),
+      Uint32Array.from(vaults, ({ assetIndex }) => assetIndex),
+    );
     const { roots, expected } = this.#batches.seal(entry, vaults, time);
     const same = batchNumber === this.sealed[mode] && vaultCount === vaults.length && mintCount === mints;
     if (!same || !sameRoots(entry, roots)) {
       this.#report(`${batchName(entry)} was sealed with other vaults or another root than follow from its mints`);
     }
     this.sealed[mode]++;
-    return [...(this.#isReplaced(entry) ? [] : chunksExpected(mode, batchNumber, vaults)), ...expected];
+    return [...(this.#isReplaced(entry) ? [] : this.#vaultRecords(entry, vaults, vaults)), ...expected];
+  }
+
+  /** The records of a sealed batch's vaults, and of those that hold something by what it is. */
+  #vaultRecords(
+    { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
+    vaults: readonly StoredVault[],
+    held: readonly (StoredVault | null)[],
+  ): Expected[] {
+    return [...chunksExpected(mode, batchNumber, vaults), ...this.#tokens.itemsOf(mode, batchNumber, held)];
   }
 
   #isReplaced({ mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">): boolean {
@@ -307,13 +327,17 @@ export class Reference {
   #adoptBatch(batch: EntryOf<"historyAdopted">["batches"][number], time: number): Expected[] {
     const { mode, batchNumber, chunks, voids } = batch;
     const vaults = chunks.flatMap((chunk) => decodeChunk(hexToBytes(chunk)));
+    this.#assetsOf.set(
+      batchName(batch),
+      Uint32Array.from(vaults, ({ assetIndex }) => assetIndex),
+    );
     const counts = { vaultCount: vaults.length, mintCount: vaults.length };
     const { roots, expected } = this.#batches.adopt({ ...batch, ...counts }, vaults, voids, time);
     if (!sameRoots(batch, roots)) this.#report(`${batchName(batch)} was adopted with another root than follows`);
     const held = withoutVoids(vaults, voids);
     this.#countAll({ mode, batchNumber }, held, 1n);
     for (const vault of held) if (vault !== null) this.#bind(this.#tokens.bindingOf(vault), batch);
-    const written = this.#isReplaced(batch) ? [] : chunksExpected(mode, batchNumber, vaults);
+    const written = this.#isReplaced(batch) ? [] : this.#vaultRecords(batch, vaults, held);
     return [...written, ...expected];
   }
 
@@ -414,8 +438,14 @@ export class Reference {
         ];
       }
       case "withdrawalRequested": {
-        this.#tenants.advance(entry.applicationIndex, entry.sequence, 1);
-        return this.#withdrawals.request(entry, sequence, time);
+        const { applicationIndex, vaultId } = entry;
+        this.#tenants.advance(applicationIndex, entry.sequence, 1);
+        const place = unpackVaultId(vaultId);
+        const assetIndex = this.#assetsOf.get(batchName(place))?.[place.slot] ?? 0;
+        return [
+          ...this.#marks.of(applicationIndex, entry.sequence, [assetIndex], [place.mode]),
+          ...this.#withdrawals.request(entry, assetIndex, sequence, time),
+        ];
       }
       default:
         return [...this.#withdrawals.apply(entry, time), ...this.#webhooks.apply(entry, time)];

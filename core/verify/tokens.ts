@@ -1,11 +1,12 @@
-import { MODES } from "../model.ts";
+import { MODES, type Mode } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { encodeBatchTokens } from "../store/batch-tokens.ts";
+import { encodeRecord } from "../store/layout.ts";
 import type { PlacedMint } from "../store/mint-entry.ts";
-import type { AssetRecord } from "../store/records.ts";
-import { bindingKey } from "../store/store-keys.ts";
+import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
+import { bindingKey, itemKey, keyString } from "../store/store-keys.ts";
 import { TokenHasher } from "../store/token-hash.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
 import { type Expected, expectedRecord } from "./records.ts";
@@ -63,6 +64,23 @@ export class ReferenceTokens {
     if (tokenId === null) return [];
     const value = Buffer.from(hexToBytes(vault.blob));
     return [expectedRecord(bindingKey(vault.assetIndex, tokenId), value, `token ${tokenId}`)];
+  }
+
+  /** The slots of a sealed batch by ERC-1155 id; null for a void slot. */
+  itemsOf(mode: Mode, batchNumber: number, vaults: readonly (StoredVault | null)[]): Expected[] {
+    const slots = new Map<string, { readonly key: Buffer; readonly slots: number[] }>();
+    for (const [slot, vault] of vaults.entries()) {
+      const isItem = vault !== null && this.#assetAt(vault.assetIndex)?.standard === "erc1155";
+      const tokenId = isItem ? this.idOf(vault) : null;
+      if (vault === null || tokenId === null) continue;
+      const key = itemKey(vault.assetIndex, tokenId, mode, batchNumber);
+      const known = slots.get(keyString(key));
+      if (known === undefined) slots.set(keyString(key), { key, slots: [slot] });
+      else known.slots.push(slot);
+    }
+    return [...slots.values()].map(({ key, slots }) =>
+      expectedRecord(key, encodeRecord(itemSlotsRecord, slots), `the vaults of a token in ${mode}-${batchNumber}`),
+    );
   }
 
   add(place: VaultPlace & Pick<PlacedMint, "assetIndex">, tokenId: bigint): void {

@@ -9,6 +9,7 @@ import {
   importRecord,
   l1EventRecord,
   type VoidRun,
+  WITHDRAWAL_STATUSES,
   type WithdrawalRecord,
   withdrawalIdRecord,
   withdrawalRecord,
@@ -35,6 +36,8 @@ const CANCELLED = "The owner has cancelled the authorization on L1.";
 /** The part of the reference that follows withdrawals: every request and every L1 event, in memory. */
 export class ReferenceWithdrawals {
   readonly #withdrawals = new Map<string, WithdrawalRecord>();
+  /** The asset of each withdrawal. */
+  readonly #assets = new Map<string, number>();
   readonly #activities = new Map<bigint, ActivityRecord>();
   readonly #told: ReferenceEvents;
   #events: SeenEvent[] = [];
@@ -43,8 +46,14 @@ export class ReferenceWithdrawals {
     this.#told = told;
   }
 
-  /** Takes in a request; returns its index records and what is told of it. */
-  request(entry: EntryOf<"withdrawalRequested">, journalSequence: number, time: number): Expected[] {
+  /** Takes in a request of a vault of an asset; returns its index records and what is told of it. */
+  request(
+    entry: EntryOf<"withdrawalRequested">,
+    assetIndex: number,
+    journalSequence: number,
+    time: number,
+  ): Expected[] {
+    this.#assets.set(entry.withdrawalId, assetIndex);
     const { kind: _, ...facts } = entry;
     const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
     const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, failedAt: null };
@@ -172,6 +181,15 @@ export class ReferenceWithdrawals {
     return told;
   }
 
+  #listsOf({ applicationIndex, userIndex, vaultId, status, withdrawalId }: WithdrawalRecord): Buffer[] {
+    return [
+      keys.withdrawalsOfUser(applicationIndex, userIndex),
+      keys.withdrawalsOfAsset(applicationIndex, this.#assets.get(withdrawalId) ?? 0),
+      keys.withdrawalsOfVault(applicationIndex, vaultId),
+      keys.withdrawalsOfStatus(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)),
+    ];
+  }
+
   finish(): Expected[] {
     const expected: Expected[] = [];
     const add = (key: Buffer, value: Buffer, name: string): void => void expected.push({ key, value, name });
@@ -180,6 +198,10 @@ export class ReferenceWithdrawals {
       const id = encodeRecord(withdrawalIdRecord, withdrawalId);
       add(keys.withdrawalKey(withdrawalId), encodeRecord(withdrawalRecord, record), `withdrawal ${withdrawalId}`);
       add(keys.authorizationKey(digest), id, `the authorization of withdrawal ${withdrawalId}`);
+      for (const of of this.#listsOf(record)) {
+        const value = keys.journalKey(journalSequence).subarray(1);
+        add(keys.withdrawalByKey(of, record.sequence), value, `an index of withdrawal ${withdrawalId}`);
+      }
       if (status !== "accepted" && status !== "submitted") continue;
       add(keys.pendingWithdrawalKey(chainId, journalSequence), id, `pending withdrawal ${withdrawalId}`);
     }

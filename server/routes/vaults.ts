@@ -10,10 +10,13 @@ export const vaultEndpoints: readonly Endpoint[] = [
     tag: "Vaults",
     access: "read",
     summary: "Vaults of the application, oldest first",
+    description:
+      "A page can be shorter than `limit` and yet have a next one. With `tokenId` the vaults come batch by batch; a failed ERC-721 mint is not among them, because its id is free again.",
     query: vaultQuery,
     success: { status: 200, description: "One page.", schemas: [vaultPage] },
     errors: ["cursor_invalid"],
-    async handle({ service: { engine }, principal, query }) {
+    async handle({ service: { engine, turns }, principal, query }) {
+      await turns.turn(principal.keyId);
       return pageToWire(await engine.vaults.list(principal.applicationId, query), vaultToWire);
     },
   }),

@@ -22,6 +22,7 @@ export function responseComponent<S extends z.ZodType>(id: string, schema: S): S
 
 const HEX = /^0x[0-9a-fA-F]*$/;
 const MAX_VAULT_ID = (1n << 64n) - 1n;
+const MAX_TOKEN_ID = (1n << 256n) - 1n;
 
 /** UUID of any version, in any case; lower case inside. */
 export const uuid = z.guid("Give a UUID.").transform((text) => text.toLowerCase());
@@ -46,11 +47,14 @@ export function hexUpTo(maxBytes: number) {
 function decimal(max: bigint) {
   return z
     .string()
-    .max(20)
+    .max(Math.max(20, String(max).length))
     .regex(/^(?:0|[1-9]\d*)$/, "Give a whole number in decimal digits, without leading zeros.")
     .transform(BigInt)
     .refine((value) => value <= max, `Give at most ${max}.`);
 }
+
+/** A token's id: a u256 in decimal digits. */
+export const tokenId = decimal(MAX_TOKEN_ID);
 
 /** A vault's id: a u64 in decimal digits. */
 export const vaultId = decimal(MAX_VAULT_ID);
@@ -76,6 +80,12 @@ export const standard = z.enum(STANDARDS, `Give one of ${STANDARDS.join(", ")}.`
 
 /** An RFC 3339 time with zone; milliseconds since 1970 inside. */
 export const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+/** Query parameters of lists that go by when something was made. */
+export const createdBetween = {
+  createdAfter: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
+  createdBefore: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
+};
 
 /** `true` or `false` in a query string. */
 export const flag = z

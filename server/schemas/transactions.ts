@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { STATUSES } from "../../core/index.ts";
 import {
+  address,
   batchId,
-  instant,
+  createdBetween,
   mode,
   outDecimal,
   outHash,
@@ -52,14 +53,14 @@ export const transactionQuery = z.strictObject({
   status: z.enum(STATUSES).optional(),
   type: type.optional(),
   userId: uuid.optional(),
+  ownerAddress: address.optional().meta({ description: "Of all users of this owner." }),
   assetId: uuid.optional(),
   vaultId: vaultId.optional(),
   batchId: batchId.optional(),
   mintId: uuid.optional(),
   reference: reference.optional(),
   dataAvailabilityMode: mode.optional(),
-  createdAfter: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
-  createdBefore: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
+  ...createdBetween,
   order: z.enum(["asc", "desc"]).optional().meta({ description: "By sequence; newest first when absent." }),
   ...page,
 });

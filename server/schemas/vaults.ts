@@ -2,6 +2,9 @@ import { z } from "zod";
 import { STATUSES } from "../../core/index.ts";
 import { portal } from "./batches.ts";
 import {
+  address,
+  batchId,
+  createdBetween,
   mode,
   outAddress,
   outDecimal,
@@ -14,6 +17,7 @@ import {
   pageOf,
   reference,
   responseComponent,
+  tokenId,
   uuid,
   vaultId,
 } from "./common.ts";
@@ -44,8 +48,16 @@ export const vaultPage = responseComponent("VaultPage", pageOf(vault));
 
 export const vaultQuery = z.strictObject({
   userId: uuid.optional(),
+  ownerAddress: address.optional().meta({ description: "Of all users of this owner." }),
   assetId: uuid.optional(),
-  reference: reference.optional(),
+  tokenId: tokenId.optional().meta({
+    description: "Whose token it is: of ERC-721 and ERC-1155, of every asset that you see unless `assetId` names one.",
+  }),
+  batchId: batchId.optional(),
+  dataAvailabilityMode: mode.optional(),
+  status: z.enum(STATUSES).optional(),
+  reference: reference.optional().meta({ description: "Vaults into which something was minted under it." }),
+  ...createdBetween,
   ...page,
 });
 export const vaultParams = z.strictObject({ vaultId });

@@ -2,6 +2,7 @@ import { z } from "zod";
 import {
   address,
   amount,
+  createdBetween,
   hexUpTo,
   outAddress,
   outDecimal,
@@ -63,7 +64,10 @@ export const withdrawalPage = responseComponent("WithdrawalPage", pageOf(withdra
 export const withdrawalQuery = z.strictObject({
   status: z.enum(WITHDRAWAL_STATUSES).optional(),
   userId: uuid.optional(),
+  ownerAddress: address.optional().meta({ description: "Of all users of this owner." }),
+  assetId: uuid.optional(),
   vaultId: vaultId.optional(),
+  ...createdBetween,
   ...page,
 });
 

@@ -58,3 +58,34 @@ test("an address is minted to in the application's default mode", async () => {
     code: "scope_missing",
   });
 });
+
+test("vaults, transactions and withdrawals are found by what people know of them", async () => {
+  const ownerAddress = `0x${"51".repeat(20)}`;
+  const { assetId } = world.erc721;
+  const mint = { assetId, tokenId: "1001", dataAvailabilityMode: "validium", reference: "order-1" };
+  const minted = await world.send("POST", "/api/v1/mint", { body: { users: [{ ownerAddress, mints: [mint] }] } });
+  const [{ vaultId, batchId, userId, createdAt }] = minted.body.vaults;
+  const before = new Date(Date.parse(createdAt) - 1).toISOString();
+  const idsOf = async (query: string) =>
+    (await world.send("GET", `/api/v1/vaults?${query}`)).body.data.map((vault: { vaultId: string }) => vault.vaultId);
+  for (const query of [
+    `tokenId=1001`,
+    `tokenId=1001&assetId=${assetId}`,
+    `ownerAddress=${ownerAddress}`,
+    `userId=${userId}&status=accepted`,
+    `assetId=${assetId}&batchId=${batchId}`,
+    `createdAfter=${before}&dataAvailabilityMode=validium`,
+    `reference=order-1`,
+  ]) {
+    expect(await idsOf(query), query).toEqual([vaultId]);
+  }
+  expect(await idsOf("tokenId=1002")).toEqual([]);
+  expect(await idsOf(`tokenId=1001&status=failed`)).toEqual([]);
+  const { body } = await world.send("GET", `/api/v1/transactions?ownerAddress=${ownerAddress}&reference=order-1`);
+  expect(body.data).toMatchObject([{ vaultId, reference: "order-1" }]);
+  for (const query of [`ownerAddress=${ownerAddress}`, `assetId=${assetId}`, `createdAfter=${before}`]) {
+    expect((await world.send("GET", `/api/v1/withdrawals?${query}`)).body.data).toEqual([]);
+  }
+  const wrong = await world.send("GET", `/api/v1/vaults?tokenId=${1n << 256n}`);
+  expect(refusal(wrong)).toMatchObject({ status: 400, errors: ["/query/tokenId validation_failed"] });
+});

@@ -12,7 +12,7 @@ import { type Fixture, fixture, mintOf, openTest, requestOf } from "./fixture.ts
 /** Enough for a batch to be sealed on the thread. */
 const LARGE = 2_000;
 const LIMITS = { batchVaults: { validium: LARGE, "zk-rollup": LARGE } };
-const ASSET = { chainId: 1n, assetType: `0x${"11".repeat(32)}`, standard: "erc721" } as const;
+const ASSET = { chainId: 1n, assetType: `0x${"11".repeat(32)}`, standard: "erc721", blobScheme: "mintmark" } as const;
 const assetAt = () => ASSET;
 
 /** A request of so many tokens, told apart from other requests' by its name. */

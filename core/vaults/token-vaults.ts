@@ -1,0 +1,151 @@
+import type { VaultColumns } from "../columns/vault-columns.ts";
+import { MintmarkError } from "../errors.ts";
+import { readBatchVaults } from "../ledger/batch-vaults.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { PageEntries, PageStart } from "../ledger/list.ts";
+import { FIRST_PENDING } from "../ledger/vault-refs.ts";
+import { MAX_BATCH_VAULTS, MODES, type Mode, type Uuid, type Vault } from "../model.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
+import { bindingKey, endOf, itemKey, itemsOf } from "../store/store-keys.ts";
+import { isVisible } from "../tenants/assets.ts";
+import type { VaultFilter } from "./transaction-range.ts";
+import { readVaults, vaultViews } from "./vaults.ts";
+
+/** Assets that a token id alone is looked for in. */
+const MOST_ASSETS = 100;
+
+/** A page of the vaults of a token, batch by batch, whatever asset it is of unless the filter names one. */
+export async function vaultsOfToken(
+  ledger: Ledger,
+  applicationId: Uuid,
+  filter: VaultFilter & { readonly tokenId: bigint },
+  { after, limit }: PageStart,
+): Promise<PageEntries<Vault>> {
+  requireBigint("tokenId", filter.tokenId, 0n, MAX_UINT256);
+  const { applicationIndex } = ledger.application(applicationId);
+  const places: VaultPlace[] = [];
+  for (const asset of assetsOf(ledger, applicationIndex, filter.assetId)) {
+    if (asset.standard === "erc721") places.push(...(await placesOfUnique(ledger, asset, filter.tokenId)));
+    else places.push(...(await placesOfItem(ledger, asset, filter.tokenId, { after, limit: limit + 1 })));
+  }
+  const ordered = places
+    .filter((place) => isDurable(ledger, place) && positionOf(place) > (after ?? -1))
+    .sort((a, b) => positionOf(a) - positionOf(b));
+  const page = ordered.slice(0, limit);
+  const own = (await readVaults(ledger, page)).filter(({ vault }) => vault.applicationIndex === applicationIndex);
+  const vaults = await vaultViews(ledger, applicationIndex, own);
+  const last = page.at(-1);
+  const next = ordered.length > limit && last !== undefined ? positionOf(last) : null;
+  return { data: vaults.filter((vault) => isWanted(vault, filter)), next };
+}
+
+/** The assets with ids that an application sees, or the one that is named. */
+function assetsOf(ledger: Ledger, applicationIndex: number, assetId: Uuid | undefined): AssetRecord[] {
+  const named = assetId === undefined ? undefined : ledger.assetIndices.get(assetId.toLowerCase());
+  const assets = assetId === undefined ? [...ledger.assets.values()] : [ledger.assets.get(named ?? -1)];
+  const seen = assets.flatMap((asset) =>
+    asset !== undefined && asset.standard !== "erc20" && isVisible(asset, applicationIndex) ? [asset] : [],
+  );
+  if (seen.length <= MOST_ASSETS) return seen;
+  throw new MintmarkError(
+    "validation_failed",
+    `name the assetId: tokenId alone is looked for in ${MOST_ASSETS} assets`,
+  );
+}
+
+/** Where an ERC-721 token is: its hash leads to the vaults that may hold it. */
+async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigint): Promise<VaultPlace[]> {
+  const refs = ledger.tokens.candidates(ledger.hasher.ofId(asset.assetIndex, tokenId)) ?? [];
+  const places = refs
+    .filter((ref) => ref < FIRST_PENDING)
+    .map((ref) => ledger.refs.placeOf(ref))
+    .filter((place) => isDurable(ledger, place));
+  const located = await readVaults(ledger, places);
+  return located
+    .filter(({ vault: { assetIndex, blob } }) => {
+      return assetIndex === asset.assetIndex && tokenIdOf(asset.standard, asset.blobScheme, blob) === tokenId;
+    })
+    .map(({ place }) => place);
+}
+
+/** Where an ERC-1155 id is, behind a position: in sealed batches by their records, in the others by their vaults in memory. */
+async function placesOfItem(
+  ledger: Ledger,
+  { assetIndex }: AssetRecord,
+  tokenId: bigint,
+  { after, limit }: PageStart,
+): Promise<VaultPlace[]> {
+  const blob = await ledger.store.get(bindingKey(assetIndex, tokenId));
+  if (blob === undefined) return [];
+  const places: VaultPlace[] = [];
+  for (const mode of MODES) {
+    const start = after === null ? 0 : Math.floor(after / (2 * MAX_BATCH_VAULTS));
+    const prefix = itemsOf(assetIndex, tokenId, mode);
+    const range = { gte: itemKey(assetIndex, tokenId, mode, start), lt: endOf(prefix) };
+    const found: VaultPlace[] = [];
+    for await (const [key, record] of ledger.store.entries(range)) {
+      const batchNumber = key.readUInt32BE(key.length - 4);
+      for (const slot of decodeRecord(itemSlotsRecord, record, "The vaults of a token")) {
+        const place = { mode, batchNumber, slot };
+        if (found.length < limit && positionOf(place) > (after ?? -1)) found.push(place);
+      }
+      if (found.length === limit) break;
+    }
+    if (found.length < limit) found.push(...(await unsealedPlaces(ledger, mode, assetIndex, blob)));
+    places.push(...found);
+  }
+  return places;
+}
+
+async function unsealedPlaces(ledger: Ledger, mode: Mode, assetIndex: number, blob: Buffer): Promise<VaultPlace[]> {
+  const places: VaultPlace[] = [];
+  for (let batchNumber = ledger.batches[mode].count - 1; batchNumber >= 0; batchNumber--) {
+    const batch = ledger.batches[mode].get(batchNumber);
+    if (batch === undefined || batch.status !== "open") break;
+    const inMemory = ledger.unsealed.at({ mode, batchNumber, slot: 0 })?.vaults;
+    // A standby has the index of an open batch's tokens, and not its vaults.
+    const isWhole = inMemory !== undefined && inMemory.count >= batch.vaultCount;
+    const vaults = isWhole ? inMemory : await readBatchVaults(ledger, batch);
+    for (const slot of slotsWith(vaults, assetIndex, blob)) places.push({ mode, batchNumber, slot });
+  }
+  return places;
+}
+
+function slotsWith(vaults: VaultColumns, assetIndex: number, blob: Buffer): number[] {
+  const slots: number[] = [];
+  for (let slot = 0; slot < vaults.count; slot++) {
+    if (vaults.assetIndex[slot] !== assetIndex) continue;
+    const start = vaults.blobStart(slot);
+    const end = vaults.blobEnd[slot] as number;
+    if (end - start === blob.length && blob.equals(vaults.blobs.subarray(start, end))) slots.push(slot);
+  }
+  return slots;
+}
+
+/** Whether readers may see a place: the index in memory may be a moment ahead of the disk. */
+function isDurable(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): boolean {
+  return slot < (ledger.batches[mode].get(batchNumber)?.vaultCount ?? 0);
+}
+
+/** Places in order: by batch and slot, the modes in turn. Below 2^53. */
+function positionOf({ mode, batchNumber, slot }: VaultPlace): number {
+  return 2 * (batchNumber * MAX_BATCH_VAULTS + slot) + MODES.indexOf(mode);
+}
+
+/** What the place of a token does not tell. */
+function isWanted(vault: Vault, filter: VaultFilter): boolean {
+  const { userId, ownerAddress, batchId, dataAvailabilityMode, status, createdAfter, createdBefore } = filter;
+  return (
+    (userId === undefined || vault.userId === userId.toLowerCase()) &&
+    (ownerAddress === undefined || vault.ownerAddress === ownerAddress.toLowerCase()) &&
+    (batchId === undefined || vault.batchId === batchId) &&
+    (dataAvailabilityMode === undefined || vault.dataAvailabilityMode === dataAvailabilityMode) &&
+    (status === undefined || vault.status === status) &&
+    (createdAfter === undefined || vault.createdAt > createdAfter) &&
+    (createdBefore === undefined || vault.createdAt < createdBefore)
+  );
+}

@@ -1,0 +1,256 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Engine, TransactionFilter, Vault, VaultFilter, WithdrawalFilter } from "../../../core/index.ts";
+import { batchIdOf } from "../../../core/index.ts";
+import { all, fixture, hashOf, knownAsset, memory, mintOf, newTenant, OWNERS, openTest, requestOf } from "./fixture.ts";
+import { committed, HOME, hear, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
+
+/** An application that has minted a lot of everything, into batches of every status, at many times. */
+async function furnished() {
+  const store = memory();
+  const made = await fixture({ store, limits: { batchVaults: { validium: 90, "zk-rollup": 40 } } });
+  const { engine, tenant, assets, clock } = made;
+  const other = await knownAsset(engine, "erc1155");
+  await engine.assets.enable(tenant.applicationId, other);
+  await engine.users.create(tenant.applicationId, { ownerAddress: OWNERS[0].address });
+  let id = 0;
+  for (let round = 0; round < 60; round++) {
+    clock.now += 1_000;
+    const mode = round % 7 < 5 ? "validium" : "zk-rollup";
+    const entries = Array.from({ length: round % 5 === 0 ? 90 : 1 }, (_, i) => {
+      const reference = { reference: `order ${round % 11}` };
+      if (round % 9 === 4) return { ...mintOf(other, i % 3, 2, mode), ...reference };
+      if (round % 3 === 0) return { ...mintOf(assets.erc721, ++id, 1, mode), ...reference };
+      if (round % 3 === 1) return mintOf(assets.erc1155, i % 7, 3, mode);
+      return { ...mintOf(assets.erc20, "", 5, mode), ...reference };
+    });
+    await engine.mint(tenant.principal, requestOf(tenant.users[round % 4], ...entries));
+    if (round % 20 === 19) await engine.operator.seal("zk-rollup");
+  }
+  await engine.operator.seal("validium");
+  await engine.operator.recordSubmitted("validium", 0, hashOf(1));
+  await hear(engine, await committed(engine, "validium", 0, 10n));
+  await engine.operator.recordFinalized(HOME, 10n);
+  await engine.operator.recordSubmitted("validium", 1, hashOf(2));
+  await engine.operator.voidSlots("zk-rollup", 0, [{ firstSlot: 1, count: 3, failure: "refused" }]);
+  clock.now += 1_000;
+  await engine.mint(tenant.principal, requestOf(tenant.users[3], mintOf(other, 1, 7), mintOf(assets.erc721, 9_999)));
+  return { ...made, store, other };
+}
+
+/** All entries of a list, through pages of a size. */
+async function paged<T>(
+  page: (cursor: string | undefined) => Promise<{ data: readonly T[]; nextCursor: string | null }>,
+) {
+  const found: T[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const { data, nextCursor } = await page(cursor);
+    found.push(...data);
+    if (nextCursor === null) return found;
+    cursor = nextCursor;
+  }
+}
+
+/** Whether a filter lets a vault through, said plainly. */
+function lets(filter: VaultFilter, vault: Vault): boolean {
+  return (
+    (filter.userId ?? vault.userId) === vault.userId &&
+    (filter.ownerAddress?.toLowerCase() ?? vault.ownerAddress) === vault.ownerAddress &&
+    (filter.assetId ?? vault.assetId) === vault.assetId &&
+    (filter.tokenId ?? vault.tokenId) === vault.tokenId &&
+    (filter.batchId ?? vault.batchId) === vault.batchId &&
+    (filter.dataAvailabilityMode ?? vault.dataAvailabilityMode) === vault.dataAvailabilityMode &&
+    (filter.status ?? vault.status) === vault.status &&
+    vault.createdAt > (filter.createdAfter ?? 0) &&
+    vault.createdAt < (filter.createdBefore ?? Number.POSITIVE_INFINITY)
+  );
+}
+
+const idOf = ({ vaultId }: Vault) => vaultId;
+const ascending = (a: bigint, b: bigint) => (a < b ? -1 : 1);
+
+describe("a list of vaults", () => {
+  it("shows what its filters let through, in pages of any size, however they are combined", async () => {
+    const { engine, tenant, assets, other, store, clock } = await furnished();
+    const { applicationId } = tenant;
+    const everything = await all(engine.vaults.list(applicationId));
+    expect(new Set(everything.map(({ status }) => status))).toEqual(
+      new Set(["accepted", "batched", "submitted", "finalized", "failed"]),
+    );
+    const times = everything.map(({ createdAt }) => createdAt);
+    const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 });
+    const filter = fc.record({
+      userId: maybe(...tenant.users.map(({ userId }) => userId)),
+      ownerAddress: maybe(OWNERS[0].address, OWNERS[1].address),
+      assetId: maybe(...Object.values(assets), other),
+      tokenId: fc.option(fc.bigInt({ min: 0n, max: 9n }), { nil: undefined, freq: 2 }),
+      batchId: maybe(batchIdOf("validium", 0), batchIdOf("validium", 2), batchIdOf("zk-rollup", 0), "validium-99"),
+      dataAvailabilityMode: maybe("validium" as const, "zk-rollup" as const),
+      status: maybe(...(["accepted", "batched", "submitted", "settled", "finalized", "failed"] as const)),
+      createdAfter: maybe(...times),
+      createdBefore: maybe(...times),
+    });
+    const holds = (on: Engine) => async (filter: VaultFilter, limit: number) => {
+      const found = await paged((cursor) => on.vaults.list(applicationId, { ...filter, limit, cursor }));
+      // A void vault's ERC-721 token is free, so its id leads there no more.
+      const isFree = (vault: Vault) =>
+        filter.tokenId !== undefined && vault.status === "failed" && vault.assetId === assets.erc721;
+      const expected = everything.filter((vault) => lets(filter, vault) && !isFree(vault)).map(idOf);
+      if (filter.tokenId === undefined) expect(found.map(idOf)).toEqual(expected);
+      else expect(found.map(idOf).sort(ascending)).toEqual(expected.sort(ascending));
+    };
+    await fc.assert(fc.asyncProperty(filter, fc.integer({ min: 1, max: 40 }), holds(engine)), { numRuns: 150 });
+    expect((await engine.operator.verify()).problems).toEqual([]);
+    await engine.close();
+    await using again = await openTest(store, { clock: clock.read });
+    await fc.assert(fc.asyncProperty(filter, fc.constant(20), holds(again)), { numRuns: 50 });
+  });
+
+  it("finds whose token it is, also while the batch is open, and after it was sealed", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const { applicationId } = tenant;
+    await engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[2], mintOf(assets.erc721, 1001), mintOf(assets.erc1155, 7, 2)),
+    );
+    await engine.mint(tenant.principal, requestOf(tenant.users[1], mintOf(assets.erc1155, 7, 3)));
+    const ownersOf = async (tokenId: bigint) =>
+      (await all(engine.vaults.list(applicationId, { tokenId }))).map(({ ownerAddress }) => ownerAddress);
+    const [second, third] = [OWNERS[1], OWNERS[2]].map(({ address }) => address.toLowerCase());
+    const expected = async () => {
+      expect(await ownersOf(1001n)).toEqual([third]);
+      expect(await ownersOf(7n)).toEqual([third, second]);
+      expect(await ownersOf(8n)).toEqual([]);
+    };
+    await expected();
+    await engine.operator.seal("validium");
+    await expected();
+    // A text's token is found by its id, too.
+    const { vaults } = await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, "sword")));
+    expect(await ownersOf(vaults[0]?.tokenId ?? 0n)).toEqual([OWNERS[0].address.toLowerCase()]);
+  });
+
+  it("shows nothing of another application, though it has minted of the same token", async () => {
+    const made = await fixture();
+    const { engine, tenant, assets } = made;
+    await using _ = engine;
+    const other = await newTenant(engine, [assets.erc1155, assets.erc721]);
+    await engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], mintOf(assets.erc1155, 7), mintOf(assets.erc721, 1)),
+    );
+    for (const tokenId of [7n, 1n]) expect(await all(engine.vaults.list(other.applicationId, { tokenId }))).toEqual([]);
+  });
+});
+
+describe("a list of transactions", () => {
+  it("shows what its filters let through, with the withdrawals among the mints", async () => {
+    const { engine, tenant, assets, other } = await furnished();
+    await using _ = engine;
+    const { applicationId } = tenant;
+    const everything = await all(engine.transactions.list(applicationId, { order: "asc" }));
+    const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 });
+    const filter = fc.record({
+      userId: maybe(...tenant.users.map(({ userId }) => userId)),
+      assetId: maybe(...Object.values(assets), other),
+      batchId: maybe(batchIdOf("validium", 1), batchIdOf("zk-rollup", 1)),
+      reference: maybe("order 1", "order 4"),
+      dataAvailabilityMode: maybe("validium" as const, "zk-rollup" as const),
+      status: maybe(...(["accepted", "batched", "finalized", "failed"] as const)),
+      type: maybe("mint" as const),
+      order: maybe("asc" as const, "desc" as const),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        filter,
+        fc.integer({ min: 1, max: 40 }),
+        async ({ order, ...wanted }: TransactionFilter, limit) => {
+          const found = await paged((cursor) =>
+            engine.transactions.list(applicationId, { ...wanted, order, limit, cursor }),
+          );
+          const expected = everything
+            .filter((one) =>
+              Object.entries(wanted).every(([name, value]) => value === undefined || one[name as "type"] === value),
+            )
+            .map(({ sequence }) => sequence);
+          expect(found.map(({ sequence }) => sequence)).toEqual(order === "asc" ? expected : expected.reverse());
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe("a list of withdrawals", () => {
+  it("shows what its filters let through, as their statuses change", async () => {
+    const made = await fixture();
+    const { engine, tenant, assets, clock } = made;
+    await using _ = engine;
+    const { applicationId } = tenant;
+    const entries = [mintOf(assets.erc20, "", 100), mintOf(assets.erc1155, 7, 100)];
+    const users = OWNERS.map((_owner, i) => ({ userId: tenant.users[i]?.userId, mints: entries }));
+    const { vaults } = await engine.mint(tenant.principal, { users });
+    await engine.operator.seal("validium");
+    const ids: string[] = [];
+    for (const [i, { vaultId }] of vaults.entries()) {
+      clock.now += 1_000;
+      const owner = OWNERS[Math.floor(i / 2)];
+      const { withdrawalId } = await engine.withdrawals.request(
+        tenant.principal,
+        await signed(made, BigInt(i + 1), { vaultId, ...(owner && { signer: owner }) }),
+      );
+      ids.push(withdrawalId);
+    }
+    await engine.operator.recordSubmitted("validium", 0, hashOf(1));
+    await hear(engine, await committed(engine, "validium", 0, 10n));
+    for (const id of ids.slice(0, 5)) await engine.operator.recordWithdrawalSubmitted(id, hashOf(2));
+    for (const i of [0, 1, 2]) {
+      await hear(
+        engine,
+        withdrawn(vaults[i]?.vaultId ?? 0n, BigInt(i + 1), BigInt(i + 1), ownerAddress, BigInt(11 + i)),
+      );
+    }
+    await engine.operator.recordFinalized(HOME, 11n);
+    await engine.operator.recordReorg(HOME, 13n);
+    const everything = await all(engine.withdrawals.list(applicationId));
+    expect(everything.map(({ withdrawalId }) => withdrawalId)).toEqual(ids.toReversed());
+    expect(everything.map(({ status }) => status).toReversed()).toEqual([
+      "finalized",
+      "settled",
+      ...Array(3).fill("submitted"),
+      ...Array(3).fill("accepted"),
+    ]);
+    const assetOf = new Map(vaults.map(({ vaultId, assetId }) => [vaultId, assetId]));
+    const ownerOf = new Map(vaults.map(({ vaultId, ownerAddress }) => [vaultId, ownerAddress]));
+    const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined });
+    const times = everything.map(({ createdAt }) => createdAt);
+    const filter = fc.record({
+      status: maybe(...(["accepted", "submitted", "settled", "finalized", "failed"] as const)),
+      userId: maybe(...tenant.users.map(({ userId }) => userId)),
+      ownerAddress: maybe(...OWNERS.map(({ address }) => address)),
+      assetId: maybe(assets.erc20, assets.erc1155, assets.erc721),
+      vaultId: maybe(...vaults.map(({ vaultId }) => vaultId)),
+      createdAfter: maybe(...times),
+      createdBefore: maybe(...times),
+    });
+    await fc.assert(
+      fc.asyncProperty(filter, fc.integer({ min: 1, max: 4 }), async (filter: WithdrawalFilter, limit) => {
+        const found = await paged((cursor) => engine.withdrawals.list(applicationId, { ...filter, limit, cursor }));
+        const expected = everything.filter(
+          (one) =>
+            (filter.status ?? one.status) === one.status &&
+            (filter.userId ?? one.userId) === one.userId &&
+            (filter.ownerAddress?.toLowerCase() ?? ownerOf.get(one.vaultId)) === ownerOf.get(one.vaultId) &&
+            (filter.assetId ?? assetOf.get(one.vaultId)) === assetOf.get(one.vaultId) &&
+            (filter.vaultId ?? one.vaultId) === one.vaultId &&
+            one.createdAt > (filter.createdAfter ?? 0) &&
+            one.createdAt < (filter.createdBefore ?? Number.POSITIVE_INFINITY),
+        );
+        expect(found).toEqual(expected);
+      }),
+      { numRuns: 200 },
+    );
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+});
