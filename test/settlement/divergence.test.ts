@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { deriveBatch } from "../../core/archive/derive.ts";
 import { collectAttestations } from "../../core/committee/index.ts";
 import { type Engine, type Mode, openEngine, restoreStore } from "../../core/index.ts";
+import { assetType } from "../../core/protocol/asset.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
@@ -23,6 +24,9 @@ import {
   rpc,
   seed,
 } from "./fixture.ts";
+
+/** A token of another chain, which anyone may register on L1. */
+const FAR = { standard: "erc20", chainId: 5n, contractAddress: `0x${"fa".repeat(20)}`, quantum: 1n } as const;
 
 type Store = MemoryLevel<Uint8Array, Uint8Array>;
 
@@ -271,7 +275,7 @@ describe("adopting L1's history", () => {
   test.each([
     [
       "holds a token that is not known here",
-      { assetType: `0x${"0a".repeat(32)}` },
+      { chainId: FAR.chainId, assetType: assetType(FAR.standard, FAR.contractAddress, FAR.quantum) },
       "asset_not_found",
       "Add this asset",
     ],
@@ -282,6 +286,7 @@ describe("adopting L1's history", () => {
     // In a validium batch, into which L1 does not look.
     const data = encodeBatchData([{ ...own, ...change }]);
     const batch = { mode: "validium", batchNumber: 0, data, ...deriveBatch("validium", 0, data) } as const;
+    await l1.registerAsset(FAR);
     await commitUnseen(l1, batch);
     expect(await codeOf(operator.settler.round())).toBe("history_diverged");
     await mine(chain, 30);
