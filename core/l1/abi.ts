@@ -2,6 +2,7 @@
 // biome-ignore-all format: one entry of the interface a line
 // biome-ignore-all lint: generated
 
+/** The interface of `StateCommitment`, as viem and ethers take it. */
 export const stateCommitmentAbi = [
   {"inputs":[{"components":[{"internalType":"address","name":"admin","type":"address"},{"internalType":"address","name":"guardian","type":"address"},{"internalType":"address","name":"operator","type":"address"},{"internalType":"address[]","name":"committee","type":"address[]"},{"internalType":"uint8","name":"threshold","type":"uint8"},{"internalType":"uint64","name":"changeDelay","type":"uint64"},{"internalType":"uint64","name":"maturity","type":"uint64"}],"internalType":"struct StateCommitment.Config","name":"config","type":"tuple"}],"stateMutability":"nonpayable","type":"constructor"},
   {"inputs":[],"name":"AccessControlBadConfirmation","type":"error"},
@@ -114,6 +115,7 @@ export const stateCommitmentAbi = [
   {"inputs":[{"internalType":"uint64","name":"vaultId","type":"uint64"},{"internalType":"enum Standard","name":"standard","type":"uint8"}],"name":"withdrawn","outputs":[{"internalType":"uint64","name":"","type":"uint64"}],"stateMutability":"view","type":"function"},
 ] as const;
 
+/** The interface of `StateMirror`, as viem and ethers take it. */
 export const stateMirrorAbi = [
   {"inputs":[{"components":[{"internalType":"address","name":"admin","type":"address"},{"internalType":"uint64","name":"sourceChainId","type":"uint64"},{"internalType":"address","name":"sourceContract","type":"address"},{"internalType":"address[]","name":"committee","type":"address[]"},{"internalType":"uint8","name":"threshold","type":"uint8"},{"internalType":"uint64","name":"changeDelay","type":"uint64"},{"internalType":"uint64","name":"maturity","type":"uint64"}],"internalType":"struct StateMirror.Config","name":"config","type":"tuple"}],"stateMutability":"nonpayable","type":"constructor"},
   {"inputs":[],"name":"AccessControlBadConfirmation","type":"error"},
