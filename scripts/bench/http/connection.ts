@@ -54,7 +54,7 @@ export class Connection implements Disposable {
 
   #take(bytes: number): void {
     if (this.#left === null) {
-      this.#head += READ.latin1Slice(0, Math.min(bytes, 4096));
+      this.#head += READ.toString("latin1", 0, Math.min(bytes, 4096));
       const end = this.#head.indexOf(HEAD_END);
       if (end < 0) return;
       const status = this.#head.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length);
