@@ -47,7 +47,7 @@ library Manifest {
             if (assets > MAX_ASSETS) revert ManifestInvalid(MAX_ASSETS);
             (uint64 lastChain, uint256 last) = (0, 0);
             for (uint256 i; i < assets; ++i) {
-                (uint64 chainId, uint256 assetType) = at(packed, i);
+                (uint64 chainId, uint256 assetType) = assetAt(packed, i);
                 if (i != 0 && (chainId < lastChain || (chainId == lastChain && assetType <= last))) revert ManifestInvalid(i);
                 (lastChain, last) = (chainId, assetType);
             }
@@ -55,7 +55,7 @@ library Manifest {
     }
 
     /// @notice An asset of a packed list, which has it.
-    function at(bytes calldata packed, uint256 index) internal pure returns (uint64 chainId, uint256 assetType) {
+    function assetAt(bytes calldata packed, uint256 index) internal pure returns (uint64 chainId, uint256 assetType) {
         assembly ("memory-safe") {
             let place := add(packed.offset, mul(index, ASSET_BYTES))
             chainId := shr(192, calldataload(place))
@@ -69,7 +69,7 @@ library Manifest {
             uint256 assets = packed.length / ASSET_BYTES;
             uint256 leaves = _workspace();
             for (uint256 i; i < assets; ++i) {
-                (uint64 chainId, uint256 assetType) = at(packed, i);
+                (uint64 chainId, uint256 assetType) = assetAt(packed, i);
                 bytes32 hash = leaf(chainId, assetType);
                 assembly ("memory-safe") {
                     mstore(add(leaves, shl(5, i)), hash)

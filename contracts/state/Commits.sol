@@ -108,7 +108,7 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
     function _requireRegistered(bytes calldata assets) private view returns (Standard[] memory standards) {
         standards = new Standard[](Manifest.count(assets));
         for (uint256 i; i < standards.length; ++i) {
-            (uint64 chainId, uint256 assetType) = Manifest.at(assets, i);
+            (uint64 chainId, uint256 assetType) = Manifest.assetAt(assets, i);
             standards[i] = _assets[chainId][assetType].standard;
             if (standards[i] == Standard.None) revert AssetNotRegistered(chainId, assetType);
         }

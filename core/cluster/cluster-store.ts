@@ -21,9 +21,11 @@ const NOTHING: Position = { length: 0, digest: Buffer.alloc(32) };
 export class ClusterStore implements Store {
   readonly #local: LevelStore;
   readonly #journal: SharedJournal;
+  readonly #folder: string;
   #position: Position;
 
-  private constructor(local: LevelStore, journal: SharedJournal, position: Position) {
+  private constructor(folder: string, local: LevelStore, journal: SharedJournal, position: Position) {
+    this.#folder = folder;
     this.#local = local;
     this.#journal = journal;
     this.#position = position;
@@ -41,7 +43,7 @@ export class ClusterStore implements Store {
       let position = await readPosition(local);
       if (position.length === 0 && (await journal.status()).pruned > 0) position = await fill(local, journal);
       await requireSameJournal(folder, journal, position);
-      return new ClusterStore(local, journal, position);
+      return new ClusterStore(folder, local, journal, position);
     } catch (error) {
       await local.close();
       throw error;
@@ -76,20 +78,37 @@ export class ClusterStore implements Store {
     await this.#put(operations, entry);
   }
 
-  /** Takes in the journal's next entries, in order, up to a length. Calls `applied` after each one. */
+  /**
+   * Takes in the journal's next entries, in order, up to a length. Calls `applied` after each one.
+   *
+   * @throws MintmarkError `store_mismatch` when the journal no longer holds what this store took from it
+   */
   async follow(
     to: number,
     applied: (operations: readonly StoreOperation[]) => void,
     signal?: AbortSignal,
   ): Promise<void> {
-    if (to <= this.#position.length) return;
-    for await (const entry of this.#journal.read(this.#position.length)) {
+    const { length, digest } = this.#position;
+    if (to <= length) return;
+    let position = Math.max(0, length - 1);
+    for await (const entry of this.#journal.read(position)) {
       signal?.throwIfAborted();
-      const operations = decodeWrites(Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength));
-      await this.#put(operations, entry);
-      applied(operations);
-      if (this.#position.length >= to) return;
+      // The last entry of this store once more: a database that took over may lack it, and hold another one in its place.
+      if (position < length && !digestOf(entry).equals(digest)) throw otherJournal(this.#folder, LOST);
+      if (position >= length) {
+        const operations = decodeWrites(Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength));
+        await this.#put(operations, entry);
+        applied(operations);
+      }
+      position++;
+      if (position >= to) return;
     }
+  }
+
+  /** Throws `store_mismatch` unless the journal ends with this store's last entry: a leader appends behind it. */
+  async requireEnd(length: number): Promise<void> {
+    if (length !== this.#position.length) throw otherJournal(this.#folder, LOST);
+    await requireSameJournal(this.#folder, this.#journal, this.#position);
   }
 
   /** Keeps this store as it is in the journal, so that the journal may forget what went before. Writes go on meanwhile. */
@@ -172,16 +191,16 @@ async function requireSameJournal(folder: string, journal: SharedJournal, { leng
   const last = await journal.entry(length - 1);
   if (last !== null && digestOf(last).equals(digest)) return;
   const { pruned } = await journal.status();
-  const what =
-    last !== null
-      ? "belongs to another journal"
-      : length <= pruned
-        ? `ends at entry ${length}, and the journal begins at entry ${pruned}`
-        : `holds ${length} entries, which the journal lacks: it was restored from an old copy, or a standby without them took over`;
-  throw new MintmarkError(
-    "store_mismatch",
-    `The store in ${folder} ${what}. Set the folder aside and start with an empty one.`,
-  );
+  const isPruned = last === null && length <= pruned;
+  throw otherJournal(folder, isPruned ? `ends at entry ${length}, and the journal begins at entry ${pruned}` : LOST);
+}
+
+const LOST =
+  "holds entries that the journal lacks: it belongs to another journal, or a database without them took over";
+
+function otherJournal(folder: string, what: string): MintmarkError {
+  const advice = "Set the folder aside, compare it with L1, and start with an empty one.";
+  return new MintmarkError("store_mismatch", `The store in ${folder} ${what}. ${advice}`);
 }
 
 function digestOf(entry: Uint8Array): Buffer {

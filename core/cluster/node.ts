@@ -243,6 +243,7 @@ export class ClusterNode implements AsyncDisposable {
         leadership.lost.throwIfAborted();
         await this.#store.follow(leadership.length, () => {}, leadership.lost);
       }
+      await this.#store.requireEnd(leadership.length);
       const isNew = this.#store.length === 0;
       const createIfMissing = isNew && this.#options.createIfMissing === true;
       const engine = await openEngine({ ...this.#engineOptions, createIfMissing });

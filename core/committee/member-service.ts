@@ -32,6 +32,17 @@ export class MemberService {
     return signature as Hex;
   }
 
+  /** The same for a batch, whose data goes with an operator's signed request. */
+  async sendBatch(path: string, data: Uint8Array, request: Hex, signal: AbortSignal): Promise<Hex> {
+    return this.askForSignature(path, {
+      method: "POST",
+      headers: { "content-type": "application/octet-stream", authorization: `Operator ${request}` },
+      // A view of its own buffer: what fetch takes must not be shared.
+      body: Uint8Array.from(data),
+      signal,
+    });
+  }
+
   async #fetch(path: string, init: RequestInit): Promise<Response> {
     try {
       return await fetch(`${this.#url}${path}`, { ...init, redirect: "error" });

@@ -33,17 +33,11 @@ export class RemoteMember implements MemberClient {
   async sign(batch: ClaimedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
     const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const { history, sequence, epoch } = terms;
-    const request = attestationRequestTypedData(this.#settlement, { ...batch, ...terms });
-    const authorization = await this.#operator.signTypedData(request);
+    const asked = attestationRequestTypedData(this.#settlement, { ...batch, ...terms });
+    const request = await this.#operator.signTypedData(asked);
     const numbers = { vaultCount: `${vaultCount}`, epoch: `${epoch}`, sequence: `${sequence}` };
     const claim = new URLSearchParams({ batchRoot, dataHash, history, ...numbers });
-    return this.#service.askForSignature(`/v1/batches/validium-${batchNumber}/attestation?${claim}`, {
-      method: "POST",
-      headers: { "content-type": "application/octet-stream", authorization: `Operator ${authorization}` },
-      // A view of its own buffer: what fetch takes must not be shared.
-      body: Uint8Array.from(data),
-      signal,
-    });
+    return this.#service.sendBatch(`/v1/batches/validium-${batchNumber}/attestation?${claim}`, data, request, signal);
   }
 
   async nextBatch(signal: AbortSignal): Promise<number> {

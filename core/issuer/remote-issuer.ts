@@ -68,14 +68,8 @@ export class RemoteIssuer implements IssuerClient {
 
   async consent(batch: ClaimedBatch, signal: AbortSignal): Promise<Hex> {
     const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
-    const signed = await this.#operator.signTypedData(consentRequestTypedData(this.#settlement, batch));
+    const request = await this.#operator.signTypedData(consentRequestTypedData(this.#settlement, batch));
     const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash });
-    return this.#service.askForSignature(`/v1/batches/${mode}-${batchNumber}/consent?${claim}`, {
-      method: "POST",
-      headers: { "content-type": "application/octet-stream", authorization: `Operator ${signed}` },
-      // A view of its own buffer: what fetch takes must not be shared.
-      body: Uint8Array.from(data),
-      signal,
-    });
+    return this.#service.sendBatch(`/v1/batches/${mode}-${batchNumber}/consent?${claim}`, data, request, signal);
   }
 }

@@ -125,8 +125,8 @@ export class Ledger {
    * About 40 bytes each. Only the adoption of another history unbinds an id.
    */
   readonly bindings = new Recent<number, number, true>(200_000);
-  /** By application and mark: the newest block that has it, of those marked lately. */
-  readonly marks = new Recent<number, string, number>(100_000);
+  /** By application, and by asset or (below zero) mode: the newest block that is marked by it, of those marked lately. */
+  readonly marks = new Recent<number, number, number>(100_000);
   readonly followers = new Followers();
   /** Of every asset, by its index: they never change. */
   readonly standards: Standard[] = [];

@@ -1,4 +1,4 @@
-import type { Mode } from "../model.ts";
+import { MODES, type Mode } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import { assetMark, blockOf, markKey, modeMark } from "../store/store-keys.ts";
 import type { Ledger } from "./ledger.ts";
@@ -19,12 +19,21 @@ export function markRequest(
   modes: Iterable<Mode>,
 ): void {
   const block = blockOf(firstSequence);
-  const mark = (prefix: Buffer): void => {
-    const name = prefix.toString("latin1");
-    if (ledger.marks.get(applicationIndex, name) === block) return;
-    ledger.marks.set(applicationIndex, name, block);
-    group.put(markKey(prefix, block), PRESENT);
-  };
-  for (const assetIndex of assets) mark(assetMark(applicationIndex, assetIndex));
-  for (const mode of modes) mark(modeMark(applicationIndex, mode));
+  for (const asset of assets) {
+    if (isFirst(ledger, applicationIndex, asset, block)) {
+      group.put(markKey(assetMark(applicationIndex, asset), block), PRESENT);
+    }
+  }
+  for (const mode of modes) {
+    if (isFirst(ledger, applicationIndex, -1 - MODES.indexOf(mode), block)) {
+      group.put(markKey(modeMark(applicationIndex, mode), block), PRESENT);
+    }
+  }
+}
+
+/** Whether the block has not been marked lately. Nearly every mint asks this, so it makes no key. */
+function isFirst({ marks }: Ledger, applicationIndex: number, mark: number, block: number): boolean {
+  if (marks.get(applicationIndex, mark) === block) return false;
+  marks.set(applicationIndex, mark, block);
+  return true;
 }

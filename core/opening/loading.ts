@@ -1,26 +1,14 @@
 import { MintmarkError } from "../errors.ts";
-import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
 import { type BatchTokens, decodeBatchTokens, SHARDS } from "../store/batch-tokens.ts";
 import { readEntry } from "../store/journal.ts";
-import { decodeRecord, type Field } from "../store/layout.ts";
-import type { Store } from "../store/ports.ts";
-import {
-  applicationRecord,
-  assetRecord,
-  type BatchRecord,
-  batchRecord,
-  divergenceRecord,
-  headRecord,
-  keyRecord,
-  lostRecord,
-  portalRecord,
-  voidsRecord,
-  webhookRecord,
-} from "../store/records.ts";
-import { batchTokensKey, DIVERGENCE_KEY, endOf, HEAD_KEY, journalKey, PREFIX } from "../store/store-keys.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type BatchRecord, headRecord } from "../store/records.ts";
+import { batchTokensKey, endOf, HEAD_KEY, journalKey } from "../store/store-keys.ts";
 import { TokenIndex } from "../tokens/token-index.ts";
 import { loadBatches } from "./load-batches.ts";
+import { LOADED_PREFIXES, loadRecord } from "./load-record.ts";
 import { upgradeIndexes } from "./upgrade.ts";
 
 /** Reads the state into memory. Throws `store_corrupt` for what does not fit together. See `loadBatches` for `seals`. */
@@ -31,40 +19,11 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   ledger.startClock();
   await requireJournalEnd(ledger);
   ledger.durableHead = ledger.head;
-  const divergence = await ledger.store.get(DIVERGENCE_KEY);
-  if (divergence !== undefined) ledger.divergence = decodeRecord(divergenceRecord, divergence, "The divergence");
-  for await (const record of all(ledger.store, PREFIX.application, applicationRecord)) {
-    ledger.applicationIndices.set(record.applicationId, record.applicationIndex);
-    ledger.applications.load(record.applicationIndex, record);
-  }
-  for await (const record of all(ledger.store, PREFIX.key, keyRecord)) {
-    ledger.keyIndices.set(record.keyId, record.keyIndex);
-    ledger.keys.load(record.keyIndex, record);
-  }
-  for await (const record of all(ledger.store, PREFIX.asset, assetRecord)) {
-    ledger.indexAsset(record);
-    ledger.assets.load(record.assetIndex, record);
-  }
-  for await (const record of all(ledger.store, PREFIX.webhook, webhookRecord)) {
-    ledger.webhookIndices.set(record.webhookId, record.webhookIndex);
-    ledger.webhooks.load(record.webhookIndex, record);
-  }
-  for await (const record of all(ledger.store, PREFIX.portal, portalRecord)) {
-    ledger.portals.load(record.chainId, record);
-  }
-  const enablements = Buffer.from([PREFIX.enablement]);
-  for await (const [key] of ledger.store.entries({ gte: enablements, lt: endOf(enablements) })) {
-    ledger.enablements.load(enablementId(key.readUInt32BE(1), key.readUInt32BE(5)), true);
-  }
-  for await (const record of all(ledger.store, PREFIX.batch, batchRecord)) {
-    ledger.batches[record.mode].load(record.batchNumber, record);
-  }
-  for await (const { mode, batchNumber, runs } of all(ledger.store, PREFIX.voids, voidsRecord)) {
-    ledger.voids[mode].load(batchNumber, runs);
-  }
-  for await (const record of all(ledger.store, PREFIX.lost, lostRecord)) {
-    const { mode, batchNumber } = record;
-    ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest(batchNumber) ?? []), record]);
+  for (const prefix of LOADED_PREFIXES) {
+    const start = Buffer.from([prefix]);
+    for await (const [key, value] of ledger.store.entries({ gte: start, lt: endOf(start) })) {
+      loadRecord(ledger, key, value);
+    }
   }
   // A standby gets them from its leader.
   if (seals) await upgradeIndexes(ledger);
@@ -154,12 +113,5 @@ async function requireJournalEnd({ store, head }: Ledger): Promise<void> {
   await readEntry(store, head.journalLength - 1);
   if ((await store.get(journalKey(head.journalLength))) !== undefined) {
     throw new MintmarkError("store_corrupt", "The journal goes on after the store's head.");
-  }
-}
-
-async function* all<T>(store: Store, prefix: number, field: Field<T>): AsyncGenerator<T> {
-  const start = Buffer.from([prefix]);
-  for await (const [key, record] of store.entries({ gte: start, lt: endOf(start) })) {
-    yield decodeRecord(field, record, `Record ${key.toString("hex")}`);
   }
 }

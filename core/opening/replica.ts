@@ -1,27 +1,16 @@
 import { VaultColumns } from "../columns/vault-columns.ts";
 import { tokenHashOf } from "../ledger/batch-vaults.ts";
-import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
 import { MODES, type Mode } from "../model.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { StoreOperation } from "../store/ports.ts";
-import {
-  applicationRecord,
-  assetRecord,
-  type BatchRecord,
-  batchRecord,
-  divergenceRecord,
-  headRecord,
-  keyRecord,
-  lostRecord,
-  portalRecord,
-  voidsRecord,
-  webhookRecord,
-} from "../store/records.ts";
+import { type BatchRecord, batchRecord, headRecord } from "../store/records.ts";
 import { PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeIntoColumns } from "../store/vault-chunk.ts";
+import { enablementOf, loadRecord } from "./load-record.ts";
 
 type Put = Extract<StoreOperation, { readonly type: "put" }>;
 
@@ -66,68 +55,20 @@ export class Replica {
   #put({ key, value }: Put): number | null {
     const ledger = this.#ledger;
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-    const what = `Record ${key.toString("hex")}`;
     switch (key[0]) {
       case PREFIX.head:
-        ledger.head = decodeRecord(headRecord, bytes, what);
+        ledger.head = decodeRecord(headRecord, bytes, "The store's head");
         ledger.durableHead = ledger.head;
         return null;
-      case PREFIX.divergence:
-        ledger.divergence = decodeRecord(divergenceRecord, bytes, what);
-        return null;
-      case PREFIX.application: {
-        const record = decodeRecord(applicationRecord, bytes, what);
-        ledger.applicationIndices.set(record.applicationId, record.applicationIndex);
-        ledger.applications.load(record.applicationIndex, record);
-        return record.applicationIndex;
-      }
-      case PREFIX.key: {
-        const record = decodeRecord(keyRecord, bytes, what);
-        ledger.keyIndices.set(record.keyId, record.keyIndex);
-        ledger.keys.load(record.keyIndex, record);
-        return null;
-      }
-      case PREFIX.asset: {
-        const record = decodeRecord(assetRecord, bytes, what);
-        ledger.indexAsset(record);
-        ledger.assets.load(record.assetIndex, record);
-        return null;
-      }
-      case PREFIX.webhook: {
-        const record = decodeRecord(webhookRecord, bytes, what);
-        ledger.webhookIndices.set(record.webhookId, record.webhookIndex);
-        ledger.webhooks.load(record.webhookIndex, record);
-        return null;
-      }
-      case PREFIX.portal: {
-        const record = decodeRecord(portalRecord, bytes, what);
-        ledger.portals.load(record.chainId, record);
-        return null;
-      }
-      case PREFIX.enablement:
-        ledger.enablements.load(enablementId(key.readUInt32BE(1), key.readUInt32BE(5)), true);
-        return null;
       case PREFIX.batch:
-        this.#batch(decodeRecord(batchRecord, bytes, what));
+        this.#batch(decodeRecord(batchRecord, bytes, `Record ${key.toString("hex")}`));
         return null;
-      case PREFIX.voids: {
-        const { mode, batchNumber, runs } = decodeRecord(voidsRecord, bytes, what);
-        ledger.voids[mode].load(batchNumber, runs);
-        ledger.tokenSums.forgetAll();
-        return null;
-      }
-      case PREFIX.lost: {
-        const record = decodeRecord(lostRecord, bytes, what);
-        const { mode, batchNumber } = record;
-        ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest(batchNumber) ?? []), record]);
-        return null;
-      }
+      case PREFIX.voids:
       case PREFIX.activity:
         ledger.tokenSums.forgetAll();
-        return null;
-      default:
-        return null;
     }
+    loadRecord(ledger, key, bytes);
+    return key[0] === PREFIX.application ? key.readUInt32BE(1) : null;
   }
 
   #remove(key: Buffer): boolean {
@@ -137,7 +78,7 @@ export class Replica {
         ledger.divergence = null;
         return true;
       case PREFIX.enablement:
-        ledger.enablements.unload(enablementId(key.readUInt32BE(1), key.readUInt32BE(5)));
+        ledger.enablements.unload(enablementOf(key));
         return true;
       default:
         return key[0] !== PREFIX.batch && key[0] !== PREFIX.voids && key[0] !== PREFIX.asset;

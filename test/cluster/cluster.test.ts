@@ -281,4 +281,27 @@ describe("a cluster", () => {
     expect(late.engine.batches.state()).toEqual(one.engine.batches.state());
     await journal.close();
   });
+
+  test("no server goes on with a journal that has lost what the server's store holds", async () => {
+    const shard = newShard();
+    await using one = await join(shard, "one");
+    await using two = await join(shard, "two");
+    await one.engine.applications.create({ name: "kept" });
+    await one.engine.applications.create({ name: "lost" });
+    await caughtUp(two, one);
+    // As if a standby of PostgreSQL that lacked the newest entry had become the primary.
+    const last = one.position - 1;
+    await database.primary.query(`delete from mintmark_journal where shard = '${shard}' and position = ${last}`);
+    const before = `select hash from mintmark_journal where shard = '${shard}' and position = ${last - 1}`;
+    await database.primary.query(
+      `update mintmark_shard set head = ${last}, confirmed = ${last}, hash = (${before}) where id = '${shard}'`,
+    );
+    await expect(one.engine.applications.create({ name: "after" })).rejects.toMatchObject({ code: "not_leader" });
+    for (const node of [one, two]) {
+      await expect.poll(() => node.ended.reason, { timeout: 10_000 }).toMatchObject({ code: "store_mismatch" });
+    }
+    await using three = await join(shard, "three");
+    await expect.poll(() => three.isLeader, { timeout: 5_000 }).toBe(true);
+    expect((await three.engine.applications.list()).data.map(({ name }) => name)).toEqual(["kept"]);
+  });
 });

@@ -69,7 +69,7 @@ contract BatchDataTest {
         bytes calldata assets = BatchData.assets(data);
         Standard[] memory standards = new Standard[](Manifest.count(assets));
         for (uint256 i; i < standards.length; ++i) {
-            (, uint256 assetType) = Manifest.at(assets, i);
+            (, uint256 assetType) = Manifest.assetAt(assets, i);
             standards[i] = standardOf(assetType);
         }
         return BatchData.root(data, FIRST_VAULT_ID, standards, MAX_VAULTS);

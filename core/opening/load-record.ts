@@ -1,0 +1,82 @@
+import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import { decodeRecord, type Field } from "../store/layout.ts";
+import {
+  applicationRecord,
+  assetRecord,
+  batchRecord,
+  divergenceRecord,
+  keyRecord,
+  lostRecord,
+  portalRecord,
+  voidsRecord,
+  webhookRecord,
+} from "../store/records.ts";
+import { PREFIX } from "../store/store-keys.ts";
+
+type Load = (ledger: Ledger, key: Buffer, value: Buffer) => void;
+
+/** By prefix: takes a stored record into memory, for the writer and for readers. In the order in which a store is loaded. */
+const LOADERS: ReadonlyMap<number, Load> = new Map([
+  [
+    PREFIX.divergence,
+    of(divergenceRecord, (ledger, record) => {
+      ledger.divergence = record;
+    }),
+  ],
+  [
+    PREFIX.application,
+    of(applicationRecord, (ledger, record) => {
+      ledger.applicationIndices.set(record.applicationId, record.applicationIndex);
+      ledger.applications.load(record.applicationIndex, record);
+    }),
+  ],
+  [
+    PREFIX.key,
+    of(keyRecord, (ledger, record) => {
+      ledger.keyIndices.set(record.keyId, record.keyIndex);
+      ledger.keys.load(record.keyIndex, record);
+    }),
+  ],
+  [
+    PREFIX.asset,
+    of(assetRecord, (ledger, record) => {
+      ledger.indexAsset(record);
+      ledger.assets.load(record.assetIndex, record);
+    }),
+  ],
+  [
+    PREFIX.webhook,
+    of(webhookRecord, (ledger, record) => {
+      ledger.webhookIndices.set(record.webhookId, record.webhookIndex);
+      ledger.webhooks.load(record.webhookIndex, record);
+    }),
+  ],
+  [PREFIX.portal, of(portalRecord, (ledger, record) => ledger.portals.load(record.chainId, record))],
+  [PREFIX.enablement, (ledger: Ledger, key: Buffer) => ledger.enablements.load(enablementOf(key), true)],
+  [PREFIX.batch, of(batchRecord, (ledger, record) => ledger.batches[record.mode].load(record.batchNumber, record))],
+  [PREFIX.voids, of(voidsRecord, (ledger, { mode, batchNumber, runs }) => ledger.voids[mode].load(batchNumber, runs))],
+  [
+    PREFIX.lost,
+    of(lostRecord, (ledger, record) => {
+      const { mode, batchNumber } = record;
+      ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest(batchNumber) ?? []), record]);
+    }),
+  ],
+]);
+
+/** The prefixes of the records that are held in memory, in the order in which a store is loaded. */
+export const LOADED_PREFIXES: readonly number[] = [...LOADERS.keys()];
+
+/** Takes a stored record into memory. Does nothing for a record of a kind that is read where it is needed. Throws `store_corrupt`. */
+export function loadRecord(ledger: Ledger, key: Buffer, value: Buffer): void {
+  LOADERS.get(key[0] as number)?.(ledger, key, value);
+}
+
+/** The enablement that a key stands for. */
+export function enablementOf(key: Buffer): string {
+  return enablementId(key.readUInt32BE(1), key.readUInt32BE(5));
+}
+
+function of<T>(field: Field<T>, load: (ledger: Ledger, record: T) => void): Load {
+  return (ledger, key, value) => load(ledger, decodeRecord(field, value, `Record ${key.toString("hex")}`));
+}
