@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -10,6 +11,8 @@ export default defineConfig({
     // One process per core and no module reload between files: files share nothing they could spoil for one another.
     pool: "forks",
     isolate: false,
+    // By itself vitest leaves a core idle, which is half of a small machine.
+    maxWorkers: availableParallelism(),
     testTimeout: 60_000,
     hookTimeout: 120_000,
   },
