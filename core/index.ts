@@ -35,5 +35,6 @@ export type { Balance } from "./vaults/balances.ts";
 export type { Vaults } from "./vaults/holdings.ts";
 export type { TransactionFilter, VaultFilter } from "./vaults/transaction-range.ts";
 export type { Transactions, WithdrawalFilter } from "./vaults/transactions.ts";
+export type { KeyUsage, Usage, UsageOptions, UsagePeriod } from "./vaults/usage.ts";
 export { type RestoreOptions, restoreStore } from "./verify/restore.ts";
 export type { VerifyOptions, VerifyReport } from "./verify/verify.ts";

@@ -82,7 +82,7 @@ export async function narrow(
   );
   const before = filter.createdBefore === undefined ? Number.POSITIVE_INFINITY : filter.createdBefore;
   const within = mint ?? { from: 0, to: nextSequence };
-  const find = (time: number) => bisect(ledger, applicationIndex, nextSequence, time);
+  const find = (time: number) => sequenceAt(ledger, applicationIndex, nextSequence, time);
   const from = since === 0 ? within.from : Math.max(within.from, await find(since));
   const to = before === Number.POSITIVE_INFINITY ? within.to : Math.min(within.to, await find(before));
   const asset = assetId === undefined ? undefined : ledger.assetIndices.get(assetId.toLowerCase());
@@ -214,9 +214,19 @@ function failedWindows(ledger: Ledger, mode: Mode): Window[] {
   ];
 }
 
-/** The first transaction that was accepted at `time` or later; `end` when none of those before it was. */
-async function bisect(ledger: Ledger, applicationIndex: number, end: number, time: number): Promise<number> {
-  let low = 0;
+/**
+ * The first transaction that was accepted at `time` or later; `end` when none of those before it was.
+ *
+ * @param start - none before it was
+ */
+export async function sequenceAt(
+  ledger: Ledger,
+  applicationIndex: number,
+  end: number,
+  time: number,
+  start = 0,
+): Promise<number> {
+  let low = start;
   let high = end;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);

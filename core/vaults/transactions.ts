@@ -12,6 +12,7 @@ import type { BatchRecord, VoidedRun } from "../store/records.ts";
 import { findPage } from "./transaction-page.ts";
 import { findMint, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
+import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
 import { batchOfRecord, failureOf, lostAt, statusOf, voidAt } from "./vaults.ts";
 import { withdrawalView } from "./withdrawals.ts";
 
@@ -178,6 +179,7 @@ export function transactionsOf(context: EngineContext): Transactions {
         });
         return { data: await views(ledger, ledger.application(applicationId).applicationIndex, found), next };
       }),
+    usage: async (applicationId, options = {}) => usageOf(context.ledger, applicationId, options),
   };
 }
 
@@ -211,4 +213,6 @@ export interface Transactions {
   get(applicationId: Uuid, transactionId: string): Promise<Transaction>;
   /** A page can be shorter than `limit` and yet have a next one: the work of one page is bounded, however rare its matches. */
   list(applicationId: Uuid, filter?: TransactionFilter): List<Transaction>;
+  /** What the application has used, in all and by hour, day or month: at most 100 periods. */
+  usage(applicationId: Uuid, options?: UsageOptions): Promise<Usage>;
 }

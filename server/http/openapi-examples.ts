@@ -9,6 +9,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   mintId: ID,
   userIndex: 0,
   mintIndex: 0,
+  keyId: "5e5e01a1fd1bbf5c",
   vaultId: "1048578",
   batchId: "validium-1",
   slot: 2,

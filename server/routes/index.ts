@@ -12,6 +12,7 @@ import { publicVaultEndpoints } from "./public.ts";
 import { stateEndpoints } from "./state.ts";
 import { tokenEndpoints } from "./token.ts";
 import { transactionEndpoints } from "./transactions.ts";
+import { usageEndpoints } from "./usage.ts";
 import { userEndpoints } from "./users.ts";
 import { vaultEndpoints } from "./vaults.ts";
 import { webhookEndpoints } from "./webhooks.ts";
@@ -33,6 +34,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...ownerEndpoints,
   ...limitEndpoints,
   ...applicationEndpoints,
+  ...usageEndpoints,
   ...tokenEndpoints,
   ...healthEndpoints,
   ...openApiEndpoints,

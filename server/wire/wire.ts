@@ -12,6 +12,7 @@ import type {
   Page,
   PortalIdentity,
   Transaction,
+  Usage,
   User,
   Vault,
   Withdrawal,
@@ -21,6 +22,7 @@ import type { asset } from "../schemas/assets.ts";
 import type { batch, portal, state } from "../schemas/batches.ts";
 import type { mintReply } from "../schemas/mint.ts";
 import type { transaction } from "../schemas/transactions.ts";
+import type { usage } from "../schemas/usage.ts";
 import type { balance, user } from "../schemas/users.ts";
 import type { vault, vaultProof } from "../schemas/vaults.ts";
 import type { withdrawal } from "../schemas/withdrawals.ts";
@@ -166,6 +168,24 @@ export function assetToOperator(from: Asset) {
 export function applicationToWire(from: Application): z.output<typeof application> {
   const { applicationId, name, suspended, dataAvailabilityMode, createdAt } = from;
   return { applicationId, name, suspended, dataAvailabilityMode, createdAt: time(createdAt) };
+}
+
+export function usageToWire({ mints, transactions, keys, periods }: Usage): z.output<typeof usage> {
+  return {
+    mints: decimal(mints),
+    transactions,
+    keys: keys.map(({ keyId, mintsUsed, mintQuota, revokedAt }) => ({
+      keyId,
+      mintsUsed: decimal(mintsUsed),
+      mintQuota: decimalOrNull(mintQuota),
+      revokedAt: revokedAt === null ? null : time(revokedAt),
+    })),
+    periods: periods.map(({ since, until, transactions }) => ({
+      since: time(since),
+      until: time(until),
+      transactions,
+    })),
+  };
 }
 
 export function userToWire(from: User): z.output<typeof user> {

@@ -89,3 +89,26 @@ test("vaults, transactions and withdrawals are found by what people know of them
   const wrong = await world.send("GET", `/api/v1/vaults?tokenId=${1n << 256n}`);
   expect(refusal(wrong)).toMatchObject({ status: 400, errors: ["/query/tokenId validation_failed"] });
 });
+
+test("usage is that of the application and of each key, by period", async () => {
+  const { body } = await world.send("GET", "/api/v1/usage");
+  const { data } = (await world.send("GET", "/api/v1/transactions?limit=100")).body;
+  expect(body).toMatchObject({ mints: String(data.length), transactions: data.length });
+  expect(body.periods).toHaveLength(30);
+  expect(body.periods.at(-1).transactions).toBe(data.length);
+  expect(body.keys.map(({ keyId }: { keyId: string }) => keyId)).toContain(world.keyId);
+  const hours = await world.send(
+    "GET",
+    "/api/v1/usage?interval=hour&since=2026-01-01T00:30:00Z&until=2026-01-01T03:00:00Z",
+  );
+  expect(hours.body.periods).toEqual([
+    { since: "2026-01-01T00:30:00.000Z", until: "2026-01-01T01:00:00.000Z", transactions: 0 },
+    { since: "2026-01-01T01:00:00.000Z", until: "2026-01-01T02:00:00.000Z", transactions: 0 },
+    { since: "2026-01-01T02:00:00.000Z", until: "2026-01-01T03:00:00.000Z", transactions: 0 },
+  ]);
+  const many = await world.send(
+    "GET",
+    "/api/v1/usage?interval=hour&since=2026-01-01T00:00:00Z&until=2026-02-01T00:00:00Z",
+  );
+  expect(refusal(many)).toMatchObject({ status: 400, code: "validation_failed" });
+});

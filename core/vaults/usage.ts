@@ -1,0 +1,104 @@
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Uuid } from "../model.ts";
+import { sequenceAt } from "./transaction-range.ts";
+
+const INTERVALS = ["hour", "day", "month"] as const;
+/** Most periods that one answer has. */
+const MOST_PERIODS = 100;
+
+/** What an application has used, in all and over a time. */
+export interface Usage {
+  /** Entries that its keys have minted. */
+  readonly mints: bigint;
+  /** Mints and withdrawals. */
+  readonly transactions: number;
+  readonly keys: readonly KeyUsage[];
+  /** In order, without a gap; the last ends when the time asked for does. */
+  readonly periods: readonly UsagePeriod[];
+}
+
+/** What one API key has minted, of the most that it may. */
+export interface KeyUsage {
+  readonly keyId: string;
+  readonly mintsUsed: bigint;
+  /** null for no bound. */
+  readonly mintQuota: bigint | null;
+  readonly revokedAt: number | null;
+}
+
+/** Mints and withdrawals that were accepted from `since` to before `until`, ms since 1970. */
+export interface UsagePeriod {
+  readonly since: number;
+  readonly until: number;
+  readonly transactions: number;
+}
+
+/** The time that usage is asked of, and how it is divided. */
+export interface UsageOptions {
+  /** Milliseconds since 1970; default: 30 intervals before `until`. */
+  readonly since?: number | undefined;
+  /** Default: now. */
+  readonly until?: number | undefined;
+  /** Periods begin with the hour, day or month in UTC; default `day`. */
+  readonly interval?: (typeof INTERVALS)[number] | undefined;
+}
+
+/** Counts by the index of transactions: a few reads a period, however many transactions it has. */
+export async function usageOf(ledger: Ledger, applicationId: Uuid, options: UsageOptions): Promise<Usage> {
+  const { applicationIndex, nextSequence } = ledger.application(applicationId);
+  const bounds = boundsOf(options, ledger.clock());
+  const sequences = await sequencesAt(ledger, applicationIndex, bounds, 0, nextSequence);
+  const periods = bounds.slice(1).map((until, i): UsagePeriod => {
+    const transactions = (sequences[i + 1] as number) - (sequences[i] as number);
+    return { since: bounds[i] as number, until, transactions };
+  });
+  const keys = [...ledger.keys.values()]
+    .filter((key) => key.applicationIndex === applicationIndex)
+    .map(({ keyId, mintsUsed, mintQuota, revokedAt }) => ({ keyId, mintsUsed, mintQuota, revokedAt }));
+  const mints = keys.reduce((sum, { mintsUsed }) => sum + mintsUsed, 0n);
+  return { mints, transactions: nextSequence, keys, periods };
+}
+
+/** The first transaction of each time or later. Looks for the middle time first, so that empty periods cost no reads. */
+async function sequencesAt(
+  ledger: Ledger,
+  applicationIndex: number,
+  times: readonly number[],
+  from: number,
+  to: number,
+): Promise<number[]> {
+  if (from === to || times.length === 0) return times.map(() => from);
+  const middle = times.length >> 1;
+  const found = await sequenceAt(ledger, applicationIndex, to, times[middle] as number, from);
+  const before = await sequencesAt(ledger, applicationIndex, times.slice(0, middle), from, found);
+  const behind = await sequencesAt(ledger, applicationIndex, times.slice(middle + 1), found, to);
+  return [...before, found, ...behind];
+}
+
+/** Where periods begin, and where the last ends. */
+function boundsOf({ since, until, interval = "day" }: UsageOptions, now: number): number[] {
+  if (!INTERVALS.includes(interval))
+    throw new MintmarkError("validation_failed", `interval must be one of ${INTERVALS.join(", ")}`);
+  const end = until ?? now;
+  const start = since ?? beginning(end, interval, -29);
+  if (!Number.isSafeInteger(start) || !Number.isSafeInteger(end) || start < 0 || start >= end)
+    throw new MintmarkError("validation_failed", "since must be a time before until, in milliseconds since 1970");
+  const bounds = [start];
+  for (let next = beginning(start, interval, 1); next < end; next = beginning(next, interval, 1)) {
+    bounds.push(next);
+    if (bounds.length > MOST_PERIODS) {
+      const detail = `the time has more than ${MOST_PERIODS} periods; ask for a longer interval or a shorter time`;
+      throw new MintmarkError("validation_failed", detail);
+    }
+  }
+  return [...bounds, end];
+}
+
+/** The beginning of the interval that a time is in, or of one so many later. */
+function beginning(time: number, interval: (typeof INTERVALS)[number], later: number): number {
+  const at = new Date(time);
+  const [year, month, day, hour] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate(), at.getUTCHours()];
+  if (interval === "month") return Date.UTC(year, month + later, 1);
+  return interval === "day" ? Date.UTC(year, month, day + later) : Date.UTC(year, month, day, hour + later);
+}

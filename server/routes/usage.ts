@@ -1,0 +1,19 @@
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { usage, usageQuery } from "../schemas/usage.ts";
+import { usageToWire } from "../wire/wire.ts";
+
+export const usageEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "GET",
+    path: "/api/v1/usage",
+    tag: "Service",
+    access: "read",
+    summary: "What the application and each of its keys have used, in all and by hour, day or month",
+    query: usageQuery,
+    success: { status: 200, description: "The usage.", schemas: [usage] },
+    async handle({ service: { engine, turns }, principal, query }) {
+      await turns.turn(principal.keyId);
+      return usageToWire(await engine.transactions.usage(principal.applicationId, query));
+    },
+  }),
+];

@@ -1,0 +1,61 @@
+import { expect, it } from "vitest";
+import { fixture, knownAsset, mintOf, refusal, requestOf, START } from "./fixture.ts";
+
+const DAY = 86_400_000;
+
+it("counts the transactions of each period, as counting them one by one does", async () => {
+  const { engine, tenant, assets, clock } = await fixture();
+  await using _ = engine;
+  const { applicationId } = tenant;
+  const times: number[] = [];
+  for (let i = 0; i < 40; i++) {
+    clock.now = START + Math.floor((i * i * DAY) / 97);
+    const count = 1 + (i % 4);
+    const mints = Array.from({ length: count }, (_one, j) => mintOf(assets.erc721, 100 * i + j));
+    await engine.mint(tenant.principal, requestOf(tenant.users[i % 2], ...mints));
+    times.push(...Array<number>(count).fill(clock.now));
+  }
+  for (const interval of ["hour", "day", "month"] as const) {
+    const until = clock.now + 1;
+    const since = interval === "hour" ? until - 90 * 3_600_000 : START - 1;
+    const { periods, mints, transactions } = await engine.transactions.usage(applicationId, { since, until, interval });
+    expect([mints, transactions]).toEqual([BigInt(times.length), times.length]);
+    expect([periods[0]?.since, periods.at(-1)?.until]).toEqual([since, until]);
+    for (const [i, period] of periods.entries()) {
+      expect(period.since).toBe(i === 0 ? since : periods[i - 1]?.until);
+      expect(period.transactions).toBe(times.filter((time) => time >= period.since && time < period.until).length);
+    }
+  }
+  expect((await engine.transactions.usage(applicationId)).periods).toHaveLength(30);
+});
+
+it("tells each key's share, and nothing of another application", async () => {
+  const { engine, tenant } = await fixture();
+  await using _ = engine;
+  const { applicationId } = await engine.applications.create({ name: "other" });
+  const assetId = await knownAsset(engine, "erc20");
+  await engine.assets.enable(tenant.applicationId, assetId);
+  const { key, secret } = await engine.keys.issue(tenant.applicationId, { mintQuota: 5n });
+  const second = await engine.keys.authenticate(secret);
+  await engine.mint(second, requestOf(tenant.users[0], mintOf(assetId, "", 1), mintOf(assetId, "", 2)));
+  const { keys } = await engine.transactions.usage(tenant.applicationId);
+  expect(keys).toMatchObject([
+    { mintsUsed: 0n, mintQuota: null },
+    { keyId: key.keyId, mintsUsed: 2n, mintQuota: 5n, revokedAt: null },
+  ]);
+  expect(await engine.transactions.usage(applicationId)).toMatchObject({ mints: 0n, transactions: 0, keys: [] });
+});
+
+it.each([
+  [{ interval: "week" }],
+  [{ since: 5, until: 5 }],
+  [{ since: -1 }],
+  [{ since: START, until: START + 200 * DAY }],
+  [{ since: 0.5 }],
+])("refuses %j", async (options) => {
+  const { engine, tenant } = await fixture();
+  await using _ = engine;
+  expect((await refusal(engine.transactions.usage(tenant.applicationId, options as object))).code).toBe(
+    "validation_failed",
+  );
+});
