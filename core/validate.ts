@@ -72,6 +72,17 @@ export function requireFlag(name: string, value: unknown): boolean {
   return value;
 }
 
+/** Longer text spells none of our words. */
+const MAX_SPELLING = 64;
+
+/** The value that a text spells, as we write it or as the original's SDKs do: `MintableErc721`, `ZK_ROLLUP`. null for none. */
+export function readSpelling<V extends string>(values: readonly V[], text: unknown): V | null {
+  const known = values.find((value) => value === text);
+  if (known !== undefined || typeof text !== "string" || text.length > MAX_SPELLING) return known ?? null;
+  const bare = (spelt: string) => spelt.replaceAll(/[-_]/g, "").toLowerCase();
+  return values.find((value) => bare(value) === bare(text)) ?? null;
+}
+
 /** A default mode; null for none. */
 export function requireModeOrNull(mode: Mode | null): Mode | null {
   return mode === null ? null : requireMode(mode);

@@ -3,7 +3,7 @@ import { type Address, type Hex, type Limits, MAX_REFERENCE, MODES, type Mode, t
 import { blobTextOf, MAX_BLOB_BYTES, tokenIdOf } from "../protocol/blob.ts";
 import { hexValue } from "../protocol/hex.ts";
 import { decimalAmount, quantizedAmount } from "../protocol/quantized.ts";
-import { isText, readUuid, requireAddress } from "../validate.ts";
+import { isText, readSpelling, readUuid, requireAddress } from "../validate.ts";
 import { amountOf, highWord, lowWord } from "./amount-words.ts";
 import {
   type AssetForm,
@@ -288,7 +288,8 @@ class Reader {
   #readMode(value: unknown, entry: number): boolean {
     const given = value === undefined ? (this.#asset.dataAvailabilityMode ?? this.#defaultMode) : value;
     if (value === undefined) this.columns.name(entry, BY_DEFAULT);
-    const mode = MODES.indexOf(given as Mode);
+    let mode = MODES.indexOf(given as Mode);
+    if (mode < 0) mode = MODES.indexOf(readSpelling(MODES, given) as Mode);
     if (mode < 0) return false;
     this.columns.mode[entry] = mode;
     return true;

@@ -13,7 +13,7 @@ import {
 } from "../model.ts";
 import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
-import { isText, readUuid, requireAddress } from "../validate.ts";
+import { isText, readSpelling, readUuid, requireAddress } from "../validate.ts";
 
 /** A mint request of the right form; what is null had an issue. Entries of all users back to back. */
 export interface MintRequest {
@@ -246,7 +246,7 @@ function readMint(mint: unknown, user: number, at: number, issues: Issues): Requ
   const mode = mint.dataAvailabilityMode;
   const read = {
     assetId: readUuid(mint.assetId),
-    mode: mode === undefined ? ("default" as const) : (MODES.find((known) => known === mode) ?? null),
+    mode: mode === undefined ? ("default" as const) : readSpelling(MODES, mode),
     amount: readNamedAmount(mint, report),
     token: readToken(mint, report),
     reference: isText(mint.reference, MAX_REFERENCE) ? mint.reference : null,

@@ -37,6 +37,8 @@ export interface Success {
   readonly mediaType?: string;
   /** What the answer is when the client takes it as Server-Sent Events. */
   readonly stream?: string;
+  /** The answer when the client takes plain text alone. */
+  readonly text?: string;
   /** Header fields of note, name to description. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -72,7 +74,7 @@ interface Description {
   readonly headers?: Readonly<Record<string, string>>;
   /** An example of the body. */
   readonly example?: unknown;
-  /** Default: `application/json`. */
+  /** What the body can be besides `application/json`. */
   readonly bodyType?: typeof FORM;
   /** What a request costs its key's rate limit, in units; 1 when absent. `body` is parsed JSON, not yet validated. */
   readonly cost?: (body: unknown) => number;

@@ -159,12 +159,13 @@ function requestBody({ body, coreBody, bodyType, example }: Endpoint): Json {
   const schema = body ?? coreBody;
   if (schema === undefined) return {};
   const media = { schema: reference(schema), ...(example !== undefined && { example }) };
-  return { requestBody: { required: true, content: { [bodyType ?? "application/json"]: media } } };
+  const types = bodyType === undefined ? ["application/json"] : [bodyType, "application/json"];
+  return { requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, media])) } };
 }
 
 function success(endpoint: Endpoint, components: Json): Json {
   const { success } = endpoint;
-  const { description, schemas, mediaType = "application/json", stream } = success;
+  const { description, schemas, mediaType = "application/json", stream, text } = success;
   const headers = { ...(takesIdempotencyKey(endpoint) && REPLAYED), ...success.headers };
   const [only, ...others] = (schemas ?? []).map(reference);
   const schema = others.length > 0 ? { anyOf: [only, ...others] } : (only ?? { type: "string", format: "binary" });
@@ -173,6 +174,7 @@ function success(endpoint: Endpoint, components: Json): Json {
     headers: headerFields({ ...COMMON_HEADERS, ...headers }),
     content: {
       [mediaType]: { schema, ...(only && { example: exampleOf(only, components) }) },
+      ...(text && { "text/plain": { schema: { type: "string", const: text } } }),
       ...(stream && { "text/event-stream": { schema: { type: "string", description: stream } } }),
     },
   };

@@ -1,6 +1,19 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { ServerError } from "../http/errors.ts";
 import { health, readiness } from "../schemas/service.ts";
+
+/** The word that probes of the original look for. */
+const HEALTHY = "Healthy";
+
+/** Says that the process is alive: as JSON, or as the bare word to a client that takes plain text and not JSON. */
+export function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: FastifyReply, version: string) {
+  reply.header("vary", "accept");
+  const wantsText = /(?:^|,)\s*text\/plain\b/i.test(accept) && !/\bjson\b/i.test(accept);
+  if (!wantsText) return { status: HEALTHY, version };
+  reply.type("text/plain; charset=utf-8");
+  return HEALTHY;
+}
 
 export const healthEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -10,8 +23,8 @@ export const healthEndpoints: readonly Endpoint[] = [
     tag: "Service",
     unmetered: true,
     summary: "Whether the process is alive",
-    success: { status: 200, description: "Alive.", schemas: [health] },
-    handle: ({ service }) => ({ status: "Healthy", version: service.version }),
+    success: { status: 200, description: "Alive.", schemas: [health], text: HEALTHY },
+    handle: ({ service, request, reply }) => sayHealthy(request, reply, service.version),
   }),
   endpoint({
     access: "public",

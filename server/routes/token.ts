@@ -26,9 +26,14 @@ export const tokenEndpoints: readonly Endpoint[] = [
     tag: "Tokens",
     summary: "Exchange an API key for a bearer token of 15 minutes (OAuth 2 client credentials)",
     description:
-      "The client's id and secret go into the form, or into `Authorization: Basic`. Refusals are those of RFC 6749, 5.2, with the members of a problem document besides.",
+      "The client's id and secret go into the form, into a JSON object of the same fields, or into `Authorization: Basic`. Fields that the server does not know, such as `audience`, are ignored. Refusals are those of RFC 6749, 5.2, with the members of a problem document besides.",
     bodyType: FORM,
     body: tokenBody,
+    example: {
+      grant_type: "client_credentials",
+      client_id: "5e5e01a1fd1bbf5c",
+      client_secret: "mm_test_5e5e01a1fd1bbf5c_…",
+    },
     success: { status: 200, description: "The token.", schemas: [accessToken] },
     errors: [
       "credentials_missing",

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { mode, outTime, outUuid, requestComponent, responseComponent } from "./common.ts";
+import { askedMode, mode, outTime, outUuid, requestComponent, responseComponent } from "./common.ts";
 
-const defaultMode = mode.nullable().meta({
+const DEFAULT_MODE = {
   description: "Of mints that name no mode, of assets that have none of their own; null: they must name one.",
-});
+};
 
 export const application = responseComponent(
   "Application",
@@ -11,12 +11,12 @@ export const application = responseComponent(
     applicationId: outUuid,
     name: z.string(),
     suspended: z.boolean(),
-    dataAvailabilityMode: defaultMode,
+    dataAvailabilityMode: mode.nullable().meta(DEFAULT_MODE),
     createdAt: outTime,
   }),
 );
 
 export const applicationBody = requestComponent(
   "ApplicationDefaults",
-  z.strictObject({ dataAvailabilityMode: defaultMode }),
+  z.strictObject({ dataAvailabilityMode: askedMode.nullable().meta(DEFAULT_MODE) }),
 );

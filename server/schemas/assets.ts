@@ -11,6 +11,7 @@ import {
   page,
   pageOf,
   responseComponent,
+  spelling,
   standard,
   uuid,
 } from "./common.ts";
@@ -52,7 +53,7 @@ export const assetPage = responseComponent("AssetPage", pageOf(asset));
 export const assetParams = z.strictObject({ assetId: uuid });
 
 const assetTypes = [...STANDARDS, ...STANDARDS.map((name) => `mintable-${name}` as const)];
-const assetType = z.enum(assetTypes);
+const assetType = spelling(assetTypes);
 export type AssetType = z.output<typeof assetType>;
 
 export const assetQuery = z.strictObject({

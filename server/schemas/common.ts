@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Hex, MAX_AMOUNT, MAX_REFERENCE, MODES, STANDARDS } from "../../core/index.ts";
-import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
+import { CHECKSUM_WRONG, checksumHolds, readSpelling } from "../../core/internal.ts";
 
 /** Schemas that the OpenAPI document names: what callers send, and what they get. */
 export const requestComponents = z.registry<{ id: string }>();
@@ -75,6 +75,20 @@ export const reference = z
 /** `validium-12`, `zk-rollup-3`. */
 export const batchId = z.string().regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");
 
+/**
+ * One of some values, as they are written here or as the original's SDKs write them: `MintableErc721` and `MINTABLE_ERC721` for
+ * `mintable-erc721`.
+ */
+export function spelling<const V extends string>(values: readonly V[]) {
+  return z
+    .string()
+    .refine((text) => readSpelling(values, text) !== null, `Give one of ${values.join(", ")}.`)
+    .meta({ enum: [...values] })
+    .transform((text) => readSpelling(values, text) as V);
+}
+
+/** A mode in a request. */
+export const askedMode = spelling(MODES);
 export const mode = z.enum(MODES, `Give one of ${MODES.join(", ")}.`);
 export const standard = z.enum(STANDARDS, `Give one of ${STANDARDS.join(", ")}.`);
 

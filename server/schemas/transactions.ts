@@ -2,6 +2,7 @@ import { z } from "zod";
 import { STATUSES } from "../../core/index.ts";
 import {
   address,
+  askedMode,
   batchId,
   createdBetween,
   mode,
@@ -59,7 +60,7 @@ export const transactionQuery = z.strictObject({
   batchId: batchId.optional(),
   mintId: uuid.optional(),
   reference: reference.optional(),
-  dataAvailabilityMode: mode.optional(),
+  dataAvailabilityMode: askedMode.optional(),
   ...createdBetween,
   order: z.enum(["asc", "desc"]).optional().meta({ description: "By sequence; newest first when absent." }),
   ...page,

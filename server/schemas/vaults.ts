@@ -3,6 +3,7 @@ import { STATUSES } from "../../core/index.ts";
 import { portal } from "./batches.ts";
 import {
   address,
+  askedMode,
   batchId,
   createdBetween,
   mode,
@@ -54,7 +55,7 @@ export const vaultQuery = z.strictObject({
     description: "Whose token it is: of ERC-721 and ERC-1155, of every asset that you see unless `assetId` names one.",
   }),
   batchId: batchId.optional(),
-  dataAvailabilityMode: mode.optional(),
+  dataAvailabilityMode: askedMode.optional(),
   status: z.enum(STATUSES).optional(),
   reference: reference.optional().meta({ description: "Vaults into which something was minted under it." }),
   ...createdBetween,

@@ -10,6 +10,7 @@ import { handleError, ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { LogOptions } from "../operations/log.ts";
 import { stopSignal } from "../process/stop-signal.ts";
+import { sayHealthy } from "../routes/health.ts";
 import type { routerSettings } from "../settings/process-settings.ts";
 import { acceptForm } from "../wire/body.ts";
 import { findShards, type Shard, type Shards } from "./shard.ts";
@@ -75,11 +76,12 @@ function mountApi(app: FastifyInstance, shards: Shards): void {
   }
 }
 
-/** Client credentials name their key in the form or in HTTP Basic; the form is small, so it is read and sent on. */
+/** Client credentials name their key in the body or in HTTP Basic; the body is small, so it is read and sent on as a form. */
 function mountTokens(app: FastifyInstance, shards: Shards): void {
   acceptForm(app);
   app.post("/oauth/token", { bodyLimit: 4096 }, (request, reply) => {
-    const form = (request.body ?? {}) as Readonly<Record<string, string>>;
+    const fields = Object.entries(request.body ?? {}).filter(([, value]) => typeof value === "string");
+    const form = Object.fromEntries(fields) as Readonly<Record<string, string>>;
     const shard =
       request.headers.authorization === undefined
         ? shardOfKeyId(form.client_id, shards)
@@ -90,7 +92,7 @@ function mountTokens(app: FastifyInstance, shards: Shards): void {
 
 /** Alive by itself; ready when a server of every shard is. */
 function mountHealth(app: FastifyInstance, shards: Shards): void {
-  app.get("/healthz", async () => ({ status: "Healthy", version: packageJson.version }));
+  app.get("/healthz", async (request, reply) => sayHealthy(request, reply, packageJson.version));
   app.get("/readyz", async () => {
     const found = await Promise.all(
       [...shards.values()].map(async ({ urls, contract }) => {

@@ -128,9 +128,13 @@ function joined<T>(chunks: readonly Buffer[], buffers: BufferPool, read: (body: 
   }
 }
 
-/** Takes OAuth's forms and no others; each name at most once, as RFC 6749 asks. */
+/** Takes OAuth's forms, each name at most once as RFC 6749 asks, and the same fields as a JSON object, which many clients send. */
 export function acceptForm(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
+    refuseEncodings(request);
+    return parseJson(body);
+  });
   app.addContentTypeParser(FORM, { parseAs: "string" }, async (request: FastifyRequest, body: string) => {
     refuseEncodings(request);
     // RFC 6749, 3.2: a field without a value counts as absent.

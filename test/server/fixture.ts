@@ -185,6 +185,11 @@ export function conform(method: string, url: string, response: Answered): Answer
   }
   if (endpoint === undefined) throw new Error(`${method} ${url} answered ${status} without an endpoint`);
   expect(status).toBe(endpoint.success.status);
+  const { text: bare } = endpoint.success;
+  if (bare !== undefined && type.startsWith("text/plain")) {
+    expect(text).toBe(bare);
+    return { status, headers, body: text, text };
+  }
   if (endpoint.success.schemas === undefined) return { status, headers, body: response.rawPayload, text };
   expect(type).toBe("application/json; charset=utf-8");
   return { status, headers, body: z.union(endpoint.success.schemas).parse(JSON.parse(text)), text };

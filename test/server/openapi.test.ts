@@ -194,6 +194,7 @@ describe("the OpenAPI document", () => {
       "POST /api/mint": "token_already_minted",
       "POST /api/v1/withdrawals": "deadline_invalid",
       "POST /owner/v1/session": "credentials_invalid",
+      "POST /oauth/token": "credentials_invalid",
     };
     for (const { name, operation } of operations()) {
       const json = operation.requestBody?.content["application/json"];
