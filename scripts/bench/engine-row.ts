@@ -13,11 +13,13 @@ import {
   Workload,
   type World,
 } from "./engine-workload.ts";
+import type { FindingFigures } from "./finding.ts";
 import { median } from "./measure.ts";
 
 /**
  * One row of the `engine` section, in processes of its own, so that its memory is no other row's: `fill <folder> <mints>` makes a store,
- * `measure <folder> <mints>` opens it, measures, and writes `EngineFigures` as JSON to standard output. Progress goes to standard error.
+ * `measure <folder> <mints>` opens it, measures, and writes `EngineFigures` as JSON to standard output; `find <folder> <mints>` does so with
+ * `FindingFigures`. Progress goes to standard error.
  */
 
 /** Requests that are made ready before the clock starts. */
@@ -165,6 +167,66 @@ async function measured(folder: string, mints: number): Promise<EngineFigures> {
   };
 }
 
+/** Pages of each filter that are timed. */
+const PAGES = 20;
+
+async function findings(folder: string, mints: number): Promise<FindingFigures> {
+  const world: World = JSON.parse(await readFile(join(folder, WORLD_FILE), "utf8"));
+  await using engine = await open(join(folder, "store"));
+  const { applicationId } = world.principal;
+  const { assets } = world;
+  const [userId = ""] = world.users;
+  const { ownerAddress } = await engine.users.get(applicationId, userId);
+  const order = { assetId: assets.currency, amount: 1, dataAvailabilityMode: "validium", reference: "order" };
+  await engine.mint(world.principal, { users: [{ userId, mints: [order] }] });
+  // The middle of the store: neither its newest nor its oldest part.
+  const newest = await engine.transactions.list(applicationId, { limit: 1 });
+  const [oldest] = (await engine.transactions.list(applicationId, { limit: 1, order: "asc" })).data;
+  const times = [oldest, newest.data[0]].map((one) => one?.timestamps.accepted ?? 0);
+  const middle = ((times[0] ?? 0) + (times[1] ?? 0)) / 2;
+  const { batchNumber } = engine.batches.getOpen("zk-rollup");
+  const batchId = `zk-rollup-${Math.floor(batchNumber / 2)}`;
+  // Every quarter of the mints is of the counted collection, from this id on.
+  const unique = 1_000_000n + BigInt(Math.floor(mints / 8));
+  const { vaults, transactions, users } = engine;
+  const pages: Readonly<Record<string, () => Promise<{ readonly data: readonly unknown[] }>>> = {
+    "vaults?tokenId, ERC-721": () => vaults.list(applicationId, { assetId: assets.counted, tokenId: unique }),
+    "vaults?tokenId, ERC-1155": () => vaults.list(applicationId, { assetId: assets.items, tokenId: 7n }),
+    "vaults?tokenId, of any asset": () => vaults.list(applicationId, { tokenId: unique }),
+    "vaults?ownerAddress": () => vaults.list(applicationId, { ownerAddress }),
+    "vaults?userId": () => vaults.list(applicationId, { userId }),
+    "vaults?assetId": () => vaults.list(applicationId, { assetId: assets.currency }),
+    "vaults?batchId": () => vaults.list(applicationId, { batchId }),
+    "vaults?status=accepted": () => vaults.list(applicationId, { status: "accepted" }),
+    "vaults?status=batched": () => vaults.list(applicationId, { status: "batched" }),
+    "vaults?status=batched&dataAvailabilityMode=zk-rollup": () =>
+      vaults.list(applicationId, { status: "batched", dataAvailabilityMode: "zk-rollup" }),
+    "vaults?createdAfter&createdBefore": () =>
+      vaults.list(applicationId, { createdAfter: middle, createdBefore: middle + 1_000 }),
+    "vaults?reference": () => vaults.list(applicationId, { reference: "order" }),
+    "transactions?reference": () => transactions.list(applicationId, { reference: "order" }),
+    "transactions?batchId": () => transactions.list(applicationId, { batchId }),
+    "withdrawals?userId": () => engine.withdrawals.list(applicationId, { userId }),
+    "users?ownerAddress": () => users.list(applicationId, { ownerAddress }),
+    "usage, 30 days": async () => ({ data: (await transactions.usage(applicationId)).periods }),
+  };
+  const figures: Record<string, number> = {};
+  for (const [name, page] of Object.entries(pages)) {
+    process.stderr.write(`${name}\n`);
+    const { data } = await page();
+    if (data.length === 0 && !name.startsWith("withdrawals")) throw new Error(`${name} finds nothing`);
+    const samples: number[] = [];
+    for (let i = 0; i < PAGES; i++) {
+      const start = performance.now();
+      await page();
+      samples.push(performance.now() - start);
+    }
+    figures[name] = median(samples);
+  }
+  return figures;
+}
+
 const [action, folder = "", mints = "0"] = process.argv.slice(2);
 if (action === "fill") await fill(folder, Number(mints));
 else if (action === "measure") process.stdout.write(JSON.stringify(await measured(folder, Number(mints))));
+else if (action === "find") process.stdout.write(JSON.stringify(await findings(folder, Number(mints))));

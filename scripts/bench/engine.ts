@@ -31,7 +31,12 @@ const COLUMNS = [
 ] as const satisfies readonly { readonly key: keyof EngineFigures; readonly [name: string]: string }[];
 
 /** Runs one step of a row in its own process; resolves with what it prints. */
-async function step(action: "fill" | "measure", folder: string, mints: number, progress: (line: string) => void) {
+export async function step(
+  action: "fill" | "measure" | "find",
+  folder: string,
+  mints: number,
+  progress: (line: string) => void,
+) {
   const child = spawn(process.execPath, ["--expose-gc", ROW, action, folder, String(mints)], {
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { engineSection } from "./engine.ts";
+import { findingSection } from "./finding.ts";
 import { keccakSection } from "./keccak.ts";
 import { plot } from "./plot.ts";
 import { machine, page, type Report, sectionText } from "./report.ts";
@@ -13,7 +14,7 @@ import { treesSection } from "./trees.ts";
 
 /** `npm run bench`: measures sections by name, prints tables with ratios, or JSON. */
 
-const SECTIONS: readonly Section[] = [keccakSection, treesSection, engineSection];
+const SECTIONS: readonly Section[] = [keccakSection, treesSection, engineSection, findingSection];
 
 const USAGE = `Usage: npm run bench -- [options]
 
