@@ -5,7 +5,7 @@ import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {IAssetRegistry} from "./interfaces/IAssetRegistry.sol";
 import {ICommittee} from "./interfaces/ICommittee.sol";
 import {IOperatorRoles} from "./interfaces/IOperatorRoles.sol";
-import {Standard} from "./interfaces/Model.sol";
+import {BlobScheme, Standard} from "./interfaces/Model.sol";
 import {Administration} from "./state/Administration.sol";
 import {AssetRegistry} from "./state/AssetRegistry.sol";
 import {Committee} from "./state/Committee.sol";
@@ -84,7 +84,11 @@ contract StateCommitment is Commits {
     }
 
     /// @inheritdoc IAssetRegistry
-    function registerAsset(Standard, uint64, address, uint256) external override(IAssetRegistry, AssetRegistry) returns (uint256) {
+    function registerAsset(Standard, uint64, address, uint256, BlobScheme)
+        external
+        override(IAssetRegistry, AssetRegistry)
+        returns (uint256)
+    {
         _administer();
     }
 

@@ -22,7 +22,7 @@ export type Standard = "erc20" | "erc721" | "erc1155";
 export const STANDARDS = ["erc20", "erc721", "erc1155"] as const satisfies readonly Standard[];
 
 /** How a minting blob names a token id; see docs/protocol.md 1. */
-export const BLOB_SCHEMES = ["mintmark", "imx"] as const;
+export const BLOB_SCHEMES = ["mintmark", "imx", "raw32"] as const;
 /** A scheme of minting blobs. */
 export type BlobScheme = (typeof BLOB_SCHEMES)[number];
 

@@ -51,7 +51,6 @@ export interface L1Token {
   readonly name: string;
   readonly symbol: string;
   readonly decimals: number;
-  readonly blobScheme: BlobScheme;
   /** null when the token does not say. */
   readonly minterLocked: boolean | null;
 }
@@ -116,7 +115,25 @@ export interface ProvenVault {
 export interface WithdrawalCall extends ProvenVault {
   readonly quantity: bigint;
   readonly recipient: Address;
-  readonly authorization: { readonly deadline: bigint; readonly signature: Hex };
+  readonly authorization: WithdrawalAuthorization;
+}
+
+/** One vault of a list that its owner signs once for all. */
+export interface ListedVault {
+  readonly vaultId: VaultId;
+  /** What had been withdrawn of the vault; makes the entry single-use. */
+  readonly withdrawnBefore: bigint;
+  readonly quantity: bigint;
+}
+
+/** An owner's word for a withdrawal. */
+export interface WithdrawalAuthorization {
+  /** Seconds since 1970. */
+  readonly deadline: bigint;
+  /** Over one withdrawal, or over the whole list; `0x` when the owner itself sends. */
+  readonly signature: Hex;
+  /** The list that was signed. It names the withdrawal's vault once; its recipient is the withdrawal's. */
+  readonly list?: readonly ListedVault[];
 }
 
 /** A block of a chain. */

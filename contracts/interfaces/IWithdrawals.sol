@@ -34,10 +34,13 @@ interface IWithdrawals {
     error RecipientZero(uint64 vaultId);
     /// @notice No signature, and the caller does not own the vault.
     error NotOwner(uint64 vaultId, address caller);
-    error AuthorizationExpired(uint64 vaultId, uint64 deadline);
-    error AuthorizationIsCancelled(uint64 vaultId, bytes32 digest);
-    /// @notice Not the owner's signature over this quantity, recipient, deadline and what has been withdrawn before.
-    error SignatureInvalid(uint64 vaultId);
+    error AuthorizationExpired(uint64 deadline);
+    error AuthorizationIsCancelled(bytes32 digest);
+    /// @notice Not the owner's signature over this digest: of the list, or of the vault, the quantity, the recipient, the deadline and what has
+    /// been withdrawn before.
+    error SignatureInvalid(bytes32 digest);
+    /// @notice The item's list says that another total was withdrawn before.
+    error NotListed(uint64 vaultId);
     /// @notice `mintFor` reverted; `reason` is the first 256 bytes of what it said.
     error TokenRefused(address token, bytes reason);
     /// @notice Not two vaults of one ERC-721 token of this chain, the earlier one first and both from after its registration.
@@ -64,9 +67,14 @@ interface IWithdrawals {
     /// @dev Reverts with {GasTooLow} when the caller leaves an item less gas than `itemGas`, so that no item fails for want of gas. Malformed
     /// framing of items is the caller's fault and reverts as a whole.
     /// @param groups The items of one group share a batch and an asset, which are checked once for all of them.
+    /// @param lists What owners have signed for many vaults, packed as docs/protocol.md 6 says. Each is checked once, with `itemGas`: one that
+    /// does not count fails its own items. Its items may come in any order, in one call or in several.
     /// @param itemGas Gas of one item: proof, signature and token call together. At least `MIN_ITEM_GAS`.
     /// @return failed How many items failed.
-    function withdrawBatch(WithdrawalGroup[] calldata groups, uint64 itemGas) external returns (uint256 failed);
+    function withdrawBatch(WithdrawalGroup[] calldata groups, bytes[] calldata lists, uint64 itemGas) external returns (uint256 failed);
+
+    /// @notice Reverts unless the packed list counts now: before its deadline, not cancelled, and signed by its owner.
+    function checkList(bytes calldata list) external view;
 
     /// @notice What the vault's batch and an asset of this chain settle for all of their vaults. Reverts when none can be withdrawn now.
     /// @param vaultId Any vault of the batch.
@@ -82,6 +90,10 @@ interface IWithdrawals {
 
     /// @notice Makes an authorization that the caller signed, or might have, unusable for ever: the `Withdrawal` message of these values.
     function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external;
+
+    /// @notice The same for a list: the `WithdrawalList` message of these values.
+    /// @param vaults 24 bytes for each: vaultId:u64 withdrawnBefore:u64 quantity:u64.
+    function cancelList(bytes calldata vaults, address recipient, uint64 deadline) external;
 
     /// @notice Exhausts the later of two vaults of one ERC-721 token. Anyone may, until it has been withdrawn.
     /// @dev Later by sequence, then by slot. The same token by its id, as the blob scheme in the registry derives it.

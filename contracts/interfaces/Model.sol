@@ -23,7 +23,8 @@ enum Standard {
 /// @dev How a token reads its minting blobs; see docs/protocol.md 1.
 enum BlobScheme {
     Imx,
-    Mintmark
+    Mintmark,
+    Raw32
 }
 
 /// @dev A vault's whole content: the preimage of its leaf.

@@ -12,6 +12,11 @@ library Messages {
     bytes32 private constant WITHDRAWAL_TYPEHASH = keccak256(
         "Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)"
     );
+    bytes32 private constant LISTED_VAULT_TYPEHASH = keccak256("ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)");
+    bytes32 private constant WITHDRAWAL_LIST_TYPEHASH = keccak256(
+        "WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)"
+    );
+    uint256 private constant LISTED_VAULT_BYTES = 24;
 
     /// @notice A member's word that it has stored the batch's data and derived the root from it. It is good after one history only.
     function validiumBatch(
@@ -40,5 +45,30 @@ library Messages {
         returns (bytes32)
     {
         return keccak256(abi.encode(WITHDRAWAL_TYPEHASH, vaultId, withdrawnBefore, quantity, recipient, deadline));
+    }
+
+    /// @notice An owner's leave to withdraw from many vaults, each of its entries single-use as a {withdrawal}.
+    /// @param vaults 24 bytes an entry, whole entries only.
+    function withdrawalList(bytes calldata vaults, address recipient, uint64 deadline) internal pure returns (bytes32) {
+        bytes32 entriesHash;
+        bytes32 typeHash = LISTED_VAULT_TYPEHASH;
+        assembly ("memory-safe") {
+            // The four words of an entry, and behind them the hashes of the entries before.
+            let entry := mload(0x40)
+            let hashes := add(entry, 0x80)
+            let hash := hashes
+            mstore(entry, typeHash)
+            let end := add(vaults.offset, vaults.length)
+            for { let from := vaults.offset } lt(from, end) { from := add(from, LISTED_VAULT_BYTES) } {
+                let packed := calldataload(from)
+                mstore(add(entry, 0x20), shr(192, packed))
+                mstore(add(entry, 0x40), and(shr(128, packed), 0xffffffffffffffff))
+                mstore(add(entry, 0x60), and(shr(64, packed), 0xffffffffffffffff))
+                mstore(hash, keccak256(entry, 0x80))
+                hash := add(hash, 0x20)
+            }
+            entriesHash := keccak256(hashes, sub(hash, hashes))
+        }
+        return keccak256(abi.encode(WITHDRAWAL_LIST_TYPEHASH, entriesHash, recipient, deadline));
     }
 }

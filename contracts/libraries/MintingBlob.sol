@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title What a minting blob says, by either scheme of docs/protocol.md 1.
+/// @title What a minting blob says, by the schemes of docs/protocol.md 1.
 library MintingBlob {
     error BlobInvalid(bytes blob);
 
@@ -27,6 +27,12 @@ library MintingBlob {
                 && blob[blob.length - 1] == "}";
             if (!valid) revert BlobInvalid(blob);
         }
+    }
+
+    /// @notice The token id of a blob of scheme `raw32`: its 32 bytes.
+    function rawTokenId(bytes memory blob) internal pure returns (uint256) {
+        if (blob.length != 32) revert BlobInvalid(blob);
+        return uint256(bytes32(blob));
     }
 
     /// @notice Whether the bytes from `start` to before `end`, all within `text`, are a canonical decimal below 2^256, and its value.

@@ -3,14 +3,27 @@ pragma solidity 0.8.37;
 
 import {Vault} from "../interfaces/Model.sol";
 
-/// @title The packed items of a group of withdrawals: the format of docs/protocol.md 6.
+/// @title The packed items and lists of a batch of withdrawals: the formats of docs/protocol.md 6.
 /// @dev Reads first and checks once: a word past an item's end holds other bytes, and the check behind the reads refuses the item.
 /// Unchecked: every number here is at most a length of calldata.
 library PackedItems {
+    /// @dev On whose word an item is tried.
+    struct Word {
+        /// @dev The caller, or the owner who has signed a list; nobody when it cannot be tried. Of a list, bit 160 is set, and above it stands what
+        /// was withdrawn before.
+        uint256 by;
+        /// @dev Where in the calldata the list begins; 0 without one.
+        uint256 list;
+        /// @dev Of a list: the vault's amount, and below it the quantity.
+        uint256 amounts;
+    }
+
     /// @notice The items break off, or name a slot that no batch has, at this offset of the group's `items`.
     error ItemsMalformed(uint256 offset);
     /// @notice The item of this vault has unknown flags, or ends early or late.
     error ItemMalformed(uint64 vaultId);
+    /// @notice A list breaks off, or an item names no entry of a list, or another vault's.
+    error ListMalformed();
 
     /// @dev length:u16 slot:u24.
     uint256 private constant FRAME_BYTES = 5;
@@ -20,6 +33,8 @@ library PackedItems {
     uint256 private constant HAS_AMOUNTS = 2;
     uint256 private constant HAS_SIGNATURE = 4;
     uint256 private constant ALL_FLAGS = 7;
+    /// @dev Besides this an item has at most its amount.
+    uint256 private constant IS_LISTED = 8;
 
     /// @dev flags:u8 owner:20.
     uint256 private constant HEAD_BYTES = 21;
@@ -28,6 +43,14 @@ library PackedItems {
     uint256 private constant AMOUNTS_BYTES = 16;
     /// @dev deadline:u64 signatureLength:u16.
     uint256 private constant SIGNATURE_HEAD_BYTES = 10;
+
+    /// @dev flags:u8 list:u8 position:u16, of an item of a list.
+    uint256 private constant LISTED_HEAD_BYTES = 4;
+    uint256 private constant AMOUNT_BYTES = 8;
+    /// @dev owner:20 recipient:20 deadline:u64 count:u16.
+    uint256 private constant LIST_HEAD_BYTES = 50;
+    /// @dev vaultId:u64 withdrawnBefore:u64 quantity:u64.
+    uint256 private constant ENTRY_BYTES = 24;
 
     /// @notice The item at an offset of a group's items.
     /// @return slot The vault's place in its batch.
@@ -41,6 +64,109 @@ library PackedItems {
             if (end > items.length || slot >= SLOTS) revert ItemsMalformed(offset);
             item = _slice(items, offset + FRAME_BYTES, frame >> 24);
         }
+    }
+
+    /// @notice Whether an item has its owner's word from one of the call's lists.
+    function isListed(bytes calldata item) internal pure returns (bool) {
+        return _word(item, 0) >> 248 & IS_LISTED != 0;
+    }
+
+    /// @notice Number of the list that a listed item names.
+    function listOf(bytes calldata item) internal pure returns (uint256) {
+        return _word(item, 0) >> 240 & 0xff;
+    }
+
+    /// @notice Where in the calldata a list begins.
+    function placeOf(bytes calldata list) internal pure returns (uint256 place) {
+        assembly ("memory-safe") {
+            place := list.offset
+        }
+    }
+
+    /// @notice Completes the word for an item of a list. The item is left without its head.
+    /// @param word With a `list` that {readList} has taken, or 0: then the item is nobody's.
+    function unlisted(bytes calldata item, Word memory word, uint64 vaultId) internal pure returns (bytes calldata rest) {
+        if (word.list == 0) {
+            word.by = 0;
+            return item;
+        }
+        bool valid;
+        assembly ("memory-safe") {
+            let list := mload(add(word, 0x20))
+            let head := calldataload(item.offset)
+            let position := and(shr(224, head), 0xffff)
+            let entry := calldataload(add(add(list, LIST_HEAD_BYTES), mul(position, ENTRY_BYTES)))
+            let amount := 1
+            let size := LISTED_HEAD_BYTES
+            if and(shr(248, head), HAS_AMOUNTS) {
+                amount := shr(192, shl(32, head))
+                size := add(size, AMOUNT_BYTES)
+            }
+            valid := eq(or(shr(248, head), HAS_AMOUNTS), or(IS_LISTED, HAS_AMOUNTS))
+            valid := and(valid, iszero(gt(size, item.length)))
+            valid := and(valid, lt(position, shr(240, calldataload(add(list, sub(LIST_HEAD_BYTES, 2))))))
+            valid := and(valid, eq(shr(192, entry), vaultId))
+            let before := and(shr(128, entry), 0xffffffffffffffff)
+            mstore(word, or(shr(96, calldataload(list)), shl(160, or(1, shl(1, before)))))
+            mstore(add(word, 0x40), or(shl(64, amount), and(shr(64, entry), 0xffffffffffffffff)))
+            rest.offset := add(item.offset, size)
+            rest.length := sub(item.length, size)
+        }
+        if (!valid) revert ListMalformed();
+    }
+
+    /// @notice Calldata for one item: what all of its group share, and the item as {read} takes it. One of a list gets the list's owner,
+    /// recipient and amounts in the place of its head.
+    function callOf(bytes4 selector, bytes memory terms, uint64 vaultId, uint256 assetType, Word memory word, bytes calldata item)
+        internal
+        pure
+        returns (bytes memory data)
+    {
+        assembly ("memory-safe") {
+            data := mload(0x40)
+            mstore(add(data, 0x20), selector)
+            let end := add(data, 0x24)
+            mcopy(end, add(terms, 0x20), mload(terms))
+            end := add(end, mload(terms))
+            mstore(end, vaultId)
+            mstore(add(end, 0x20), assetType)
+            mstore(add(end, 0x40), mload(word))
+            end := add(end, 0x60)
+            let list := mload(add(word, 0x20))
+            if list {
+                mstore8(end, or(HAS_RECIPIENT, HAS_AMOUNTS))
+                calldatacopy(add(end, 1), list, 40)
+                mstore(add(end, 41), shl(128, mload(add(word, 0x40))))
+                end := add(end, 57)
+            }
+            calldatacopy(end, item.offset, item.length)
+            end := add(end, item.length)
+            mstore(data, sub(sub(end, data), 0x20))
+            mstore(0x40, and(add(end, 0x1f), not(0x1f)))
+        }
+    }
+
+    /// @notice The parts of a list.
+    function readList(bytes calldata list)
+        internal
+        pure
+        returns (address owner, address recipient, uint64 deadline, bytes calldata vaults, bytes calldata signature)
+    {
+        unchecked {
+            owner = address(bytes20(bytes32(_word(list, 0))));
+            recipient = address(bytes20(bytes32(_word(list, RECIPIENT_BYTES))));
+            uint256 head = _word(list, 2 * RECIPIENT_BYTES);
+            deadline = uint64(head >> 192);
+            uint256 end = LIST_HEAD_BYTES + (head >> 176 & 0xffff) * ENTRY_BYTES;
+            if (end > list.length) revert ListMalformed();
+            vaults = _slice(list, LIST_HEAD_BYTES, end - LIST_HEAD_BYTES);
+            signature = _slice(list, end, list.length - end);
+        }
+    }
+
+    /// @notice Reverts unless the vaults are whole entries.
+    function requireEntries(bytes calldata vaults) internal pure {
+        if (vaults.length % ENTRY_BYTES != 0) revert ListMalformed();
     }
 
     /// @notice What one item says of a vault on this chain. Its signature is empty when the vault's owner itself calls.

@@ -15,6 +15,12 @@ interface IMintingTerms {
     function decimals() external view returns (uint8);
 }
 
+/// @dev Who may speak for a token that does not say how it reads its blobs.
+interface IOwned {
+    function owner() external view returns (address);
+    function hasRole(bytes32 role, address account) external view returns (bool);
+}
+
 /// @title Which token contract an asset type stands for.
 /// @dev Permanent, open to anyone, grants nothing: a mint still needs the token's own minter role.
 abstract contract AssetRegistry is IAssetRegistry {
@@ -29,13 +35,14 @@ abstract contract AssetRegistry is IAssetRegistry {
 
     bytes4 private constant ERC721_INTERFACE = 0x80ac58cd;
     bytes4 private constant ERC1155_INTERFACE = 0xd9b67a26;
+    bytes32 private constant DEFAULT_ADMIN = 0;
 
     mapping(uint64 chainId => mapping(uint256 assetType => Asset)) internal _assets;
     /// @dev The first asset of a contract of this chain, which settles its standard. Only an ERC-20 can have more, of other quanta.
     mapping(address token => uint256) private _firstOf;
 
     /// @inheritdoc IAssetRegistry
-    function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum)
+    function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum, BlobScheme scheme)
         external
         virtual
         returns (uint256 assetType)
@@ -45,14 +52,14 @@ abstract contract AssetRegistry is IAssetRegistry {
         if (quantum == 0 || quantum >= 1 << 128 || (!fungible && quantum != 1)) revert QuantumInvalid(quantum);
         assetType = AssetEncoding.assetType(standard, token, quantum);
         if (_assets[chainId][assetType].standard != Standard.None) revert AssetAlreadyRegistered(chainId, token, assetType);
-        BlobScheme scheme;
         if (chainId == block.chainid) {
             uint256 first = _firstOf[token];
             bool differs = first != 0 && (!fungible || _assets[chainId][first].standard != standard);
             if (differs) revert AssetAlreadyRegistered(chainId, token, first);
-            _requireConforming(standard, token, quantum);
-            scheme = _schemeOf(token);
+            _requireConforming(standard, token, quantum, scheme);
             if (first == 0) _firstOf[token] = assetType;
+        } else if (scheme != BlobScheme.Imx) {
+            revert SchemeMismatch(token, BlobScheme.Imx);
         }
         _assets[chainId][assetType] = Asset(token, standard, scheme, _nextSequence(), uint128(quantum));
         emit AssetRegistered(assetType, chainId, token, standard, quantum, scheme);
@@ -71,37 +78,52 @@ abstract contract AssetRegistry is IAssetRegistry {
     /// @dev Sequence of the next batch that becomes known here.
     function _nextSequence() internal view virtual returns (uint64);
 
-    /// @dev A token that states its standard or quantum can be registered only by that, so that nobody can squat it under another one.
-    /// Each question has 30,000 gas, and two new storage slots are written after the last one: a caller who holds gas back to keep the
-    /// token from answering cannot pay for those.
-    function _requireConforming(Standard standard, address token, uint256 quantum) private view {
+    /// @dev Reverts unless the caller may register the token so. Each question has 30,000 gas, and two new storage slots are written after the
+    /// last one: a caller who holds gas back to keep the token from answering cannot pay for those.
+    function _requireConforming(Standard standard, address token, uint256 quantum, BlobScheme scheme) private view {
         if (token.code.length == 0) revert TokenWithoutCode(token);
+        _requireStandard(standard, token, quantum);
+        (bool answered, uint256 stated) = _ask(token, abi.encodeCall(IMintingTerms.blobScheme, ()));
+        if (answered && stated <= uint8(type(BlobScheme).max)) {
+            if (stated != uint8(scheme)) revert SchemeMismatch(token, BlobScheme(stated));
+        } else if (!_speaksFor(msg.sender, token) && scheme != BlobScheme.Imx) {
+            revert SchemeMismatch(token, BlobScheme.Imx);
+        }
+    }
+
+    /// @dev A token that states its standard or quantum can be registered only by that, so that nobody can squat it under another one.
+    function _requireStandard(Standard standard, address token, uint256 quantum) private view {
         bool is721 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC721_INTERFACE);
         bool is1155 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC1155_INTERFACE);
         bool differs = (is721 && standard != Standard.ERC721) || (is1155 && standard != Standard.ERC1155);
         // A token that is neither and is mintable, or has decimals, is fungible.
         if (!is721 && !is1155 && standard != Standard.ERC20) {
-            differs = ERC165Checker.supportsERC165InterfaceUnchecked(token, type(IMintable).interfaceId)
-                || _ask(token, IMintingTerms.decimals.selector) != 0;
+            (, uint256 decimals) = _ask(token, abi.encodeCall(IMintingTerms.decimals, ()));
+            differs = decimals != 0 || ERC165Checker.supportsERC165InterfaceUnchecked(token, type(IMintable).interfaceId);
         }
         if (differs) revert StandardMismatch(token, standard);
         if (standard == Standard.ERC20) {
-            uint256 own = _ask(token, IMintingTerms.quantum.selector);
+            (, uint256 own) = _ask(token, abi.encodeCall(IMintingTerms.quantum, ()));
             if (own != 0 && own != quantum) revert QuantumMismatch(token, own);
         }
     }
 
-    /// @dev This project's tokens name their scheme; existing tokens, which do not, follow Immutable X's.
-    function _schemeOf(address token) private view returns (BlobScheme) {
-        return _ask(token, IMintingTerms.blobScheme.selector) == uint8(BlobScheme.Mintmark) ? BlobScheme.Mintmark : BlobScheme.Imx;
+    /// @dev Whether the token's owner or admin calls. Reverts when the token has one and somebody else calls.
+    function _speaksFor(address caller, address token) private view returns (bool) {
+        (, uint256 owner) = _ask(token, abi.encodeCall(IOwned.owner, ()));
+        if (owner == uint160(caller)) return true;
+        (bool answered, uint256 isAdmin) = _ask(token, abi.encodeCall(IOwned.hasRole, (DEFAULT_ADMIN, caller)));
+        if (answered && isAdmin == 1) return true;
+        if (owner != 0 || (answered && isAdmin == 0)) revert NotTokenOwner(token, caller);
+        return false;
     }
 
-    /// @dev A token's one-word answer; 0 without one. A longer answer costs only the token's gas.
-    function _ask(address token, bytes4 question) private view returns (uint256 answer) {
+    /// @dev A token's one-word answer, and whether it gave one.
+    function _ask(address token, bytes memory question) private view returns (bool answered, uint256 answer) {
         assembly ("memory-safe") {
-            mstore(0, question)
-            let answered := staticcall(30000, token, 0, 4, 0, 32)
-            if and(answered, eq(returndatasize(), 32)) { answer := mload(0) }
+            answered := staticcall(30000, token, add(question, 0x20), mload(question), 0, 32)
+            answered := and(answered, eq(returndatasize(), 32))
+            if answered { answer := mload(0) }
         }
     }
 }

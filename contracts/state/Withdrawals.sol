@@ -29,6 +29,12 @@ import {AssetRegistry} from "./AssetRegistry.sol";
 /// @title The exit: a proof of a vault and its owner's will mint the token. No role, no pause, no operator.
 /// @dev Who inherits this writes `_headers`, and thereby says which batches are the state.
 abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry, IWithdrawals {
+    /// @dev Where a list begins in the calldata; 0, and why, when it does not count.
+    struct Checked {
+        uint256 list;
+        bytes fault;
+    }
+
     /// @dev Least gas of one item of a batch: proof, signature and token call together. No caller can make an item fail by giving it less.
     uint64 private constant MIN_ITEM_GAS = 500_000;
     /// @dev Of {withdrawItem}'s calldata: behind the selector, seven words of terms, and three more.
@@ -68,38 +74,44 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
     ) external nonReentrant {
         WithdrawalTerms memory terms =
             _terms(vault.vaultId, vault.chainId, vault.assetType, header, path.assetIndex, path.assetSiblings);
-        _withdraw(terms, vault, path.siblings, quantity, recipient, authorization.deadline, authorization.signature, msg.sender);
+        bytes calldata signature = authorization.signature;
+        _withdraw(terms, vault, path.siblings, quantity, recipient, authorization.deadline, signature, uint160(msg.sender));
     }
 
     /// @inheritdoc IWithdrawals
-    function withdrawBatch(WithdrawalGroup[] calldata groups, uint64 itemGas) external nonReentrant returns (uint256 failed) {
+    function withdrawBatch(WithdrawalGroup[] calldata groups, bytes[] calldata lists, uint64 itemGas)
+        external
+        nonReentrant
+        returns (uint256 failed)
+    {
         if (itemGas < MIN_ITEM_GAS) revert ItemGasTooLow(itemGas);
         uint256 index;
+        Checked[] memory found = _checkLists(lists, itemGas);
+        PackedItems.Word memory word;
         for (uint256 i; i < groups.length; ++i) {
             WithdrawalGroup calldata group = groups[i];
             uint64 firstVaultId = (uint64(group.mode) << 63) | (group.batchNumber << 20);
-            // Known once the contract has answered itself: by a call, so that a fault of the group is reported for each of its items.
+            // Known once the contract has answered itself.
             bool known;
             bytes memory terms;
             for (uint256 offset; offset < group.items.length; ++index) {
-                uint64 slot;
+                uint64 vaultId;
                 bytes calldata item;
-                (slot, item, offset) = PackedItems.next(group.items, offset);
-                uint64 vaultId = firstVaultId | slot;
+                (vaultId, item, offset) = PackedItems.next(group.items, offset);
+                vaultId |= firstVaultId;
                 _requireGas(itemGas, index);
-                if (!known) {
-                    (known, terms) = address(this).staticcall(
-                        abi.encodeCall(
-                            this.withdrawalTerms,
-                            (vaultId, group.assetType, group.header, group.assetIndex, group.assetSiblings)
-                        )
-                    );
-                }
+                if (!known) (known, terms) = _askTerms(vaultId, group);
                 bytes memory reason = terms;
-                if (known) {
-                    bytes memory callData = abi.encodePacked(
-                        this.withdrawItem.selector, terms, abi.encode(vaultId, group.assetType, msg.sender), item
-                    );
+                (word.by, word.list) = (known ? uint160(msg.sender) : 0, 0);
+                if (known && PackedItems.isListed(item)) {
+                    uint256 number = PackedItems.listOf(item);
+                    if (number >= found.length) revert PackedItems.ListMalformed();
+                    (word.list, reason) = (found[number].list, found[number].fault);
+                    item = PackedItems.unlisted(item, word, vaultId);
+                }
+                if (word.by != 0) {
+                    bytes memory callData =
+                        PackedItems.callOf(this.withdrawItem.selector, terms, vaultId, group.assetType, word, item);
                     // Once more, since a long item costs gas to copy.
                     _requireGas(itemGas, index);
                     bool done = _call(address(this), itemGas, callData);
@@ -117,7 +129,8 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
     }
 
     /// @notice One item of {withdrawBatch}; only this contract calls it, so that a failing item takes its effects back.
-    function withdrawItem(WithdrawalTerms calldata terms, uint64 vaultId, uint256 assetType, address caller) external {
+    /// @param by The caller of the batch, or who has signed the item's list, as {PackedItems-Word} says.
+    function withdrawItem(WithdrawalTerms calldata terms, uint64 vaultId, uint256 assetType, uint256 by) external {
         if (msg.sender != address(this)) revert NotSelf();
         (
             Vault memory vault,
@@ -127,7 +140,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
             uint64 deadline,
             bytes calldata signature
         ) = PackedItems.read(msg.data[ITEM_OFFSET:], vaultId, assetType);
-        _withdraw(terms, vault, siblings, quantity, recipient, deadline, signature, caller);
+        _withdraw(terms, vault, siblings, quantity, recipient, deadline, signature, by);
     }
 
     /// @inheritdoc IWithdrawals
@@ -142,11 +155,23 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
     }
 
     /// @inheritdoc IWithdrawals
+    function checkList(bytes calldata list) external view {
+        (address owner, address recipient, uint64 deadline, bytes calldata vaults, bytes calldata signature) = PackedItems.readList(list);
+        bytes32 digest = _hashTypedDataV4(Messages.withdrawalList(vaults, recipient, deadline));
+        _requireSigned(owner, digest, deadline, signature, true);
+    }
+
+    /// @inheritdoc IWithdrawals
     function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external {
         bytes32 digest = _hashTypedDataV4(Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline));
-        _cancelled[msg.sender][digest] = true;
         _hasCancelled[vaultId >> 8] |= 1 << (vaultId & 0xff);
-        emit AuthorizationCancelled(msg.sender, digest);
+        _cancel(digest);
+    }
+
+    /// @inheritdoc IWithdrawals
+    function cancelList(bytes calldata vaults, address recipient, uint64 deadline) external {
+        PackedItems.requireEntries(vaults);
+        _cancel(_hashTypedDataV4(Messages.withdrawalList(vaults, recipient, deadline)));
     }
 
     /// @inheritdoc IWithdrawals
@@ -203,7 +228,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
         address recipient,
         uint64 deadline,
         bytes calldata signature,
-        address caller
+        uint256 by
     ) private {
         uint64 vaultId = vault.vaultId;
         if (quantity == 0) revert QuantityZero(vaultId);
@@ -219,7 +244,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
         } else {
             before = _spend(vaultId, quantity, vault.amount);
         }
-        _authorize(vaultId, vault.owner, before, quantity, recipient, deadline, signature, caller);
+        _authorize(vaultId, vault.owner, before, quantity, recipient, deadline, signature, by);
         emit Withdrawn(vaultId, recipient, quantity, before + quantity);
         _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
     }
@@ -233,6 +258,15 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
     function _requireHeader(uint64 vaultId, BatchHeader memory header) private view {
         bytes32 stored = batchHeaderHash(Mode(vaultId >> 63), (vaultId << 1) >> 21);
         if (stored == 0 || StateProof.headerHash(header) != stored) revert HeaderMismatch(vaultId);
+    }
+
+    /// @dev By a call, so that a fault of the group is reported for each of its items.
+    function _askTerms(uint64 vaultId, WithdrawalGroup calldata group) private view returns (bool, bytes memory) {
+        return address(this).staticcall(
+            abi.encodeCall(
+                this.withdrawalTerms, (vaultId, group.assetType, group.header, group.assetIndex, group.assetSiblings)
+            )
+        );
     }
 
     /// @dev What batch and asset demand of each of their vaults alike.
@@ -270,6 +304,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
         if (amount != 1) revert AmountInvalid(vaultId, amount);
         // A token may read more spellings than the scheme has; {voidDuplicate} could not tell what those name.
         if (scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);
+        if (scheme == BlobScheme.Raw32) MintingBlob.rawTokenId(vault.blob);
     }
 
     function _take(uint64 vaultId) private {
@@ -296,17 +331,40 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
         address recipient,
         uint64 deadline,
         bytes calldata signature,
-        address caller
+        uint256 by
     ) private view {
         if (signature.length == 0) {
-            if (caller != owner) revert NotOwner(vaultId, caller);
+            if (address(uint160(by)) != owner) revert NotOwner(vaultId, address(uint160(by)));
+            // By a list, which says what was withdrawn before.
+            if (by >> 160 != 0 && uint64(by >> 161) != before) revert NotListed(vaultId);
             return;
         }
-        if (block.timestamp > deadline) revert AuthorizationExpired(vaultId, deadline);
         bytes32 digest = _hashTypedDataV4(Messages.withdrawal(vaultId, before, quantity, recipient, deadline));
-        bool isCancelled = (_hasCancelled[vaultId >> 8] >> (vaultId & 0xff)) & 1 == 1 && _cancelled[owner][digest];
-        if (isCancelled) revert AuthorizationIsCancelled(vaultId, digest);
-        if (!_signed(owner, digest, signature)) revert SignatureInvalid(vaultId);
+        bool mayBeCancelled = (_hasCancelled[vaultId >> 8] >> (vaultId & 0xff)) & 1 == 1;
+        _requireSigned(owner, digest, deadline, signature, mayBeCancelled);
+    }
+
+    function _requireSigned(address owner, bytes32 digest, uint64 deadline, bytes calldata signature, bool mayBeCancelled) private view {
+        if (block.timestamp > deadline) revert AuthorizationExpired(deadline);
+        if (mayBeCancelled && _cancelled[owner][digest]) revert AuthorizationIsCancelled(digest);
+        if (!_signed(owner, digest, signature)) revert SignatureInvalid(digest);
+    }
+
+    function _cancel(bytes32 digest) private {
+        _cancelled[msg.sender][digest] = true;
+        emit AuthorizationCancelled(msg.sender, digest);
+    }
+
+    /// @dev Each by a call with an item's gas, so that a list whose wallet contract misbehaves costs no more than an item does.
+    function _checkLists(bytes[] calldata lists, uint256 itemGas) private returns (Checked[] memory found) {
+        found = new Checked[](lists.length);
+        for (uint256 i; i < lists.length; ++i) {
+            bytes calldata list = lists[i];
+            bytes memory callData = abi.encodeCall(this.checkList, (list));
+            _requireGas(itemGas, 0);
+            if (!_call(address(this), itemGas, callData)) found[i].fault = _reason(MAX_ITEM_REASON_BYTES);
+            else found[i].list = PackedItems.placeOf(list);
+        }
     }
 
     /// @dev By key first: an account that has delegated its code (EIP-7702) still signs with it. Then by the wallet contract.
@@ -324,6 +382,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
 
     function _sameToken(BlobScheme scheme, bytes calldata a, bytes calldata b) private pure returns (bool) {
         if (keccak256(a) == keccak256(b)) return true;
+        if (scheme == BlobScheme.Raw32) return MintingBlob.rawTokenId(a) == MintingBlob.rawTokenId(b);
         if (scheme == BlobScheme.Mintmark) return MintingBlob.tokenId(a) == MintingBlob.tokenId(b);
         (uint256 idA,) = MintingBlob.imxTokenId(a);
         (uint256 idB,) = MintingBlob.imxTokenId(b);

@@ -21,6 +21,10 @@ contract ProofHarness {
         return MintingBlob.tokenId(blob);
     }
 
+    function rawTokenId(bytes calldata blob) external pure returns (uint256) {
+        return MintingBlob.rawTokenId(blob);
+    }
+
     function imxTokenId(bytes calldata blob) external pure returns (uint256 id, uint256 blueprintStart) {
         return MintingBlob.imxTokenId(blob);
     }

@@ -15,6 +15,11 @@ contract SignatureHarness is EIP712("Mintmark", "1") {
         return _hashTypedDataV4(Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline));
     }
 
+    /// @param vaults 24 bytes for each.
+    function withdrawalListDigest(bytes calldata vaults, address recipient, uint64 deadline) external view returns (bytes32) {
+        return _hashTypedDataV4(Messages.withdrawalList(vaults, recipient, deadline));
+    }
+
     function validiumBatchDigest(
         bytes32 history, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch
     ) external view returns (bytes32) {

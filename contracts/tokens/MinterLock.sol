@@ -20,8 +20,11 @@ abstract contract MinterLock is AccessControl, IMintable {
 
     error MinterIsLocked();
     error MinterNotAlone(uint256 minters);
+    /// @notice This token reads `Imx` or `Mintmark`.
+    error BlobSchemeUnsupported(BlobScheme scheme);
 
     constructor(address admin, address minter, BlobScheme scheme) {
+        if (scheme == BlobScheme.Raw32) revert BlobSchemeUnsupported(scheme);
         blobScheme = scheme;
         _grantRole(DEFAULT_ADMIN_ROLE, admin);
         _grantRole(MINTER_ROLE, minter);

@@ -1,4 +1,4 @@
-import type { BlobScheme, Hash } from "../model.ts";
+import { BLOB_SCHEMES, type BlobScheme, type Hash } from "../model.ts";
 import type { AssetId, L1Reader, L1Registration } from "../ports.ts";
 import { assetKey } from "./keys.ts";
 
@@ -38,7 +38,7 @@ export class KnownAssets {
 
   /** In which ways its blobs may name tokens: of another chain's, only the registry there knows which one holds. */
   schemes(chainId: bigint, { blobScheme }: L1Registration): readonly BlobScheme[] {
-    return this.#isHere(chainId) ? [blobScheme] : ["mintmark", "imx"];
+    return this.#isHere(chainId) ? [blobScheme] : BLOB_SCHEMES;
   }
 
   /** Most base units that can ever be withdrawn, as the token itself says; null for no bound, and for a token of another chain. */

@@ -1,16 +1,20 @@
 import { type Address, concatHex, encodePacked, type Hex, numberToHex, size } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { Hash, Mode } from "../model.ts";
-import type { AssetId, BatchHeader, ProvenVault, WithdrawalCall } from "../ports.ts";
+import type { BlobScheme, Hash, Mode } from "../model.ts";
+import type { AssetId, BatchHeader, ListedVault, ProvenVault, WithdrawalCall } from "../ports.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 
 /** The contract's values of `Mode`. */
 export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
 
+/** The contracts' values of `BlobScheme`. */
+export const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mintmark: 1, raw32: 2 };
+
 /** Flags of a packed item, see docs/protocol.md 6. */
 const HAS_RECIPIENT = 1;
 const HAS_AMOUNTS = 2;
 const HAS_SIGNATURE = 4;
+const IS_LISTED = 8;
 /** Of a packed item, since its length is a u16. */
 const MAX_ITEM_BYTES = 0xffff;
 
@@ -42,11 +46,17 @@ export function withdrawalArguments(call: WithdrawalCall) {
 }
 
 /**
- * The groups of `withdrawBatch`: calls of one batch and one asset share a group, and keep their order in it.
+ * The arguments of `withdrawBatch`. Calls of one batch and one asset share a group, and keep their order in it; those with one signature share
+ * a list.
  *
- * @throws MintmarkError `validation_failed` when a call is too long for a packed item
+ * @throws MintmarkError `validation_failed` when a call is too long for a packed item, or its list does not name its vault
  */
-export function withdrawalGroups(calls: readonly WithdrawalCall[]): WithdrawalGroup[] {
+export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemGas: bigint) {
+  const lists = [...new Set(calls.map(listOf).filter((list) => list !== null))];
+  return [withdrawalGroups(calls, lists), lists, itemGas] as const;
+}
+
+function withdrawalGroups(calls: readonly WithdrawalCall[], lists: readonly Hex[]): WithdrawalGroup[] {
   const groups = new Map<string, WithdrawalGroup>();
   for (const call of calls) {
     const { vault, header, assetPath } = call;
@@ -58,20 +68,61 @@ export function withdrawalGroups(calls: readonly WithdrawalCall[]): WithdrawalGr
       ...{ assetType: BigInt(vault.assetType), assetIndex: assetPath.index, assetSiblings: assetPath.siblings },
       items: "0x" as const,
     };
-    groups.set(key, { ...group, items: `${group.items}${packedItem(slot, call).slice(2)}` });
+    groups.set(key, { ...group, items: `${group.items}${packedItem(slot, call, lists).slice(2)}` });
   }
   return [...groups.values()];
 }
 
+/** null when the owner has signed for this vault alone, or calls. */
+function listOf(call: WithdrawalCall): Hex | null {
+  const { list } = call.authorization;
+  return list === undefined ? null : packedList(call, list);
+}
+
+/** An owner's list as the contract takes it. */
+export function packedList({ vault, recipient, authorization }: WithdrawalCall, list: readonly ListedVault[]): Hex {
+  const { deadline, signature } = authorization;
+  return encodePacked(
+    ["address", "address", "uint64", "uint16", "bytes", "bytes"],
+    [vault.owner as Address, recipient, deadline, list.length, packedVaults(list), signature],
+  );
+}
+
+/** The vaults of a list, 24 bytes each, as `cancelList` takes them. */
+export function packedVaults(list: readonly ListedVault[]): Hex {
+  return concatHex(
+    list.map(({ vaultId, withdrawnBefore, quantity }) =>
+      encodePacked(["uint64", "uint64", "uint64"], [vaultId, withdrawnBefore, quantity]),
+    ),
+  );
+}
+
 /** One item of a group's `items`, with its length and slot in front. */
-function packedItem(slot: number, { vault, siblings, quantity, recipient, authorization }: WithdrawalCall): Hex {
-  const { owner, amount, blob } = vault;
+function packedItem(slot: number, call: WithdrawalCall, lists: readonly Hex[]): Hex {
+  const { vault, siblings } = call;
+  const list = listOf(call);
+  const word = list === null ? ownWord(call) : listedWord(call, lists.indexOf(list));
+  const body = encodePacked(
+    ["bytes", "uint8", "bytes", "bytes32[]"],
+    [word, size(vault.blob), vault.blob, [...siblings]],
+  );
+  if (size(body) > MAX_ITEM_BYTES) {
+    const most = `an item of a batch has at most ${MAX_ITEM_BYTES}`;
+    const message = `withdrawal of vault ${vault.vaultId}: ${size(body)} bytes, ${most}; its owner can withdraw it`;
+    throw new MintmarkError("validation_failed", message);
+  }
+  return encodePacked(["uint16", "uint24", "bytes"], [size(body), slot, body]);
+}
+
+/** Who withdraws what, by the caller's word or by a signature for this vault alone. */
+function ownWord({ vault, quantity, recipient, authorization }: WithdrawalCall): Hex {
+  const { owner, amount } = vault;
   const { deadline, signature } = authorization;
   const hasRecipient = recipient.toLowerCase() !== owner.toLowerCase();
   const hasAmounts = amount !== 1n || quantity !== 1n;
   const hasSignature = signature !== "0x";
-  const body = encodePacked(
-    ["uint8", "address", "bytes", "bytes", "bytes", "uint8", "bytes", "bytes32[]"],
+  return encodePacked(
+    ["uint8", "address", "bytes", "bytes", "bytes"],
     [
       (hasRecipient ? HAS_RECIPIENT : 0) | (hasAmounts ? HAS_AMOUNTS : 0) | (hasSignature ? HAS_SIGNATURE : 0),
       owner as Address,
@@ -80,15 +131,22 @@ function packedItem(slot: number, { vault, siblings, quantity, recipient, author
       hasSignature
         ? encodePacked(["uint64", "uint16", "bytes"], [deadline, size(signature) & MAX_ITEM_BYTES, signature])
         : "0x",
-      size(blob),
-      blob,
-      [...siblings],
     ],
   );
-  if (size(body) > MAX_ITEM_BYTES) {
-    const most = `an item of a batch has at most ${MAX_ITEM_BYTES}`;
-    const message = `withdrawal of vault ${vault.vaultId}: ${size(body)} bytes, ${most}; its owner can withdraw it`;
-    throw new MintmarkError("validation_failed", message);
-  }
-  return encodePacked(["uint16", "uint24", "bytes"], [size(body), slot, body]);
+}
+
+/** The vault's place in its list, which says the rest. */
+function listedWord({ vault, authorization }: WithdrawalCall, number: number): Hex {
+  const position = authorization.list?.findIndex(({ vaultId }) => vaultId === vault.vaultId) ?? -1;
+  if (position < 0) throw new MintmarkError("validation_failed", `the list does not name vault ${vault.vaultId}`);
+  const hasAmount = vault.amount !== 1n;
+  return encodePacked(
+    ["uint8", "uint8", "uint16", "bytes"],
+    [
+      IS_LISTED | (hasAmount ? HAS_AMOUNTS : 0),
+      number,
+      position,
+      hasAmount ? encodePacked(["uint64"], [vault.amount]) : "0x",
+    ],
+  );
 }

@@ -8,7 +8,7 @@ import {
   toHex,
 } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { Asset, Hash, Hex, Mode } from "../model.ts";
+import type { Address, Asset, BlobScheme, Hash, Hex, Mode } from "../model.ts";
 import type {
   L1CommitOptions,
   L1Committer,
@@ -21,15 +21,22 @@ import type {
   WithdrawalCall,
 } from "../ports.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { packedAssets, provenVaultArguments, withdrawalArguments, withdrawalGroups } from "./arguments.ts";
+import {
+  packedAssets,
+  packedList,
+  provenVaultArguments,
+  SCHEME_VALUE,
+  withdrawalArguments,
+  withdrawalBatchArguments,
+} from "./arguments.ts";
 import type { FeeOptions, L1Connection } from "./connection.ts";
 import { askL1, reasonIn, revertReason } from "./failure.ts";
 import { STANDARD_VALUE, ViemReader } from "./reader.ts";
 import { type Call, TRANSFER_GAS, TransactionSender } from "./transactions.ts";
 
-/** Most withdrawals of one transaction. With the longest signatures they need 12.5 million gas, and 112 kB of calldata. */
-const MAX_ITEMS = 20;
-const MAX_ITEM_BYTES = 5_600;
+/** Most withdrawals and signed lists of one transaction. */
+const MAX_SHARES = 20;
+const MAX_SHARE_BYTES = 5_600;
 /** No transaction may use more gas (EIP-7825). */
 const TRANSACTION_GAS = 16_777_216n;
 /** What the contract gives each item of a batch: proof, signature and token call together. The least that it takes. */
@@ -42,6 +49,8 @@ const GAS_PER_BYTE = 16n;
 
 /** For trying one withdrawal of a batch: its gas, and some around it. A node that allows more must not try longer. */
 const TRIAL_GAS = 1_000_000n;
+/** Its list is checked with an item's gas as well. */
+const LIST_TRIAL_GAS = TRIAL_GAS + ITEM_GAS + GAS_AROUND_ITEM;
 
 /**
  * For a commit behind one that is under way, which L1 cannot estimate as it is: what a new storage slot and other calldata can add to an estimate
@@ -56,7 +65,7 @@ type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable"
 /** A function of any interface of the contract, with its arguments. */
 type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functionName: string };
 
-export type RegistrableAsset = Pick<Asset, "standard" | "chainId" | "contractAddress" | "quantum">;
+export type RegistrableAsset = Pick<Asset, "standard" | "chainId" | "contractAddress" | "quantum" | "blobScheme">;
 
 /** Everything that one account sends to the settlement contract, over a viem client. */
 export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L1Voider {
@@ -130,8 +139,8 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
       const { result } = await this.connection.client.simulateContract({
         ...this.#portal,
         functionName: "withdrawBatch",
-        args: [withdrawalGroups([call]), ITEM_GAS],
-        gas: TRIAL_GAS,
+        args: withdrawalBatchArguments([call], ITEM_GAS),
+        gas: call.authorization.list === undefined ? TRIAL_GAS : LIST_TRIAL_GAS,
       });
       if (result === 0n) return null;
       return (
@@ -147,12 +156,26 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
 
   /** What the contract says to `withdraw`, which reports why as `withdrawBatch` does not. */
   async #refusalOf(call: WithdrawalCall, gas?: bigint): Promise<string | null> {
+    const { list, deadline } = call.authorization;
+    const limit = gas !== undefined && { gas };
     try {
+      if (list === undefined) {
+        const args = withdrawalArguments(call);
+        await this.connection.client.simulateContract({ ...this.#portal, functionName: "withdraw", args, ...limit });
+        return null;
+      }
+      const { vaultId, owner } = call.vault;
+      const args = [packedList(call, list)] as const;
+      await this.connection.client.readContract({ ...this.#portal, functionName: "checkList", args, ...limit });
+      const listed = list.find((each) => each.vaultId === vaultId);
+      if ((await this.verifyVault(call)) !== listed?.withdrawnBefore) return `NotListed(${vaultId})`;
+      // The list counts, so the owner may be taken for the caller.
       await this.connection.client.simulateContract({
         ...this.#portal,
+        account: owner as Address,
         functionName: "withdraw",
-        args: withdrawalArguments(call),
-        ...(gas !== undefined && { gas }),
+        args: withdrawalArguments({ ...call, authorization: { deadline, signature: "0x" } }),
+        ...limit,
       });
       return null;
     } catch (error) {
@@ -168,16 +191,18 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
 
   async mostWithdrawals(): Promise<number> {
     const left = (await this.transactionGas()) - relayGas(0, 0);
-    const most = Number(left / (relayGas(1, MAX_ITEM_BYTES) - relayGas(0, 0)));
-    return Math.max(1, Math.min(most, MAX_ITEMS));
+    const most = Number(left / (relayGas(1, MAX_SHARE_BYTES) - relayGas(0, 0)));
+    return Math.max(1, Math.min(most, MAX_SHARES));
   }
 
   async withdraw(calls: readonly WithdrawalCall[], options?: L1SendOptions) {
-    if (calls.length < 1 || calls.length > MAX_ITEMS) {
-      throw new RangeError(`1 to ${MAX_ITEMS} withdrawals a transaction, not ${calls.length}`);
+    const args = withdrawalBatchArguments(calls, ITEM_GAS);
+    const shares = calls.length + args[1].length;
+    if (calls.length < 1 || shares > MAX_SHARES) {
+      throw new RangeError(`1 to ${MAX_SHARES} withdrawals and lists a transaction, not ${shares}`);
     }
-    const call = { abi, functionName: "withdrawBatch", args: [withdrawalGroups(calls), ITEM_GAS] } as const;
-    const gas = (data: Hex) => relayGas(calls.length, size(data));
+    const call = { abi, functionName: "withdrawBatch", args } as const;
+    const gas = (data: Hex) => relayGas(shares, size(data));
     const receipt = await this.#mined(call, options, async () => this.#withGas(call, gas));
     if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
     // An item that failed left an event of the contract in this very transaction. A token may have put in others that look like it.
@@ -196,10 +221,21 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     return toReceipt(await this.#transact("voidDuplicate", args, options));
   }
 
-  /** Enters a token into the registry; anyone may, once a token. */
-  async registerAsset({ standard, chainId, contractAddress, quantum }: RegistrableAsset, options?: L1SendOptions) {
-    const args = [STANDARD_VALUE[standard], chainId, contractAddress, quantum] as const;
+  /**
+   * Enters a token into the registry. Anyone may, if the token says by `blobScheme()` how it reads its blobs; otherwise its owner or admin,
+   * who says so here.
+   */
+  async registerAsset(asset: RegistrableAsset, options?: L1SendOptions) {
+    const { standard, chainId, contractAddress, quantum } = asset;
+    const scheme = SCHEME_VALUE[await this.#schemeOf(asset)];
+    const args = [STANDARD_VALUE[standard], chainId, contractAddress, quantum, scheme] as const;
     return toReceipt(await this.#transact("registerAsset", args, options));
+  }
+
+  /** An ERC-20 has no blobs, and the registry does not know those of another chain's token. */
+  async #schemeOf({ standard, chainId, contractAddress, blobScheme }: RegistrableAsset): Promise<BlobScheme> {
+    if (chainId !== this.settlement.chainId) return "imx";
+    return standard === "erc20" ? ((await this.statedScheme(contractAddress)) ?? "imx") : blobScheme;
   }
 
   #transact<F extends Writes>(functionName: F, args: Arguments<F>, options?: L1SendOptions) {
@@ -265,8 +301,8 @@ function validiumGas(data: Hex): bigint {
  * and the contract reverts as a whole when an item has less than its gas left. Some could also take a node so long together that it
  * gives up.
  */
-function relayGas(items: number, bytes: number): bigint {
-  return TRANSFER_GAS + BigInt(bytes) * GAS_PER_BYTE + BigInt(items) * (ITEM_GAS + GAS_AROUND_ITEM) + GAS_AROUND_ITEMS;
+function relayGas(shares: number, bytes: number): bigint {
+  return TRANSFER_GAS + BigInt(bytes) * GAS_PER_BYTE + BigInt(shares) * (ITEM_GAS + GAS_AROUND_ITEM) + GAS_AROUND_ITEMS;
 }
 
 function rollupCall({ batchNumber, data }: Pick<SealedBatch, "batchNumber" | "data">, history: Hash): ContractCall {

@@ -2,6 +2,7 @@ import { BlockNotFoundError, decodeFunctionData, parseAbi, TransactionNotFoundEr
 import { MintmarkError } from "../errors.ts";
 import {
   type Address,
+  BLOB_SCHEMES,
   type BlobScheme,
   type Hash,
   type Hex,
@@ -24,28 +25,27 @@ import type {
 } from "../ports.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { MODE_VALUE, provenVaultArguments } from "./arguments.ts";
+import { MODE_VALUE, provenVaultArguments, SCHEME_VALUE } from "./arguments.ts";
 import { askInBulk } from "./bulk.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1, saysNothing } from "./failure.ts";
 import { decodeEvents, LogReader } from "./logs.ts";
-import { holdsMinterRole, tokenCap, tokenHolding, tokenOwners, trialOf } from "./tokens.ts";
+import { holdsMinterRole, tokenCap, tokenHolding, tokenOwners, tokenScheme, trialOf } from "./tokens.ts";
 
 /** What a token may say of itself; foreign tokens need none of it. */
 const TOKEN_ABI = parseAbi([
   "function name() view returns (string)",
   "function symbol() view returns (string)",
   "function decimals() view returns (uint8)",
-  "function blobScheme() view returns (uint8)",
   "function minterLocked() view returns (bool)",
 ]);
 
 /** The contract's values of `Standard`. */
 export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 
-/** A blob scheme by its value in the contracts. A token that says nothing of it was not made for this project: it reads blobs as Immutable X tokens do. */
-function schemeOf(value: number | null): BlobScheme {
-  return value === 1 ? "mintmark" : "imx";
+/** A blob scheme by its value in the contracts. */
+function schemeOf(value: number | null): BlobScheme | null {
+  return BLOB_SCHEMES.find((name) => SCHEME_VALUE[name] === value) ?? null;
 }
 
 /** Questions of one call for registrations, whose answer has at most 24,576 bytes (EIP-170), 288 for each. */
@@ -61,7 +61,7 @@ function registrationOf(
 ): L1Registration | null {
   const standard = STANDARDS.find((name) => STANDARD_VALUE[name] === value);
   if (standard === undefined) return null;
-  return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme), since };
+  return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme) ?? "imx", since };
 }
 
 /** In a block of the past there may be no contract yet, and so no registration. */
@@ -207,14 +207,20 @@ export class ViemReader implements L1Reader, L1Tokens {
   }
 
   async token(contract: Address, standard: Standard): Promise<L1Token> {
-    const [name, symbol, decimals, scheme, minterLocked] = await Promise.all([
+    const [name, symbol, decimals, minterLocked] = await Promise.all([
       this.#tokenSays(contract, "name", ""),
       this.#tokenSays(contract, "symbol", ""),
       standard === "erc20" ? this.#tokenSays(contract, "decimals", 0) : 0,
-      this.#tokenSays(contract, "blobScheme", null),
       this.#tokenSays(contract, "minterLocked", null),
     ]);
-    return { name, symbol, decimals, blobScheme: schemeOf(scheme), minterLocked };
+    return { name, symbol, decimals, minterLocked };
+  }
+
+  /** The blob scheme that a token states, as the registry would hear it; null when it states none. */
+  async statedScheme(contract: Address): Promise<BlobScheme | null> {
+    const { client } = this.connection;
+    const stated = await askL1(`asking ${contract} for its blob scheme`, () => tokenScheme(client, contract));
+    return schemeOf(stated === null ? null : Number(stated));
   }
 
   supplyCap(contract: Address): Promise<bigint | null> {

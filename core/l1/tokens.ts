@@ -91,18 +91,35 @@ const UNBOUNDED = (1n << 256n) - 1n;
 
 /** `cap()` */
 const CAP = "355274ea";
+/** `blobScheme()` */
+const BLOB_SCHEME = "1b6f4aac";
 
 /**
  * Most base units of an ERC-20 that can ever exist; null when the token states no bound. A token that answers with anything but one word, or
  * burns the 200,000 gas that it has for it, states none: what a token does must not look like a chain that does not answer.
  */
 export async function tokenCap(client: PublicClient, contract: Address): Promise<bigint | null> {
-  // mstore(0, CAP); if and(staticcall(200000, contract, 28, 4, 0, 32), eq(returndatasize(), 32)) { return(0, 32) } return(0, 0)
-  const question = `63${CAP}5f5260205f6004601c73${contract.slice(2)}62030d40fa3d602014166033575f5ff35b60205ff3`;
-  const { data } = await client.call({ data: `0x${question}` });
-  if (data === undefined || data.length !== 66) return null;
-  const cap = BigInt(data);
+  const cap = await oneWordOf(client, contract, CAP, 200_000);
   return cap === UNBOUNDED ? null : cap;
+}
+
+/** What a token answers to `blobScheme()`; null when it does not answer as the registry asks it, with 30,000 gas. */
+export function tokenScheme(client: PublicClient, contract: Address): Promise<bigint | null> {
+  return oneWordOf(client, contract, BLOB_SCHEME, 30_000);
+}
+
+/** The answer to a function without arguments, if it has exactly one word. */
+async function oneWordOf(
+  client: PublicClient,
+  contract: Address,
+  selector: string,
+  gas: number,
+): Promise<bigint | null> {
+  const limit = gas.toString(16).padStart(6, "0");
+  // mstore(0, selector); if and(staticcall(gas, contract, 28, 4, 0, 32), eq(returndatasize(), 32)) { return(0, 32) } return(0, 0)
+  const question = `63${selector}5f5260205f6004601c73${contract.slice(2)}62${limit}fa3d602014166033575f5ff35b60205ff3`;
+  const { data } = await client.call({ data: `0x${question}` });
+  return data === undefined || data.length !== 66 ? null : BigInt(data);
 }
 
 /** Base units that an account holds of a token; of an ERC-721, 1 when it is the token's owner. */

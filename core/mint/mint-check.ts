@@ -290,5 +290,5 @@ export class MintCheck implements Transition<MintOutcome | null> {
 function blobOf({ blobScheme }: AssetRecord, token: NamedToken): Hex {
   if (token.field === "mintingBlob") return token.blob;
   if (token.field !== "tokenId") return "0x";
-  return `0x${Buffer.from(blobTextOf(blobScheme, token.digits)).toString("hex")}`;
+  return `0x${Buffer.from(blobTextOf(blobScheme, token.digits), "latin1").toString("hex")}`;
 }

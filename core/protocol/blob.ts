@@ -9,6 +9,8 @@ export const MAX_BLOB_BYTES = 255;
 
 const HEX_DIGITS = /^(?:[0-9a-f]{2})*$/;
 const CANONICAL_DECIMAL = /^(?:0|[1-9][0-9]*)$/;
+/** Of a blob of scheme `raw32`. */
+const RAW_BYTES = 32;
 /** 2^256 - 1 has 78 digits. */
 const MAX_TOKEN_ID_DIGITS = 78;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -39,6 +41,7 @@ export function canonicalBlob(input: string): Hex {
  * @example
  * tokenIdOf("erc721", "mintmark", "0x3137") // 17n, for the text "17"
  * tokenIdOf("erc721", "imx", "0x7b31377d3a7b7d") // 17n, for the text "{17}:{}"
+ * tokenIdOf("erc721", "raw32", `0x${"11".padStart(64, "0")}`) // 17n, for its 32 bytes
  */
 export function tokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex): bigint | null {
   return tokenIdOfBytes(standard, scheme, hexToBytes(blob));
@@ -51,17 +54,24 @@ export function tokenIdOfBytes(standard: Standard, scheme: BlobScheme, blob: Uin
     return null;
   }
   if (blob.length === 0) throw blobInvalid("the minting blob of an ERC-721 or ERC-1155 mint must not be empty");
+  if (scheme === "raw32") return rawTokenId(blob);
   return scheme === "imx" ? imxTokenId(blob) : mintmarkTokenId(blob);
 }
 
 /**
- * The text that names a token id in a scheme: the inverse of {@link tokenIdOf}.
+ * The blob that names a token id in a scheme, one character for each byte: the inverse of {@link tokenIdOf}.
  *
  * @param digits - the id in canonical decimals
  * @example
  * blobTextOf("imx", "17") // "{17}:{}"
  */
 export function blobTextOf(scheme: BlobScheme, digits: string): string {
+  if (scheme === "raw32") {
+    const bytes = BigInt(digits)
+      .toString(16)
+      .padStart(2 * RAW_BYTES, "0");
+    return String.fromCharCode(...hexToBytes(`0x${bytes}`));
+  }
   return scheme === "imx" ? `{${digits}}:{}` : digits;
 }
 
@@ -76,6 +86,12 @@ export function isText(bytes: Uint8Array): boolean {
 
 function mintmarkTokenId(blob: Uint8Array): bigint {
   return decimalTokenId(blob) ?? BigInt(bytesToHex(keccak256(blob)));
+}
+
+/** Those tokens read the first 32 bytes, whatever follows. Only the blob that has no more names its id in one way. */
+function rawTokenId(blob: Uint8Array): bigint {
+  if (blob.length !== RAW_BYTES) throw blobInvalid("the minting blob must be the token id in 32 bytes");
+  return BigInt(bytesToHex(blob));
 }
 
 /** `{id}:{blueprint}`: the blueprint is whatever stands between the second brace and the last byte. */

@@ -1,6 +1,6 @@
 import { hashTypedData, type TypedDataDomain } from "viem";
 import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS, type VaultId } from "../model.ts";
-import type { Settlement } from "../ports.ts";
+import type { ListedVault, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { MAX_BATCH_NUMBER, unpackVaultId } from "./vault.ts";
 
@@ -39,6 +39,17 @@ export interface WithdrawalMessage {
   readonly deadline: bigint;
 }
 
+/** What an owner signs once for many vaults. Each vault of it counts by itself: alone, together with others, in any order. */
+export interface WithdrawalListMessage {
+  readonly vaults: readonly ListedVault[];
+  readonly recipient: Address;
+  /** Seconds since 1970. */
+  readonly deadline: bigint;
+}
+
+/** Most vaults of one list: with the longest signature, one of them still fits into the gas of a withdrawal. */
+export const MAX_LISTED_VAULTS = 256;
+
 /** EIP-712 types of all messages; for a wallet's `signTypedData` too. */
 export const TYPED_DATA_TYPES = {
   ValidiumBatch: [
@@ -63,6 +74,16 @@ export const TYPED_DATA_TYPES = {
     { name: "quantity", type: "uint64" },
     { name: "recipient", type: "address" },
     { name: "deadline", type: "uint64" },
+  ],
+  WithdrawalList: [
+    { name: "vaults", type: "ListedVault[]" },
+    { name: "recipient", type: "address" },
+    { name: "deadline", type: "uint64" },
+  ],
+  ListedVault: [
+    { name: "vaultId", type: "uint64" },
+    { name: "withdrawnBefore", type: "uint64" },
+    { name: "quantity", type: "uint64" },
   ],
 } as const;
 
@@ -139,9 +160,7 @@ export function mirroredStateDigest(
  * const signature = await owner.signTypedData(withdrawalTypedData(settlement, message));
  */
 export function withdrawalTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: WithdrawalMessage) {
-  unpackVaultId(message.vaultId);
-  requireBigint("withdrawnBefore", message.withdrawnBefore, 0n, MAX_AMOUNT);
-  requireBigint("quantity", message.quantity, 1n, MAX_AMOUNT);
+  requireListable(message);
   requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
   return {
     domain: typedDataDomain(settlement),
@@ -157,4 +176,35 @@ export function withdrawalDigest(
   message: WithdrawalMessage,
 ): Hash {
   return hashTypedData(withdrawalTypedData(settlement, message));
+}
+
+/** The whole `WithdrawalList` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
+export function withdrawalListTypedData(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  message: WithdrawalListMessage,
+) {
+  requireInteger("vaults", message.vaults.length, 1, MAX_LISTED_VAULTS);
+  message.vaults.forEach(requireListable);
+  requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
+  const { WithdrawalList, ListedVault } = TYPED_DATA_TYPES;
+  return {
+    domain: typedDataDomain(settlement),
+    types: { WithdrawalList, ListedVault },
+    primaryType: "WithdrawalList",
+    message,
+  } as const;
+}
+
+/** The digest that the owner of all vaults of a list signs. */
+export function withdrawalListDigest(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  message: WithdrawalListMessage,
+): Hash {
+  return hashTypedData(withdrawalListTypedData(settlement, message));
+}
+
+function requireListable({ vaultId, withdrawnBefore, quantity }: ListedVault): void {
+  unpackVaultId(vaultId);
+  requireBigint("withdrawnBefore", withdrawnBefore, 0n, MAX_AMOUNT);
+  requireBigint("quantity", quantity, 1n, MAX_AMOUNT);
 }

@@ -24,7 +24,7 @@ export function fastTokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex)
  */
 export function mintedTokenId({ standard, blobScheme, rawBlobs }: TokenForm, blob: Uint8Array): bigint | null {
   const tokenId = tokenIdOfBytes(standard, blobScheme, blob);
-  if (tokenId === null || rawBlobs || isText(blob)) return tokenId;
+  if (tokenId === null || rawBlobs || blobScheme === "raw32" || isText(blob)) return tokenId;
   const digits = bytesToHex(blob).slice(2);
   const meant = /^[1-9][0-9]*$/.test(digits) ? digits : "1001";
   throw new MintmarkError(

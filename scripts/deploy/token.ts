@@ -24,7 +24,7 @@ export interface TokenConfig {
   /** ERC-721: who gets how many ten-thousandths of a sale (ERC-2981); default nobody. */
   readonly royalty?: Royalty;
   /** ERC-721 and ERC-1155; default `mintmark`. */
-  readonly blobScheme?: BlobScheme;
+  readonly blobScheme?: OwnScheme;
   readonly admin: Address;
   /** Fixes the settlement contract as the only minter for ever; default true, because owners rely on it. */
   readonly lockMinter?: boolean;
@@ -36,7 +36,9 @@ const CONTRACT: Readonly<Record<Standard, ContractName>> = {
   erc1155: "MintableERC1155",
 };
 const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
-const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mintmark: 1 };
+const SCHEME_VALUE: Readonly<Record<OwnScheme, number>> = { imx: 0, mintmark: 1 };
+/** Those that this project's tokens read. */
+type OwnScheme = Exclude<BlobScheme, "raw32">;
 /** OpenZeppelin's `DEFAULT_ADMIN_ROLE`. */
 const ADMIN_ROLE = `0x${"00".repeat(32)}`;
 const NO_CAP = (1n << 256n) - 1n;
@@ -47,7 +49,7 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
   const { standard, name, symbol, quantum = 1n, blobScheme = "mintmark" } = config;
   const { contract, args } = tokenCreation(by, settlement, config);
   const { address, blockNumber, gasUsed } = await deployContract(by, contract, args);
-  await registerToken(by, settlement, { standard, chainId: BigInt(by.chainId), address, quantum });
+  await registerToken(by, settlement, { standard, chainId: BigInt(by.chainId), address, quantum, blobScheme });
   const minterLocked = locks(config);
   if (minterLocked) await lockMinter(by, contract, address, lower(config.admin));
   return {
@@ -93,16 +95,21 @@ export interface Registration {
   readonly chainId: bigint;
   readonly address: Address;
   readonly quantum: bigint;
+  /** Which one the token states. */
+  readonly blobScheme: OwnScheme;
 }
 
 /** Registers a token with a settlement contract or a mirror on this chain, unless an interrupted run, or anybody else, has done so. */
 export async function registerToken(by: Deployer, contract: Address, token: Registration): Promise<void> {
-  const { standard, chainId, address, quantum } = token;
+  const { standard, chainId, address, quantum, blobScheme } = token;
   const { abi } = await readArtifact("StateCommitment");
   const args = [chainId, BigInt(assetType(standard, address, quantum))];
   const registered = await by.client.readContract({ abi, address: contract, functionName: "asset", args });
   if ((registered as readonly [number, Address, bigint])[0] !== 0) return;
-  const registration = [STANDARD_VALUE[standard], chainId, address, quantum];
+  // This project's ERC-20 states `mintmark`. Of another chain's token the registry knows no scheme.
+  const stated = standard === "erc20" ? "mintmark" : blobScheme;
+  const scheme = SCHEME_VALUE[chainId === BigInt(by.chainId) ? stated : "imx"];
+  const registration = [STANDARD_VALUE[standard], chainId, address, quantum, scheme];
   await send(by, "StateCommitment", contract, "registerAsset", registration);
 }
 

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { z } from "zod";
 import { EXIT_KIT_FORMAT, EXIT_KIT_VERSION, type ExitKit, exitKitToJson } from "../../core/exit/index.ts";
+import { BLOB_SCHEMES } from "../../core/index.ts";
 
 const hex = (bytes: number) =>
   z
@@ -22,7 +23,7 @@ const exitKitFile = z.strictObject({
     address: hex(20),
     standard: z.enum(["erc20", "erc721", "erc1155"]),
     quantum: integer,
-    blobScheme: z.enum(["mintmark", "imx"]),
+    blobScheme: z.enum(BLOB_SCHEMES),
     tokenId: integer.nullable(),
   }),
   vault: z.strictObject({

@@ -67,7 +67,7 @@ export async function openGasChain() {
     ...roles,
   ]);
   const register = async (standard: Standard, token: Address): Promise<{ type: Hash; gas: number }> => ({
-    gas: await gasOf(state.write.registerAsset([STANDARD[standard], CHAIN_ID, token, 1n])),
+    gas: await gasOf(state.write.registerAsset([STANDARD[standard], CHAIN_ID, token, 1n, SCHEME_MINTMARK])),
     type: assetType(standard, token, 1n),
   });
   const [erc20, erc721, erc1155] = [

@@ -33,7 +33,7 @@ export async function mirrorSection(): Promise<Section> {
   const royalty = { receiver: owner, fraction: 0n };
   const roles = [owner, mirror.address] as const;
   const card = await chain.viem.deployContract("MintableERC721", ["Card", "C", "", SCHEME_MINTMARK, royalty, ...roles]);
-  await mirror.write.registerAsset([ERC721, CHAIN_ID, card.address, 1n]);
+  await mirror.write.registerAsset([ERC721, CHAIN_ID, card.address, 1n, SCHEME_MINTMARK]);
   const batch = batchOf(owner, card.address);
   const history = await historyOf(batch);
 

@@ -1,6 +1,6 @@
 import { type Address, bytesToHex, parseEventLogs, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
-import { provenVaultArguments, withdrawalArguments, withdrawalGroups } from "../../core/l1/arguments.ts";
+import { provenVaultArguments, withdrawalArguments, withdrawalBatchArguments } from "../../core/l1/arguments.ts";
 import type { Standard } from "../../core/model.ts";
 import type { AssetId, BatchHeader, VaultContent, WithdrawalCall } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
@@ -8,7 +8,7 @@ import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import { proveVault } from "../../core/protocol/proof.ts";
-import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { account, CHAIN_ID, type GasChain, openGasChain } from "./chain.ts";
 import { type Measurement, measurement, type Section } from "./measurement.ts";
@@ -22,6 +22,7 @@ const TOGETHER = 20;
 const ITEM_GAS = 500_000n;
 const SINGLE_RATIO = 1.6;
 const TOGETHER_RATIO = 1.1;
+const LIST_RATIO = 1.05;
 /** Seconds, the same in every run. */
 const COMMITTED_AT = 4_102_444_801;
 const DEADLINE = 2n ** 40n;
@@ -61,11 +62,19 @@ export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
         TOGETHER,
         aim(TOGETHER_RATIO),
       ),
+    );
+    // The same vaults twice, from the same state.
+    const before = await chain.connection.networkHelpers.takeSnapshot();
+    const ownCall = await collected(chain, batch, COLLECTION);
+    await before.restore();
+    const relayedList = await listed(chain, batch, COLLECTION);
+    measurements.push(
+      measurement(`${name}, ${TOGETHER} of one owner at once, its own call`, ownCall, TOGETHER, aim(TOGETHER_RATIO)),
       measurement(
-        `${name}, ${TOGETHER} of one owner at once, its own call`,
-        await collected(chain, batch, COLLECTION),
+        `${name}, ${TOGETHER} of one owner at once, one signature`,
+        relayedList,
         TOGETHER,
-        aim(TOGETHER_RATIO),
+        Math.floor((ownCall * LIST_RATIO) / TOGETHER),
       ),
     );
     if (standard === "erc721") measurements.push(...(await voidings(chain, batch)));
@@ -76,7 +85,7 @@ export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
 owner who held none of the token before. An ERC-721 vault takes one bit of a storage word that 256 vaults share, others a
 quarter of one. The batched figure includes a new word for every 256 or 4 vaults. Whoever watches voids the later of two
 vaults of one ERC-721, each with its own proof. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to a new owner in
-the same run.`,
+the same run; for one signature over twenty vaults ${LIST_RATIO} times the owner's own call.`,
     unit: "withdrawal",
     measurements,
   };
@@ -185,6 +194,22 @@ async function collected(chain: GasChain, batch: Committed, from: number): Promi
   return sendAll(chain, owner, requests);
 }
 
+/** Anyone sends what one owner has signed once. */
+async function listed(chain: GasChain, batch: Committed, from: number): Promise<number> {
+  const requests = slotsFrom(from).map((slot) => requestOf(batch, slot));
+  const owner = batch.owners[from];
+  if (owner === undefined) throw new Error(`no owner of slot ${from}`);
+  const list = requests.map(({ vault, quantity }) => ({ vaultId: vault.vaultId, withdrawnBefore: 0n, quantity }));
+  const message = { vaults: list, recipient: owner.address, deadline: DEADLINE };
+  const signature = await owner.signTypedData(withdrawalListTypedData(chain.settlement, message));
+  const authorization = { deadline: DEADLINE, signature, list };
+  return sendAll(
+    chain,
+    null,
+    requests.map((request) => ({ ...request, authorization })),
+  );
+}
+
 function slotsFrom(from: number): number[] {
   return Array.from({ length: TOGETHER }, (_, i) => from + i);
 }
@@ -197,7 +222,7 @@ async function sendAll(
   const before = await client.getBlockNumber();
   const sender = by === null ? {} : { account: by };
   const gas = await gasOf(
-    state.write.withdrawBatch([withdrawalGroups(requests), ITEM_GAS], { gas: 16_000_000n, ...sender }),
+    state.write.withdrawBatch(withdrawalBatchArguments(requests, ITEM_GAS), { gas: 16_000_000n, ...sender }),
   );
   const failed = await state.getEvents.WithdrawalFailed({}, { fromBlock: before + 1n });
   if (failed.length > 0) throw new Error(`${failed.length} of ${requests.length} withdrawals failed`);

@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
-import { LevelJournal, MAX_AMOUNT, MODES, type Mode } from "../../core/index.ts";
+import { BLOB_SCHEMES, LevelJournal, MAX_AMOUNT, MODES, type Mode } from "../../core/index.ts";
 import { address, batchId, mode, page, standard, uuid } from "../schemas/common.ts";
 import {
   assetToOperator,
@@ -28,7 +28,7 @@ const factsOfAsset = {
   name: z.string().min(1, "Give the token's name.").max(200, "Give at most 200 characters."),
   symbol: z.string().min(1, "Give the token's symbol.").max(50, "Give at most 50 characters."),
   decimals: z.int("Give a whole number.").min(0).max(255, "Give at most 255.").optional(),
-  blobScheme: z.enum(["mintmark", "imx"]).optional(),
+  blobScheme: z.enum(BLOB_SCHEMES).optional(),
   rawBlobs: z.boolean("Give true or false.").optional(),
   dataAvailabilityMode: mode.nullable().optional(),
   firstTokenId: z

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { STANDARDS, type Standard } from "../../core/index.ts";
+import { BLOB_SCHEMES, STANDARDS, type Standard } from "../../core/index.ts";
 import {
   flag,
   mode,
@@ -27,7 +27,7 @@ export const asset = responseComponent(
     name: z.string(),
     symbol: z.string(),
     ...outUnits,
-    blobScheme: z.enum(["mintmark", "imx"]),
+    blobScheme: z.enum(BLOB_SCHEMES),
     rawBlobs: z.boolean().meta({ description: "Whether minting blobs may be any bytes; otherwise each is text." }),
     dataAvailabilityMode: mode
       .nullable()

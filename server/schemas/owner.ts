@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { EXIT_KIT_FORMAT, EXIT_KIT_VERSION } from "../../core/exit/index.ts";
+import { BLOB_SCHEMES } from "../../core/index.ts";
 import {
   address,
   hexUpTo,
@@ -48,7 +49,7 @@ export const exitKit = responseComponent(
       address: outAddress,
       standard,
       quantum: outDecimal,
-      blobScheme: z.enum(["mintmark", "imx"]),
+      blobScheme: z.enum(BLOB_SCHEMES),
       tokenId: outDecimal.nullable(),
     }),
     vault: z.strictObject({

@@ -164,7 +164,13 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     const hash = await wallet.sendTransaction({ chain: null, data });
     const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
     const token = lower(contractAddress ?? "0x");
-    await operator.registerAsset({ standard: "erc20", chainId: 31_337n, contractAddress: token, quantum: 1n });
+    await operator.registerAsset({
+      standard: "erc20",
+      chainId: 31_337n,
+      contractAddress: token,
+      quantum: 1n,
+      blobScheme: "imx",
+    });
     await commit("zk-rollup", [""], { token, standard: "erc20" });
     const [first = 0n, second = 0n] = await commit("zk-rollup", [name, name]);
     expect(await watch(await openArchive({ l1: anyone }))).toContainEqual([first, second]);
@@ -175,7 +181,13 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     const archive = await openArchive({ l1: anyone });
     await watch(archive);
     const far = at(chain.tokens, 0).address;
-    await operator.registerAsset({ standard: "erc721", chainId: 5n, contractAddress: far, quantum: 1n });
+    await operator.registerAsset({
+      standard: "erc721",
+      chainId: 5n,
+      contractAddress: far,
+      quantum: 1n,
+      blobScheme: "imx",
+    });
     await commit("zk-rollup", ["10", "10"], { chainId: 5n, token: far });
     expect(await watch(archive)).toEqual([]);
     expect(await watch(archive)).toEqual([]);

@@ -62,7 +62,13 @@ test.each(["that ran all the time", "that begins when all is over"])(
     const hidden = batchRoot("validium", manifestRoot([]), first.content);
     const planted = await commit({ ...first, assets: [], batchRoot: hidden });
     if (runs) await watch();
-    await l1.registerAsset({ standard: "erc721", chainId: 31_337n, contractAddress: token, quantum: 1n });
+    await l1.registerAsset({
+      standard: "erc721",
+      chainId: 31_337n,
+      contractAddress: token,
+      quantum: 1n,
+      blobScheme: "mintmark",
+    });
     const honest = await commit(batches[1]);
     if (runs) await watch();
     const stolen = await commit(batches[2]);

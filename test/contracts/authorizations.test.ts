@@ -33,8 +33,12 @@ describe("an owner's authorization", () => {
 
   const relay = (asked: Request) => d.state.write.withdraw(withdrawArgs(asked), { account: d.actors.relayer.account });
   const vaultId = () => request(batch, 0).vault.vaultId;
-  const refusesSignature = (asked: Request) =>
-    d.viem.assertions.revertWithCustomErrorWithArgs(relay(asked), d.state, "SignatureInvalid", [asked.vault.vaultId]);
+  const digestOf = (asked: Request, withdrawnBefore = 0n) =>
+    withdrawalDigest(d.settlement, messageOf(asked, withdrawnBefore, asked.authorization.deadline));
+  const refusesSignature = (asked: Request, withdrawnBefore = 0n) =>
+    d.viem.assertions.revertWithCustomErrorWithArgs(relay(asked), d.state, "SignatureInvalid", [
+      digestOf(asked, withdrawnBefore),
+    ]);
   const balance = (of: Address) => d.tokens.coin.read.balanceOf([of]);
 
   it("lets anybody submit the withdrawal, in 65 bytes and in 64", async () => {
@@ -77,8 +81,8 @@ describe("an owner's authorization", () => {
       await signed(d, key, request(batch, 0, { quantity: 3n })),
     ];
     await relay(first);
-    await refusesSignature(first);
-    await refusesSignature(other);
+    await refusesSignature(first, 4n);
+    await refusesSignature(other, 4n);
     await relay(await signed(d, key, request(batch, 0, { quantity: 3n }), { withdrawnBefore: 4n }));
     expect(await balance(key.address)).toBe(7n * COIN_QUANTUM);
   });
@@ -101,7 +105,7 @@ describe("an owner's authorization", () => {
       d.state.write.withdraw(withdrawArgs(asked), { account: d.actors.relayer.account, gas: 1_000_000n }),
       d.state,
       "AuthorizationExpired",
-      [vaultId(), deadline],
+      [deadline],
     );
     const later = deadline + 50n;
     const inTime = await signed(d, key, request(batch, 0), { deadline: later });
@@ -127,10 +131,7 @@ describe("an owner's authorization", () => {
       d.state,
       "AuthorizationCancelled",
     );
-    await d.viem.assertions.revertWithCustomErrorWithArgs(relay(asked), d.state, "AuthorizationIsCancelled", [
-      asked.vault.vaultId,
-      digest,
-    ]);
+    await d.viem.assertions.revertWithCustomErrorWithArgs(relay(asked), d.state, "AuthorizationIsCancelled", [digest]);
     // Another message of the same vault, and the owner's own call, go on.
     await relay(await signed(d, owner, request(own, 0, { quantity: 4n }), { deadline: NEVER - 1n }));
     await d.state.write.withdraw(withdrawArgs(request(own, 0, { quantity: 6n })), { account: owner.account });
@@ -218,7 +219,7 @@ describe("an owner's authorization", () => {
           d.state.write.withdraw(withdrawArgs(asked), { account: d.actors.relayer.account, gas: 2_000_000n }),
           d.state,
           "SignatureInvalid",
-          [asked.vault.vaultId],
+          [digestOf(asked)],
         );
       },
     );

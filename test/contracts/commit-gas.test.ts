@@ -7,7 +7,7 @@ import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { contentGas, contentOf } from "../../core/protocol/commit-gas.ts";
 import { entry } from "./fixture/batches.ts";
-import { assetOf, type Deployment, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
+import { assetOf, type Deployment, openChain, SCHEME, STANDARD, type TestAsset } from "./fixture/deployment.ts";
 import { registeredAssets } from "./fixture/differential.ts";
 import { batches } from "./fixture/random-batches.ts";
 
@@ -79,7 +79,7 @@ describe("the gas bound of a rollup batch", () => {
     const tokens: TestAsset[] = [];
     for (let i = 0; i < 60; i++) {
       const far = assetOf("erc20", owner(10_000 + i), 1n, 7n);
-      await d.state.write.registerAsset([STANDARD.erc20, far.chainId, far.token, 1n]);
+      await d.state.write.registerAsset([STANDARD.erc20, far.chainId, far.token, 1n, SCHEME.imx]);
       tokens.push(far);
     }
     const { gas, bound } = await measured(

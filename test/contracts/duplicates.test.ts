@@ -9,7 +9,7 @@ import {
   proofOf,
   provenArgs,
 } from "./fixture/batches.ts";
-import { assetOf, type Deployment, MATURITY, openChain, STANDARD } from "./fixture/deployment.ts";
+import { assetOf, type Deployment, MATURITY, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -202,7 +202,7 @@ describe("two vaults of one ERC-721 token", () => {
 
   it("of another chain's token nothing is voided here", async () => {
     const far = assetOf("erc721", d.assets.card.token, 1n, 137n);
-    await d.state.write.registerAsset([STANDARD.erc721, 137n, far.token, 1n]);
+    await d.state.write.registerAsset([STANDARD.erc721, 137n, far.token, 1n, SCHEME.imx]);
     const batch = await commitRollup(d, [
       entry(far, victim, "7"),
       entry(far, thief, "7"),

@@ -1,15 +1,27 @@
 import hre from "hardhat";
-import { bytesToHex, type ContractErrorName, type Hex, toHex, zeroAddress, zeroHash } from "viem";
+import {
+  bytesToHex,
+  type ContractErrorName,
+  concat,
+  encodeFunctionData,
+  type Hex,
+  slice,
+  toHex,
+  zeroAddress,
+  zeroHash,
+} from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { IStateCommitment$Type } from "../../artifacts/contracts/interfaces/IStateCommitment.sol/artifacts.js";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { commitRollup, commitValidium, entry, proofOf, provenArgs, sealedRoot } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
-import { assetOf, type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
+import { assetOf, type Deployment, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import {
+  BY_CALLER,
   batchArgs,
   cancelArgs,
   ITEM_GAS,
+  listed,
   type Request,
   request,
   SOME_TERMS,
@@ -22,8 +34,14 @@ type ErrorName = ContractErrorName<IStateCommitment$Type["abi"]>;
 
 const by = (d: Deployment, actor: keyof Deployment["actors"]) => ({ account: d.actors[actor].account });
 const ownerOf = (d: Deployment) => d.actors.owner.account.address;
-const register = (d: Deployment, standard: number, chainId: bigint, token: Hex, quantum: bigint) =>
-  d.state.write.registerAsset([standard, chainId, token, quantum]);
+const register = (
+  d: Deployment,
+  standard: number,
+  chainId: bigint,
+  token: Hex,
+  quantum: bigint,
+  scheme = SCHEME.imx as number,
+) => d.state.write.registerAsset([standard, chainId, token, quantum, scheme]);
 const withdraw = (d: Deployment, asked: Request, actor: keyof Deployment["actors"] = "owner") =>
   d.state.write.withdraw(withdrawArgs(asked), by(d, actor));
 const CONTENT = toHex(1, { size: 32 });
@@ -73,11 +91,19 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
   QuantumInvalid: (d) => register(d, STANDARD.erc20, 1n, first, 0n),
   StandardMismatch: async (d) => {
     const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first]);
-    return register(d, STANDARD.erc721, 31_337n, token.address, 1n);
+    return register(d, STANDARD.erc721, 31_337n, token.address, 1n, SCHEME.mintmark);
   },
   QuantumMismatch: async (d) => {
     const token = await d.viem.deployContract("MintableERC20", ["", "", 1n, 7n, first, first]);
-    return register(d, STANDARD.erc20, 31_337n, token.address, 8n);
+    return register(d, STANDARD.erc20, 31_337n, token.address, 8n, SCHEME.mintmark);
+  },
+  SchemeMismatch: async (d) => {
+    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first]);
+    return register(d, STANDARD.erc1155, 31_337n, token.address, 1n, SCHEME.raw32);
+  },
+  NotTokenOwner: async (d) => {
+    const token = await d.viem.deployContract("AdministeredToken", [first]);
+    return register(d, STANDARD.erc1155, 31_337n, token.address, 1n);
   },
   TokenWithoutCode: (d) => register(d, STANDARD.erc20, 31_337n, second, 1n),
   ChangeNotDue: (d) => d.state.write.activateOperator([first]),
@@ -144,6 +170,22 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
     return withdraw(d, asked, "relayer");
   },
   SignatureInvalid: (d) => withdrawCoins(d, { authorization: { deadline: 1n << 63n, signature: "0x00" } }),
+  NotListed: async (d) => {
+    const [asked] = await listed(d, d.actors.owner, [request(await commitRollup(d, [coins(d)]), 0)]);
+    if (asked === undefined) throw new Error("one request is listed");
+    const { vault, header, assetPath } = asked;
+    const { vaultId, assetType } = vault;
+    const terms = await d.state.read.withdrawalTerms([vaultId, assetType, header, assetPath.index, assetPath.siblings]);
+    // As its list is, but that one unit was withdrawn before.
+    const by = (1n << 161n) | (1n << 160n) | BigInt(vault.owner);
+    const args = [terms, vaultId, assetType, by] as const;
+    const item = slice(batchArgs([{ ...asked, authorization: BY_CALLER }])[0][0]?.items ?? "0x", 5);
+    const call = encodeFunctionData({ abi: d.state.abi, functionName: "withdrawItem", args });
+    // The contract's own call, as it makes it for each item.
+    const self = d.state.address;
+    await d.testClient.impersonateAccount({ address: self });
+    return d.publicClient.call({ account: self, to: self, data: concat([call, item]) });
+  },
   TokenRefused: async (d) => {
     const token = await d.viem.deployContract("RevertingToken");
     const asset = await d.register("erc20", token.address);
@@ -153,12 +195,12 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
     const proof = provenArgs(proofOf(await commitRollup(d, [card(d)]), 0));
     return d.state.write.voidDuplicate([...proof, ...proof]);
   },
-  NotSelf: (d) => d.state.write.withdrawItem([SOME_TERMS, 0n, 0n, ownerOf(d)], by(d, "owner")),
+  NotSelf: (d) => d.state.write.withdrawItem([SOME_TERMS, 0n, 0n, 0n], by(d, "owner")),
   GasTooLow: async (d) => {
     const asked = request(await commitRollup(d, [coins(d)]), 0);
     return d.state.write.withdrawBatch(batchArgs([asked]), { ...by(d, "owner"), gas: 500_000n });
   },
-  ItemGasTooLow: (d) => d.state.write.withdrawBatch([[], ITEM_GAS - 1n], by(d, "owner")),
+  ItemGasTooLow: (d) => d.state.write.withdrawBatch([[], [], ITEM_GAS - 1n], by(d, "owner")),
 };
 
 describe("the errors of IStateCommitment", () => {

@@ -9,7 +9,7 @@ import { bytesToHex, unpackHashes } from "../../core/protocol/hex.ts";
 import { manifestPath } from "../../core/protocol/manifest.ts";
 import { StateHistory } from "../../core/protocol/state-tree.ts";
 import { pathOf, toStruct } from "./fixture/batches.ts";
-import { assetOf, CHANGE_DELAY, MATURITY, MODE, STANDARD } from "./fixture/deployment.ts";
+import { assetOf, CHANGE_DELAY, MATURITY, MODE, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import {
   advanceArgs,
   attestState,
@@ -216,7 +216,7 @@ it("a vault that came to a mirror before its token's registration there never co
   ];
   let counts = EMPTY;
   for (const _ of planted) counts = (await step(d, counts)) ?? EMPTY;
-  await d.mirror.write.registerAsset([STANDARD.erc721, MIRROR_CHAIN, address, 1n]);
+  await d.mirror.write.registerAsset([STANDARD.erc721, MIRROR_CHAIN, address, 1n, SCHEME.imx]);
   expect((await d.mirror.read.asset([MIRROR_CHAIN, BigInt(assetType)]))[4]).toBe(2n);
   const mine = await d.source.commit("zk-rollup", [card(owner)]);
   await step(d, counts);

@@ -60,7 +60,7 @@ describe("a token that calls back while it mints", () => {
     const batch = await commitRollup(d, [entry(asset, owner, "1", 10n)]);
     const functionName = "withdrawItem";
     const { vault } = request(batch, 0);
-    const args = [SOME_TERMS, vault.vaultId, vault.assetType, owner] as const;
+    const args = [SOME_TERMS, vault.vaultId, vault.assetType, BigInt(owner)] as const;
     await arm(encodeFunctionData({ abi: d.state.abi, functionName, args }));
     await withdraw(request(batch, 0, { quantity: 1n }));
     expect(await token.read.callAnswer()).toBe(toFunctionSelector("NotSelf()"));

@@ -1,4 +1,4 @@
-import { type Hex, maxUint256, zeroAddress } from "viem";
+import { getAddress, type Hex, maxUint256, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { commitValidium, entry } from "./fixture/batches.ts";
 import { assetOf, type Deployment, MATURITY, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
@@ -32,7 +32,7 @@ describe("the asset registry", () => {
     const quantum = 10n ** 9n;
     const { assetType, token } = assetOf("erc20", FOREIGN_TOKEN, quantum, ELSEWHERE);
     await d.viem.assertions.emitWithArgs(
-      d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum], {
+      d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum, SCHEME.imx], {
         account: d.actors.stranger.account,
       }),
       d.state,
@@ -50,7 +50,7 @@ describe("the asset registry", () => {
     ] as const) {
       const { token, assetType } = assetOf("erc1155", (await deploy()).address);
       await d.viem.assertions.emitWithArgs(
-        d.state.write.registerAsset([STANDARD.erc1155, chainId, token, 1n]),
+        d.state.write.registerAsset([STANDARD.erc1155, chainId, token, 1n, scheme]),
         d.state,
         "AssetRegistered",
         [BigInt(assetType), chainId, token, STANDARD.erc1155, 1n, scheme],
@@ -60,7 +60,7 @@ describe("the asset registry", () => {
 
   it("is keyed by chain: one token address on two chains is two assets", async () => {
     for (const chainId of [1n, 137n, 2n ** 64n - 1n]) {
-      await d.state.write.registerAsset([STANDARD.erc721, chainId, FOREIGN_TOKEN, 1n]);
+      await d.state.write.registerAsset([STANDARD.erc721, chainId, FOREIGN_TOKEN, 1n, SCHEME.imx]);
       const { assetType } = assetOf("erc721", FOREIGN_TOKEN);
       expect((await d.state.read.asset([chainId, BigInt(assetType)]))[0]).toBe(STANDARD.erc721);
     }
@@ -75,7 +75,7 @@ describe("the asset registry", () => {
       [STANDARD.erc1155, 1n],
     ] as const) {
       await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.registerAsset([standard, HERE, coin.token, quantum]),
+        d.state.write.registerAsset([standard, HERE, coin.token, quantum, SCHEME.mintmark]),
         d.state,
         "AssetAlreadyRegistered",
         known,
@@ -90,7 +90,7 @@ describe("the asset registry", () => {
   ] as const)("refuses %s", async (_, standard, chainId, token) => {
     const { token: checksummed } = assetOf("erc721", token);
     await d.viem.assertions.revertWithCustomErrorWithArgs(
-      d.state.write.registerAsset([standard, chainId, token, 1n]),
+      d.state.write.registerAsset([standard, chainId, token, 1n, SCHEME.imx]),
       d.state,
       "AssetInvalid",
       [standard, chainId, checksummed],
@@ -105,7 +105,7 @@ describe("the asset registry", () => {
     ["erc1155", 1_000n],
   ] as const)("refuses %s of quantum %s", async (standard, quantum) => {
     await d.viem.assertions.revertWithCustomErrorWithArgs(
-      d.state.write.registerAsset([STANDARD[standard], ELSEWHERE, FOREIGN_TOKEN, quantum]),
+      d.state.write.registerAsset([STANDARD[standard], ELSEWHERE, FOREIGN_TOKEN, quantum, SCHEME.imx]),
       d.state,
       "QuantumInvalid",
       [quantum],
@@ -114,14 +114,14 @@ describe("the asset registry", () => {
 
   it("takes the largest quantum", async () => {
     const quantum = 2n ** 128n - 1n;
-    await d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum]);
+    await d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum, SCHEME.imx]);
     const { assetType } = assetOf("erc20", FOREIGN_TOKEN, quantum);
     expect((await d.state.read.asset([ELSEWHERE, BigInt(assetType)]))[2]).toBe(quantum);
   });
 
   it("refuses a token of its own chain that has no code", async () => {
     await d.viem.assertions.revertWithCustomErrorWithArgs(
-      d.state.write.registerAsset([STANDARD.erc721, HERE, d.actors.stranger.account.address, 1n]),
+      d.state.write.registerAsset([STANDARD.erc721, HERE, d.actors.stranger.account.address, 1n, SCHEME.imx]),
       d.state,
       "TokenWithoutCode",
       [assetOf("erc721", d.actors.stranger.account.address).token],
@@ -149,7 +149,7 @@ describe("the asset registry", () => {
       for (const standard of ["erc20", "erc721", "erc1155"] as const) {
         if (standard === own) continue;
         await d.viem.assertions.revertWithCustomErrorWithArgs(
-          d.state.write.registerAsset([STANDARD[standard], HERE, token.address, 1n]),
+          d.state.write.registerAsset([STANDARD[standard], HERE, token.address, 1n, SCHEME.mintmark]),
           d.state,
           "StandardMismatch",
           [assetOf(own, token.address).token, STANDARD[standard]],
@@ -163,7 +163,7 @@ describe("the asset registry", () => {
     const coin = await d.viem.deployContract("MintableERC20", ["", "", 1n, 250n, d.config.admin, d.state.address]);
     for (const quantum of [1n, 249n, 2n ** 128n - 1n]) {
       await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.registerAsset([STANDARD.erc20, HERE, coin.address, quantum], {
+        d.state.write.registerAsset([STANDARD.erc20, HERE, coin.address, quantum, SCHEME.mintmark], {
           account: d.actors.stranger.account,
         }),
         d.state,
@@ -178,7 +178,7 @@ describe("the asset registry", () => {
   it("takes several quanta of an ERC-20 that states none, so that a stranger who is first keeps nobody's out", async () => {
     const silent = await d.viem.deployContract("RevertingToken");
     const stranger = { account: d.actors.stranger.account };
-    await d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, 7n], stranger);
+    await d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, 7n, SCHEME.imx], stranger);
     const mine = await d.register("erc20", silent.address, 250n);
     const theirs = assetOf("erc20", silent.address, 7n);
     for (const [{ assetType }, quantum] of [
@@ -188,7 +188,7 @@ describe("the asset registry", () => {
       const found = await d.state.read.asset([HERE, BigInt(assetType)]);
       expect(found.slice(0, 3)).toEqual([STANDARD.erc20, mine.token, quantum]);
       await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, quantum]),
+        d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, quantum, SCHEME.imx]),
         d.state,
         "AssetAlreadyRegistered",
         [HERE, mine.token, BigInt(assetType)],
@@ -197,7 +197,7 @@ describe("the asset registry", () => {
     // The standard stays one: an ERC-721's vaults must not mature as those of another standard.
     for (const standard of [STANDARD.erc721, STANDARD.erc1155]) {
       await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.registerAsset([standard, HERE, silent.address, 1n]),
+        d.state.write.registerAsset([standard, HERE, silent.address, 1n, SCHEME.imx]),
         d.state,
         "AssetAlreadyRegistered",
         [HERE, mine.token, BigInt(theirs.assetType)],
@@ -209,7 +209,7 @@ describe("the asset registry", () => {
     const plain = await d.viem.deployContract("PlainERC20");
     for (const standard of [STANDARD.erc721, STANDARD.erc1155]) {
       await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.registerAsset([standard, HERE, plain.address, 1n]),
+        d.state.write.registerAsset([standard, HERE, plain.address, 1n, SCHEME.imx]),
         d.state,
         "StandardMismatch",
         [assetOf("erc20", plain.address).token, standard],
@@ -220,7 +220,7 @@ describe("the asset registry", () => {
 
   it("takes whatever is said of another chain's token, since the registry there decides", async () => {
     for (const standard of [STANDARD.erc721, STANDARD.erc1155, STANDARD.erc20]) {
-      await d.state.write.registerAsset([standard, ELSEWHERE, FOREIGN_TOKEN, 1n]);
+      await d.state.write.registerAsset([standard, ELSEWHERE, FOREIGN_TOKEN, 1n, SCHEME.imx]);
     }
   });
 
@@ -290,7 +290,7 @@ describe("the asset registry", () => {
     let registered = 0;
     for (let gas = 30_000n; gas <= 130_000n; gas += 5_000n) {
       const register = (standard: number, { address }: { readonly address: Hex }, quantum: bigint) =>
-        d.state.write.registerAsset([standard, HERE, address, quantum], { gas }).then(
+        d.state.write.registerAsset([standard, HERE, address, quantum, SCHEME.mintmark], { gas }).then(
           () => true,
           () => false,
         );
@@ -305,5 +305,98 @@ describe("the asset registry", () => {
     }
     expect(registered).toBeGreaterThan(0);
     expect(registered).toBeLessThan(20);
+  });
+
+  describe("of a token that does not say how it reads its blobs", () => {
+    const as = (actor: keyof Deployment["actors"]) => ({ account: d.actors[actor].account });
+    const register = (token: { readonly address: Hex }, scheme: number, actor: keyof Deployment["actors"]) =>
+      d.state.write.registerAsset([STANDARD.erc721, HERE, token.address, 1n, scheme], as(actor));
+    const schemeOf = async ({ address }: { readonly address: Hex }) =>
+      (await d.state.read.asset([HERE, BigInt(assetOf("erc721", address).assetType)]))[3];
+
+    it("lets only its owner register it, and choose the scheme", async () => {
+      for (const scheme of Object.values(SCHEME)) {
+        const token = await d.viem.deployContract("ImxAsset", [d.actors.owner.account.address, d.state.address]);
+        for (const other of Object.values(SCHEME)) {
+          await d.viem.assertions.revertWithCustomErrorWithArgs(
+            register(token, other, "stranger"),
+            d.state,
+            "NotTokenOwner",
+            [assetOf("erc721", token.address).token, getAddress(d.actors.stranger.account.address)],
+          );
+        }
+        await register(token, scheme, "owner");
+        expect(await schemeOf(token)).toBe(scheme);
+      }
+    });
+
+    it("lets only who holds its AccessControl's admin role register it", async () => {
+      const token = await d.viem.deployContract("AdministeredToken", [d.actors.owner.account.address]);
+      await d.viem.assertions.revertWithCustomError(register(token, SCHEME.imx, "stranger"), d.state, "NotTokenOwner");
+      await register(token, SCHEME.raw32, "owner");
+      expect(await schemeOf(token)).toBe(SCHEME.raw32);
+    });
+
+    it("lets anyone register it as imx alone, if it has neither, or its owner is nobody", async () => {
+      const silent = await d.viem.deployContract("ImxToken", [d.state.address]);
+      const left = await d.viem.deployContract("ImxAsset", [d.actors.owner.account.address, d.state.address]);
+      await left.write.renounceOwnership(as("owner"));
+      for (const token of [silent, left]) {
+        for (const scheme of [SCHEME.mintmark, SCHEME.raw32]) {
+          await d.viem.assertions.revertWithCustomErrorWithArgs(
+            register(token, scheme, "stranger"),
+            d.state,
+            "SchemeMismatch",
+            [assetOf("erc721", token.address).token, SCHEME.imx],
+          );
+        }
+        await register(token, SCHEME.imx, "stranger");
+        expect(await schemeOf(token)).toBe(SCHEME.imx);
+      }
+    });
+
+    it("hears its owner() and hasRole() out whatever gas a stranger gives", async () => {
+      const owned = await d.viem.deployContract("ImxAsset", [d.actors.owner.account.address, d.state.address]);
+      const administered = await d.viem.deployContract("AdministeredToken", [d.actors.owner.account.address]);
+      for (let gas = 40_000n; gas <= 160_000n; gas += 4_000n) {
+        for (const token of [owned, administered]) {
+          const args = [STANDARD.erc721, HERE, token.address, 1n, SCHEME.imx] as const;
+          const done = d.state.write.registerAsset(args, { ...as("stranger"), gas });
+          await expect(done).rejects.toThrow();
+        }
+      }
+      await register(owned, SCHEME.imx, "owner");
+      await register(administered, SCHEME.imx, "owner");
+    });
+  });
+
+  it("takes the scheme that a token states, and no other, and none for another chain's token", async () => {
+    for (const stated of [SCHEME.imx, SCHEME.mintmark]) {
+      const token = await d.viem.deployContract("MintableERC1155", [
+        "",
+        "",
+        "",
+        stated,
+        d.config.admin,
+        d.state.address,
+      ]);
+      for (const scheme of Object.values(SCHEME)) {
+        if (scheme === stated) continue;
+        await d.viem.assertions.revertWithCustomErrorWithArgs(
+          d.state.write.registerAsset([STANDARD.erc1155, HERE, token.address, 1n, scheme]),
+          d.state,
+          "SchemeMismatch",
+          [assetOf("erc1155", token.address).token, stated],
+        );
+      }
+      await d.register("erc1155", token.address);
+    }
+    for (const scheme of [SCHEME.mintmark, SCHEME.raw32]) {
+      await d.viem.assertions.revertWithCustomError(
+        d.state.write.registerAsset([STANDARD.erc721, ELSEWHERE, FOREIGN_TOKEN, 1n, scheme]),
+        d.state,
+        "SchemeMismatch",
+      );
+    }
   });
 });

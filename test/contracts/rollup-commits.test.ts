@@ -182,7 +182,7 @@ describe("rollup commits", () => {
       chainId,
       BigInt(d.assets.card.assetType),
     ]);
-    await d.state.write.registerAsset([2, chainId, d.assets.card.token, 1n]);
+    await d.state.write.registerAsset([2, chainId, d.assets.card.token, 1n, 0]);
     await write(0n, slots);
   });
 

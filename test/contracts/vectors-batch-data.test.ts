@@ -47,7 +47,7 @@ describe("L1 and the vectors of batch data", () => {
   beforeAll(async () => {
     d = await fresh();
     for (const { standard, chainId, token, quantum } of assets) {
-      await d.state.write.registerAsset([STANDARD[standard], BigInt(chainId), token, BigInt(quantum)]);
+      await d.state.write.registerAsset([STANDARD[standard], BigInt(chainId), token, BigInt(quantum), 0]);
     }
     for (let n = 0; n < Number(batchNumber); n++) {
       await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address)]);

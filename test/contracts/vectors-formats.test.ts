@@ -1,7 +1,7 @@
 import { network } from "hardhat";
 import { type Address, concat, type Hex, isHex, numberToHex, zeroHash } from "viem";
 import { beforeAll, describe, expect, it } from "vitest";
-import { packedAssets } from "../../core/l1/arguments.ts";
+import { packedAssets, packedVaults } from "../../core/l1/arguments.ts";
 import { STANDARD } from "./fixture/deployment.ts";
 import { headerStruct, vaultStruct, vectors } from "./fixture/vectors.ts";
 
@@ -27,20 +27,23 @@ describe("Solidity and the vectors agree on", () => {
 
   const tokens = vectors("blobs").vectors.filter(({ standard }) => standard !== "erc20");
   it.each(tokens)("the token id of $scheme blob $canonical", async ({ scheme, canonical, tokenId }) => {
-    const id =
-      scheme === "mintmark"
-        ? await harness.read.mintmarkTokenId([canonical])
-        : (await harness.read.imxTokenId([canonical]))[0];
+    const read = {
+      mintmark: () => harness.read.mintmarkTokenId([canonical]),
+      imx: async () => (await harness.read.imxTokenId([canonical]))[0],
+      raw32: () => harness.read.rawTokenId([canonical]),
+    };
+    const id = await read[scheme]();
     expect(id).toBe(BigInt(tokenId ?? -1n));
   });
 
   // Blobs that are no hex, too long, or empty never reach a token.
   const refused = vectors("blobs").refused.filter(
-    ({ scheme, standard, input }) => scheme === "imx" && standard !== "erc20" && isHex(input) && input.length % 2 === 0,
+    ({ scheme, standard, input }) =>
+      scheme !== "mintmark" && standard !== "erc20" && isHex(input) && input.length % 2 === 0,
   );
-  it.each(refused)("refusing $scheme blob $input", async ({ input }) => {
+  it.each(refused)("refusing $scheme blob $input", async ({ scheme, input }) => {
     await viem.assertions.revertWithCustomError(
-      harness.read.imxTokenId([input as Hex]) as never,
+      harness.read[scheme === "imx" ? "imxTokenId" : "rawTokenId"]([input as Hex]) as never,
       harness,
       "BlobInvalid",
     );
@@ -115,6 +118,14 @@ describe("Solidity and the vectors agree on what is signed:", () => {
     const { vaultId, withdrawnBefore, quantity, recipient, deadline, digest } = vector;
     const amounts = [BigInt(vaultId), BigInt(withdrawnBefore), BigInt(quantity)] as const;
     expect(await signatures.read.withdrawalDigest([...amounts, recipient, BigInt(deadline)])).toBe(digest);
+  });
+
+  it.each(vectors("typed-data").withdrawalLists)("list of $vaults.length withdrawals", async (vector) => {
+    const list = vector.vaults.map(({ vaultId, withdrawnBefore, quantity }) => ({
+      ...{ vaultId: BigInt(vaultId), withdrawnBefore: BigInt(withdrawnBefore), quantity: BigInt(quantity) },
+    }));
+    const args = [packedVaults(list), vector.recipient, BigInt(vector.deadline)] as const;
+    expect(await signatures.read.withdrawalListDigest(args)).toBe(vector.digest);
   });
 
   it.each(vectors("typed-data").validiumBatches)("validium batch $batchNumber", async ({ digest, ...message }) => {

@@ -5,14 +5,12 @@ import {
   concat,
   decodeErrorResult,
   encodeFunctionData,
-  type Hash,
   type Hex,
   hexToNumber,
   maxUint64,
   maxUint256,
   numberToHex,
   pad,
-  parseEventLogs,
   size,
   slice,
   zeroAddress,
@@ -22,10 +20,10 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { MAX_AMOUNT } from "../../core/model.ts";
 import { assetsIn, commitRollup, commitValidium, entry, provenArgs } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, MATURITY, openChain, type TestAsset } from "./fixture/deployment.ts";
+import { errorIn, outcomeOf } from "./fixture/outcomes.ts";
 import {
   batchArgs,
   compacted,
-  groupsOf,
   ITEM_GAS,
   NEVER,
   type Request,
@@ -47,7 +45,7 @@ describe("a batch of withdrawals", () => {
 
   const submit = async (requests: readonly Request[], gas = 16_000_000n) => {
     const hash = await d.state.write.withdrawBatch(batchArgs(requests), { account: d.actors.owner.account, gas });
-    return outcome(d, hash);
+    return outcomeOf(d, hash);
   };
 
   it("serves many owners and standards in one transaction", async () => {
@@ -120,7 +118,7 @@ describe("a batch of withdrawals", () => {
         const args = withdrawArgs(one);
         const single = await d.publicClient
           .simulateContract({ ...call, functionName: "withdraw", args })
-          .then(() => null, refusalIn);
+          .then(() => null, errorIn);
         const snapshot = await d.testClient.snapshot();
         const { withdrawn, failed } = await submit([one]);
         await d.testClient.revert({ id: snapshot });
@@ -274,7 +272,7 @@ describe("a batch of withdrawals", () => {
     // Enough for the first two to burn; the third, or the fourth, would get less than its gas.
     await d.viem.assertions.revertWithCustomErrorWithArgs(write(1_450_000n), d.state, "GasTooLow", [2n]);
     await d.viem.assertions.revertWithCustomErrorWithArgs(write(1_950_000n), d.state, "GasTooLow", [3n]);
-    expect((await outcome(d, await write(2_300_000n))).failed).toHaveLength(3);
+    expect((await outcomeOf(d, await write(2_300_000n))).failed).toHaveLength(3);
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(COIN_QUANTUM);
   });
 
@@ -334,7 +332,7 @@ describe("a batch of withdrawals", () => {
     const thirsty = await d.register("erc1155", token.address);
     const asked = [request(await commitRollup(d, [entry(thirsty, owner, "1")]), 0)];
     const submitWith = async (itemGas: bigint) =>
-      outcome(
+      outcomeOf(
         d,
         await d.state.write.withdrawBatch(batchArgs(asked, itemGas), {
           account: d.actors.owner.account,
@@ -348,14 +346,14 @@ describe("a batch of withdrawals", () => {
   });
 
   describe("with items packed wrongly", () => {
-    let group: ReturnType<typeof groupsOf>[number];
+    let group: ReturnType<typeof batchArgs>[0][number];
     let vaultId: bigint;
     const item = (index: number) => sliceItems(group.items)[index] as Hex;
     const write = (items: Hex) =>
-      d.state.write.withdrawBatch([[{ ...group, items }], ITEM_GAS], { account: d.actors.owner.account });
+      d.state.write.withdrawBatch([[{ ...group, items }], [], ITEM_GAS], { account: d.actors.owner.account });
     beforeEach(async () => {
       const batch = await commitRollup(d, [entry(d.assets.coin, owner, "", 5n), entry(d.assets.coin, owner, "", 7n)]);
-      const [only] = groupsOf([request(batch, 0), request(batch, 1)]);
+      const [only] = batchArgs([request(batch, 0), request(batch, 1)])[0];
       if (only === undefined) throw new Error("no group");
       group = only;
       vaultId = request(batch, 0).vault.vaultId;
@@ -379,22 +377,22 @@ describe("a batch of withdrawals", () => {
         slice(body, 0, 20),
         slice(body, 0, size(body) - 1),
         concat([body, "0x00"]),
-        concat(["0x08", slice(body, 1)]),
+        concat(["0x10", slice(body, 1)]),
         concat(["0x07", slice(body, 1)]),
         concat([slice(body, 0, 37), "0xff", slice(body, 38)]),
       ];
       const hash = await write(concat([...faulty.map((one) => framed(0, one)), item(1)]));
-      const { withdrawn, failed } = await outcome(d, hash);
+      const { withdrawn, failed } = await outcomeOf(d, hash);
       expect(failed).toEqual(faulty.map(() => ({ vaultId, error: "ItemMalformed", args: [vaultId] })));
       expect(withdrawn).toEqual([vaultId + 1n]);
-      expect((await outcome(d, await write(item(0)))).withdrawn).toEqual([vaultId]);
+      expect((await outcomeOf(d, await write(item(0)))).withdrawn).toEqual([vaultId]);
     });
   });
 
   it("is the only caller of an item", async () => {
     const { vault } = request(await commitRollup(d, [entry(d.assets.coin, owner, "", 1n)]), 0);
     await d.viem.assertions.revertWithCustomError(
-      d.state.write.withdrawItem([SOME_TERMS, vault.vaultId, vault.assetType, owner], {
+      d.state.write.withdrawItem([SOME_TERMS, vault.vaultId, vault.assetType, BigInt(owner)], {
         account: d.actors.owner.account,
       }),
       d.state,
@@ -417,31 +415,4 @@ function sliceItems(items: Hex): Hex[] {
     rest = end === size(rest) ? "0x" : slice(rest, end);
   }
   return found;
-}
-
-/** What a batch's events tell of its items, in order. */
-async function outcome(d: Deployment, hash: Hash) {
-  const { logs, gasUsed } = await d.publicClient.getTransactionReceipt({ hash });
-  const events = parseEventLogs({ abi: d.state.abi, logs, eventName: ["Withdrawn", "WithdrawalFailed"] });
-  const withdrawn: bigint[] = [];
-  const failed: { vaultId: bigint; error: string; args: readonly unknown[] }[] = [];
-  for (const event of events) {
-    if (event.eventName === "Withdrawn") withdrawn.push(event.args.vaultId);
-    else failed.push({ vaultId: event.args.vaultId, ...named(d, event.args.reason) });
-  }
-  return { withdrawn, failed, gasUsed };
-}
-
-/** The contract's own error in what a simulation threw. */
-function refusalIn(error: unknown) {
-  const reverted = error instanceof BaseError && error.walk((cause) => cause instanceof ContractFunctionRevertedError);
-  if (!(reverted instanceof ContractFunctionRevertedError)) throw error;
-  return { error: reverted.data?.errorName, args: reverted.data?.args ?? [] };
-}
-
-/** The error's name; an empty reason means that the item ran out of gas. */
-function named(d: Deployment, reason: Hex) {
-  if (reason === "0x") return { error: "out of gas", args: [] };
-  const { errorName, args } = decodeErrorResult({ abi: d.state.abi, data: reason });
-  return { error: errorName, args: args ?? [] };
 }

@@ -2,7 +2,7 @@ import { type Address, toHex, zeroAddress, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { MAX_AMOUNT, MODES } from "../../core/model.ts";
 import { commit, commitRollup, entry, provenArgs } from "./fixture/batches.ts";
-import { COIN_QUANTUM, type Deployment, MATURITY, MODE, openChain, STANDARD } from "./fixture/deployment.ts";
+import { COIN_QUANTUM, type Deployment, MATURITY, MODE, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import { batchArgs, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -321,7 +321,7 @@ it("of a token with a cap, whoever withdraws first has what the cap leaves", asy
 describe("withdrawals of what the registry does not hold here", () => {
   it("refuse a token of another chain", async () => {
     const d = await fresh();
-    await d.state.write.registerAsset([STANDARD.erc20, 137n, d.assets.coin.token, COIN_QUANTUM]);
+    await d.state.write.registerAsset([STANDARD.erc20, 137n, d.assets.coin.token, COIN_QUANTUM, SCHEME.imx]);
     const batch = await commitRollup(d, [
       { ...entry(d.assets.coin, d.actors.owner.account.address, "", 5n), chainId: 137n },
     ]);

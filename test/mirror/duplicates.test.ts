@@ -104,7 +104,7 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     const nonce = await far.client.getTransactionCount({ address: ADMIN.address });
     const token = lower(getContractAddress({ from: ADMIN.address, nonce: BigInt(nonce) }));
     // The source takes any token of another chain, also one that is not there yet.
-    const registration = [2, BigInt(far.by.chainId), token, 1n] as const;
+    const registration = [2, BigInt(far.by.chainId), token, 1n, 0] as const;
     await send(near.chain.by, "StateCommitment", near.chain.settlement.address, "registerAsset", registration);
     const [planted = 0n] = await commit(token, ["5"]);
     await relay();
@@ -124,7 +124,7 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     const { near, far } = world;
     const config = { standard: "erc721", name: "Far cards", symbol: "FCRD", admin: ADMIN.address } as const;
     const { address } = await deployToken(far.by, far.contract, { ...config, blobScheme: "imx" });
-    const registration = [2, BigInt(far.by.chainId), address, 1n] as const;
+    const registration = [2, BigInt(far.by.chainId), address, 1n, 0] as const;
     await send(near.chain.by, "StateCommitment", near.chain.settlement.address, "registerAsset", registration);
     const [first = 0n, second = 0n] = await commit(address, ["{7}:{a}", "{7}:{b}"]);
     await relay();

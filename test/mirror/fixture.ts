@@ -57,7 +57,7 @@ export async function createMirrorWorld({
       ...token,
       lockMinter,
     });
-    const registration = [REGISTRY_VALUE[standard], BigInt(by.chainId), address, quantum] as const;
+    const registration = [REGISTRY_VALUE[standard], BigInt(by.chainId), address, quantum, 0] as const;
     await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
     const far = { standard, chainId: BigInt(by.chainId), contractAddress: address, quantum, name, symbol };
     const { assetId } = await engine.assets.add(far);

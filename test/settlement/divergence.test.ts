@@ -286,7 +286,7 @@ describe("adopting L1's history", () => {
     // In a validium batch, into which L1 does not look.
     const data = encodeBatchData([{ ...own, ...change }]);
     const batch = { mode: "validium", batchNumber: 0, data, ...deriveBatch("validium", 0, data) } as const;
-    await l1.registerAsset(FAR);
+    await l1.registerAsset({ ...FAR, blobScheme: "mintmark" });
     await commitUnseen(l1, batch);
     expect(await codeOf(operator.settler.round())).toBe("history_diverged");
     await mine(chain, 30);

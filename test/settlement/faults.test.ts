@@ -4,7 +4,7 @@ import type { MemberClient } from "../../core/committee/collector.ts";
 import type { CommitteeMember } from "../../core/committee/member.ts";
 import type { Engine } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { provenVaultArguments, withdrawalGroups } from "../../core/l1/arguments.ts";
+import { provenVaultArguments, withdrawalBatchArguments } from "../../core/l1/arguments.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { dying } from "./campaign-faults.ts";
 import {
@@ -342,7 +342,7 @@ describe("withdrawals", () => {
       ...{ recipient: stranger.address, authorization: { deadline: 0n, signature: "0x" as const } },
     };
     const address = l1.settlement.contract;
-    const args = [withdrawalGroups([request]), 500_000n] as const;
+    const args = withdrawalBatchArguments([request], 500_000n);
     const call = { abi: stateCommitmentAbi, address, functionName: "withdrawBatch", args } as const;
     await createWalletClient({ transport: chain.transport, account: stranger }).writeContract({ ...call, chain: null });
     const reported = await chain.client.getContractEvents({

@@ -83,7 +83,7 @@ contract MalformedCallsFuzz is Settlement {
         }
     }
 
-    /// @dev The functions that anyone may call to a lasting effect of their own, {registerAsset} and {cancelAuthorization}, are left out.
+    /// @dev The functions that anyone may call to a lasting effect of their own, {registerAsset}, {cancelAuthorization} and {cancelList}, are left out.
     function testFuzz_anyBytesChangeNothing(uint8 which, bytes calldata arguments) external {
         bytes4[7] memory selectors = [
             state.commitRollupBatch.selector,
@@ -130,7 +130,7 @@ contract MalformedCallsFuzz is Settlement {
     function _withdrawals() private view returns (bytes memory) {
         WithdrawalGroup[] memory groups = new WithdrawalGroup[](1);
         groups[0] = groupOf(0, assetTypes[0], abi.encodePacked(_item(0), _item(1)));
-        return abi.encodeCall(state.withdrawBatch, (groups, ITEM_GAS));
+        return abi.encodeCall(state.withdrawBatch, (groups, new bytes[](0), ITEM_GAS));
     }
 
     function _item(uint256 which) private view returns (bytes memory) {

@@ -27,6 +27,14 @@ contract MintingBlobTest {
         expect(isDecimal || id == uint256(keccak256(text)), "neither its number nor its hash");
     }
 
+    function testFuzz_RawBytesAreTheirNumber(bytes calldata blob) external view {
+        try this.readRaw(blob) returns (uint256 id) {
+            expect(keccak256(abi.encodePacked(id)) == keccak256(blob), "another number");
+        } catch (bytes memory reason) {
+            expect(blob.length != 32 && bytes4(reason) == MintingBlob.BlobInvalid.selector, "refused");
+        }
+    }
+
     function testFuzz_BracesAreReadInOneSpelling(bytes calldata blob) external view {
         _oneSpelling(blob);
     }
@@ -41,6 +49,10 @@ contract MintingBlobTest {
     /// @dev As a token calls it.
     function read(bytes calldata blob) external pure returns (uint256, uint256) {
         return MintingBlob.imxTokenId(blob);
+    }
+
+    function readRaw(bytes calldata blob) external pure returns (uint256) {
+        return MintingBlob.rawTokenId(blob);
     }
 
     function _oneSpelling(bytes memory blob) private view {

@@ -108,15 +108,107 @@ contract WithdrawalsFuzz is Settlement {
         expect(coin.totalSupply() == 0, "paid");
     }
 
+    /// @dev Vaults of one owner and of others, listed in any order, used in any order, and twice: each pays once, if it is its owner's.
+    function testFuzz_aListPaysItsOwnersVaultsOnce(uint64[5] memory amounts, uint64[5] memory parts, uint8[8] memory order, bool rollup) external {
+        address owner = vm.addr(ownerKey(0));
+        (uint64[3][] memory entries, uint256[] memory which) = _entries(amounts, parts, rollup ? Mode.ZkRollup : Mode.Validium);
+        bytes[] memory lists = _signedList(entries, vm.addr(402), 0);
+        uint256 paid;
+        bool[5] memory done;
+        for (uint256 i; i < order.length; ++i) {
+            uint16 position = order[i] % 5;
+            Place storage place = places[which[position]];
+            uint256 failed = _listed(which[position], Packing.listed(place.vault, place.siblings, 0, position), lists);
+            bool pays = !done[position] && place.vault.owner == owner && entries[position][1] == 0;
+            expect(failed == (pays ? 0 : 1), "another outcome");
+            if (pays) (done[position], paid) = (true, paid + entries[position][2]);
+            expect(coin.balanceOf(vm.addr(402)) == paid * QUANTUM && coin.totalSupply() == paid * QUANTUM, "other coins");
+        }
+    }
+
+    /// @dev Any byte of the list or of the item changed, or the end cut off: nobody else is paid, and nobody more.
+    function testFuzz_aChangedListPaysNobodyElse(uint8 manner, uint256 at, uint8 change, bytes calldata more) external {
+        uint64[5] memory amounts;
+        (uint64[3][] memory entries, uint256[] memory which) = _entries(amounts, amounts, Mode.ZkRollup);
+        bytes[] memory lists = _signedList(entries, vm.addr(402), 0);
+        Place storage place = places[which[0]];
+        bytes memory item = Packing.listed(place.vault, place.siblings, 0, 0);
+        if (manner % 4 == 0) lists[0][at % lists[0].length] ^= bytes1(change);
+        if (manner % 4 == 1) lists[0] = _part(lists[0], 0, at % lists[0].length);
+        if (manner % 4 == 2) item[at % item.length] ^= bytes1(change);
+        if (manner % 4 == 3) item = Packing.framed(place.vault.vaultId, abi.encodePacked(_part(item, 5, at % item.length), more));
+        _listed(which[0], item, lists);
+        uint64 out = state.withdrawn(place.vault.vaultId, Standard.ERC20);
+        expect(out == 0 || out == 1, "another quantity");
+        expect(coin.balanceOf(vm.addr(402)) == out * QUANTUM && coin.totalSupply() == out * QUANTUM, "paid to somebody else");
+    }
+
+    function testFuzz_aListIsForOneMessage(uint8 field, uint64 other, uint64 later) external {
+        uint64[5] memory amounts;
+        (uint64[3][] memory entries, uint256[] memory which) = _entries(amounts, amounts, Mode.Validium);
+        uint64 deadline = uint64(block.timestamp) + 1 days;
+        bytes memory signature = sign(ownerKey(0), typedDigest(listHash(entries, vm.addr(402), deadline)));
+        (address recipient, address owner) = (vm.addr(402), vm.addr(ownerKey(0)));
+        bool honest = true;
+        if (field % 6 == 1) (recipient, honest) = (vm.addr(403), false);
+        if (field % 6 == 2) (deadline, honest) = (deadline + 1, false);
+        if (field % 6 == 3) (owner, honest) = (vm.addr(ownerKey(1)), false);
+        if (field % 6 == 4) (entries[1 + other % 4][1 + other % 2], honest) = (other | 2, false);
+        if (field % 6 == 5) {
+            vm.warp(block.timestamp + later % 2 days);
+            honest = block.timestamp <= deadline;
+        }
+        bytes[] memory lists = new bytes[](1);
+        lists[0] = Packing.list(owner, recipient, deadline, _pack(entries), signature);
+        Place storage place = places[which[0]];
+        uint256 failed = _listed(which[0], Packing.listed(place.vault, place.siblings, 0, 0), lists);
+        expect(failed == (honest ? 0 : 1) && coin.totalSupply() == (honest ? QUANTUM : 0), "another message");
+    }
+
+    /// @dev Five vaults, the first one its owner's, who signs; some with a total that is not so.
+    function _entries(uint64[5] memory amounts, uint64[5] memory parts, Mode mode)
+        private
+        returns (uint64[3][] memory entries, uint256[] memory which)
+    {
+        (entries, which) = (new uint64[3][](5), new uint256[](5));
+        for (uint256 i; i < 5; ++i) {
+            uint64 amount = i == 0 ? 4 : 4 + amounts[i] % (MAX_AMOUNT - 4);
+            if (amounts[i] % 3 == 0) amount = amount / 4 * 4;
+            which[i] = _coinsAt(amount, mode);
+            entries[i] = [places[which[i]].vault.vaultId, i != 0 && parts[i] % 5 == 1 ? 1 : 0, 1 + parts[i] % amount];
+        }
+    }
+
+    function _signedList(uint64[3][] memory entries, address recipient, uint256 owner) private view returns (bytes[] memory lists) {
+        uint64 deadline = uint64(block.timestamp);
+        bytes memory signature = sign(ownerKey(owner), typedDigest(listHash(entries, recipient, deadline)));
+        lists = new bytes[](1);
+        lists[0] = Packing.list(vm.addr(ownerKey(owner)), recipient, deadline, _pack(entries), signature);
+    }
+
+    function _pack(uint64[3][] memory entries) private pure returns (bytes memory packed) {
+        for (uint256 i; i < entries.length; ++i) packed = abi.encodePacked(packed, entries[i][0], entries[i][1], entries[i][2]);
+    }
+
     /// @return failed How many items failed; none when the call was refused by name.
     function _batch(uint256 which, bytes memory items, address caller) private returns (uint256 failed) {
+        return _send(which, items, new bytes[](0), caller);
+    }
+
+    function _listed(uint256 which, bytes memory items, bytes[] memory lists) private returns (uint256 failed) {
+        return _send(which, items, lists, address(this));
+    }
+
+    function _send(uint256 which, bytes memory items, bytes[] memory lists, address caller) private returns (uint256 failed) {
         WithdrawalGroup[] memory groups = new WithdrawalGroup[](1);
         groups[0] = groupOf(places[which].batch, assetTypes[0], items);
         vm.prank(caller);
-        try state.withdrawBatch(groups, 500_000) returns (uint256 count) {
+        try state.withdrawBatch(groups, lists, 500_000) returns (uint256 count) {
             return count;
         } catch (bytes memory reason) {
-            expect(bytes4(reason) == PackedItems.ItemsMalformed.selector, "refused without saying what is wrong");
+            bytes4 said = bytes4(reason);
+            bool named = said == PackedItems.ItemsMalformed.selector || said == PackedItems.ListMalformed.selector;
+            expect(named, "refused without saying what is wrong");
         }
     }
 

@@ -8,7 +8,13 @@ import {
   decodeAttestation,
   encodeAttestation,
 } from "../../../core/protocol/attestation.ts";
-import { mirroredStateDigest, validiumBatchDigest, withdrawalDigest } from "../../../core/protocol/typed-data.ts";
+import {
+  MAX_LISTED_VAULTS,
+  mirroredStateDigest,
+  validiumBatchDigest,
+  withdrawalDigest,
+  withdrawalListDigest,
+} from "../../../core/protocol/typed-data.ts";
 import { type AsJson, readVectors } from "./vector-file.ts";
 import { SETTLEMENT } from "./vectors/derive.ts";
 import type { attestationVectors, typedDataVectors } from "./vectors/signatures.ts";
@@ -42,6 +48,25 @@ describe("EIP-712 digests", () => {
     const message = withdrawalMessage(vector);
     expect(withdrawalDigest(SETTLEMENT, message)).toBe(vector.digest);
     expect(withdrawalDigest(SETTLEMENT, message)).toBe(digestByHand(message));
+  });
+
+  it.each(digests.withdrawalLists)("WithdrawalList of $vaults.length vaults", ({ digest, ...vector }) => {
+    const vaults = vector.vaults.map(({ vaultId, withdrawnBefore, quantity }) => ({
+      ...{ vaultId: BigInt(vaultId), withdrawnBefore: BigInt(withdrawnBefore), quantity: BigInt(quantity) },
+    }));
+    const message = { ...vector, vaults, deadline: BigInt(vector.deadline) };
+    expect(withdrawalListDigest(SETTLEMENT, message)).toBe(digest);
+    for (const change of [
+      { vaults: vaults.slice(1) },
+      { vaults: Array.from({ length: MAX_LISTED_VAULTS + 1 }, () => ({ ...vaults[0] })) },
+      { vaults: [{ ...vaults[0], quantity: 0n }] },
+      { deadline: 1n << 64n },
+    ]) {
+      if (change.vaults?.length === vaults.length - 1 && vaults.length > 1) {
+        expect(withdrawalListDigest(SETTLEMENT, { ...message, vaults: vaults.slice(1) })).not.toBe(digest);
+      } else
+        expect(() => withdrawalListDigest(SETTLEMENT, { ...message, ...change } as typeof message)).toThrow(invalid);
+    }
   });
 
   it.each(digests.mirroredStates)("MirroredState of $countRollup rollup batches", ({ digest, ...vector }) => {

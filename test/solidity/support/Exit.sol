@@ -62,9 +62,9 @@ abstract contract Exit {
         bytes memory itemArguments = abi.encode("Item", "ITEM", "", BlobScheme.Mintmark, admin, exit);
         item = IItem(deploy("tokens/MintableERC1155.sol/MintableERC1155", itemArguments));
         uint64 chain = uint64(block.chainid);
-        assetTypes.push(exit.registerAsset(Standard.ERC20, chain, address(coin), QUANTUM));
-        assetTypes.push(exit.registerAsset(Standard.ERC721, chain, address(card), 1));
-        assetTypes.push(exit.registerAsset(Standard.ERC1155, chain, address(item), 1));
+        assetTypes.push(exit.registerAsset(Standard.ERC20, chain, address(coin), QUANTUM, BlobScheme.Mintmark));
+        assetTypes.push(exit.registerAsset(Standard.ERC721, chain, address(card), 1, BlobScheme.Mintmark));
+        assetTypes.push(exit.registerAsset(Standard.ERC1155, chain, address(item), 1, BlobScheme.Mintmark));
     }
 
     function ownerKey(uint256 seed) internal pure returns (uint256) {
@@ -131,6 +131,18 @@ abstract contract Exit {
         bytes32 typehash =
             keccak256("Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)");
         return keccak256(abi.encode(typehash, vaultId, before, quantity, recipient, deadline));
+    }
+
+    /// @dev From EIP-712's own words: the hash of each entry, of all of them, of the message.
+    function listHash(uint64[3][] memory vaults, address recipient, uint64 deadline) internal pure returns (bytes32) {
+        string memory entry = "ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)";
+        bytes memory hashes;
+        for (uint256 i; i < vaults.length; ++i) {
+            bytes32 hash = keccak256(abi.encode(keccak256(bytes(entry)), vaults[i][0], vaults[i][1], vaults[i][2]));
+            hashes = abi.encodePacked(hashes, hash);
+        }
+        bytes memory message = abi.encodePacked("WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)", entry);
+        return keccak256(abi.encode(keccak256(message), keccak256(hashes), recipient, deadline));
     }
 
     function typedDigest(bytes32 structHash) internal view returns (bytes32) {

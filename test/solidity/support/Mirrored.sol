@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {Growth, IStateMirror, MirrorBatch, MirrorStep, StateRoots} from "../../../contracts/interfaces/IStateMirror.sol";
-import {BatchHeader, Mode, Vault} from "../../../contracts/interfaces/Model.sol";
+import {BatchHeader, BlobScheme, Mode, Vault} from "../../../contracts/interfaces/Model.sol";
 import {Exit} from "./Exit.sol";
 import {Manifests} from "./Manifests.sol";
 import {NaiveTree} from "./NaiveTree.sol";
@@ -53,7 +53,7 @@ abstract contract Mirrored is Exit {
         issueTokens(mirror);
         // The same tokens as the source's own, where others may live at these addresses.
         address[3] memory tokens = [address(coin), address(card), address(item)];
-        for (uint256 i; i < 3; ++i) mirror.registerAsset(standards[i], SOURCE_CHAIN, tokens[i], i == 0 ? QUANTUM : 1);
+        for (uint256 i; i < 3; ++i) mirror.registerAsset(standards[i], SOURCE_CHAIN, tokens[i], i == 0 ? QUANTUM : 1, BlobScheme.Imx);
         bytes32 empty = NaiveTree.root(new bytes32[](0), 32);
         present = StateRoots(empty, empty, 0, 0);
     }

@@ -18,6 +18,21 @@ library Packing {
         return framed(vault.vaultId, abi.encodePacked(who, uint8(vault.blob.length), vault.blob, siblings));
     }
 
+    /// @dev An item of a list.
+    function listed(Vault memory vault, bytes32[] memory siblings, uint8 number, uint16 position) internal pure returns (bytes memory) {
+        bytes memory head = abi.encodePacked(uint8(10), number, position, vault.amount);
+        return framed(vault.vaultId, abi.encodePacked(head, uint8(vault.blob.length), vault.blob, siblings));
+    }
+
+    /// @param vaults 24 bytes for each.
+    function list(address owner, address recipient, uint64 deadline, bytes memory vaults, bytes memory signature)
+        internal
+        pure
+        returns (bytes memory)
+    {
+        return abi.encodePacked(owner, recipient, deadline, uint16(vaults.length / 24), vaults, signature);
+    }
+
     function framed(uint64 vaultId, bytes memory body) internal pure returns (bytes memory) {
         return abi.encodePacked(uint16(body.length), uint24(vaultId & 0xfffff), body);
     }

@@ -44,6 +44,11 @@ const BLOBS: readonly (readonly [Standard, BlobScheme, string])[] = [
   ["erc721", "imx", text("{5}:{a}:{b}}")],
   ["erc721", "imx", text("{5}:{}}")],
   ["erc1155", "imx", text(`{${MAX_ID}}:{x}`)],
+  ["erc20", "raw32", "0x"],
+  ["erc721", "raw32", `0x${"00".repeat(32)}`],
+  ["erc721", "raw32", `0x${"00".repeat(31)}11`],
+  ["erc721", "raw32", text("1".repeat(32))],
+  ["erc1155", "raw32", `0X${"fF".repeat(32)}`],
 ];
 
 const REFUSED_BLOBS: readonly (readonly [Standard, BlobScheme, string])[] = [
@@ -69,6 +74,11 @@ const REFUSED_BLOBS: readonly (readonly [Standard, BlobScheme, string])[] = [
   ["erc721", "imx", text("{1x}:{x}")],
   ["erc721", "imx", text("{+1}:{x}")],
   ["erc721", "imx", text(`{${(1n << 256n).toString()}}:{x}`)],
+  ["erc721", "raw32", ""],
+  ["erc721", "raw32", "0x11"],
+  ["erc721", "raw32", `0x${"00".repeat(31)}`],
+  ["erc721", "raw32", `0x${"00".repeat(33)}`],
+  ["erc1155", "raw32", `0x${"11".repeat(64)}`],
 ];
 
 /** Token ids that blobs name, and blobs that are refused. */

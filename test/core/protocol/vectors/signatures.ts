@@ -12,6 +12,7 @@ import {
   validiumBatchDigest,
   validiumBatchTypedData,
   withdrawalDigest,
+  withdrawalListDigest,
 } from "../../../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../../../core/protocol/vault.ts";
 import { derivedAddress, derivedHash, SETTLEMENT } from "./derive.ts";
@@ -58,12 +59,22 @@ export function typedDataVectors() {
     ...state,
     commitment: derivedHash("mirrored commitment"),
   }));
+  const lists = [1, 2, 20].map((count) => ({
+    vaults: Array.from({ length: count }, (_, i) => ({
+      vaultId: packVaultId({ mode: i % 2 === 0 ? "validium" : "zk-rollup", batchNumber: i, slot: count }),
+      withdrawnBefore: i === 0 ? 0n : MAX_AMOUNT - BigInt(i),
+      quantity: BigInt(i + 1),
+    })),
+    recipient: derivedAddress(`recipient of ${count}`),
+    deadline: 1_767_225_600n + BigInt(count),
+  }));
   return {
     description: "EIP-712 digests of all messages (docs/protocol.md 5, 6, 8) for one settlement contract, or mirror.",
     domain: typedDataDomain(SETTLEMENT),
     validiumBatches: batches.map((message) => ({ ...message, digest: validiumBatchDigest(SETTLEMENT, message) })),
     mirroredStates: states.map((message) => ({ ...message, digest: mirroredStateDigest(SETTLEMENT, message) })),
     withdrawals: withdrawals.map((message) => ({ ...message, digest: withdrawalDigest(SETTLEMENT, message) })),
+    withdrawalLists: lists.map((message) => ({ ...message, digest: withdrawalListDigest(SETTLEMENT, message) })),
   };
 }
 
