@@ -10,7 +10,7 @@ import type { Ledger } from "./ledger.ts";
 
 type Counted = Pick<BatchRecord, "mode" | "batchNumber" | "vaultCount">;
 
-/** All vaults of a batch that is on disk, the void ones too. Throws `store_corrupt` unless they are as many as its record says. */
+/** All vaults of a batch on disk, void ones too. Throws `store_corrupt` unless their number is that of its record. */
 export async function readBatchVaults(ledger: Ledger, batch: Counted): Promise<VaultColumns> {
   const vaults = new VaultColumns();
   for await (const chunk of chunkRecords(ledger, batch)) {
@@ -29,13 +29,13 @@ export async function* chunkRecords(
   for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) })) yield record;
 }
 
-/** Throws `store_corrupt` unless as many vaults were found as the batch's record says. */
+/** Throws `store_corrupt` unless the number of vaults is that of the batch's record. */
 export function requireCount({ mode, batchNumber, vaultCount }: Counted, found: number): void {
   if (found === vaultCount) return;
   throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} has ${found} vaults, not ${vaultCount}.`);
 }
 
-/** The hash of the token that a vault holds, 0 for what is not ERC-721. */
+/** The hash of the token that a vault holds; 0 for other standards than ERC-721. */
 export function tokenHashOf(ledger: Ledger, { assetIndex, blobs, start, end }: NewVault): number {
   const { standard, blobScheme } = ledger.assetAt(assetIndex);
   if (standard !== "erc721") return 0;

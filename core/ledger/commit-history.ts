@@ -6,35 +6,35 @@ import type { BatchRecord } from "../store/records.ts";
 import type { Table } from "../store/table.ts";
 import type { StateHistories } from "./state-histories.ts";
 
-/** What the ledger has of batches and their state leaves. */
+/** The ledger's batches and their state leaves. */
 interface Recorded {
   readonly settlement: PortalIdentity;
   readonly batches: Readonly<Record<Mode, Table<number, BatchRecord>>>;
   readonly histories: StateHistories;
 }
 
-/** The history after so many commits of each mode. */
+/** The history after a number of commits of each mode. */
 interface End extends StateCounts {
   readonly history: Hash;
 }
 
 /**
- * The rolling hash over the batches that L1 has reported as committed, in L1's order (docs/protocol.md 3). Derived from this store's own
- * batches and never from L1's hash, so that the two can be compared. Each call hashes only what was committed since the last one; a
- * reorganisation goes back to the final commits.
+ * The rolling hash over the batches that L1 has committed, in L1's order (docs/protocol.md 3). It is derived from this
+ * store's batches and never from L1's hash, so the two can be compared. Each call hashes only the commits since the
+ * last one. A reorganisation goes back to the final commits.
  */
 export class CommitHistory {
   #final: End | null = null;
   #newest: End | null = null;
 
-  /** As readers see it. */
+  /** The readers' view. */
   of(ledger: Recorded): Hash {
     this.#final = extend(ledger, this.#final ?? startOf(ledger), ({ status }) => status === "finalized");
     this.#newest = extend(ledger, this.#newest ?? this.#final, () => true);
     return this.#newest.history;
   }
 
-  /** Forgets what a batch's change makes untrue. */
+  /** Drops what a changed batch makes wrong. */
   changed(before: BatchRecord | undefined, after: BatchRecord): void {
     if (before === undefined || before.l1Sequence === null || before.l1Sequence === after.l1Sequence) return;
     this.#newest = null;

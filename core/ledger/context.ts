@@ -1,7 +1,7 @@
 import type { Cursors } from "./cursor.ts";
 import type { Ledger } from "./ledger.ts";
 
-/** What the nouns of an engine work on. */
+/** What an engine's nouns work on. */
 export class EngineContext {
   readonly cursors: Cursors;
   readonly #ledger: Ledger;

@@ -5,8 +5,8 @@ const TAG_BYTES = 16;
 const POSITION_BYTES = 8;
 
 /**
- * Makes and reads the cursors of pages: where the next page starts, opaque, and good only for the list, application and filters that
- * it was given for. Base64url of:
+ * Makes and reads the cursors of pages. A cursor says where the next page starts. It is opaque, and valid only for the
+ * list, application and filters that it was made for. Base64url of:
  *
  * ```
  * cursor = position(8) ‖ HMAC-SHA-256(secret, position ‖ scope) cut to 16 bytes
@@ -19,7 +19,7 @@ export class Cursors {
     this.#secret = secret;
   }
 
-  /** @param scope - whatever the cursor is bound to */
+  /** @param scope - everything that the cursor is bound to */
   issue(position: number, scope: string): string {
     const bytes = Buffer.alloc(POSITION_BYTES);
     bytes.writeBigUInt64BE(BigInt(position));

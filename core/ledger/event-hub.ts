@@ -3,25 +3,29 @@ import type { VoidSlots } from "../sealing/void-runs.ts";
 
 type Listener<K extends keyof EngineEvents> = (event: EngineEvents[K]) => void;
 
-/** Tells listeners what has become durable. A listener that throws is reported as an unhandled rejection, and the others still hear. */
+/**
+ * Tells listeners of durable changes. A listener that throws becomes an unhandled rejection; the others are still
+ * called.
+ */
 export class EventHub {
   readonly #listeners = new Map<keyof EngineEvents, Set<Listener<never>>>();
-  /** The telling of what came before and has to be read first; null when there is nothing like it. */
+  /** The earlier events that still wait for a read; null when none does. */
   #before: Promise<void> | null = null;
 
   on<K extends keyof EngineEvents>(type: K, listener: Listener<K>): () => void {
     const listeners = this.#listeners.get(type) ?? new Set();
     this.#listeners.set(type, listeners);
-    // A fresh function, so that one listener added twice is called twice and stopped one by one.
+    // A new function, so that a listener that was added twice is called twice and removed one by one.
     const own: Listener<K> = (event) => listener(event);
     listeners.add(own);
     return () => listeners.delete(own);
   }
 
   /**
-   * Tells an event at once, or behind those that are still being read.
+   * Emits an event at once, or after the events that still wait for a read.
    *
-   * @param event - or what reads it. When that fails the store has, and says so to everyone: the event is not told.
+   * @param event - the event, or a function that reads it. The event is dropped when the read fails, since the store
+   * then fails for everyone.
    */
   emit<K extends keyof EngineEvents>(type: K, event: EngineEvents[K] | (() => Promise<EngineEvents[K]>)): void {
     if (typeof event !== "function" && this.#before === null) this.#tell(type, event);
@@ -34,7 +38,7 @@ export class EventHub {
     }
   }
 
-  /** Resolves when everything that was emitted has been told. */
+  /** Resolves when every emitted event has been delivered. */
   async told(): Promise<void> {
     await this.#before;
   }
@@ -59,20 +63,20 @@ export class EventHub {
   }
 }
 
-/** What happened, told after it is durable and in the order of the journal. */
+/** A durable change, told in the order of the journal. */
 export interface EngineEvents {
   readonly mint: { readonly applicationId: Uuid; readonly mintId: Uuid; readonly mints: number };
   readonly batchSealed: Batch;
-  /** Slots became void: L1 refuses them. */
+  /** Slots became void because L1 refuses them. */
   readonly slotsVoided: { readonly batch: Batch; readonly slots: readonly VoidSlots[] };
   readonly batchSubmitted: Batch;
   readonly batchCommitted: Batch;
   readonly batchFinalized: Batch;
   /** A reorganisation took the batch back from settled to submitted. */
   readonly batchReverted: Batch;
-  /** A key of the application was revoked, or the application was suspended or let in again. */
+  /** A key was revoked, or an application suspended or resumed. */
   readonly access: { readonly applicationId: Uuid };
-  /** A webhook was made, deleted, disabled, enabled again, or got a new secret. */
+  /** A webhook was created, deleted, disabled, enabled, or got a new secret. */
   readonly webhook: { readonly webhookId: Uuid };
   /** A withdrawal was accepted or changed its status. */
   readonly withdrawal: {

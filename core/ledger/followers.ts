@@ -1,15 +1,18 @@
-/** Readers that are woken at once, and then again after each pause. */
+/** Readers that wake together. The next group wakes after a pause. */
 const WOKEN_AT_ONCE = 64;
-/** ms between two such groups. What a group reads and writes takes a fraction of it, so mints go on in between. */
+/** Pause between two groups, in ms. A group's work takes a fraction of it, so mints run in between. */
 const PAUSE_MS = 5;
 
 /**
- * Those who wait for an application's next event. However many they are, an event wakes a bounded number at once; the others follow
- * group by group, and find in the log whatever was told until then.
+ * Readers that wait for an application's next event. An event wakes a bounded number at once, however many wait. The
+ * others follow group by group, and read all events so far.
  */
 export class Followers {
   readonly #waiting = new Map<number, Set<() => void>>();
-  /** Woken by an event, and not called yet, in order. Who leaves meanwhile leaves its set too. */
+  /**
+   * Readers that an event has woken and that have not run yet, in order. A reader that leaves is removed from its set
+   * too.
+   */
   readonly #due: Set<() => void>[] = [];
   #pausing = false;
 
@@ -36,7 +39,7 @@ export class Followers {
     });
   }
 
-  /** Something of the application has become durable. Takes the same time however many wait. */
+  /** An application's change is durable. Takes constant time, however many readers wait. */
   wake(applicationIndex: number): void {
     const waiting = this.#waiting.get(applicationIndex);
     if (waiting === undefined) return;
@@ -45,7 +48,7 @@ export class Followers {
     if (!this.#pausing) this.#wakeSome();
   }
 
-  /** One group, from the applications in turn, so that one with many readers holds up no other. */
+  /** The next group. It takes readers from the applications in turn, so that one with many readers delays no other. */
   #wakeSome(): void {
     let left = WOKEN_AT_ONCE;
     for (let due = this.#due.shift(); due !== undefined; due = left > 0 ? this.#due.shift() : undefined) {

@@ -1,19 +1,19 @@
 import type { Clock } from "../ports.ts";
 
-/** A clock that a step of the system's time leaves this far behind the journal is wrong. */
+/** A clock that is further behind the journal than this is wrong. */
 const MOST_BEHIND_MS = 60_000;
 
 export interface JournalClockOptions {
   readonly clock: Clock;
-  /** Milliseconds of any origin that only grow. */
+  /** A monotonic clock of any origin, in ms. */
   readonly monotonic: Clock;
-  /** How far the clock may be ahead of the journal, in milliseconds. */
+  /** How far the clock may be ahead of the journal, in ms. */
   readonly mostAheadMs: number;
 }
 
 /**
- * The system's clock, held against the time of the journal's newest entry at opening and the milliseconds that have passed since. One
- * wrong reading neither dates an entry far into the future nor makes anything expire.
+ * The system's clock, checked against the journal's newest entry at opening plus the time since. So one wrong reading
+ * neither dates an entry far into the future nor makes anything expire.
  */
 export class JournalClock {
   readonly #options: JournalClockOptions;
@@ -27,23 +27,29 @@ export class JournalClock {
     this.#opened = options.monotonic();
   }
 
-  /** The time for a new entry and for deadlines, ms since 1970: the clock's, or the journal's own when the clock is too far ahead. */
+  /**
+   * The time for new entries and deadlines, ms since 1970: the clock's, or the journal's when the clock is too far
+   * ahead.
+   */
   now(): number {
     return Math.floor(this.#tooFarAhead() ? this.#passed() : this.#options.clock());
   }
 
-  /** The time by which keys expire, ms since 1970: as {@link now}, but a clock that is behind the journal revives none. */
+  /**
+   * The time by which keys expire, ms since 1970: like {@link now}, but never behind the journal, so that no key
+   * revives.
+   */
   present(): number {
     return Math.max(this.now(), Math.floor(this.#passed()));
   }
 
-  /** A time that has certainly been reached, ms since 1970: what was down before the opening does not count. */
+  /** A time that has certainly passed, ms since 1970. It ignores the time before the opening. */
   reached(): number {
     return Math.min(this.#options.clock(), this.#passed());
   }
 
   /**
-   * What is wrong with the clock and what to do; null when it fits the journal.
+   * The fault of the clock and its cure; null when the clock fits the journal.
    *
    * @param newest - time of the journal's newest entry now
    */
@@ -58,7 +64,7 @@ export class JournalClock {
     return null;
   }
 
-  /** The time of the newest entry at opening, and what has passed since. */
+  /** The time of the newest entry at opening, plus the time since. */
   #passed(): number {
     return this.#newest + this.#options.monotonic() - this.#opened;
   }

@@ -61,7 +61,7 @@ import { TokenSumsCache } from "./token-sums-cache.ts";
 import { UserCache } from "./user-cache.ts";
 import { VaultRefs } from "./vault-refs.ts";
 
-/** What a journal entry was given when it was recorded. */
+/** The place and time that a journal entry got. */
 export interface Recorded {
   readonly sequence: number;
   readonly time: number;
@@ -70,8 +70,8 @@ export interface Recorded {
 type Emit = EventHub["emit"];
 
 /**
- * The engine's state in memory and the way to change it: every change appends an entry to the journal and, in the same group, the
- * records derived from it. Everything here is the writer's view; readers use the tables' durable view and the store.
+ * The engine's state in memory. Every change appends an entry to the journal and writes the records derived from it in
+ * the same group. All fields are the writer's view. Readers use the tables' durable view and the store.
  */
 export class Ledger {
   readonly store: Store;
@@ -103,7 +103,7 @@ export class Ledger {
     validium: new Table(),
     "zk-rollup": new Table(),
   };
-  /** Mints that were lost to L1's history, by the number of the batch that they were in. */
+  /** Mints that L1's history lacks, by the number of their batch. */
   readonly lost: Readonly<Record<Mode, Table<number, readonly LostRecord[]>>> = {
     validium: new Table(),
     "zk-rollup": new Table(),
@@ -113,7 +113,7 @@ export class Ledger {
   readonly unsealed = new UnsealedBatches();
   readonly refs = new VaultRefs();
   readonly sealingThread = new SealingThread();
-  /** Batches that are closed and not sealed on disk yet, by number. */
+  /** Batches that are closed and not yet sealed on disk, by number. */
   readonly sealings: Readonly<Record<Mode, Map<number, Promise<BatchRecord>>>> = {
     validium: new Map(),
     "zk-rollup": new Map(),
@@ -121,32 +121,32 @@ export class Ledger {
   readonly users = new UserCache();
   readonly tokenSums = new TokenSumsCache();
   /**
-   * ERC-1155 ids of up to 15 digits, by asset, that are bound to their own decimal: minting more of them reads nothing.
-   * About 40 bytes each. Only the adoption of another history unbinds an id.
+   * ERC-1155 ids of up to 15 digits, by asset, that are bound to their own decimal. More mints of such an id need no
+   * read. About 40 bytes each. Only adopting another history unbinds an id.
    */
   readonly bindings = new Recent<number, number, true>(200_000);
-  /** By application, and by asset or (below zero) mode: the newest block that is marked by it, of those marked lately. */
+  /** By application, and by asset or (below zero) mode: the newest block with that mark, for recent marks. */
   readonly marks = new Recent<number, number, number>(100_000);
   readonly followers = new Followers();
-  /** Of every asset, by its index: they never change. */
+  /** The standard of each asset, by index. It never changes. */
   readonly standards: Standard[] = [];
   readonly hasher: TokenHasher;
-  /** Every ERC-721 token, as the writer has them. */
+  /** Every ERC-721 token, in the writer's view. */
   tokens = new TokenIndex();
-  /** Indices never change, so these need no two views; whether a record is on disk its table says. */
+  /** Indices never change, so one view is enough. The table says whether a record is on disk. */
   readonly applicationIndices = new Map<Uuid, number>();
   readonly keyIndices = new Map<string, number>();
   readonly webhookIndices = new Map<Uuid, number>();
   readonly assetIndices = new Map<Uuid, number>();
-  /** As a request names them. */
+  /** By the id that a request names. */
   readonly knownAssets: KnownAssets = {
     indexOf: (assetId) => this.assetIndices.get(assetId),
     at: (assetIndex) => this.assetAt(assetIndex),
   };
   head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0, indexVersion: INDEX_VERSION };
-  /** Why nothing more may be promised; null while L1's history is a beginning of this store's. */
+  /** Why mints are refused; null while L1's history is a prefix of this store's. */
   divergence: DivergenceRecord | null = null;
-  /** Recorded since the opening, of all chains. */
+  /** Entries recorded since the opening, for all chains. */
   reorganisations = 0;
   /** Whether the store must be compared with L1 before it mints. */
   awaitsComparison = false;
@@ -160,7 +160,7 @@ export class Ledger {
     this.environment = options.environment;
     this.limits = limits;
     this.clock = options.clock ?? Date.now;
-    // A clock of the caller's own is monotonic as well, unless it is told apart.
+    // A caller's clock counts as monotonic too, unless the caller gives another.
     const monotonic = options.monotonic ?? options.clock ?? (() => performance.now());
     const mostAheadMs = options.clockAheadMs ?? Number.POSITIVE_INFINITY;
     this.#clocks = { clock: this.clock, monotonic, mostAheadMs };
@@ -180,30 +180,30 @@ export class Ledger {
     if (this.divergence !== null) throw new MintmarkError("history_diverged", this.divergence.detail);
   }
 
-  /** Throws `history_diverged` or `l1_not_compared` while what is promised here may never reach L1. */
+  /** Throws `history_diverged` or `l1_not_compared` while a mint here may never reach L1. */
   requirePromising(): void {
     this.requireOneHistory();
     if (this.awaitsComparison) throw new MintmarkError("l1_not_compared");
   }
 
-  /** Puts a batch in the place of its mode's open one, which is closed then. */
+  /** Replaces a mode's open batch, which is closed then. */
   setOpen(batch: OpenBatch): void {
     this.unsealed.setOpen(batch);
     this.refs.setFirstOrdinal(batch.mode, batch.batchNumber, batch.firstOrdinal);
   }
 
-  /** Holds the clock against the journal from here on: the head has just been read. */
+  /** Checks the clock against the journal from here on. The head has just been read. */
   startClock(): void {
     this.journalClock = new JournalClock(this.#clocks, this.head.time);
   }
 
-  /** The time of the next entry: the clock's as far as it fits the journal, but never before the newest entry's. */
+  /** The time of the next entry: the clock's if it fits the journal, and never before the newest entry's. */
   now(): number {
     const now = this.journalClock.now();
     return now > this.head.time ? now : this.head.time;
   }
 
-  /** Appends an entry to the journal. The caller derives its records into the same group. */
+  /** Appends an entry to the journal. The caller writes the derived records in the same group. */
   record(group: Group, entry: Entry): Recorded {
     const time = this.now();
     return this.#append(group, time, encodeEntry(time, entry));
@@ -236,7 +236,7 @@ export class Ledger {
     this.assets.put(group, record.assetIndex, record);
   }
 
-  /** Lets an asset be found by its id, or no longer. */
+  /** Adds an asset to the index of ids, or removes it. */
   indexAsset({ assetId, assetIndex, standard, removed }: AssetRecord): void {
     this.standards[assetIndex] = standard;
     if (!removed) this.assetIndices.set(assetId, assetIndex);
@@ -271,7 +271,7 @@ export class Ledger {
     group.put(batchKey(record.mode, record.batchNumber), encodeRecord(batchRecord, record));
   }
 
-  /** The application as the writer has it. Throws `application_not_found`. */
+  /** The application in the writer's view. Throws `application_not_found`. */
   latestApplication(applicationId: Uuid): ApplicationRecord {
     const index = this.#applicationIndex(applicationId);
     const record = index === undefined ? undefined : this.applications.latest(index);
@@ -279,7 +279,7 @@ export class Ledger {
     return record;
   }
 
-  /** The application as readers see it. Throws `application_not_found`. */
+  /** The application in the readers' view. Throws `application_not_found`. */
   application(applicationId: Uuid): ApplicationRecord {
     const index = this.#applicationIndex(applicationId);
     const record = index === undefined ? undefined : this.applications.get(index);
@@ -292,14 +292,14 @@ export class Ledger {
     return applicationIndices.get(applicationId) ?? applicationIndices.get(String(applicationId).toLowerCase());
   }
 
-  /** An asset that records name by its index. */
+  /** The asset at an index that a record names. */
   assetAt(assetIndex: number): AssetRecord {
     const record = this.assets.latest(assetIndex);
     if (record === undefined) throw new MintmarkError("store_corrupt", `Asset ${assetIndex} is missing.`);
     return record;
   }
 
-  /** Adds what a group changes once, however many of its transitions touch it. */
+  /** Adds each changed thing once, however many transitions of the group change it. */
   #finish(group: Group): void {
     for (const mode of MODES) this.#flushOpen(group, this.unsealed.open(mode));
     for (const index of this.applications.flush(group)) group.onDurable(() => this.followers.wake(index));

@@ -6,23 +6,23 @@ import type { EngineContext } from "./context.ts";
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
 
-/** Where a page begins and how many entries it may have. */
+/** Start and length of a page. */
 export interface PageStart {
-  /** The position that the page continues after; null at the list's beginning. */
+  /** The position after which the page begins; null for the first page. */
   readonly after: number | null;
   readonly limit: number;
 }
 
-/** The entries of a page, and the position that the next page continues after; null at the list's end. */
+/** The entries of a page, and the position after which the next page begins; null at the end. */
 export interface PageEntries<T> {
   readonly data: readonly T[];
   readonly next: number | null;
 }
 
 /**
- * The list that begins with the page that is asked for. That page is read at once; the others as the iteration comes to them.
- * Its cursors are bound to the list's name, its owner and every filter. Rejects with `cursor_invalid`, `validation_failed` for a limit
- * outside of 1 to 100, and as `read` does.
+ * Makes the list that begins with the requested page. That page is read at once, the others during iteration. A cursor
+ * is bound to the list's name, its owner and every filter. Rejects with `cursor_invalid`, `validation_failed` for a
+ * limit outside of 1 to 100, and as `read` does.
  */
 export function listOf<T>(
   { cursors }: EngineContext,
@@ -60,9 +60,9 @@ function scopeOf(list: string, owner: string, filter: object): string {
 }
 
 /**
- * A page of a table whose records are numbered from 0, in that order.
+ * A page of a table whose records are numbered from 0.
  *
- * @param view - the entry of a record, null when the list leaves the record out
+ * @param view - the entry of a record; null leaves the record out
  */
 export function tablePage<V, T>(
   table: Table<number, V>,
@@ -83,7 +83,7 @@ export function tablePage<V, T>(
 }
 
 /**
- * A list: awaited it is one page; iterated it is every entry from that page on, of which no more than a page is in memory.
+ * A list. `await` gives one page. Iterating gives every entry from that page on, with one page in memory at a time.
  *
  * @example
  * const { data, nextCursor } = await engine.users.list(applicationId, { limit: 100 });
@@ -91,10 +91,10 @@ export function tablePage<V, T>(
  */
 export interface List<T> extends Promise<Page<T>>, AsyncIterable<T> {}
 
-/** Which page of a list is asked for. */
+/** Selects a page of a list. */
 export interface PageOptions {
   /** 1 to 100; default 50. */
   readonly limit?: number | undefined;
-  /** `nextCursor` of the page before; default the list's beginning. */
+  /** `nextCursor` of the page before. Default: the first page. */
   readonly cursor?: string | undefined;
 }

@@ -3,12 +3,12 @@ import type { Group } from "../store/group.ts";
 import { assetMark, blockOf, markKey, modeMark } from "../store/store-keys.ts";
 import type { Ledger } from "./ledger.ts";
 
-/** What the store keeps under a key that says everything by being there. */
+/** The value of a key whose presence says everything. */
 export const PRESENT = Buffer.from([1]);
 
 /**
- * Marks the block of an application's sequences in which a request begins by the assets and modes of its transactions, so that a list of
- * one asset or mode passes over the other blocks. A block is marked once, so it costs a mint next to nothing.
+ * Marks the block of sequences in which a request begins with the assets and modes of its transactions. A list of one
+ * asset or mode skips the other blocks. A block is marked once, so a mint pays next to nothing.
  */
 export function markRequest(
   ledger: Ledger,
@@ -31,7 +31,7 @@ export function markRequest(
   }
 }
 
-/** Whether the block has not been marked lately. Nearly every mint asks this, so it makes no key. */
+/** Whether the block lacks the mark. Nearly every mint asks, so this builds no key. */
 function isFirst({ marks }: Ledger, applicationIndex: number, mark: number, block: number): boolean {
   if (marks.get(applicationIndex, mark) === block) return false;
   marks.set(applicationIndex, mark, block);

@@ -11,29 +11,29 @@ import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeIntoColumns, encodeColumns, type TokenHashOf } from "../store/vault-chunk.ts";
 import { shortDecimalIn } from "../tokens/token-id.ts";
 
-/** Assets of which a user's vaults are found by one number; the indices of all others lie behind. */
+/** Assets below this index share one number with the user as key of a vault. Higher indices use a text. */
 const ASSETS = 2 ** 21;
 
-/** What the vaults of a user and an asset are told apart by: the number that a short decimal blob spells, or the blob's bytes as text. */
+/** Tells the vaults of a user and an asset apart: the number of a short decimal blob, or the blob's bytes as text. */
 type BlobKey = number | string;
 
-/** The batch of a mode that takes mints: its vaults in memory, as the writer has them. */
+/** The open batch of a mode, with its vaults in memory, in the writer's view. */
 export class OpenBatch {
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly openedAt: number;
-  /** Vaults of all earlier batches of the mode. */
+  /** Vaults in all earlier batches of the mode. */
   readonly firstOrdinal: number;
   readonly vaults = new VaultColumns();
   mintCount = 0;
   readonly #limits: Limits;
-  /** By user and asset, then by blob: the newest slot of each holding that can grow. */
+  /** By user and asset, then by blob: the newest slot of each vault that can grow. */
   readonly #growing = new Map<number, Map<BlobKey, number>>();
   readonly #assets = new Set<number>();
   #lastAsset = -1;
   readonly #dirtyChunks = new Set<number>();
   #lastDirty = -1;
-  /** What the batch's gas depends on; its bytes are an upper bound of the encoded data. */
+  /** The inputs of the batch's gas bound; its bytes are an upper bound of the encoded data. */
   #content: BatchContent = { vaults: 0, runs: 0, assets: 0, bytes: BATCH_DATA_BASE_BYTES, blobBytes: 0 };
 
   constructor(mode: Mode, batchNumber: number, openedAt: number, firstOrdinal: number, limits: Limits) {
@@ -48,12 +48,15 @@ export class OpenBatch {
     return this.vaults.count;
   }
 
-  /** When its first vault was made, or when it was opened while it has none. */
+  /** Time of the first vault, or of the opening while there is none. */
   get since(): number {
     return this.vaults.count === 0 ? this.openedAt : (this.vaults.createdAt[0] as number);
   }
 
-  /** The slot that this mint adds to, or -1 when it needs a new one, or another batch. ERC-721 never adds up, so it is not asked for. */
+  /**
+   * The slot that this mint adds to; -1 when it needs a new slot or batch. An ERC-721 mint never adds, so it does not
+   * ask.
+   */
   growing(holder: Holder, vault: NewVault): number {
     const ofHolder = this.#growing.get(holdingOf(holder.userIndex, vault.assetIndex));
     const slot = ofHolder?.get(blobKeyOf(vault));
@@ -65,7 +68,7 @@ export class OpenBatch {
       : -1;
   }
 
-  /** Whether one more vault keeps the batch within what one commit can carry. The first one always fits. */
+  /** Whether one commit still carries the batch with one more vault. The first vault always fits. */
   fits(vault: NewVault): boolean {
     const count = this.vaults.count;
     if (count === 0) return true;
@@ -74,7 +77,7 @@ export class OpenBatch {
     return content.assets <= MAX_BATCH_ASSETS && this.#carries(content);
   }
 
-  /** Puts a new vault into the next slot, and returns the slot. */
+  /** Puts a new vault into the next slot. Returns the slot. */
   add(holder: Holder, vault: NewVault, standard: Standard, now: number, tokenHash: number): number {
     this.#account(vault);
     const slot = this.vaults.push(holder, vault, now, now, tokenHash);
@@ -84,10 +87,10 @@ export class OpenBatch {
     return slot;
   }
 
-  /** Adds to a vault that {@link growing} named. */
+  /** Adds to a vault that {@link growing} found. */
   grow(slot: number, high: number, low: number, now: number): void {
     const { vaults } = this;
-    // An amount may outgrow the width it was counted with.
+    // The new amount may need more bytes than the batch counted.
     const width = this.#widthAt(slot);
     vaults.grow(slot, high, low, now);
     const wider = this.#widthAt(slot);
@@ -96,7 +99,7 @@ export class OpenBatch {
     this.#touch(slot);
   }
 
-  /** Takes in the vaults of the next chunk as the store has them. */
+  /** Reads the next chunk's vaults from the store. */
   load(record: Uint8Array, standards: readonly Standard[], hashOf: TokenHashOf): void {
     const { vaults } = this;
     const first = vaults.count;
@@ -115,7 +118,7 @@ export class OpenBatch {
     return this.#dirtyChunks.size > 0;
   }
 
-  /** Writes the chunks that changed since the last time. */
+  /** Writes the chunks that changed since the last call. */
   flush(group: Group): void {
     for (const chunk of this.#dirtyChunks) {
       const first = chunk * CHUNK_VAULTS;
@@ -143,27 +146,27 @@ export class OpenBatch {
     ofHolder.set(blobKeyOf(vault), slot);
   }
 
-  /** Whether one commit can carry a batch of this content. */
+  /** Whether one commit can carry this content. */
   #carries(content: BatchContent): boolean {
     const { validiumBytes, rollupBytes, rollupGas } = this.#limits;
     if (this.mode === "validium") return content.bytes <= validiumBytes;
     return content.bytes <= rollupBytes && contentGas(content) <= rollupGas;
   }
 
-  /** Whether the batch is still carried when this slot's amount takes so many bytes. */
+  /** Whether the batch still fits when a slot's amount takes that many bytes. */
   #canWiden(slot: number, width: number): boolean {
     const before = this.#widthAt(slot);
     return width === before || this.#carries(this.#widened(slot, before, width));
   }
 
-  /** What the content is when a slot's amount takes more bytes than before. */
+  /** The content when a slot's amount takes more bytes. */
   #widened(slot: number, before: number, width: number): BatchContent {
     const { bytes, runs } = this.#content;
     const cuts = this.#cutsAround(slot, width) - this.#cutsAround(slot, before);
     return { ...this.#content, bytes: bytes + width - before, runs: runs + cuts };
   }
 
-  /** What the content is with one more vault. */
+  /** The content with one more vault. */
   #contentWith(vault: NewVault): BatchContent {
     const { assetIndex, amountHigh, amountLow, start, end } = vault;
     const { vaults, runs, assets, bytes, blobBytes } = this.#content;
@@ -178,7 +181,7 @@ export class OpenBatch {
     };
   }
 
-  /** Runs that begin at a slot or right behind it, if its amount takes so many bytes. */
+  /** Runs that begin at a slot or right after it, if its amount takes that many bytes. */
   #cutsAround(slot: number, width: number): number {
     const { assetIndex, count } = this.vaults;
     const before = this.#cutBetween(slot - 1, assetIndex[slot] as number, width) ? 1 : 0;
@@ -187,7 +190,7 @@ export class OpenBatch {
     return before + (sameAsset && isWide(width) === isWide(this.#widthAt(slot + 1)) ? 0 : 1);
   }
 
-  /** Whether a vault behind this slot begins a run; it does where there is no such slot. */
+  /** Whether the vault after this slot begins a run. True when there is none. */
   #cutBetween(slot: number, assetIndex: number, width: number): boolean {
     return slot < 0 || this.vaults.assetIndex[slot] !== assetIndex || isWide(this.#widthAt(slot)) !== isWide(width);
   }
@@ -204,20 +207,20 @@ export class OpenBatch {
   }
 }
 
-/** Exact below 2^53, where every user index times {@link ASSETS} is. */
+/** Exact below 2^53, which bounds every user index times {@link ASSETS}. */
 function holdingOf(userIndex: number, assetIndex: number): number {
   if (assetIndex >= ASSETS) throw new Error("more assets than the open batch can tell apart");
   return userIndex * ASSETS + assetIndex;
 }
 
-/** Different for different blobs: text of as many characters as there are bytes is no number. */
+/** Differs for different blobs: a text with as many characters as bytes is no number. */
 function blobKeyOf({ blobs, start, end }: NewVault): BlobKey {
   if (start === end) return "";
   const short = shortDecimalIn(blobs, start, end);
   return short >= 0 ? short : String.fromCharCode(...blobs.subarray(start, end));
 }
 
-/** The record of a batch that is open. */
+/** The record of an open batch. */
 export function openBatchRecord(
   open: Pick<OpenBatch, "mode" | "batchNumber" | "vaultCount" | "mintCount" | "since">,
 ): BatchRecord {
@@ -245,7 +248,7 @@ export function openBatchRecord(
   };
 }
 
-/** The batches whose vaults are in memory: of each mode the open one, and those that are closed but perhaps not on disk yet. */
+/** The batches whose vaults are in memory: the open one of each mode, and closed ones that may not be on disk yet. */
 export class UnsealedBatches {
   readonly #open = new Map<Mode, OpenBatch>();
   /** By number. */
@@ -257,25 +260,25 @@ export class UnsealedBatches {
     return open;
   }
 
-  /** Puts a batch in the place of its mode's open one, which is closed then. */
+  /** Replaces a mode's open batch, which is closed then. */
   setOpen(batch: OpenBatch): void {
     const before = this.#open.get(batch.mode);
     if (before !== undefined) this.#closed[batch.mode].set(before.batchNumber, before);
     this.#open.set(batch.mode, batch);
   }
 
-  /** Puts a batch in the place of its mode's open one and of all that are closed: L1's history has none of them. */
+  /** Replaces a mode's open batch and all closed ones, because L1's history lacks them. */
   replace(batch: OpenBatch): void {
     this.#closed[batch.mode].clear();
     this.#open.set(batch.mode, batch);
   }
 
-  /** A closed batch is on disk: its vaults are read from there. */
+  /** Drops a closed batch that is on disk. Its vaults are read from there. */
   release({ mode, batchNumber }: Pick<OpenBatch, "mode" | "batchNumber">): void {
     this.#closed[mode].delete(batchNumber);
   }
 
-  /** The batch of a place when its vaults are in memory. */
+  /** The batch of a place, if its vaults are in memory. */
   at({ mode, batchNumber }: VaultPlace): OpenBatch | undefined {
     const open = this.open(mode);
     return open.batchNumber === batchNumber ? open : this.#closed[mode].get(batchNumber);

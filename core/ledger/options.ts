@@ -5,34 +5,34 @@ import { requireInteger } from "../protocol/bounds.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
 import type { Database, Journal, Store } from "../store/ports.ts";
 
-/** What an engine is opened with. */
+/** Options of an engine. */
 export interface EngineOptions {
-  /** Folder of a LevelDB store, a database, e.g. `new MemoryLevel()`, or a store of your own. */
+  /** Folder of a LevelDB store, a database such as `new MemoryLevel()`, or your own store. */
   readonly store: string | Database | Store;
   /**
-   * Creates a new store where there is none. Default false, which is `store_missing` there: a new store over the contract of a lost one
-   * would mint its tokens again.
+   * Creates a store where there is none. Default false: a missing store is `store_missing`, because a new store over
+   * the contract of a lost one would mint its tokens again.
    */
   readonly createIfMissing?: boolean;
   /**
-   * Gets every entry of the journal too: a change is acknowledged when it is in the store and then here. Opening the engine brings it up
-   * to the store; one that is ahead of the store, or another's, is `store_mismatch`. `LevelJournal` is one
-   * in a folder; `restoreStore` makes a store of any. The engine does not close it.
+   * Gets every journal entry too. A change is acknowledged when store and journal have it. Opening the engine brings
+   * the journal up to the store. A journal that is ahead of the store, or belongs to another one, is `store_mismatch`.
+   * `LevelJournal` keeps one in a folder; `restoreStore` makes a store of a journal. The engine does not close it.
    */
   readonly journal?: Journal;
-  /** The contract this store's batches are committed to. A store never changes it. */
+  /** The contract that this store's batches are committed to. It never changes. */
   readonly settlement: Settlement;
   readonly environment: Environment;
   readonly clock?: Clock;
-  /** Milliseconds of any origin that only grow; default `performance.now`, or `clock` when that is given. */
+  /** A monotonic clock of any origin, in ms. Default `performance.now`, or `clock` when that is given. */
   readonly monotonic?: Clock;
   /**
-   * How far the clock may be ahead of the journal, whose newest entry the engine finds at opening, in milliseconds. Past that, entries
-   * get the journal's own time and {@link Engine.clockFault} says so. Default no bound.
+   * How far the clock may be ahead of the journal's newest entry, in ms. Beyond that, entries get the journal's time,
+   * and {@link Engine.clockFault} says so. Default: no bound.
    */
   readonly clockAheadMs?: number;
   readonly limits?: Partial<Limits>;
-  /** Signs receipts for mints. Without it there are none. */
+  /** Signs receipts for mints. Without it there are no receipts. */
   readonly receiptSigner?: ReceiptSigner;
   /** Checks wallet contracts' signatures (ERC-1271) on a chain. Without it only plain accounts can sign withdrawals. */
   readonly verifySignature?: (
@@ -50,7 +50,7 @@ const MAX_ROLLUP_VAULTS = 1 << 15;
 /** Signature, fees and calldata around a batch's data. */
 const TRANSACTION_OVERHEAD = 1_024;
 
-/** The limits of an engine that is given none. */
+/** The default limits. */
 export const DEFAULT_LIMITS: Limits = {
   usersPerRequest: 100,
   mintsPerRequest: 10_000,
@@ -61,7 +61,7 @@ export const DEFAULT_LIMITS: Limits = {
   uncommittedVaults: null,
 };
 
-/** The limits with the defaults for those not given. Throws `validation_failed` for one that L1 could not carry. */
+/** The limits with defaults filled in. Throws `validation_failed` for a limit that L1 cannot carry. */
 export function readLimits(limits: Partial<Limits> = {}): Limits {
   const read = { ...DEFAULT_LIMITS, ...limits };
   requireInteger("usersPerRequest", read.usersPerRequest, 1, 1_000_000);
@@ -72,7 +72,7 @@ export function readLimits(limits: Partial<Limits> = {}): Limits {
   requireInteger("rollupBytes", read.rollupBytes, 1_024, MAX_TRANSACTION_BYTES - TRANSACTION_OVERHEAD);
   requireInteger("rollupGas", read.rollupGas, 500_000, MAX_TRANSACTION_GAS);
   if (read.uncommittedVaults !== null) {
-    // Below the largest request, that request would never be taken.
+    // Below this, the largest request would always be refused.
     requireInteger("uncommittedVaults", read.uncommittedVaults, read.mintsPerRequest, Number.MAX_SAFE_INTEGER);
   }
   return read;

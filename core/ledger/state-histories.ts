@@ -2,23 +2,23 @@ import type { Mode } from "../model.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import type { Group } from "../store/group.ts";
 
-/** The state trees over all sealed batches, in two views: as the writer has them, and as readers see them. */
+/** The state trees over all sealed batches, in the writer's view and in the readers' view. */
 export class StateHistories {
   readonly #latest: Record<Mode, StateHistory> = { validium: new StateHistory(), "zk-rollup": new StateHistory() };
-  /** The same trees, or those before a batch was sealed anew, while that is not on disk. */
+  /** The writer's tree, or the one before a batch was sealed anew while that is not on disk. */
   readonly #durable: Record<Mode, StateHistory> = { ...this.#latest };
 
-  /** The tree as the writer has it; batches are only added to it. */
+  /** The tree in the writer's view. Batches are only added. */
   latest(mode: Mode): StateHistory {
     return this.#latest[mode];
   }
 
-  /** The tree as readers see it; what it holds beyond the batches that are on disk they do not ask for. */
+  /** The tree in the readers' view. Readers do not ask for batches that are not on disk. */
   of(mode: Mode): StateHistory {
     return this.#durable[mode];
   }
 
-  /** Puts another tree in the place of a mode's, for readers when the group is on disk. */
+  /** Replaces a mode's tree. Readers see it when the group is on disk. */
   put(group: Group, mode: Mode, history: StateHistory): void {
     this.#latest[mode] = history;
     group.onDurable(() => {
@@ -26,7 +26,7 @@ export class StateHistories {
     });
   }
 
-  /** Puts in what was read from disk. */
+  /** Adds what was read from disk. */
   load(mode: Mode, history: StateHistory): void {
     this.#latest[mode] = history;
     this.#durable[mode] = history;

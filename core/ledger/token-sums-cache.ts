@@ -1,45 +1,48 @@
 import type { Hex } from "../model.ts";
 import { Recent } from "../recent.ts";
 
-/** Sums held of each generation; about 200 bytes each. A user without any counts as one. */
+/** Sums in each generation, about 200 bytes each. A user without sums counts as one. */
 const GENERATION = 50_000;
 
 /** Adds a user's later transactions to its sums. */
 export type AddTransactions = (sums: TokenSums) => Promise<void>;
 
-/** Sums that are being made, and whether what they are made of has changed since. */
+/** Sums under construction, and whether their inputs have changed since. */
 interface Summing {
   readonly sums: Promise<TokenSums>;
   stale: boolean;
 }
 
 /**
- * Sums of users who were asked for lately, so that only what was minted since is added. Whoever changes the withdrawn or reserved
- * amount of a vault, or makes it void, has its user forgotten.
+ * Sums of users that were asked for lately, so that only newer mints are added. A change of a vault's withdrawn or
+ * reserved amount, or a void slot, drops the sums of its user.
  */
 export class TokenSumsCache {
   readonly #known = new Recent<"user", number, TokenSums>(GENERATION, ({ size }) => 1 + size);
-  /** By user; those who ask meanwhile wait for the same. */
+  /** By user. Concurrent callers share one computation. */
   readonly #summing = new Map<number, Summing>();
 
-  /** A user's sums over the application's transactions before `to`, and perhaps later ones; `add` brings them up to `to`. */
+  /**
+   * A user's sums over the application's transactions before `to`, and possibly later ones. `add` brings them up to
+   * `to`.
+   */
   async of({ userIndex }: Holding, to: number, add: AddTransactions): Promise<TokenSums> {
     for (;;) {
       const running = this.#summing.get(userIndex);
-      // What has changed since they were begun may be missing in them: good enough for who asked before, not for who asks now.
+      // They may lack changes since they were begun. That is fine for earlier callers, not for this one.
       const outdated = running?.stale === true;
       const sums = await (running?.sums ?? this.#begin(userIndex, to, add));
       if (sums.upTo >= to && !outdated) return sums;
     }
   }
 
-  /** Everything may have changed. */
+  /** Drops all sums. */
   forgetAll(): void {
     this.#known.clear();
     for (const running of this.#summing.values()) running.stale = true;
   }
 
-  /** Something of the user's vaults has changed, and readers see it from now on. */
+  /** Drops a user's sums after a change that readers now see. */
   forget(userIndex: number): void {
     this.#known.take("user", userIndex);
     const running = this.#summing.get(userIndex);
@@ -47,7 +50,7 @@ export class TokenSumsCache {
   }
 
   #begin(userIndex: number, to: number, add: AddTransactions): Promise<TokenSums> {
-    // Out of the cache while they are added to: half of an addition must never be found there.
+    // Out of the cache during the addition, so that nobody finds half of it.
     const known = this.#known.take("user", userIndex);
     if (known !== undefined && known.upTo >= to) return Promise.resolve(this.#put(userIndex, known));
     const running: Summing = { sums: this.#add(userIndex, known ?? new TokenSums(), add), stale: false };
@@ -71,21 +74,21 @@ export class TokenSumsCache {
   }
 }
 
-/** What a user holds of one ERC-20 token or ERC-1155 id over all vaults. */
+/** A user's holding of one ERC-20 token or ERC-1155 id, over all vaults. */
 export interface TokenSum {
   readonly assetIndex: number;
   readonly blob: Hex;
-  /** The transaction that brought the first of it that still counts. */
+  /** The first transaction of it that still counts. */
   readonly first: number;
   amount: bigint;
-  /** Withdrawn or reserved, of `amount`. */
+  /** Part of `amount` that is withdrawn or reserved. */
   heldBack: bigint;
   withdrawn: bigint;
 }
 
-/** A user's sums over the vaults that are not void, of everything but ERC-721 tokens, each of which is one vault. */
+/** A user's sums over the vaults that are not void. ERC-721 tokens are left out: each is one vault. */
 export class TokenSums {
-  /** The application's transactions before this one are in the sums. */
+  /** The sums cover the application's transactions before this one. */
   upTo = 0;
   readonly #byToken = new Map<string, TokenSum>();
 
@@ -97,7 +100,7 @@ export class TokenSums {
     return this.#byToken.get(`${assetIndex}:${blob}`);
   }
 
-  /** The sum of a token; a new one when this transaction brings the first of it. */
+  /** The sum of a token, new when this is its first transaction. */
   ofMint(assetIndex: number, blob: Hex, sequence: number): TokenSum {
     const token = `${assetIndex}:${blob}`;
     const known = this.#byToken.get(token);

@@ -9,12 +9,12 @@ export interface CachedUser extends Holder {
   readonly ownerAddress: Address;
 }
 
-/** Users held of each generation; about 400 bytes each. */
+/** Users in each generation, about 400 bytes each. */
 const GENERATION = 100_000;
 
-/** Users that minted lately, so that a mint need not read theirs. A user never changes, so what is found is always true. */
+/** Users that minted lately, so that a mint need not read them. A user never changes, so a hit is always right. */
 export class UserCache {
-  /** By application, then by id or by owner: a mint names its user by either. */
+  /** By application, then by id or owner: a mint names its user by either. */
   readonly #users = new Recent<number, Uuid | Address, CachedUser>(GENERATION);
 
   get(applicationIndex: number, recipient: Uuid | Address): CachedUser | undefined {

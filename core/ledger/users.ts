@@ -7,7 +7,7 @@ import { userIdKey, userKey } from "../store/store-keys.ts";
 import { requireUuid } from "../validate.ts";
 import type { Ledger } from "./ledger.ts";
 
-/** Users by their indices, in that order. Throws `store_corrupt` when one that a record names is missing. */
+/** Users in the order of their indices. Throws `store_corrupt` when one is missing. */
 export async function readUsers(
   ledger: Ledger,
   applicationIndex: number,
@@ -21,7 +21,7 @@ export async function readUsers(
   });
 }
 
-/** What the indices know of a user. Throws `application_not_found`, `user_not_found`. */
+/** A user from the indices. Throws `application_not_found`, `user_not_found`. */
 export async function findUser(
   ledger: Ledger,
   applicationId: Uuid,

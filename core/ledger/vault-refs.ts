@@ -2,18 +2,18 @@ import { MODES, type Mode } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { OpenBatch } from "./open-batch.ts";
 
-/** From here on refs are not vaults' but of a request that is being looked at. */
+/** Refs from here on belong to a request that is being checked, not to vaults. */
 export const FIRST_PENDING = 0xfff0_0000;
 
 /**
- * What the index of tokens keeps of a vault, 4 bytes instead of its id: its position among all vaults of its mode, and the mode. From 1
- * to below {@link FIRST_PENDING}.
+ * A vault in the token index takes 4 bytes instead of an id: its position among all vaults of its mode, and the mode.
+ * From 1 to below {@link FIRST_PENDING}.
  */
 export class VaultRefs {
-  /** By batch number: how many vaults the mode's earlier batches have together. */
+  /** By batch number: vaults in the mode's earlier batches. */
   readonly #firstOrdinals: Readonly<Record<Mode, number[]>> = { validium: [], "zk-rollup": [] };
 
-  /** Vaults of all earlier batches of the mode. */
+  /** Vaults in all earlier batches of the mode. */
   firstOrdinalOf(mode: Mode, batchNumber: number): number {
     return this.#firstOrdinals[mode][batchNumber] ?? 0;
   }
@@ -22,7 +22,7 @@ export class VaultRefs {
     this.#firstOrdinals[mode][batchNumber] = firstOrdinal;
   }
 
-  /** Forgets the batches of a mode from this one on. */
+  /** Drops the batches of a mode from this one on. */
   truncate(mode: Mode, batchNumber: number): void {
     this.#firstOrdinals[mode].length = Math.min(this.#firstOrdinals[mode].length, batchNumber);
   }

@@ -7,7 +7,7 @@ import type { AssetRecord } from "../store/records.ts";
 import { fastTokenIdOf, shortDecimalIn } from "../tokens/token-id.ts";
 import type { Minted } from "./mint.ts";
 
-/** What a mint left in memory, as its answer needs it: nothing is copied but what is asked for. */
+/** What a mint left in memory, as its answer needs it. Copies only what the caller asks for. */
 export class MintedColumns implements AcceptedColumns {
   readonly time: number;
   readonly users: AcceptedColumns["users"];
@@ -78,13 +78,13 @@ export class MintedColumns implements AcceptedColumns {
   lastEntries(): Uint32Array {
     const { count, assetIndex, mode } = this.#columns;
     const last = new Uint32Array(count);
-    // Of vaults that further entries may add to: an ERC-721 token's is touched once.
+    // Only vaults that can grow. An ERC-721 vault is touched once.
     const found = new Map<number, number>();
     let vaults = 0;
     for (let entry = 0; entry < count; entry++) {
       if (this.#ledger.standards[assetIndex[entry] as number] !== "erc721") {
         const place = (this.batchNumber[entry] as number) * MAX_BATCH_VAULTS + (this.slot[entry] as number);
-        // Places are below 2^52, so this is still exact.
+        // A place is below 2^52, so this is exact.
         const vault = 2 * place + (mode[entry] as number);
         const earlier = found.get(vault);
         if (earlier !== undefined) {
@@ -100,8 +100,9 @@ export class MintedColumns implements AcceptedColumns {
 }
 
 /**
- * A fresh mint's answer without an object for each vault and transaction: typed arrays with one element an entry, the entries of all users
- * back to back. They are the engine's own, to be read and not changed. `MintResult.vaults` and `.transactions` say the same plainly.
+ * The answer to a fresh mint as typed arrays, one element an entry, all users' entries back to back. It makes no object
+ * for each vault and transaction. The arrays belong to the engine: read them, do not change them. `MintResult.vaults`
+ * and `.transactions` hold the same as objects.
  */
 export interface AcceptedColumns {
   /** ms since 1970. */
@@ -113,19 +114,19 @@ export interface AcceptedColumns {
   readonly mode: Uint8Array;
   readonly batchNumber: Uint32Array;
   readonly slot: Uint32Array;
-  /** ms that the entry's vault had existed. */
+  /** Age of the entry's vault, in ms. */
   readonly age: Float64Array;
-  /** Back to back, and where each ends. */
+  /** All entries' values back to back, and the end of each. */
   readonly blobs: Uint8Array;
   readonly blobEnd: Uint32Array;
   /** The asset of an entry. */
   asset(entry: number): Pick<Asset, "assetId" | "assetType" | "quantum" | "decimals">;
-  /** What the entry's vault holds after it. */
+  /** The vault's amount after the entry. */
   amountAfter(entry: number): bigint;
   /** The token id of an entry; null for an ERC-20. */
   tokenId(entry: number): bigint | null;
-  /** Whether the entry's blob is its token id in ASCII decimals. */
+  /** Whether the entry's blob is its token id as ASCII decimals. */
   spellsTokenId(entry: number): boolean;
-  /** The last entry of each vault, in order of the vaults' first ones. */
+  /** The last entry of each vault, in order of the vaults' first entries. */
   lastEntries(): Uint32Array;
 }

@@ -3,25 +3,27 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { readMintHeaders } from "../store/journal.ts";
 import { idempotencyKeyKey } from "../store/store-keys.ts";
 
-/** Keys that one transition forgets: few enough that mints do not wait for it. */
+/** Most keys that one transition deletes. Mints wait for it, so it is small. */
 const KEYS_AT_ONCE = 1_024;
-/** Journal entries without a key after which their end is recorded nevertheless, so that they are not looked at again. */
+/** After this many entries without a key the step records how far it came, so that no later step reads them again. */
 const ENTRIES_AT_ONCE = 65_536;
 
 /** Idempotency keys of the mints from a journal sequence on. */
 interface Forgettable {
   readonly from: number;
-  /** Up to here, exclusive. */
+  /** End of the range, exclusive. */
   readonly upTo: number;
   readonly keys: readonly Buffer[];
-  /** Nothing behind them is old enough. */
+  /** Whether every later key is too young. */
   readonly last: boolean;
 }
 
 /**
- * Forgets the idempotency keys of mints that were made before a time, in the order of the journal and in steps, each an entry of it:
- * what a later mint finds of its key follows from the journal alone. Returns how many.
- * Throws `validation_failed`, and the signal's reason between two steps.
+ * Deletes the idempotency keys of mints before a time. Each step is a journal entry, so a replay of the journal deletes
+ * the same keys.
+ *
+ * @returns the number of deleted keys
+ * @throws MintmarkError `validation_failed`, or the signal's reason between two steps
  */
 export async function forgetIdempotencyKeys(ledger: Ledger, before: number, signal?: AbortSignal): Promise<number> {
   if (!Number.isSafeInteger(before) || before < 0) {
@@ -37,7 +39,7 @@ export async function forgetIdempotencyKeys(ledger: Ledger, before: number, sign
   }
 }
 
-/** The next keys that are old enough. Only what is on disk is read, and time never goes back in the journal. */
+/** The next keys that are old enough. Reads only what is on disk. Time never goes back in the journal. */
 async function readForgettable(ledger: Ledger, from: number, before: number): Promise<Forgettable> {
   const end = ledger.durableHead.journalLength;
   const keys: Buffer[] = [];
@@ -58,7 +60,7 @@ function forget(ledger: Ledger, { from, upTo, keys }: Forgettable, signal?: Abor
       weight: keys.length,
       keys: () => [],
       apply(group) {
-        // Another caller was faster.
+        // Another caller deleted them first.
         if (ledger.head.keysForgotten !== from) return 0;
         ledger.record(group, { kind: "idempotencyForgotten", upTo });
         ledger.head = { ...ledger.head, keysForgotten: upTo };

@@ -6,14 +6,14 @@ import type { MintHeader } from "../store/mint-entry.ts";
 import { idempotencyRecord } from "../store/records.ts";
 import { idempotencyKeyKey } from "../store/store-keys.ts";
 
-/** The key of a request that must not be done twice: SHA-256 of the caller's key, and what its request is told apart by. */
+/** The key of a request that must be done once: SHA-256 of the caller's key, and a fingerprint of the request. */
 export interface Idempotency {
   readonly key: Hex;
-  /** null for a request that cannot have been accepted. */
+  /** null for a request that no mint can have accepted. */
   readonly digest: Hex | null;
 }
 
-/** The journal sequence of the mint that a request repeats, null when it is new. Throws `idempotency_key_reused`. */
+/** The journal sequence of the mint that a request repeats; null for a new request. Throws `idempotency_key_reused`. */
 export function earlierMint(record: Buffer | undefined, idempotency: Idempotency): number | null {
   if (record === undefined) return null;
   const { digest, sequence } = decodeRecord(idempotencyRecord, record, "An idempotency record");

@@ -35,13 +35,13 @@ interface ReadyToken {
   readonly blob: Hex;
   /** null for ERC-20, and where the engine gives the ids. */
   readonly tokenId: bigint | null;
-  /** Tokens that the entry mints; of ERC-20 and ERC-1155 one. */
+  /** Tokens that the entry mints: 1 for ERC-20 and ERC-1155. */
   readonly quantity: bigint;
 }
 
 /**
- * Checks a mint request against the state, plainly, changes nothing, and throws every issue there is: what a mint does that
- * {@link MintTransition} found something wrong with, and what a caller asks for who only wants to know. Null when there is none.
+ * Checks a mint request against the state and collects every issue. Changes nothing. Slower than {@link
+ * MintTransition}, which only finds that something is wrong. Null when nothing is wrong.
  */
 export class MintCheck implements Transition<MintOutcome | null> {
   readonly weight: number;
@@ -51,7 +51,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
   readonly #issues: Issues;
   readonly #idempotency: Idempotency | null;
   readonly #lookup: TokenLookup;
-  /** Per entry what is known of it; null when it has an issue. */
+  /** What is known of each entry; null for an entry with an issue. */
   #mints: (ReadyMint | null)[] = [];
 
   constructor(
@@ -111,13 +111,13 @@ export class MintCheck implements Transition<MintOutcome | null> {
       this.#issues.ofRequest("", "quota_exceeded", `the key has ${key.mintQuota - key.mintsUsed} mints left`);
     }
     this.#issues.throwIfAny();
-    // Last: what is wrong with the request stays wrong, and these pass.
+    // These checks are last because they can pass later. The issues above cannot.
     this.#ledger.requirePromising();
     requireRoom(this.#ledger, this.weight);
     return null;
   }
 
-  /** An owner gets a user with its first mint, if the key may create users. */
+  /** An owner gets a user with the first mint, if the key may create users. */
   #requireCreatable(user: number, recipient: Uuid | Address): void {
     if (!isOwner(recipient)) this.#issues.ofUser(user, "/userId", "user_not_found", "no such user in this application");
     else if (!this.#principal.scopes.includes("users")) {
@@ -126,7 +126,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
     }
   }
 
-  /** Goes through the entries until no further issue would be told: which user's, which of that user's, which of all. */
+  /** Goes through the entries until the list of issues is full: of each user, then of all. */
   #each<T>(visit: (user: number, at: number, position: number) => T): T[] {
     const results: T[] = [];
     for (const [user, { count }] of this.#request.users.entries()) {
@@ -158,7 +158,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
     return { asset, amountField: `/${mint.amount?.field ?? "amount"}`, ...token, amount: amount * token.quantity };
   }
 
-  /** @param asset - null when it is not known */
+  /** @param asset - null when it is unknown */
   #defaultMode(asset: AssetRecord | null, user: number, at: number): Mode | null {
     const application = this.#ledger.latestApplication(this.#principal.applicationId);
     const mode = asset?.dataAvailabilityMode ?? application.dataAvailabilityMode;
@@ -188,7 +188,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
       if (asset.standard === "erc721") return 1n;
       return refuse("/amount", "validation_failed", "give the amount; only an ERC-721 token needs none");
     }
-    // A token that is named twice is told as that, whatever its amount.
+    // A token that is named twice gets that error, whatever its amount.
     if (asset.standard === "erc721" && amount.units !== 1n)
       refuse("/amount", "erc721_amount_not_one", "must be 1 for an ERC-721 token");
     return amount.units;
@@ -235,7 +235,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
     return this.#ledger.hasher.ofId(asset.assetIndex, tokenId);
   }
 
-  /** An ERC-721 token exists once; for ERC-1155 the first blob binds the id. */
+  /** An ERC-721 token exists once. The first blob that names an ERC-1155 id binds it. */
   #checkTokens(group: Group, stored: readonly (Buffer | undefined)[]): void {
     const bindings = this.#mints.filter((mint) => mint?.asset.standard === "erc1155").length;
     this.#lookup.receive(stored.slice(bindings));

@@ -35,9 +35,9 @@ interface Holder {
 }
 
 /**
- * The answer to a mint that was just accepted. Its lists are made when they are first looked at: a caller may need only one, and
- * they hold an object for each entry. The getters are the class's: as an object's own, V8 would make a hidden class of every answer,
- * which outlives it and all that it refers to until the next full collection.
+ * The answer to a mint that was just accepted. Its lists are made on first access, because they hold an object for each
+ * entry and most callers need one of them. The getters belong to the class. As own properties they would give each
+ * answer a hidden class of its own in V8, which keeps the answer in memory until the next full collection.
  */
 export class AcceptedResult implements MintResult {
   readonly mintId: Uuid;
@@ -71,7 +71,7 @@ export class AcceptedResult implements MintResult {
     return receiptFor(this.#ledger, this.#minted.time, () => this.vaults)(options);
   }
 
-  /** With the lists, which are not its own properties. */
+  /** The lists are getters of the class, so JSON would leave them out without this. */
   toJSON(): Omit<MintResult, "columns" | "receipt"> {
     const { mintId, vaults, transactions, replayed } = this;
     return { mintId, vaults, transactions, replayed };
@@ -91,7 +91,7 @@ function acceptedTransactions({ header: { mintId, users }, columns, placed }: Mi
   return transactions;
 }
 
-/** Every vault once, as it stood after its last entry. */
+/** Each vault once, as it stood after its last entry. */
 function acceptedVaults(ledger: Ledger, { time, columns, placed, users }: Minted): Vault[] {
   const vaults = new Map<VaultId, Vault>();
   let entry = 0;
@@ -122,7 +122,7 @@ function placedMint(columns: MintColumns, placed: PlacedColumns, entry: number):
   };
 }
 
-/** The first answer to a mint again: everything in it is in its journal entry. */
+/** The first answer to a mint, read again from its journal entry. */
 function firstResult(ledger: Ledger, { time, entry }: Journaled<MintEntry>, holders: readonly Holder[]): MintResult {
   const vaults = new Map<VaultId, Vault>();
   const transactions = transactionsOf(entry, () => "accepted");
@@ -179,7 +179,7 @@ function transactionsOf(entry: MintEntry, status: (mint: PlacedMint) => Status):
   return transactions;
 }
 
-/** The first answer to the mint at this journal sequence, again. */
+/** The first answer to the mint at a journal sequence. */
 export async function replayedResult(ledger: Ledger, sequence: number): Promise<MintResult> {
   return firstResultOf(ledger, await readMint(ledger.store, sequence));
 }
@@ -202,11 +202,11 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
   const mint = await findMint(ledger, applicationId, mintId);
   const { entry } = mint;
   const isLost = (placed: PlacedMint) => lostAt(ledger, placed, mint.sequence) !== null;
-  // What L1's history lacks is no vault any more; another one may have its id.
+  // A vault that L1's history lacks is gone. Another vault may have its id.
   const places = new Map(entry.mints.filter((placed) => !isLost(placed)).map((placed) => [vaultIdOf(placed), placed]));
   const vaults: Vault[] = [];
   const all = [...places.values()];
-  // In pieces, so that other requests come in between.
+  // In pieces, so that other requests run in between.
   for (let at = 0; at < all.length; at += VAULTS_AT_ONCE) {
     const located = await readVaults(ledger, all.slice(at, at + VAULTS_AT_ONCE));
     vaults.push(...(await vaultViews(ledger, entry.applicationIndex, located)));
@@ -222,27 +222,28 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
 /** One entry of a mint request and the vault that it is in. */
 export interface MintTransaction {
   readonly transactionId: string;
-  /** Position in the request: `/users/<userIndex>/mints/<mintIndex>`, where an entry of `quantity` n counts as n. */
+  /** Position in the request: `/users/<userIndex>/mints/<mintIndex>`. An entry of `quantity` n counts as n entries. */
   readonly userIndex: number;
   readonly mintIndex: number;
   readonly vaultId: VaultId;
   readonly status: Status;
 }
 
-/** What became of a mint request, with one vault or more. */
+/** The result of a mint request. */
 export interface MintResult {
   readonly mintId: Uuid;
-  /** Every vault that the request touched, once, as it stood after it; in order of first touch. */
+  /** Each vault that the request touched, once, as it stood after the request, in order of first touch. */
   readonly vaults: readonly Vault[];
   /** One per entry, in request order. */
   readonly transactions: readonly MintTransaction[];
-  /** The same by columns; null unless the mint was made just now. */
+  /** The same as typed arrays; null for an answer that was read from disk. */
   readonly columns: AcceptedColumns | null;
-  /** Whether an earlier request of the same idempotency key gave this answer. */
+  /** Whether an earlier request with the same idempotency key gave this answer. */
   readonly replayed: boolean;
   /**
-   * The operator's signed receipt for the vaults as they were acknowledged, the same each time; null without a `receiptSigner`. Signed
-   * when it is asked for, one signature a call; a mint that nobody asks for its receipt costs nothing more. Rejects as the signer does.
+   * The operator's signed receipt for the vaults as they were acknowledged. It is the same each time; null without a
+   * `receiptSigner`. The operator signs on the call, so a mint without a receipt costs no signature. Rejects as the
+   * signer does.
    */
   receipt(wait?: WaitOptions): Promise<MintReceipt | null>;
 }
@@ -250,10 +251,10 @@ export interface MintResult {
 const NO_RECEIPT: MintResult["receipt"] = async () => null;
 
 /**
- * How a mint's result gives its receipt.
+ * Gives a mint's result its receipt.
  *
  * @param time - when the mint was acknowledged, ms since 1970
- * @param accepted - its vaults as they stood then
+ * @param accepted - its vaults as they were acknowledged
  */
 function receiptFor(ledger: Ledger, time: number, accepted: () => readonly Vault[]): MintResult["receipt"] {
   const signer = ledger.receiptSigner;

@@ -25,7 +25,7 @@ import { Placing } from "./placing.ts";
 import { RequestedBindings, RequestedTokens } from "./requested-tokens.ts";
 import { timeUuid } from "./time-uuid.ts";
 
-/** A request that was accepted, as it went into the journal. */
+/** An accepted request, as it is in the journal. */
 export interface Minted {
   readonly time: number;
   readonly header: MintHeader;
@@ -34,45 +34,45 @@ export interface Minted {
   readonly users: readonly CachedUser[];
 }
 
-/** What became of a mint request. */
+/** The outcome of a mint request. */
 export interface MintOutcome {
-  /** The journal sequence of the mint; of the first one when it was replayed. */
+  /** The journal sequence of the mint; for a repetition, that of the first request. */
   readonly sequence: number;
-  /** null when the request is a repetition: the answer is in the journal. */
+  /** null for a repetition: the answer is in the journal. */
   readonly minted: Minted | null;
 }
 
-/** A user of a request; null for an owner who gets one with the mint. */
+/** A user of a request; null for an owner who becomes a user with this mint. */
 type Resolved = CachedUser | null;
 
-/** What a request makes of one asset. */
+/** What a request adds to one asset. */
 interface AssetUse {
   readonly asset: AssetRecord;
   readonly sum: AmountSum;
-  /** Whether the engine gives the ids. */
+  /** Whether the engine chooses the ids. */
   readonly isNumbered: boolean;
 }
 
 /**
- * One mint request on its way through the writer: first everything is checked against the state, then everything is applied, which
- * can no longer fail. The result is null, and nothing is changed, when something is wrong: {@link MintCheck}, which is slower and plain,
- * tells what.
+ * One mint request in the writer. It checks everything against the state, then applies everything; applying cannot
+ * fail. The result is null when a check fails, and nothing has changed. {@link MintCheck} then finds the reasons: it is
+ * slower and easier to follow.
  */
 export class MintTransition implements Transition<MintOutcome | null> {
   readonly weight: number;
   readonly #ledger: Ledger;
   readonly #principal: Principal;
-  /** The request; once it is accepted, with an entry for each token that the engine numbers. */
+  /** The request. Once it is accepted, it has an entry for each token that the engine numbers. */
   #columns: MintColumns;
   readonly #idempotency: Idempotency | null;
   readonly #uses = new Map<number, AssetUse>();
   #tokens: RequestedTokens;
   readonly #bindings: RequestedBindings;
-  /** Users that were not in the cache, by position in the request. */
+  /** Users that the cache lacked, by position in the request. */
   #askedUsers: number[] = [];
   #bindingCount = 0;
   #wrong = false;
-  /** Whether the engine gives an id of the request. */
+  /** Whether the engine chooses an id of the request. */
   #isNumbered = false;
 
   constructor(ledger: Ledger, principal: Principal, columns: MintColumns, idempotency: Idempotency | null) {
@@ -127,7 +127,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     return this.#apply(group, application.applicationIndex, key, users);
   }
 
-  /** Checks every entry against its asset's standard and scheme, and finds out what must be read of its token. */
+  /** Checks every entry against its asset's standard and scheme, and collects the records to read for its token. */
   #readTokens(): void {
     const { count, assetIndex, amountHigh, amountLow, blobs, blobEnd } = this.#columns;
     let use: AssetUse | null = null;
@@ -164,7 +164,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
     return use;
   }
 
-  /** The users; null for an owner who gets one with this mint. Null when there is one of no id, or one who is named twice. */
+  /**
+   * The users; null for an owner who becomes one with this mint. The whole is null when an id is unknown or an owner is
+   * named twice.
+   */
   #resolveUsers(group: Group, application: number, stored: readonly (Buffer | undefined)[]): Resolved[] | null {
     const { recipients } = this.#columns;
     for (const [i, position] of this.#askedUsers.entries()) {
@@ -186,7 +189,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     return new Set(known).size === known.length ? users : null;
   }
 
-  /** Makes the users that are missing. */
+  /** Creates the missing users. */
   #createUsers(group: Group, application: number, users: readonly Resolved[]): CachedUser[] {
     return users.map((known, i) => {
       if (known !== null) return known;
@@ -197,7 +200,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     });
   }
 
-  /** Whether the assets can be minted, within their caps, and the key has mints left. */
+  /** Whether the assets can be minted within their caps, and the key has mints left. */
   #allows(applicationIndex: number, key: KeyRecord): boolean {
     const { settlement, enablements } = this.#ledger;
     if (key.mintQuota !== null && key.mintsUsed + BigInt(this.weight) > key.mintQuota) return false;
@@ -259,7 +262,7 @@ function placeOf(open: OpenBatch) {
   return { batchNumber: open.batchNumber, slot: open.vaultCount };
 }
 
-/** The records that find a mint in the journal: by its id, by sequence, by user, by reference, by idempotency key. */
+/** The index records of a mint: by id, sequence, user, reference and idempotency key. */
 function indexMint(group: Group, header: MintHeader, columns: MintColumns, sequence: number): void {
   const reference = journalKey(sequence).subarray(1);
   group.put(mintKey(header.mintId), reference);

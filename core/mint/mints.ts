@@ -48,7 +48,7 @@ export function mintsOf(context: EngineContext): Mints {
   };
 }
 
-/** A mint request in one of its two forms: columns when nothing in it is wrong so far, plain objects when something may be. */
+/** A mint request in one of two forms: columns as long as nothing is wrong with it, else plain objects. */
 interface ReadMint {
   readonly columns: MintColumns | null;
   readonly plain: MintRequest | null;
@@ -62,12 +62,13 @@ function readMint(ledger: Ledger, { applicationId }: Principal, request: unknown
   return { columns, plain: columns === null ? readMintRequest(request, ledger.limits, issues) : null, issues };
 }
 
-/** How often a mint is tried that one check refuses and the other accepts. */
+/** Tries of a mint that one check refuses and the other accepts. */
 const ATTEMPTS = 5;
 
 /**
- * Mints a request by its columns, or explains by the plain check what is wrong with it. When that finds nothing, another request may have
- * changed the state in between, so the mint is tried again. Checks that go on disagreeing are a defect: the error says so.
+ * Mints a request by its columns. When a check fails, the plain check lists the reasons. When the plain check finds
+ * none, another request may have changed the state in between, so the mint runs again. If the two checks keep
+ * disagreeing, that is a defect, and the error says so.
  */
 async function mint(
   ledger: Ledger,
@@ -107,14 +108,14 @@ function requireIdempotencyKey(key: string): string {
   return key;
 }
 
-/** How a mint is made safe to repeat, and given up. */
+/** Options that make a mint safe to repeat, and that cancel it. */
 export interface MintOptions extends WaitOptions {
   /** At most 255 printable ASCII characters. */
   readonly idempotencyKey?: string;
 }
 
 /**
- * Mint requests that were accepted, and those that would be.
+ * Accepted mints, and a dry run.
  *
  * @example
  * const { mints } = await engine.mints.check(principal, request); // throws what mint would
@@ -122,7 +123,7 @@ export interface MintOptions extends WaitOptions {
  */
 export interface Mints {
   /**
-   * Everything that `mint` checks, at this moment, without minting. Rejects with what is wrong with the request; else as `mint` would, with
+   * Runs every check of `mint` without minting. Rejects with the reasons for which `mint` would reject, and with
    * `backpressure`, `l1_not_compared` or `history_diverged`.
    */
   check(
@@ -130,6 +131,6 @@ export interface Mints {
     request: unknown,
     wait?: WaitOptions,
   ): Promise<{ readonly users: number; readonly mints: number }>;
-  /** The answer of an earlier `mint`, as it is now. Rejects with `mint_not_found`. */
+  /** The answer of an earlier `mint`, with current statuses. Rejects with `mint_not_found`. */
   get(applicationId: Uuid, mintId: Uuid): Promise<MintResult>;
 }

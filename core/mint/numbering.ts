@@ -2,22 +2,22 @@ import { MintColumns } from "../columns/mint-columns.ts";
 import { blobTextOf } from "../protocol/blob.ts";
 import type { AssetRecord } from "../store/records.ts";
 
-/** A request whose tokens the engine has numbered, with an entry for each token. */
+/** A request with an id for each token that the engine numbers, one entry a token. */
 export interface Numbered {
   readonly columns: MintColumns;
-  /** The entry of the request that each entry here comes from. */
+  /** By entry here: the entry of the original request. */
   readonly origins: Uint32Array;
 }
 
-/** The ids that the engine gives must stay below this: 2^256. */
+/** Numbered ids stay below 2^256. */
 const IDS = 1n << 256n;
 
-/** Whether an asset has so many ids left. */
+/** Whether an asset has enough ids left. */
 export function hasIds({ nextTokenId }: Pick<AssetRecord, "nextTokenId">, count: bigint): boolean {
   return nextTokenId === null || nextTokenId + count <= IDS;
 }
 
-/** Gives the entries that leave their token's id to the engine the next ids of their assets, in the order of the request. */
+/** Gives each entry without a token id the next ids of its asset, in the order of the request. */
 export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number) => AssetRecord): Numbered {
   const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
   const numbered = new MintColumns(columns.minted);

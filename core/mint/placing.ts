@@ -8,7 +8,7 @@ import { MODES } from "../model.ts";
 import { PlacedColumns } from "../store/mint-entry.ts";
 import type { RequestedTokens } from "./requested-tokens.ts";
 
-/** Gives every entry of a request its vault in the open batches, going on in the next batch whenever one is full. */
+/** Places every entry of a request in a vault of the open batches. A full batch is followed by the next one. */
 export class Placing {
   readonly placed: PlacedColumns;
   /** The batches that became full. */

@@ -12,10 +12,10 @@ import { mintedTokenId } from "../tokens/token-id.ts";
 import type { Numbered } from "./numbering.ts";
 import { TokenLookup } from "./uniqueness.ts";
 
-/** Tokens whose vaults have no place yet have their entries' positions in the request as refs, from here on. */
+/** Refs from here on are positions in the request: their vaults have no place yet. */
 const PENDING = FIRST_PENDING;
 
-/** The id that an entry's blob names by the plain way; null when it names none. */
+/** The id that an entry's blob names, read in full; null when it names none. */
 export function tokenIdAt(columns: MintColumns, asset: AssetRecord, entry: number): bigint | null {
   try {
     const blob = columns.blobs.subarray(columns.blobStart(entry), columns.blobEnd[entry]);
@@ -26,16 +26,16 @@ export function tokenIdAt(columns: MintColumns, asset: AssetRecord, entry: numbe
   }
 }
 
-/** The ERC-721 tokens of a request: each must be new, in the store as in the request. */
+/** The ERC-721 tokens of a request. Each must be new to the store and to the request. */
 export class RequestedTokens {
-  /** By entry; of ERC-721 only. */
+  /** By entry; ERC-721 only. */
   readonly hashes: Uint32Array;
   readonly #ledger: Ledger;
   readonly #columns: MintColumns;
   #any = false;
-  /** 1 for each entry whose token is certainly new; null when there is none. */
+  /** 1 for each entry whose token is certainly new; null when no token is. */
   #isNew: Uint8Array | null = null;
-  /** null while no token's hash is known. */
+  /** null until a token's hash is known. */
   #lookup: TokenLookup | null = null;
 
   constructor(ledger: Ledger, columns: MintColumns) {
@@ -47,8 +47,8 @@ export class RequestedTokens {
   /**
    * Notes an entry's token.
    *
-   * @param short - its id, -1 for one that only the plain way reads
-   * @returns whether the blob names a token at all
+   * @param short - its id; -1 when the id needs the full read
+   * @returns whether the blob names a token
    */
   ask(asset: AssetRecord, entry: number, short: number): boolean {
     const { hasher } = this.#ledger;
@@ -60,7 +60,7 @@ export class RequestedTokens {
     return true;
   }
 
-  /** The same tokens, and those that the engine has numbered, which are new. */
+  /** The same tokens with those that the engine has numbered, which are new. */
   numbered({ columns, origins }: Numbered): RequestedTokens {
     const tokens = new RequestedTokens(this.#ledger, columns);
     tokens.#any = true;
@@ -77,7 +77,7 @@ export class RequestedTokens {
     return tokens;
   }
 
-  /** What must be read to tell whether the tokens that were asked for are new. */
+  /** The records that decide whether the tokens are new. */
   keys(): Buffer[] {
     if (!this.#any) return [];
     const { tokens } = this.#ledger;
@@ -97,11 +97,11 @@ export class RequestedTokens {
     this.#lookup?.receive(stored);
   }
 
-  /** Puts the tokens into the index, without a place for now; none of them when one exists already. */
+  /** Adds the tokens to the index, without a place for now. Adds none when one of them exists. */
   take(): boolean {
     const { tokens } = this.#ledger;
     const { count } = this.#columns;
-    // Since they were looked up, the other requests of the group have been.
+    // Another request of the group may have minted them since the look-up.
     if (this.#any) tokens.prefetch(this.hashes);
     for (let entry = 0; entry < count; entry++) {
       if (!this.#isUnique(entry)) continue;
@@ -116,7 +116,7 @@ export class RequestedTokens {
     return true;
   }
 
-  /** An entry's token has its place. */
+  /** Records the place of an entry's token. */
   place(entry: number, batch: OpenBatch, slot: number): void {
     this.#ledger.tokens.move(this.hashes[entry] as number, PENDING + entry, this.#ledger.refs.refOf(batch, slot));
   }
@@ -131,7 +131,7 @@ export class RequestedTokens {
     return this.#ledger.standards[this.#columns.assetIndex[entry] as number] === "erc721";
   }
 
-  /** Whether one of the candidates is the entry's token: another entry's of this request, or one that was minted. */
+  /** Whether a candidate is the entry's token: in this request, or minted before. */
   #exists(candidates: readonly number[], entry: number): boolean {
     const { assetIndex } = this.#columns;
     const asset = this.#ledger.assetAt(assetIndex[entry] as number);
@@ -147,20 +147,20 @@ export class RequestedTokens {
   }
 }
 
-/** An ERC-1155 id that is not known to be bound. */
+/** An ERC-1155 id that may be unbound. */
 interface Asked {
   readonly entry: number;
   readonly key: Buffer;
-  /** The id, -1 for one that only the plain way reads. */
+  /** The id; -1 when it needs the full read. */
   readonly short: number;
 }
 
-/** The ERC-1155 ids of a request: the first blob that names an id binds it. */
+/** The ERC-1155 ids of a request. The first blob that names an id binds it. */
 export class RequestedBindings {
   readonly #ledger: Ledger;
   readonly #columns: MintColumns;
   readonly #asked: Asked[] = [];
-  /** Those that the request binds, once they are checked. */
+  /** The ids that the request binds, once they are checked. */
   #bound: readonly Asked[] = [];
 
   constructor(ledger: Ledger, columns: MintColumns) {
@@ -168,7 +168,7 @@ export class RequestedBindings {
     this.#columns = columns;
   }
 
-  /** Notes an entry's id, unless it is known to be bound to its blob; returns whether the blob names an id at all. */
+  /** Notes an entry's id, unless it is bound to the entry's blob. Returns whether the blob names an id. */
   ask(asset: AssetRecord, entry: number, short: number): boolean {
     if (short >= 0 && this.#ledger.bindings.get(asset.assetIndex, short)) return true;
     const tokenId = short >= 0 ? BigInt(short) : tokenIdAt(this.#columns, asset, entry);
@@ -182,7 +182,7 @@ export class RequestedBindings {
   }
 
   /**
-   * Whether none of the ids is bound to another blob.
+   * Whether no id is bound to another blob.
    *
    * @param stored - in the order of `keys`
    */
@@ -204,7 +204,7 @@ export class RequestedBindings {
     return true;
   }
 
-  /** Writes what the request binds. */
+  /** Writes the bindings of the request. */
   bind(group: Group): void {
     for (const asked of this.#bound) {
       group.stage(asked.key, Buffer.from(this.#columns.blobAt(asked.entry).slice(2), "hex"));

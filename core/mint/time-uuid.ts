@@ -2,13 +2,15 @@ import { randomFillSync } from "node:crypto";
 import type { Uuid } from "../model.ts";
 import { uuidText } from "../store/layout.ts";
 
-/** Random bytes drawn at a time: a draw costs much more than the bytes that it gives. */
+/** Random bytes drawn at a time, because a draw costs much more than its bytes. */
 const POOL_BYTES = 4096;
 const pool = Buffer.alloc(POOL_BYTES);
 let used = POOL_BYTES;
 const bytes = Buffer.alloc(16);
 
-/** A UUID of version 7 (RFC 9562): ms since 1970, then 74 random bits; so ids that are made in turn lie together in the store. */
+/**
+ * A UUID of version 7 (RFC 9562): ms since 1970, then 74 random bits. Neighbours in time are neighbours in the store.
+ */
 export function timeUuid(now: number): Uuid {
   if (used + 10 > POOL_BYTES) {
     randomFillSync(pool);

@@ -9,28 +9,28 @@ import { chunkKey, keyString } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
 
 /**
- * Tells for certain whether ERC-721 tokens exist. The index names the vaults whose tokens have the same hash; nearly always there are
- * none. Those that are on disk are read before the transition, the others are in memory.
+ * Decides whether ERC-721 tokens exist. The index gives the vaults whose tokens have the same hash: nearly always none.
+ * Vaults on disk are read before the transition, the others are in memory.
  */
 export class TokenLookup {
   readonly #ledger: Ledger;
-  /** Records to be read, by {@link keyString} with their places. */
+  /** Records to read, by {@link keyString}, with their places. */
   readonly #asked = new Map<string, Buffer>();
   readonly #inMemory = new Map<number, OpenBatch>();
   readonly #stored = new Map<string, Buffer>();
-  /** Decoded when they are first looked at: a request can name a token of ten thousand records, and the first few may decide. */
+  /** Decoded on first use: a request can name a token of ten thousand records, and the first few may decide. */
   readonly #chunks = new Map<string, StoredVault[]>();
 
   constructor(ledger: Ledger) {
     this.#ledger = ledger;
   }
 
-  /** Notes what must be read to tell whether one of these refs, which the index has for a hash, is a certain token. */
+  /** Notes the records to read for these refs, which the index has for one hash. */
   prepare(refs: readonly number[]): void {
     for (const ref of refs) {
       const place = this.#ledger.refs.placeOf(ref);
       const batch = this.#ledger.unsealed.at(place);
-      // A batch that reaches the disk while this waits is let go of by the ledger, so it is held here.
+      // The ledger drops a batch from memory once it is on disk, so this keeps it.
       if (batch !== undefined) this.#inMemory.set(ref, batch);
       else {
         const key = chunkKeyOf(place);
@@ -39,7 +39,7 @@ export class TokenLookup {
     }
   }
 
-  /** What {@link prepare} asks for. */
+  /** The records that {@link prepare} asks for. */
   keys(): Buffer[] {
     return [...this.#asked.values()];
   }
@@ -55,7 +55,7 @@ export class TokenLookup {
     }
   }
 
-  /** Whether one of the vaults of these refs holds the token. */
+  /** Whether a vault of these refs holds the token. */
   holds(refs: readonly number[], assetIndex: number, tokenId: bigint): boolean {
     const { standard, blobScheme } = this.#ledger.assetAt(assetIndex);
     return refs.some((ref) => {
