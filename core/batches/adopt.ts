@@ -26,7 +26,7 @@ import { decodeActivity } from "../vaults/vaults.ts";
 import { latestWithdrawal, putFailed, readActivity } from "../vaults/withdrawals.ts";
 import { bindIds, unboundBy } from "./adopted-ids.ts";
 
-/** Who holds what the store knows no user of. */
+/** The application that gets vaults without a known user. */
 export interface Holder {
   readonly applicationIndex: number;
   readonly userIndex: number;
@@ -40,13 +40,13 @@ type VaultList = readonly StoredVault[];
 const LOST = "L1 holds another history, in which this mint is not. Repeat it under another idempotency key.";
 const VOID = "L1 has this slot void";
 
-/** A batch of this store that makes room. */
+/** A batch of this store that L1's history replaces. */
 interface Dropped {
   readonly record: BatchRecord;
   readonly vaults: VaultColumns;
 }
 
-/** A batch of L1's history on its way into the store. */
+/** A batch of L1's history, to be written to the store. */
 interface Incoming {
   readonly entry: Omit<AdoptedEntry, "stateRoot">;
   readonly vaults: VaultList;
@@ -55,10 +55,11 @@ interface Incoming {
 }
 
 /**
- * Puts L1's batches in the place of this store's, from the first difference of each mode on, in one atomic step, and ends the divergence.
- * Mints that L1's history lacks have failed: their supply and their ERC-721 tokens are free again, and their withdrawals fail.
+ * Replaces this store's batches by L1's, from the first difference of each mode on, in one atomic step. Ends the
+ * divergence. Mints that L1's history lacks fail: their supply and ERC-721 tokens become free, and their withdrawals
+ * fail.
  *
- * @param holderOf - of the vaults that no mint of this store made, by owner in lower case
+ * @param holderOf - the user of each vault that no mint of this store made, by owner in lower case
  */
 export async function adoptHistory(
   ledger: Ledger,
@@ -128,7 +129,7 @@ async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]
   return dropped;
 }
 
-/** A batch's vaults: those that this store has in the same slot keep their user, the others get one by their owner. */
+/** A batch's vaults. A vault that this store has in the same slot keeps its user; the others get one by owner. */
 function incomingBatch(
   ledger: Ledger,
   batch: ClaimedBatch,
@@ -176,7 +177,7 @@ function push(ledger: Ledger, columns: VaultColumns, vault: StoredVault): void {
   columns.push(holder, added, createdAt, updatedAt, tokenHashOf(ledger, added));
 }
 
-/** Tells a vault's asset by its type; throws `asset_not_found` for what the operator must add first. */
+/** The asset of a vault, by type. Throws `asset_not_found` when the operator must add it first. */
 export function assetIndices(ledger: Ledger): (vault: VaultEntry) => number {
   const indices = new Map<string, number>();
   for (const { removed, chainId, assetType, assetIndex } of ledger.assets.latestValues())
@@ -193,7 +194,7 @@ function isSame(own: StoredVault, { owner, blob }: VaultEntry, assetIndex: numbe
   return own.assetIndex === assetIndex && own.blob === blob && own.owner === owner.toLowerCase();
 }
 
-/** What L1's history lacks of each dropped batch. */
+/** The vaults of each dropped batch that L1's history lacks. */
 async function lostOf(
   ledger: Ledger,
   dropped: readonly Dropped[],
@@ -224,7 +225,7 @@ async function lostOf(
   return lost;
 }
 
-/** What the lost vaults hold of which a withdrawal was requested. */
+/** Lost amounts with a requested withdrawal. */
 async function requestedIn(
   ledger: Ledger,
   { mode, batchNumber }: BatchRecord,
@@ -255,7 +256,7 @@ async function touchedIn(ledger: Ledger, mode: Mode, batchNumber: number) {
   return found;
 }
 
-/** The lost vaults of which a withdrawal is pending. */
+/** Lost vaults with a pending withdrawal. */
 async function pendingOf(ledger: Ledger, lost: readonly LostEntry[]): Promise<VaultId[]> {
   const found: VaultId[] = [];
   for (const { mode, batchNumber, runs } of lost) {
@@ -273,7 +274,7 @@ async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId): 
   }
 }
 
-/** Takes a batch out of the store: what it took of supplies, its tokens, its records. */
+/** Removes a batch from the store: its supply, tokens and records. */
 function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const { mode, batchNumber } = record;
   count(ledger, group, record, vaults, -1n);
@@ -295,7 +296,7 @@ function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   ledger.refs.truncate(mode, batchNumber);
 }
 
-/** Adds what a batch's vaults hold to the supplies and the index of tokens, or takes it away. */
+/** Adds a batch's vaults to supplies and token index, or removes them. */
 function count(
   ledger: Ledger,
   group: Group,
@@ -317,7 +318,7 @@ function count(
     else ledger.tokens.remove(...place);
     const { nextTokenId, blobScheme } = ledger.assetAt(assetIndex);
     if (sign < 0n || nextTokenId === null) continue;
-    // The engine's next id lies behind every one that L1's history has.
+    // The engine's next id is above every id in L1's history.
     const behind = (tokenIdOf("erc721", blobScheme, vaults.blobAt(slot)) ?? 0n) + 1n;
     if (behind > (next.get(assetIndex) ?? nextTokenId)) next.set(assetIndex, behind);
   }
@@ -328,7 +329,7 @@ function count(
   }
 }
 
-/** One event for each stretch of lost vaults that is one application's. */
+/** One event for each run of lost vaults of one application. */
 function tellLost(
   ledger: Ledger,
   group: Group,
@@ -402,7 +403,7 @@ function putAdopted(
   tellSealed(ledger, group, record, columns, time);
 }
 
-/** The mode goes on behind L1's batches. */
+/** The mode goes on after L1's batches. */
 function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
   const before = batchNumber === 0 ? undefined : ledger.batches[mode].latest(batchNumber - 1);
   const firstOrdinal = before === undefined ? 0 : ledger.refs.firstOrdinalOf(mode, batchNumber - 1) + before.vaultCount;
@@ -411,17 +412,17 @@ function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
   ledger.refs.setFirstOrdinal(mode, batchNumber, firstOrdinal);
 }
 
-/** L1's batches of a mode from the first on that is another than the store's, or that the store lacks. */
+/** L1's batches of a mode, from the first one that differs from the store's or is missing there. */
 export interface AdoptedBatches {
   readonly mode: Mode;
   readonly first: number;
   readonly batches: readonly ClaimedBatch[];
 }
 
-/** What adopting L1's history has changed. */
+/** The changes made by adopting L1's history. */
 export interface Adopted {
-  /** Batches that were taken from L1. */
+  /** Batches taken from L1. */
   readonly batches: number;
-  /** Vaults of this store that L1's history lacks, or of which it holds less. */
+  /** Vaults of this store that L1's history lacks, or holds less of. */
   readonly lostVaults: number;
 }

@@ -10,7 +10,7 @@ import type { Group } from "../store/group.ts";
 import type { VoidRun } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 
-/** ERC-1155 ids are bound as L1's history has them. */
+/** Binds ERC-1155 ids as L1's history has them. */
 export function bindIds(ledger: Ledger, group: Group, vaults: readonly StoredVault[], voids: readonly VoidRun[]): void {
   for (const [slot, vault] of vaults.entries()) {
     const key = runAt(voids, slot) === null ? bindingOf(ledger, vault) : null;
@@ -18,7 +18,7 @@ export function bindIds(ledger: Ledger, group: Group, vaults: readonly StoredVau
   }
 }
 
-/** The record that binds a vault's ERC-1155 id; null for other standards. */
+/** The binding record of a vault's ERC-1155 id; null for other standards. */
 function bindingOf(ledger: Ledger, { assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">): Buffer | null {
   const { standard, blobScheme } = ledger.assetAt(assetIndex);
   const tokenId = standard === "erc1155" ? tokenIdOf(standard, blobScheme, blob) : null;
@@ -26,7 +26,7 @@ function bindingOf(ledger: Ledger, { assetIndex, blob }: Pick<StoredVault, "asse
 }
 
 /**
- * The bindings of dropped batches whose ids no batch holds that stays. Reads those that stay only if there are any.
+ * The bindings of dropped batches that no kept batch needs. Reads kept batches only when there are such bindings.
  *
  * @param adopted - the first dropped batch of each mode
  */

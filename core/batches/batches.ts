@@ -30,14 +30,14 @@ export function batchView(record: BatchRecord): Batch {
   };
 }
 
-/** A batch as readers see it, the open one included even before its first mint. Throws `batch_not_found`. */
+/** A batch in the readers' view. The open batch exists before its first mint. Throws `batch_not_found`. */
 export function findBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
   const batch = ledger.batches[mode].get(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   return batch;
 }
 
-/** The number of batches of a mode that are sealed, as readers see it. */
+/** The number of sealed batches of a mode, in the readers' view. */
 export function sealedCount(ledger: Ledger, mode: Mode): number {
   const batches = ledger.batches[mode];
   let count = batches.count;
@@ -45,11 +45,11 @@ export function sealedCount(ledger: Ledger, mode: Mode): number {
   return count;
 }
 
-/** The mode's batch that takes mints; with nothing in it before the first one. */
+/** The open batch of a mode; empty before the first mint. */
 export function openBatch(ledger: Ledger, mode: Mode): Batch {
   const batches = ledger.batches[mode];
   const newest = batches.get(batches.count - 1);
-  // Batches before it that have no seal yet are closed.
+  // Earlier batches without a seal are closed.
   if (newest?.status === "open") return batchView(newest);
   const number = batches.count;
   const openedAt = number === 0 ? ledger.durableHead.time : (ledger.batches[mode].get(number - 1)?.sealedAt ?? 0);
@@ -57,7 +57,7 @@ export function openBatch(ledger: Ledger, mode: Mode): Batch {
   return batchView(openBatchRecord(empty));
 }
 
-/** Newest first: by number of one mode, or both modes' by number and then mode. Looks at no batch before the page. */
+/** Newest first: by number for one mode, by number and then mode for both. Reads no batch before the page. */
 function batchPage(ledger: Ledger, { mode: of }: BatchFilter, { after, limit }: PageStart): PageEntries<Batch> {
   const modes = of === undefined ? MODES : [of];
   const newest = Math.max(...modes.map((mode) => ledger.batches[mode].count)) * MODES.length;
@@ -74,7 +74,7 @@ function batchPage(ledger: Ledger, { mode: of }: BatchFilter, { after, limit }: 
   return { data, next: null };
 }
 
-/** The state over the first batches of each mode. */
+/** The state after the first batches of each mode. */
 export function stateOver(ledger: Ledger, countValidium: number, countRollup: number): EngineState {
   const rootValidium = bytesToHex(ledger.histories.of("validium").root(countValidium));
   const rootRollup = bytesToHex(ledger.histories.of("zk-rollup").root(countRollup));
@@ -83,8 +83,8 @@ export function stateOver(ledger: Ledger, countValidium: number, countRollup: nu
 }
 
 /**
- * The number of a mode's batches that L1 has committed, as readers see it or as the writer has it. They are the first ones, so it is found
- * by halving.
+ * The number of committed batches of a mode, in the readers' or the writer's view. They are the first ones, so
+ * bisection finds it.
  */
 export function committedCount(ledger: Ledger, mode: Mode, view: "get" | "latest" = "get"): number {
   const batches = ledger.batches[mode];
@@ -98,7 +98,7 @@ export function committedCount(ledger: Ledger, mode: Mode, view: "get" | "latest
   return low;
 }
 
-/** Vaults of the batches that L1 has not committed, void slots and the open batches' vaults included, as readers see them. */
+/** Uncommitted vaults in the readers' view, with void slots and open batches. */
 export function uncommittedVaults(ledger: Ledger): number {
   return MODES.reduce((sum, mode) => {
     const newest = ledger.batches[mode].count - 1;
@@ -107,12 +107,12 @@ export function uncommittedVaults(ledger: Ledger): number {
   }, 0);
 }
 
-/** Vaults of the batches that L1 has committed. */
+/** Vaults of the committed batches. */
 function committedVaults(ledger: Ledger, mode: Mode, view: "get" | "latest"): number {
   return ledger.refs.firstOrdinalOf(mode, committedCount(ledger, mode, view));
 }
 
-/** Throws `backpressure` when so many more vaults would be more than the limit. */
+/** Throws `backpressure` when that many more vaults would exceed the limit. */
 export function requireRoom(ledger: Ledger, vaults: number): void {
   const most = ledger.limits.uncommittedVaults;
   if (most === null) return;
@@ -123,12 +123,12 @@ export function requireRoom(ledger: Ledger, vaults: number): void {
   if (waiting + vaults > most) throw new MintmarkError("backpressure");
 }
 
-/** Something of a sealed batch is not there, or not what its roots say. */
+/** A part of a sealed batch is missing or does not fit its roots. */
 export function corruptBatch(mode: Mode, batchNumber: number, what: string): MintmarkError {
   return new MintmarkError("store_corrupt", `The ${what} of ${batchIdOf(mode, batchNumber)} are missing or damaged.`);
 }
 
-/** A sealed batch as the writer has it. Throws `batch_not_found`, `proof_not_ready`. */
+/** A sealed batch in the writer's view. Throws `batch_not_found`, `proof_not_ready`. */
 export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
   const batch = ledger.batches[mode].latest(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
@@ -136,7 +136,7 @@ export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): Ba
   return batch;
 }
 
-/** Which batches a list shows. */
+/** Filter of a list of batches. */
 export interface BatchFilter extends PageOptions {
   readonly mode?: Mode | undefined;
 }
@@ -173,7 +173,7 @@ export function batchesOf(context: EngineContext): Batches {
 }
 
 /**
- * Batches and the state over them: public, without tenants.
+ * Batches and the state over them. Public, without tenants.
  *
  * @example
  * const { data } = await engine.batches.getSealed("zk-rollup", 0);
@@ -181,16 +181,18 @@ export function batchesOf(context: EngineContext): Batches {
 export interface Batches {
   /** Rejects with `batch_not_found`. */
   get(mode: Mode, batchNumber: number): Promise<Batch>;
-  /** Newest first; of both modes when none is named. */
+  /** Newest first; both modes when none is named. */
   list(filter?: BatchFilter): List<Batch>;
-  /** The one that takes the mode's mints; it has no vaults before the first. */
+  /** The batch that takes the mode's mints; empty before the first. */
   getOpen(mode: Mode): Batch;
-  /** A sealed batch with its public data. Rejects with `batch_not_found`, `proof_not_ready` while it is open. */
+  /**
+   * A sealed batch with its public data. Rejects with `batch_not_found`, and with `proof_not_ready` for an open one.
+   */
   getSealed(mode: Mode, batchNumber: number): Promise<SealedBatch>;
-  /** Over all sealed batches. */
+  /** The state over all sealed batches. */
   state(): EngineState;
-  /** Over the batches that L1 has committed. */
+  /** The state over the committed batches. */
   committedState(): Promise<EngineState>;
-  /** Vaults of the batches that L1 has not committed, the open ones included; what `limits.uncommittedVaults` bounds. */
+  /** Uncommitted vaults, those of open batches included. `limits.uncommittedVaults` bounds them. */
   uncommittedVaults(): number;
 }

@@ -15,8 +15,9 @@ import { batchView, latestBatch } from "./batches.ts";
 import { failSlots, pendingIn, putRoots } from "./void-slots.ts";
 
 /**
- * Notes which assets of a sealed batch L1 leaves out of its manifest, and why; none others. The batch's root and the state roots from it
- * on follow; its vaults, its data and the root of their tree stay. Nothing has failed before that is final.
+ * Records the assets that L1 leaves out of a sealed batch's manifest, with reasons. Replaces earlier ones. The batch
+ * root and the later state roots change; vaults, data and the vault tree do not. The mints fail only when the commit is
+ * final.
  */
 export function setLeftOut(
   ledger: Ledger,
@@ -39,7 +40,7 @@ export function setLeftOut(
   return resealed;
 }
 
-/** The same, before L1 has the batch, for an operator who knows which consents it will not give. Throws `batch_committed`. */
+/** The same before the commit, for an operator who knows which consents are missing. Throws `batch_committed`. */
 export async function leaveOut(
   ledger: Ledger,
   mode: Mode,
@@ -57,7 +58,7 @@ export async function leaveOut(
   return batchView(record);
 }
 
-/** Assets by their places in a batch's manifest, ascending. Throws `validation_failed` for one that it does not name. */
+/** Assets by their manifest places, ascending. Throws `validation_failed` for a place that the manifest lacks. */
 export function placesOf(batch: BatchRecord, assets: readonly LeftOut[]): LeftOutAsset[] {
   return assets
     .map((each) => {
@@ -75,8 +76,8 @@ export interface LeftOut extends AssetId {
 }
 
 /**
- * L1's final history pays no vault of the assets that it left out of this batch: their mints have failed, as those of
- * {@link voidSlots}, and the batch's data and roots stay. In the group of the journal entry that makes the batch final.
+ * The batch is final, so the mints of its left-out assets fail as those of {@link voidSlots} do. The batch's data and
+ * roots stay. Runs in the group of the journal entry that makes the batch final.
  */
 export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;

@@ -24,24 +24,27 @@ import { pageRootsKey } from "../store/store-keys.ts";
 import { batchAt, decodePage, pageKeys, placeOf } from "../vaults/vaults.ts";
 import { corruptBatch, findBatch, sealedCount, stateOver } from "./batches.ts";
 
-/** A sealed batch of which proofs are made: everything of it at one moment. */
+/** A sealed batch at one moment, to make proofs from. */
 interface ProvableBatch {
   readonly record: BatchRecord;
   readonly batchRoot: Hash;
   readonly assets: readonly AssetId[];
   readonly tree: PagedBatchTree;
-  /** Those that were asked for, by their number. */
+  /** The requested pages, by number. */
   readonly pages: ReadonlyMap<number, Page>;
 }
 
-/** The vaults of a batch's page and their leaves, zero where a slot is void. */
+/** The vaults of a page and their leaves; zero for void slots. */
 interface Page {
   readonly firstSlot: number;
   readonly vaults: VaultColumns;
   readonly leaves: Uint8Array;
 }
 
-/** Proves a vault from the records of its page and the roots of the others. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
+/**
+ * Proves a vault from its page's records and the other pages' roots. Throws `vault_not_found`, `vault_void`,
+ * `proof_not_ready`.
+ */
 export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<BatchVaultProof> {
   const place = provablePlace(ledger, vaultId);
   const batch = await provableBatch(ledger, place, [place.slot]);
@@ -57,7 +60,7 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<Batc
   return proof;
 }
 
-/** One proof for many vaults of a batch, from the records of their pages. Throws as {@link vaultProof} does, and `validation_failed`. */
+/** One proof for many vaults of a batch. Throws as {@link vaultProof} does, and `validation_failed`. */
 export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId[]): Promise<BatchMultiproof> {
   const places = vaultIds.map((vaultId) => provablePlace(ledger, vaultId)).sort((a, b) => a.slot - b.slot);
   const [first] = places;
@@ -81,7 +84,9 @@ export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId
   return proof;
 }
 
-/** A vault's path to a state commitment. Throws as {@link vaultProof} does, and `validation_failed` for counts that are not sealed. */
+/**
+ * A vault's path to a state commitment. Throws as {@link vaultProof} does, and `validation_failed` for unsealed counts.
+ */
 export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: StateCounts): Promise<VaultStateProof> {
   const { mode, batchNumber } = provablePlace(ledger, vaultId);
   const { commitment, rootValidium, rootRollup, ...counts } = sealedState(ledger, at);
@@ -102,7 +107,7 @@ export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: Sta
   return { proof, path, commitment };
 }
 
-/** That a sealed batch was appended to the ones before it. Throws `batch_not_found`, `proof_not_ready`. */
+/** Proves that a sealed batch was appended to the earlier ones. Throws `batch_not_found`, `proof_not_ready`. */
 export function batchProof(ledger: Ledger, mode: Mode, batchNumber: number): BatchTransition {
   requireSealed(findBatch(ledger, mode, batchNumber));
   const history = ledger.histories.of(mode);
@@ -111,7 +116,7 @@ export function batchProof(ledger: Ledger, mode: Mode, batchNumber: number): Bat
   return { oldRoot, newRoot, proof: proveBatch(history, batchNumber) };
 }
 
-/** That the state over some sealed batches begins with the state over fewer. Throws `validation_failed` for counts that are not so. */
+/** Proves that one state begins with an earlier one. Throws `validation_failed` unless the counts grow. */
 export function consistencyProof(ledger: Ledger, before: StateCounts, after?: StateCounts): StateExtension {
   const newer = sealedState(ledger, after);
   requireInteger("older.countValidium", before.countValidium, 0, newer.countValidium);
@@ -130,14 +135,16 @@ function committed(state: EngineState) {
   return { commitment: state.commitment, state };
 }
 
-/** What L1 keeps of a committed batch; null before. */
+/** L1's record of a committed batch; null before the commit. */
 export function headerOf(batch: BatchRecord): BatchHeader | null {
   const { batchRoot, committedAt, l1Sequence } = batch;
   if (batchRoot === null || committedAt === null || l1Sequence === null) return null;
   return { batchRoot, vaultCount: slotCountOf(batch), committedAt, sequence: l1Sequence };
 }
 
-/** The state over so many sealed batches of each mode; over all without counts. Throws `validation_failed` for more than there are. */
+/**
+ * The state after a number of sealed batches of each mode; default all. Throws `validation_failed` for more than exist.
+ */
 function sealedState(ledger: Ledger, at: StateCounts | undefined): EngineState {
   const [validium, rollup] = [sealedCount(ledger, "validium"), sealedCount(ledger, "zk-rollup")];
   const { countValidium, countRollup } = at ?? { countValidium: validium, countRollup: rollup };
@@ -146,7 +153,7 @@ function sealedState(ledger: Ledger, at: StateCounts | undefined): EngineState {
   return stateOver(ledger, countValidium, countRollup);
 }
 
-/** Where a vault is that can be proven. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
+/** The place of a provable vault. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
 function provablePlace(ledger: Ledger, vaultId: VaultId): VaultPlace {
   const place = placeOf(vaultId);
   requireSealed(batchAt(ledger, place));
@@ -159,7 +166,7 @@ function requireSealed({ batchRoot }: BatchRecord): Hash {
   return batchRoot;
 }
 
-/** Reads of a batch what proofs of these slots are made from. Throws `proof_not_ready`, `store_corrupt`. */
+/** Reads the parts of a batch that proofs of these slots need. Throws `proof_not_ready`, `store_corrupt`. */
 async function provableBatch(
   ledger: Ledger,
   { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
@@ -191,7 +198,7 @@ async function provableBatch(
   return { record, batchRoot, assets: record.assets ?? [], tree, pages };
 }
 
-/** The page of one of the slots that were asked for. */
+/** The page of a requested slot. */
 function pageAt({ tree, pages }: ProvableBatch, slot: number): Page {
   const page = pages.get(pageOf(tree.count, slot).page);
   invariant(page !== undefined, `the page of slot ${slot} was not read`);
@@ -203,20 +210,20 @@ function contentAt(ledger: Ledger, place: VaultPlace, { vaults, firstSlot }: Pag
   return contentOf(place, stored, ledger.assetAt(stored.assetIndex));
 }
 
-/** Many vaults' one path to their batch's root. */
+/** One path for many vaults to their batch's root. */
 export interface BatchMultiproof extends VaultMultiproof {
   readonly batchRoot: Hash;
   readonly header: BatchHeader | null;
 }
 
-/** One batch's step of its mode's state tree: `verifyBatchProof` checks it. */
+/** One batch's step of its mode's state tree. `verifyBatchProof` checks it. */
 export interface BatchTransition {
   readonly oldRoot: Hash;
   readonly newRoot: Hash;
   readonly proof: BatchProof;
 }
 
-/** That a later state begins with all batches of an earlier one: `verifyStateConsistency` checks it. */
+/** Shows that a later state begins with all batches of an earlier one. `verifyStateConsistency` checks it. */
 export interface StateExtension {
   readonly older: EngineState;
   readonly newer: EngineState;

@@ -11,7 +11,7 @@ import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
 import { batchView } from "./batches.ts";
 
-/** Puts the next open batch in the place of the present one, which mints no longer reach. */
+/** Opens the mode's next batch. No mint reaches the old one any more. */
 export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
   const closed = ledger.unsealed.open(mode);
   const firstOrdinal = closed.firstOrdinal + closed.vaultCount;
@@ -19,9 +19,9 @@ export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
   return closed;
 }
 
-/** Closes the mode's open batch, unless it is empty, and resolves when it is sealed: an abort after it was closed comes too late. */
+/** Closes the mode's open batch unless it is empty, and waits for its seal. An abort after the close has no effect. */
 export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSignal): Promise<Batch | null> {
-  // In an object, so that the writer goes on while the batch is being sealed.
+  // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await ledger.writer.alone(async (group) => {
     ledger.requireOneHistory();
     const isEmpty = ledger.unsealed.open(mode).vaultCount === 0;
@@ -31,12 +31,12 @@ export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSi
   return record === null ? null : batchView(record);
 }
 
-/** Batches with fewer vaults are sealed on the spot: it takes a millisecond or less. */
+/** Smaller batches are sealed at once: that takes a millisecond or less. */
 const OFF_LOOP_VAULTS = 1_024;
 
 /**
- * Seals a batch that was closed: in this group when it is small and none before it waits, else when the thread has derived it. Until
- * then its record is that of an open batch, which the next opening goes on with if this process dies.
+ * Seals a closed batch: in this group when it is small and no earlier one waits, else after the thread has derived it.
+ * Until then its record is that of an open batch, so the next opening goes on with it after a crash.
  */
 export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord | Promise<BatchRecord> {
   if (closed.vaultCount < OFF_LOOP_VAULTS && !ledger.sealings[closed.mode].has(closed.batchNumber - 1)) {
@@ -52,7 +52,7 @@ export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): Bat
   return sealLater(ledger, closed);
 }
 
-/** Has a closed batch derived and then sealed, behind the batches before it. */
+/** Derives a closed batch on the thread, then seals it after the batches before it. */
 export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecord> {
   const { mode, batchNumber } = closed;
   const sealings = ledger.sealings[mode];
@@ -69,12 +69,12 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
     }),
   );
   sealings.set(batchNumber, sealed);
-  // When it fails the writer has failed, or was closed, and says so to everyone.
+  // A failure here means that the writer failed or closed. The writer reports that.
   sealed.catch(() => {}).finally(() => sealings.delete(batchNumber));
   return sealed;
 }
 
-/** Journals a closed batch, and writes what was derived of it and its place in the state tree. */
+/** Journals a closed batch, and writes its derived records and its place in the state tree. */
 function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: DerivedBatch): BatchRecord {
   const { mode, batchNumber, vaultCount, mintCount } = closed;
   const { assets, content, batchRoot, dataHash } = derived;

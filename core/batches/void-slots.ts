@@ -18,11 +18,11 @@ import { latestWithdrawal, putFailed, readActivity } from "../vaults/withdrawals
 import { batchView, latestBatch } from "./batches.ts";
 
 /**
- * Makes slots of a sealed batch void, in one atomic step: their leaves become zero, the batch is sealed anew, and the state roots from
- * it on follow. Their mints have failed: what they counted against supply caps is given back, their ERC-721 tokens can be minted
- * again, and pending withdrawals of them fail. Slots that are void already stay as they are.
+ * Makes slots of a sealed batch void in one atomic step. Their leaves become zero, the batch is sealed anew, and the
+ * later state roots change. Their mints fail: supply and ERC-721 tokens become free, and pending withdrawals fail. Void
+ * slots stay as they are.
  *
- * The caller answers for it that L1 can no longer commit the batch as it was.
+ * The caller makes sure that L1 can no longer commit the old batch.
  */
 export async function voidSlots(
   ledger: Ledger,
@@ -46,7 +46,7 @@ export async function voidSlots(
   return batchView(record);
 }
 
-/** Slots became void: what their vaults took is given back, and everyone is told. */
+/** Frees what the vaults of new void slots took, and tells everyone. */
 export async function failSlots(
   ledger: Ledger,
   group: Group,
@@ -61,7 +61,7 @@ export async function failSlots(
   group.onDurable(() => ledger.emit("slotsVoided", { batch: batchView(batch), slots: added }));
 }
 
-/** Journals the batch as it is without these slots, and writes its records and those of the state roots from it on. */
+/** Journals the batch without these slots, and writes its records and the later state roots. */
 function reseal(
   ledger: Ledger,
   group: Group,
@@ -73,7 +73,7 @@ function reseal(
   const { mode, batchNumber } = batch;
   const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), mergedRuns<VoidRun>(known, added));
   const { assets, content, batchRoot, dataHash } = derived;
-  // What may have been sent was the batch as it was.
+  // Any transaction that was sent carried the old batch.
   const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null, leftOut: null };
   const resealed = putRoots(ledger, group, { ...batch, ...unsent, assets, content, batchRoot, dataHash });
   const roots = { batchRoot, dataHash, stateRoot: resealed.stateRoot };
@@ -86,7 +86,7 @@ function reseal(
   return resealed;
 }
 
-/** Writes a sealed batch whose root has changed, and the state roots from it on. */
+/** Writes a sealed batch with a new root, and the state roots from it on. */
 export function putRoots(
   ledger: Ledger,
   group: Group,
@@ -106,7 +106,7 @@ export function putRoots(
   return resealed;
 }
 
-/** Gives back the supply that the vaults took, and takes their tokens out of the index. */
+/** Gives back the vaults' supply, and removes their tokens from the index. */
 function releaseVaults(
   ledger: Ledger,
   group: Group,
@@ -136,7 +136,7 @@ function releaseVaults(
   }
 }
 
-/** Tells the applications whose mints have failed: one event for each stretch of vaults that is one application's. */
+/** Tells the applications whose mints failed: one event for each run of vaults of one application. */
 function tellFailed(
   ledger: Ledger,
   group: Group,
@@ -162,7 +162,7 @@ export interface PendingIn {
   readonly failure: string;
 }
 
-/** The vaults of these slots of which a withdrawal is pending. */
+/** The vaults of these slots with a pending withdrawal. */
 export async function pendingIn(
   ledger: Ledger,
   mode: Mode,

@@ -14,9 +14,9 @@ import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
 
 /**
- * Reads a mode's batches: the state tree over those that are sealed, the vaults of those that are not.
+ * Reads a mode's batches: the state tree over the sealed ones, the vaults of the others.
  *
- * @param seals - whether batches that were closed are sealed now; a standby leaves that to the leader
+ * @param seals - whether closed batches are sealed now; a standby leaves that to the leader
  */
 export async function loadBatches(ledger: Ledger, mode: Mode, seals: boolean): Promise<void> {
   const batches = ledger.batches[mode];
@@ -38,7 +38,7 @@ export async function loadBatches(ledger: Ledger, mode: Mode, seals: boolean): P
   await loadUnsealed(ledger, mode, unsealed, seals);
 }
 
-/** The newest batch without a seal takes mints; those before it were closed, and are sealed now. */
+/** The newest batch without a seal takes mints. Earlier ones were closed and are sealed now. */
 async function loadUnsealed(
   ledger: Ledger,
   mode: Mode,
@@ -86,7 +86,10 @@ function rootOf(batch: BatchRecord, { assets, content }: DerivedBatch): Hash {
   return batchRoot(kindOf(batch.mode), manifestRoot(assets, leftOutPlaces(batch)), content);
 }
 
-/** Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt` and names what differs. */
+/**
+ * Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt`, which names the
+ * difference.
+ */
 async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
   const vaults = await readBatchVaults(ledger, batch);

@@ -15,7 +15,7 @@ import { PREFIX } from "../store/store-keys.ts";
 
 type Load = (ledger: Ledger, key: Buffer, value: Buffer) => void;
 
-/** By prefix: takes a stored record into memory, for the writer and for readers. In the order in which a store is loaded. */
+/** By prefix: takes a stored record into memory. In the order of loading. */
 const LOADERS: ReadonlyMap<number, Load> = new Map([
   [
     PREFIX.divergence,
@@ -64,15 +64,15 @@ const LOADERS: ReadonlyMap<number, Load> = new Map([
   ],
 ]);
 
-/** The prefixes of the records that are held in memory, in the order in which a store is loaded. */
+/** The prefixes of records that are held in memory, in the order of loading. */
 export const LOADED_PREFIXES: readonly number[] = [...LOADERS.keys()];
 
-/** Takes a stored record into memory. Does nothing for a record of a kind that is read where it is needed. Throws `store_corrupt`. */
+/** Takes a stored record into memory. Skips records that are read on demand. Throws `store_corrupt`. */
 export function loadRecord(ledger: Ledger, key: Buffer, value: Buffer): void {
   LOADERS.get(key[0] as number)?.(ledger, key, value);
 }
 
-/** The enablement that a key stands for. */
+/** The enablement that a key names. */
 export function enablementOf(key: Buffer): string {
   return enablementId(key.readUInt32BE(1), key.readUInt32BE(5));
 }

@@ -11,7 +11,7 @@ import { loadBatches } from "./load-batches.ts";
 import { LOADED_PREFIXES, loadRecord } from "./load-record.ts";
 import { upgradeIndexes } from "./upgrade.ts";
 
-/** Reads the state into memory. Throws `store_corrupt` for what does not fit together. See `loadBatches` for `seals`. */
+/** Reads the state into memory. Throws `store_corrupt` for contradictions. `loadBatches` explains `seals`. */
 export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
   if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
@@ -25,7 +25,7 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
       loadRecord(ledger, key, value);
     }
   }
-  // A standby gets them from its leader.
+  // A standby gets the indexes from its leader.
   if (seals) await upgradeIndexes(ledger);
   ledger.durableHead = ledger.head;
   await loadTokens(ledger);
@@ -37,12 +37,12 @@ interface LoadedTokens extends BatchTokens {
   readonly firstRef: number;
 }
 
-/** Records of tokens that are read together. */
+/** Token records per read. */
 const RECORDS_AT_ONCE = 16;
-/** Reads that are under way while what was read before is decoded. */
+/** Reads under way during the decoding of earlier ones. */
 const READS_AHEAD = 2;
 
-/** Makes the index of tokens from what each sealed batch has recorded of its own: one shard after another, over all batches. */
+/** Builds the token index from the records of sealed batches, shard by shard over all batches. */
 async function loadTokens(ledger: Ledger): Promise<void> {
   const loaded = await readTokens(
     ledger,
@@ -61,7 +61,7 @@ async function loadTokens(ledger: Ledger): Promise<void> {
   }
 }
 
-/** A mode's batches before the first that is not sealed. The vaults before each are counted here. */
+/** A mode's sealed batches, with the number of vaults before each. */
 function sealedBatches(ledger: Ledger, mode: Mode): BatchRecord[] {
   const sealed: BatchRecord[] = [];
   let firstOrdinal = 0;
@@ -90,7 +90,7 @@ async function readTokens(ledger: Ledger, batches: readonly BatchRecord[]): Prom
 
 function readRecords(ledger: Ledger, batches: readonly BatchRecord[]): Promise<(Buffer | undefined)[]> {
   const records = ledger.store.getMany(batches.map(({ mode, batchNumber }) => batchTokensKey(mode, batchNumber)));
-  // A failure is told when it is waited for, unless what was read before is damaged already.
+  // The failure surfaces at the await, unless an earlier record is damaged.
   records.catch(() => {});
   return records;
 }
@@ -103,12 +103,12 @@ function tokensOf(
   const name = batchIdOf(mode, batchNumber);
   if (record === undefined) throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
   const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
-  // That of the last vault is within bounds, so all are.
+  // The last vault is within bounds, so all are.
   ledger.refs.refOf(place, vaultCount - 1);
   return { ...decodeBatchTokens(record, name), firstRef: ledger.refs.refOf(place, 0) };
 }
 
-/** The head and the journal are written together: anything else is damage. */
+/** Head and journal are written together, so a difference is damage. */
 async function requireJournalEnd({ store, head }: Ledger): Promise<void> {
   await readEntry(store, head.journalLength - 1);
   if ((await store.get(journalKey(head.journalLength))) !== undefined) {

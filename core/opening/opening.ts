@@ -22,10 +22,11 @@ export interface Opened {
 }
 
 /**
- * Opens the store, creates it where `createIfMissing` allows that, and loads the state. The newest sealed batch of each mode is derived again and compared.
- * Rejects with `store_missing`, `store_locked`, `store_mismatch`, `store_corrupt`, `store_failed`; the store is closed then.
+ * Opens the store, creates it if `createIfMissing` allows, and loads the state. Derives the newest sealed batch of each
+ * mode again and compares it. Rejects with `store_missing`, `store_locked`, `store_mismatch`, `store_corrupt`,
+ * `store_failed`; the store is closed then.
  *
- * @param role - a standby changes nothing: it follows what the leader writes
+ * @param role - a standby changes nothing and follows the leader's writes
  */
 export async function openLedger(
   options: EngineOptions,
@@ -55,7 +56,7 @@ export async function openLedger(
   }
 }
 
-/** The store of these options, and its journal brought up to it. */
+/** The store of these options, with its journal brought up to it. */
 async function openStore({ store: named, journal, createIfMissing }: EngineOptions): Promise<Store> {
   const store = await LevelStore.of(named, createIfMissing === true);
   if (journal === undefined) return store;

@@ -15,12 +15,12 @@ import { enablementOf, loadRecord } from "./load-record.ts";
 type Put = Extract<StoreOperation, { readonly type: "put" }>;
 
 /**
- * A standby's state in memory, which follows the leader's writes after they are in the standby's store. It has what reads need; a
- * standby that takes the lead loads its store anew.
+ * A standby's state in memory. It follows the leader's writes after they are in the standby's store, and holds what
+ * reads need. A standby that takes the lead loads its store anew.
  */
 export class Replica {
   readonly #ledger: Ledger;
-  /** Vaults that the token index has of each unsealed batch, by `mode:number`. */
+  /** By `mode:number`: vaults of each unsealed batch that the token index has. */
   readonly #indexed = new Map<string, number>();
 
   constructor(ledger: Ledger) {
@@ -32,7 +32,7 @@ export class Replica {
     }
   }
 
-  /** Takes in one write. Returns false for one that takes batches back: then the store must be loaded anew. */
+  /** Applies one write. Returns false for a write that takes batches back: the store must be loaded anew. */
   apply(operations: readonly StoreOperation[]): boolean {
     const chunks: Put[] = [];
     const woken: number[] = [];
@@ -45,13 +45,13 @@ export class Replica {
         if (application !== null) woken.push(application);
       }
     }
-    // A batch's first vault is placed by the batches before it, which the same write may hold.
+    // A batch's first vault is placed by the batches before it, which may come in the same write.
     for (const chunk of chunks) this.#index(chunk);
     for (const application of woken) this.#ledger.followers.wake(application);
     return true;
   }
 
-  /** Returns the application that was changed, whose followers wait; null for anything else. */
+  /** Returns the changed application, whose followers wait; null for other records. */
   #put({ key, value }: Put): number | null {
     const ledger = this.#ledger;
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
@@ -111,7 +111,7 @@ export class Replica {
     this.#ledger.setOpen(new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits));
   }
 
-  /** Of every sealed batch, when slots of one of them have become void. */
+  /** The state tree over all sealed batches, for when slots of one became void. */
   #historyOf(mode: Mode): StateHistory {
     const history = new StateHistory();
     for (let number = 0; ; number++) {
@@ -121,7 +121,7 @@ export class Replica {
     }
   }
 
-  /** Puts the ERC-721 tokens of a chunk's new vaults into the index. */
+  /** Adds the ERC-721 tokens of a chunk's new vaults to the index. */
   #index({ key, value }: Put): void {
     const ledger = this.#ledger;
     const mode = MODES[key[1] as number] as Mode;

@@ -20,12 +20,12 @@ import {
 import * as keys from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
 
-/** Records that are written together. */
+/** Records per write. */
 const AT_ONCE = 4_096;
 
 /**
- * Gives a store that an earlier version wrote the indexes that it lacks. All of them follow from what it has, and the head names them last:
- * a store whose upgrade was cut short is upgraded anew.
+ * Adds missing indexes to a store of an earlier version. They all follow from the store. The head names them last, so
+ * an interrupted upgrade starts anew.
  */
 export async function upgradeIndexes(ledger: Ledger): Promise<void> {
   const { store, head } = ledger;
@@ -46,7 +46,7 @@ export async function upgradeIndexes(ledger: Ledger): Promise<void> {
 
 type Records = AsyncGenerator<{ readonly key: Buffer; readonly value: Buffer }>;
 
-/** The users of each owner. Within an application they come in the order of their making. */
+/** The users of each owner, in the order of creation within an application. */
 async function* ownerIndex({ store }: Ledger): Records {
   const known = new Set<string>();
   const prefix = Buffer.from([keys.PREFIX.user]);
@@ -61,7 +61,7 @@ async function* ownerIndex({ store }: Ledger): Records {
   }
 }
 
-/** The marks of blocks, and the lists of withdrawals. An application's transactions come in their order. */
+/** The marks of blocks, and the lists of withdrawals, in the order of an application's transactions. */
 async function* transactionIndex(ledger: Ledger): Records {
   const last = new Map<string, number>();
   const prefix = Buffer.from([keys.PREFIX.transaction]);
@@ -105,7 +105,7 @@ function listsOf({ applicationIndex, userIndex, vaultId, status }: WithdrawalRec
   ];
 }
 
-/** The asset of a withdrawal's vault, also of one that L1's history replaced. */
+/** The asset of a withdrawal's vault, also of a vault that L1's history replaced. */
 async function assetOf(ledger: Ledger, { vaultId, journalSequence }: WithdrawalRecord): Promise<number> {
   const { mode, batchNumber, slot } = unpackVaultId(vaultId);
   const lost = (ledger.lost[mode].get(batchNumber) ?? []).filter(({ upTo }) => journalSequence < upTo);

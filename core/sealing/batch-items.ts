@@ -5,16 +5,16 @@ import { encodeRecord } from "../store/layout.ts";
 import { itemSlotsRecord } from "../store/records.ts";
 import { itemKey } from "../store/store-keys.ts";
 
-/** The slots of a batch by ERC-1155 id: store records, packed so that they pass from thread to thread in four pieces. */
+/** The slots of a batch by ERC-1155 id, as store records in four arrays, which are cheap to pass between threads. */
 export interface BatchItems {
-  /** Keys back to back, and where each ends. */
+  /** Keys back to back, and the end of each. */
   readonly keys: Uint8Array;
   readonly keyEnds: Uint32Array;
   readonly values: Uint8Array;
   readonly valueEnds: Uint32Array;
 }
 
-/** How an asset's vaults name tokens. */
+/** How an asset's vaults name their tokens. */
 interface TokenAsset {
   readonly standard: Standard;
   readonly blobScheme: BlobScheme;

@@ -8,7 +8,7 @@ import { packVaultId } from "../protocol/vault.ts";
 import type { AssetRecord, BatchRecord } from "../store/records.ts";
 import { slotCountOf } from "./void-runs.ts";
 
-/** What a slot's leaf commits to. */
+/** The content that a slot's leaf commits to. */
 export function contentOf(
   place: { readonly mode: Mode; readonly batchNumber: number; readonly slot: number },
   vault: StoredVault,

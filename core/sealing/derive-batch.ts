@@ -12,10 +12,10 @@ import { type BatchItems, itemsOf } from "./batch-items.ts";
 import { ColumnRecords, columnLeaves, encoderColumns } from "./seal-columns.ts";
 import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask, zeroRuns } from "./void-runs.ts";
 
-/** What a batch's data is encoded for. */
+/** The encoding's aim for a batch's data. */
 const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
 
-/** What sealing writes of a batch that follows from its vaults alone, whatever lies before it in the state. */
+/** The records of a sealed batch that follow from its vaults alone. */
 export interface DerivedBatch {
   readonly data: Uint8Array;
   /** As {@link BatchTree.pageRoots}. */
@@ -31,15 +31,15 @@ export interface DerivedBatch {
   readonly dataHash: Hash;
 }
 
-/** What deriving a batch asks of an asset. */
+/** What the derivation needs to know of an asset. */
 export interface DerivedAsset extends AssetId {
   readonly standard: Standard;
   readonly blobScheme: BlobScheme;
 }
 
 /**
- * Encodes a batch, hashes it into its tree and lists its tokens, straight from its columns, all without its void slots. Pure, so it may
- * run on any thread.
+ * Encodes a batch, hashes its tree and lists its tokens, straight from columns and without void slots. Pure, so it runs
+ * on any thread.
  */
 export function deriveBatch(
   { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
@@ -74,7 +74,7 @@ export function deriveBatch(
   };
 }
 
-/** The ERC-721 tokens of a batch in slot order, without those of void slots. */
+/** The ERC-721 tokens of a batch in slot order, without void slots. */
 function tokensOf(
   { count, assetIndex, tokenHash }: VaultColumns,
   assetAt: (assetIndex: number) => DerivedAsset,

@@ -3,7 +3,7 @@ import type { AssetId } from "../ports.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import type { BatchRecord } from "../store/records.ts";
 
-/** The places of the assets that L1 leaves out of a batch, in its manifest. */
+/** Manifest places of the assets that L1 leaves out of a batch. */
 export function leftOutPlaces({ leftOut }: Pick<BatchRecord, "leftOut">): number[] {
   return leftOut?.map(({ asset }) => asset) ?? [];
 }
@@ -13,7 +13,7 @@ export function leftOutFailure({ assets, leftOut }: BatchRecord, asset: AssetId)
   return leftOut?.find(({ asset: at }) => compareAssets(assets?.[at] as AssetId, asset) === 0)?.failure ?? null;
 }
 
-/** Throws `vault_void` for a vault of an asset that L1 leaves out of the batch. */
+/** Throws `vault_void` for a vault whose asset L1 leaves out of the batch. */
 export function requireNotLeftOut(batch: BatchRecord, asset: AssetId): void {
   const failure = leftOutFailure(batch, asset);
   if (failure !== null) throw new MintmarkError("vault_void", `The vault pays nobody: ${failure}`);

@@ -11,10 +11,10 @@ import { HASH_BYTES } from "../protocol/hex.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import { LEAF_HEADER_BYTES, MAX_LEAF_BYTES, writeLeafPreimage } from "../protocol/vault.ts";
 
-/** Leaves packed and hashed at a time: few enough to stay in the cache. */
+/** Leaves packed and hashed at a time: few enough for the cache. */
 const LEAVES_PER_CHUNK = 1024;
-// Where the parts of a leaf's preimage are that differ from vault to vault; docs/protocol.md 2.
-/** The three bytes that hold the slot and four bits of the batch number. */
+// Offsets of the parts of a leaf's preimage that differ between vaults (docs/protocol.md 2).
+/** The three bytes with the slot and four bits of the batch number. */
 const SLOT_AT = 6;
 const OWNER_AT = 17;
 const AMOUNT_AT = 69;
@@ -23,9 +23,9 @@ const NINE = 0x39;
 const NO_OWNER = `0x${"00".repeat(20)}` as const;
 
 /**
- * What `vaultLeaves` makes of the same vaults, straight from their columns: 32 bytes a slot.
+ * Same result as `vaultLeaves`, straight from columns: 32 bytes a slot.
  *
- * @param firstSlot - the slot of the batch that the columns begin with
+ * @param firstSlot - the slot of the first row
  */
 export function columnLeaves(
   mode: Mode,
@@ -41,7 +41,8 @@ export function columnLeaves(
   for (let start = 0; start < vaults.count; start += LEAVES_PER_CHUNK) {
     const count = Math.min(LEAVES_PER_CHUNK, vaults.count - start);
     const blobBytes = vaults.blobStart(start + count) - vaults.blobStart(start);
-    // No larger than they need be: a proof hashes one page, for which room for the longest blobs would take longer than the hashing.
+    // No larger than needed: a proof hashes one page, and clearing room for the longest blobs would take longer than
+    // that.
     const preimages = new Uint8Array(count * LEAF_HEADER_BYTES + blobBytes);
     const ends = new Uint32Array(count);
     let end = 0;
@@ -61,7 +62,7 @@ export function columnLeaves(
   return leaves;
 }
 
-/** A leaf's preimage for slot 0 of the batch and an asset, without owner, amount and blob. */
+/** A leaf's preimage for slot 0 and an asset, without owner, amount and blob. */
 function headerOf(vaultId: bigint, { chainId, assetType }: AssetId): Uint8Array {
   const header = new Uint8Array(MAX_LEAF_BYTES);
   writeLeafPreimage({ vaultId, chainId, owner: NO_OWNER, assetType, amount: 1n, blob: "0x" }, header, 0);
@@ -77,7 +78,7 @@ function writeLeaf(
   offset: number,
 ): number {
   for (let i = 0; i < OWNER_AT; i++) into[offset + i] = header[i] as number;
-  // The slot is the last 20 bits of the vault id, which are zero in the header.
+  // The slot is the last 20 bits of the vault id, zero in this template.
   const slotInBatch = firstSlot + slot;
   into[offset + SLOT_AT] = (header[SLOT_AT] as number) | (slotInBatch >>> 16);
   into[offset + SLOT_AT + 1] = slotInBatch >>> 8;
@@ -103,9 +104,9 @@ function writeWord(word: number, into: Uint8Array, at: number): void {
 }
 
 /**
- * What `readColumns` makes of the same vaults.
+ * Same result as `readColumns`.
  *
- * @param voids - 1 for every void slot; null when there is none
+ * @param voids - 1 for each void slot; null when there is none
  */
 export function encoderColumns(
   vaults: VaultColumns,
@@ -150,7 +151,7 @@ export function encoderColumns(
   return { count, assets: ascendAssets(named, columns.asset), owners: owners.addresses, ...columns };
 }
 
-/** Owners in order of first appearance; users can share one. */
+/** Owners in order of first appearance. Users can share an owner. */
 class OwnerDictionary {
   readonly addresses: Address[] = [];
   readonly #vaults: VaultColumns;
@@ -199,7 +200,7 @@ function isDecimalIn(bytes: Uint8Array, start: number, digits: number): boolean 
   return true;
 }
 
-/** Whether a decimal is the one after that which lies right before it, with as many digits: from the last digit on, with its carry. */
+/** Whether a decimal follows the one before it with as many digits. Compares from the last digit, with carry. */
 function followsIn(bytes: Uint8Array, start: number, digits: number): boolean {
   let carry = 1;
   for (let i = start + digits - 1; i >= start; i--) {
@@ -210,7 +211,7 @@ function followsIn(bytes: Uint8Array, start: number, digits: number): boolean {
   return carry === 0;
 }
 
-/** The records of a batch's data from its columns. */
+/** The records of a batch's data, from columns. */
 export class ColumnRecords implements BatchRecords {
   readonly #vaults: VaultColumns;
 

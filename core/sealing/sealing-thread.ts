@@ -4,7 +4,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Mode } from "../model.ts";
 import { type DerivedAsset, type DerivedBatch, deriveBatch } from "./derive-batch.ts";
 
-/** A batch on its way to the thread. */
+/** A batch that waits for the thread. */
 export interface DerivingJob {
   readonly batch: { readonly mode: Mode; readonly batchNumber: number };
   readonly vaults: VaultParts;
@@ -17,22 +17,22 @@ interface Waiting {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Batches that may wait for the thread before the writer waits for it too: what bounds the memory that they take. */
+/** Most batches that wait for the thread before the writer waits too. Bounds their memory. */
 const MAX_WAITING = 4;
-/** Beside the source, or beside what it was compiled to. */
+/** Beside the source file, or beside its compiled form. */
 const WORKER = new URL(`./sealing-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
 /**
- * Derives closed batches on a thread of its own, one after the other, so that the event loop goes on with the next mints meanwhile:
- * hashing and encoding a batch takes as long as minting it. The thread starts with the first batch and never keeps the process alive
- * while it has nothing to do. Where there can be none, or when it dies, batches are derived where they are asked for.
+ * Derives closed batches on a thread, one after the other, so that the event loop goes on with mints: deriving a batch
+ * takes as long as minting it. The thread starts with the first batch and never keeps the process alive when it is
+ * idle. Without a thread, or after it died, the caller derives batches itself.
  */
 export class SealingThread {
   readonly #script: URL;
   #worker: Worker | null = null;
   #broken = false;
   #closed = false;
-  /** What the thread was given, the oldest first: it answers in this order. */
+  /** Batches given to the thread, oldest first. It answers in this order. */
   readonly #waiting: Waiting[] = [];
   #room: PromiseWithResolvers<void> | null = null;
 
@@ -40,7 +40,7 @@ export class SealingThread {
     this.#script = script;
   }
 
-  /** What sealing writes of a closed batch. Rejects with `engine_closed` when the engine is closed meanwhile. */
+  /** The derived records of a closed batch. Rejects with `engine_closed` when the engine closes first. */
   derive(
     batch: DerivingJob["batch"],
     vaults: VaultColumns,
@@ -61,14 +61,14 @@ export class SealingThread {
     });
   }
 
-  /** Resolves when another batch may be closed; null when it may at once. */
+  /** Resolves when another batch may be closed; null when it may be now. */
   room(): Promise<void> | null {
     if (this.#waiting.length < MAX_WAITING) return null;
     this.#room ??= Promise.withResolvers();
     return this.#room.promise;
   }
 
-  /** Stops the thread; what it was doing is done again when the store is opened. */
+  /** Stops the thread. Its unfinished work is done again at the next opening. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const { reject } of this.#waiting.splice(0)) reject(new MintmarkError("engine_closed"));

@@ -3,10 +3,10 @@ import { VaultColumns } from "../columns/vault-columns.ts";
 import { type DerivedAsset, deriveBatch } from "./derive-batch.ts";
 import type { DerivingJob } from "./sealing-thread.ts";
 
-/** The thread of core/ledger/sealing-thread.ts: derives one batch after the other, and hands over what it made. */
+/** The thread of core/sealing/sealing-thread.ts: derives batches one after the other and hands over the results. */
 parentPort?.on("message", ({ batch, vaults, assets }: DerivingJob) => {
   const derived = deriveBatch(batch, VaultColumns.of(vaults), (index) => assets.get(index) as DerivedAsset);
-  // What has its memory for itself need not be copied.
+  // An array that owns its whole memory is moved, not copied.
   const moved = [derived.data, derived.pageRoots, derived.tokens]
     .filter(({ buffer, byteLength }) => buffer.byteLength === byteLength)
     .map(({ buffer }) => buffer as ArrayBuffer);

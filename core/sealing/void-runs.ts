@@ -7,7 +7,7 @@ import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
 import type { Table } from "../store/table.ts";
 import { requireText } from "../validate.ts";
 
-/** The run that a slot is in; null when it is in none. The runs are ascending and share no slot. */
+/** The run that holds a slot; null when none does. Runs are ascending and do not overlap. */
 export function runAt<R extends VoidRun>(runs: readonly R[], slot: number): R | null {
   let low = 0;
   for (let high = runs.length; low < high; ) {
@@ -21,7 +21,7 @@ export function runAt<R extends VoidRun>(runs: readonly R[], slot: number): R | 
 
 type VoidTables = Readonly<Record<Mode, Pick<Table<number, readonly VoidedRun[]>, "get" | "latest">>>;
 
-/** The void slots of a place's batch, of which it is none, as readers see them or as the writer has them. Throws `vault_void`. */
+/** Void slots of the batch that holds this slot; the slot itself is not void. Throws `vault_void` when it is. */
 export function requireNotVoid(
   voids: VoidTables,
   { mode, batchNumber, slot }: VaultPlace,
@@ -33,7 +33,10 @@ export function requireNotVoid(
   return runs;
 }
 
-/** The runs that must be added to `known` so that all of `asked` is void, ascending. Throws `validation_failed` for what is not in the batch. */
+/**
+ * The runs to add to `known` so that all of `asked` is void, ascending. Throws `validation_failed` for slots outside of
+ * the batch.
+ */
 export function addedRuns(known: readonly VoidRun[], asked: readonly VoidRun[], vaultCount: number): VoidRun[] {
   const failures = new Map<number, string>();
   for (const { firstSlot, count, failure } of asked) {
@@ -49,7 +52,7 @@ export function addedRuns(known: readonly VoidRun[], asked: readonly VoidRun[], 
   return runsOf([...failures].sort(([a], [b]) => a - b));
 }
 
-/** Both lists as one. They share no slot. */
+/** Merges two lists that share no slot. */
 export function mergedRuns<R extends VoidRun>(known: readonly R[], added: readonly R[]): R[] {
   return [...known, ...added].sort((a, b) => a.firstSlot - b.firstSlot);
 }
@@ -69,7 +72,7 @@ export function zeroRuns<R extends VoidRun & { readonly leftOut?: boolean }>(run
   return runs.filter(({ leftOut = false }) => !leftOut);
 }
 
-/** 1 for every void slot; null when there is none. */
+/** 1 for each void slot; null when there is none. */
 export function voidMask(runs: readonly VoidRun[], vaultCount: number): Uint8Array | null {
   if (runs.length === 0) return null;
   const mask = new Uint8Array(vaultCount);
@@ -77,7 +80,7 @@ export function voidMask(runs: readonly VoidRun[], vaultCount: number): Uint8Arr
   return mask;
 }
 
-/** Makes the leaves of void slots zero, in leaves of 32 bytes a slot that begin with `leafSlot`. */
+/** Sets the leaves of void slots to zero. Leaves take 32 bytes a slot and begin at `leafSlot`. */
 export function clearVoidLeaves(leaves: Uint8Array, runs: readonly VoidRun[], leafSlot = 0): void {
   for (const { firstSlot, count } of runs) {
     const start = Math.max(0, firstSlot - leafSlot);
@@ -85,7 +88,7 @@ export function clearVoidLeaves(leaves: Uint8Array, runs: readonly VoidRun[], le
   }
 }
 
-/** Slots of a batch whose only vault is void: a tree of one zero leaf has a zero root, which L1 takes for none at all. */
+/** A batch whose only vault is void has a zero root, which L1 takes for no batch. */
 export const SLOTS_OF_ONE_VOID = 2;
 
 /** The number of slots as L1 counts them: the vaults, unless the only one is void. */

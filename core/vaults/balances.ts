@@ -10,8 +10,8 @@ import type { Found } from "./transaction-scan.ts";
 import { failureOf, readVaults, vaultViews } from "./vaults.ts";
 
 /**
- * A page of what a user holds, by token and in the order in which each token was first minted: an ERC-721 token as its vault has it, any
- * other as the sum over vaults. Void vaults hold nothing.
+ * A page of a user's balances by token, in the order of first mints. An ERC-721 balance is one vault; others are sums
+ * over vaults. Void vaults count for nothing.
  */
 export async function balancesFrom(
   ledger: Ledger,
@@ -31,7 +31,7 @@ export async function balancesFrom(
   return { data: await balancesOf(ledger, applicationIndex, sums, found), next };
 }
 
-/** Whether a mint is the first of its token that counts: each token has one, and with it its place in the list. */
+/** Whether a mint is the first valid one of its token. That mint gives the token its place in the list. */
 function isFirst(ledger: Ledger, sums: TokenSums, { sequence, source }: Found): boolean {
   if (source.type !== "mint" || source.mint.amountBefore !== 0n) return false;
   const { assetIndex, blob } = source.mint;
@@ -68,10 +68,10 @@ function balanceOfSum(ledger: Ledger, { assetIndex, blob, amount, heldBack, with
   return { assetId, quantum, decimals, tokenId, mintingBlob: blob, amount, available: amount - heldBack, withdrawn };
 }
 
-/** What a user holds of one token over all vaults. */
+/** A user's balance of one token, over all vaults. */
 export interface Balance {
   readonly assetId: Uuid;
-  /** The asset's, as in `Vault`. */
+  /** The asset's quantum, as in `Vault`. */
   readonly quantum: bigint;
   readonly decimals: number;
   /** null for ERC-20. */

@@ -15,15 +15,15 @@ import type { Found } from "./transaction-scan.ts";
 import { matches } from "./transactions.ts";
 import { batchAt, lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
-/** The vault that a mint made or added to; null when L1's history lacks it, and for withdrawals. */
+/** The vault that a mint made or added to. Null for withdrawals, and for a vault that L1's history lacks. */
 function vaultOf(ledger: Ledger, { source }: Found): PlacedMint | null {
   if (source.type !== "mint") return null;
   return lostAt(ledger, source.mint, source.journalSequence) === null ? source.mint : null;
 }
 
 /**
- * Which mints a list of vaults is made of: each vault is listed where it was made, but under a reference where something was first minted
- * into it under that.
+ * The mints that a list of vaults is built from: the mint that made each vault. A list by reference uses the first mint
+ * into the vault under that reference.
  */
 function listing(ledger: Ledger, filter: VaultFilter): (one: Found) => boolean {
   const listed = new Set<VaultId>();
@@ -82,22 +82,22 @@ export function vaultsOf(context: EngineContext): Vaults {
 }
 
 /**
- * What owners hold: each application sees its own.
+ * Vaults and balances. An application sees only its own.
  *
  * @example
  * for await (const { tokenId, amount } of engine.vaults.balances(applicationId, userId)) show(tokenId, amount);
  */
 export interface Vaults {
-  /** Rejects with `vault_not_found`, for another application's vault too. */
+  /** Rejects with `vault_not_found`, also for another application's vault. */
   get(applicationId: Uuid, vaultId: VaultId): Promise<Vault>;
-  /** In the order in which they were made; shorter pages as with {@link Transactions.list}. */
+  /** In the order of creation. Pages can be short, as with {@link Transactions.list}. */
   list(applicationId: Uuid, filter?: VaultFilter): List<Vault>;
   /**
-   * What a user holds, by token, in the order of their first mints. An ERC-721 token is one vault, the others are sums
-   * over vaults. The first call after opening reads every mint of the user, later ones what is new; after a withdrawal
-   * or a void vault, all again. Shorter pages as with {@link Transactions.list}.
+   * A user's balances by token, in the order of first mints. An ERC-721 balance is one vault; others are sums over
+   * vaults. The first call after opening reads every mint of the user, later calls only new ones. A withdrawal or a
+   * void vault makes the next call read all again. Pages can be short, as with {@link Transactions.list}.
    */
   balances(applicationId: Uuid, userId: Uuid, page?: PageOptions): List<Balance>;
-  /** What the vault commits to, of whichever application: public. Rejects with `vault_not_found`, `vault_void`. */
+  /** The public content of a vault of any application. Rejects with `vault_not_found`, `vault_void`. */
   content(vaultId: VaultId): Promise<VaultContent>;
 }

@@ -4,15 +4,15 @@ import { blockOf, firstOfBlock, markKey, transactionKey } from "../store/store-k
 
 type Entries = Pick<StoreReader, "entries">;
 
-/** The requests of an application within a range of sequences, as an index lists them. */
+/** An application's requests within a range of sequences, from an index. */
 export interface RequestRange {
-  /** The key of a sequence in the index; null for the application's requests of some blocks. */
+  /** The index key of a sequence; null for the application's requests of some blocks. */
   readonly from: number;
   readonly to: number;
   readonly ascending: boolean;
 }
 
-/** Journal sequences of the requests in an index, by the key of a sequence in it. */
+/** Journal sequences of the requests in an index. */
 export async function* requestsIn(
   store: Entries,
   at: (sequence: number) => Buffer,
@@ -24,7 +24,7 @@ export async function* requestsIn(
   }
 }
 
-/** The same of several indexes in one order, each request once. */
+/** Merges several indexes into one order. Each request comes once. */
 export async function* requestsInAny(
   store: Entries,
   indexes: readonly ((sequence: number) => Buffer)[],
@@ -52,7 +52,7 @@ export async function* requestsInAny(
   }
 }
 
-/** The same of the blocks that have every mark. */
+/** The requests in the blocks that have every mark. */
 export async function* requestsInBlocks(
   store: Entries,
   applicationIndex: number,
@@ -68,7 +68,7 @@ export async function* requestsInBlocks(
   }
 }
 
-/** Blocks from `first` to `last` that have every mark, found by passing from mark to mark. */
+/** Blocks from `first` to `last` that have every mark. Skips from mark to mark. */
 async function* blocksWith(
   store: Entries,
   marks: readonly Buffer[],
@@ -99,7 +99,10 @@ async function firstBlock(store: Entries, range: Parameters<Entries["entries"]>[
   return null;
 }
 
-/** The first sequence of the newest request that starts at or before a sequence: it may go on after it. Without one the sequence. */
+/**
+ * The first sequence of the newest request at or before a sequence, since that request may reach beyond it. Without
+ * one: the sequence.
+ */
 async function requestHolding(store: Entries, at: (sequence: number) => Buffer, sequence: number): Promise<number> {
   if (sequence === 0) return 0;
   for await (const [key] of store.entries({ gte: at(0), lte: at(sequence), reverse: true, limit: 1 })) {

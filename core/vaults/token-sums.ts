@@ -6,10 +6,13 @@ import { readMintEntries, sequenceIn } from "../store/journal.ts";
 import { activityKey, userTransactionKey } from "../store/store-keys.ts";
 import { decodeActivity, failureOf, heldBack, readVaults } from "./vaults.ts";
 
-/** Journal entries that are read together. */
+/** Journal entries per read. */
 const ENTRIES_AT_ONCE = 64;
 
-/** Adds the transactions from `sums.upTo` to before another to the sums. The mints are looked at in their records, no object for each. */
+/**
+ * Adds the transactions from `sums.upTo` to another sequence to the sums. Reads mints from their records without making
+ * objects.
+ */
 export async function addTransactions(ledger: Ledger, holding: Holding, sums: TokenSums, to: number): Promise<void> {
   const { applicationIndex, userIndex } = holding;
   const at = (sequence: number) => userTransactionKey(applicationIndex, userIndex, sequence);
@@ -24,7 +27,7 @@ export async function addTransactions(ledger: Ledger, holding: Holding, sums: To
   sums.upTo = to;
 }
 
-/** A vault that a mint made, and the sum that it belongs to. */
+/** A vault that a mint made, with the sum that it belongs to. */
 interface Made {
   readonly place: VaultPlace;
   readonly sum: TokenSum;
@@ -50,7 +53,7 @@ async function addEntries(ledger: Ledger, user: number, sums: TokenSums, sequenc
   await addActivity(ledger, made);
 }
 
-/** Few vaults have been withdrawn from, so only theirs are read. */
+/** Reads only vaults with withdrawals, which are few. */
 async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void> {
   const records = await ledger.store.getMany(made.map(({ place }) => activityKey(packVaultId(place))));
   const touched = made.flatMap((one, i) => (records[i] === undefined ? [] : [{ ...one, record: records[i] }]));

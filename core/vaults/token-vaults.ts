@@ -15,10 +15,10 @@ import { isVisible } from "../tenants/assets.ts";
 import type { VaultFilter } from "./transaction-range.ts";
 import { readVaults, vaultViews } from "./vaults.ts";
 
-/** Assets that a token id alone is looked for in. */
+/** Most assets that a search by token id alone covers. */
 const MOST_ASSETS = 100;
 
-/** A page of the vaults of a token, batch by batch, whatever asset it is of unless the filter names one. */
+/** A page of a token's vaults, batch by batch. Searches all assets unless the filter names one. */
 export async function vaultsOfToken(
   ledger: Ledger,
   applicationId: Uuid,
@@ -43,7 +43,7 @@ export async function vaultsOfToken(
   return { data: vaults.filter((vault) => isWanted(vault, filter)), next };
 }
 
-/** The assets with ids that an application sees, or the one that is named. */
+/** The assets with token ids that an application sees, or the named one. */
 function assetsOf(ledger: Ledger, applicationIndex: number, assetId: Uuid | undefined): AssetRecord[] {
   const named = assetId === undefined ? undefined : ledger.assetIndices.get(assetId.toLowerCase());
   const assets = assetId === undefined ? [...ledger.assets.values()] : [ledger.assets.get(named ?? -1)];
@@ -57,7 +57,7 @@ function assetsOf(ledger: Ledger, applicationIndex: number, assetId: Uuid | unde
   );
 }
 
-/** Where an ERC-721 token is: its hash leads to the vaults that may hold it. */
+/** The place of an ERC-721 token: its hash leads to candidates. */
 async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigint): Promise<VaultPlace[]> {
   const refs = ledger.tokens.candidates(ledger.hasher.ofId(asset.assetIndex, tokenId)) ?? [];
   const places = refs
@@ -72,7 +72,10 @@ async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigin
     .map(({ place }) => place);
 }
 
-/** Where an ERC-1155 id is, behind a position: in sealed batches by their records, in the others by their vaults in memory. */
+/**
+ * The places of an ERC-1155 id after a position: from the records of sealed batches, and from the vaults in memory of
+ * the others.
+ */
 async function placesOfItem(
   ledger: Ledger,
   { assetIndex }: AssetRecord,
@@ -107,7 +110,7 @@ async function unsealedPlaces(ledger: Ledger, mode: Mode, assetIndex: number, bl
     const batch = ledger.batches[mode].get(batchNumber);
     if (batch === undefined || batch.status !== "open") break;
     const inMemory = ledger.unsealed.at({ mode, batchNumber, slot: 0 })?.vaults;
-    // A standby has the index of an open batch's tokens, and not its vaults.
+    // A standby has the token index of an open batch, and not its vaults.
     const isWhole = inMemory !== undefined && inMemory.count >= batch.vaultCount;
     const vaults = isWhole ? inMemory : await readBatchVaults(ledger, batch);
     for (const slot of slotsWith(vaults, assetIndex, blob)) places.push({ mode, batchNumber, slot });
@@ -126,17 +129,17 @@ function slotsWith(vaults: VaultColumns, assetIndex: number, blob: Buffer): numb
   return slots;
 }
 
-/** Whether readers may see a place: the index in memory may be a moment ahead of the disk. */
+/** Whether readers may see a place. The index in memory can be a moment ahead of the disk. */
 function isDurable(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): boolean {
   return slot < (ledger.batches[mode].get(batchNumber)?.vaultCount ?? 0);
 }
 
-/** Places in order: by batch and slot, the modes in turn. Below 2^53. */
+/** Order of places: by batch and slot, the modes in turn. Below 2^53. */
 function positionOf({ mode, batchNumber, slot }: VaultPlace): number {
   return 2 * (batchNumber * MAX_BATCH_VAULTS + slot) + MODES.indexOf(mode);
 }
 
-/** What the place of a token does not tell. */
+/** The parts of a vault that its token's place does not tell. */
 function isWanted(vault: Vault, filter: VaultFilter): boolean {
   const { userId, ownerAddress, batchId, dataAvailabilityMode, status, createdAfter, createdBefore } = filter;
   return (

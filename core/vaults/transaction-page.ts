@@ -4,24 +4,25 @@ import type { Uuid } from "../model.ts";
 import { narrow, type Part, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, type Scan, scanTransactions } from "./transaction-scan.ts";
 
-/** Most transactions that one page looks at. A withdrawal takes two reads of its own, so it counts as many. */
+/** Most transactions that one page examines. A withdrawal counts for as many as its two reads cost. */
 const SCAN_BOUND = 10_000;
 const WITHDRAWAL_WEIGHT = 20;
 
-/** What is wanted of the transactions that a list is made from, and in what order. */
+/** What a list wants of the transactions, and their order. */
 interface Wanted extends Pick<Scan, "order">, Pick<Part, "type"> {
   readonly wanted: (found: Found) => boolean;
 }
 
-/** What a page shows of an application's transactions, and the sequence that the next page continues after. */
+/** The list's view of a transaction, and the sequence after which the next page begins. */
 interface FoundPage {
   readonly found: readonly Found[];
   readonly next: number | null;
 }
 
 /**
- * Finds a page. A filter's user, mint, vault, batch and times say where to look; `wanted` decides the rest.
- * Throws `application_not_found`, `validation_failed`.
+ * Finds a page. The filter's user, mint, vault, batch and times say where to look; `wanted` decides the rest.
+ *
+ * @throws MintmarkError `application_not_found`, `validation_failed`
  */
 export async function findPage(
   ledger: Ledger,
@@ -36,7 +37,7 @@ export async function findPage(
   return collect(ledger, { applicationIndex, parts, order, after }, limit, wanted);
 }
 
-/** As many matches as fit a page, and where the next one starts; null when nothing is left. */
+/** As many matches as fit a page, and the start of the next one; null at the end. */
 export async function collect(
   ledger: Ledger,
   scan: Scan,

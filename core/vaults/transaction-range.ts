@@ -32,34 +32,34 @@ import {
 import { requireAddress, requireUuid } from "../validate.ts";
 import { placeOf, readVault } from "./vaults.ts";
 
-/** Users of one owner that a list looks at; the first ones. */
+/** Most users of one owner that a list covers: the first ones. */
 const MOST_USERS = 1_000;
 
-/** Transactions from one sequence to before another. */
+/** Transactions from one sequence to another, exclusive. */
 export interface Sequences {
   readonly from: number;
   readonly to: number;
 }
 
-/** Transactions of some users, of one type, of one reference, of marked blocks, or all, within a range. */
+/** Transactions within a range: of some users, one type, one reference, marked blocks, or all. */
 export interface Part {
   readonly users?: readonly number[] | undefined;
   readonly type: "mint" | "withdrawal" | undefined;
-  /** Of the mints alone that have it. */
+  /** Only mints with this reference. */
   readonly reference?: string | undefined;
-  /** Of the blocks alone that have all of them. */
+  /** Only blocks with all of these marks. */
   readonly marks?: readonly Buffer[] | undefined;
-  /** Of the withdrawals alone that one of these indexes lists. */
+  /** Only withdrawals in one of these indexes. */
   readonly withdrawals?: readonly Buffer[] | undefined;
   readonly within: Sequences;
 }
 
-/** Where all transactions are that a filter can match, in parts that follow one another. */
+/** Parts that hold every transaction that a filter can match, in order. */
 export type Narrowed = readonly Part[];
 
 /**
- * What a filter says about where to look, so that a page need not look at everything an application has. The times of transactions never
- * go back, so a time is found by bisection, and by the times of batches what has a status. Null when nothing can match.
+ * Turns a filter into ranges, so that a page need not read all transactions. Times never go back, so bisection finds a
+ * time; the times of batches bound a status. Null when nothing can match.
  */
 export async function narrow(
   ledger: Ledger,
@@ -92,7 +92,7 @@ export async function narrow(
     const spans =
       type === "withdrawal" ? [{ from, to, modes: MODES }] : await spansOf(ledger, filter, find, { from, to });
     return spans.flatMap(({ modes, ...span }): Part[] => {
-      // Withdrawals have statuses of their own, and come after their batch.
+      // Withdrawals have their own statuses, and come after their batch.
       if (modes.length === 0) return type === undefined ? [{ type: "withdrawal", withdrawals, within: span }] : [];
       const marks = asset === undefined ? [] : [assetMark(applicationIndex, asset)];
       if (modes.length === 1) marks.push(modeMark(applicationIndex, modes[0] as Mode));
@@ -100,16 +100,16 @@ export async function narrow(
     });
   }
   const owner = [vault.userIndex];
-  // A vault is minted into from its first mint to its last one, and withdrawn from only after that.
+  // A vault's mints lie between its first and last one. Its withdrawals come after the last.
   const lastMint = Math.max(from, Math.min(to, await find(vault.updatedAt + 1)));
-  // A withdrawal of the same millisecond as the last mint is among the mints: the user's index has both.
+  // The user's index has both, because a withdrawal can have the same millisecond as the last mint.
   const mints: Part = { users: owner, type: "mint", within: { from, to: lastMint } };
   if (type === "mint") return [mints];
   if (type === "withdrawal") return [{ type, withdrawals, within: { from, to } }];
   return [mints, { type: "withdrawal", withdrawals, within: { from: lastMint, to } }];
 }
 
-/** The indexes of withdrawals that list the fewest others besides; undefined for all of the application. */
+/** The most selective indexes of withdrawals; undefined for all of the application. */
 function withdrawalIndexes(
   applicationIndex: number,
   { vaultId, status }: Pick<TransactionFilter, "vaultId" | "status">,
@@ -120,17 +120,17 @@ function withdrawalIndexes(
   if (vaultId !== undefined) return [withdrawalsOfVault(applicationIndex, vaultId)];
   if (users !== undefined) return users.map((user) => withdrawalsOfUser(applicationIndex, user));
   const number = WITHDRAWAL_STATUSES.findIndex((known) => known === status);
-  // Of mints and withdrawals together a status means that of either.
+  // For mints and withdrawals together, a status means that of either.
   if (type === "withdrawal" && number >= 0) return [withdrawalsOfStatus(applicationIndex, number)];
   return asset === undefined ? undefined : [withdrawalsOfAsset(applicationIndex, asset)];
 }
 
-/** A stretch of transactions, and the modes of the mints in it that can match. */
+/** A range of transactions, and the modes of its mints that can match. */
 interface Span extends Sequences {
   readonly modes: readonly Mode[];
 }
 
-/** The stretches of a range that a filter's batch, mode and status tell apart, in order and without a gap. */
+/** Splits a range by a filter's batch, mode and status, in order and without gaps. */
 async function spansOf(
   ledger: Ledger,
   { batchId, status, dataAvailabilityMode }: Pick<TransactionFilter, "batchId" | "status" | "dataAvailabilityMode">,
@@ -155,13 +155,13 @@ async function spansOf(
   });
 }
 
-/** When mints were made; `until` null for: until now. */
+/** Times of mints. `until` null: now. */
 interface Window {
   readonly since: number;
   readonly until: number | null;
 }
 
-/** When the mints were made that are in a batch, or in any batch of a status. */
+/** The times of the mints in a batch, or in any batch of a status. */
 function windowsOf(ledger: Ledger, mode: Mode, batchId: string | undefined, status: Status | undefined): Window[] {
   if (batchId !== undefined) {
     const batch = batchOf(ledger, batchId);
@@ -169,7 +169,7 @@ function windowsOf(ledger: Ledger, mode: Mode, batchId: string | undefined, stat
   }
   if (status === "failed") return failedWindows(ledger, mode);
   const batches = ledger.batches[mode];
-  // Batches of a mode come to each status in their order.
+  // The batches of a mode reach each status in order.
   const first = firstBatch(
     batches.count,
     (number) => rankOf(batches.get(number)) <= RANKS.indexOf(status ?? "accepted"),
@@ -187,7 +187,7 @@ function rankOf(batch: BatchRecord | undefined): number {
   return RANKS.indexOf(status === "open" || status === "sealed" ? STATUS_OF_BATCH[status] : status);
 }
 
-/** The first of so many batches, in whose order `holds` turns true once. */
+/** Bisects batches for the first one where `holds` is true. */
 function firstBatch(count: number, holds: (batchNumber: number) => boolean): number {
   let low = 0;
   let high = count;
@@ -200,7 +200,7 @@ function firstBatch(count: number, holds: (batchNumber: number) => boolean): num
 }
 
 function windowOf(ledger: Ledger, oldest: BatchRecord, newest: BatchRecord): Window {
-  // Mints of an adopted batch may be older than its first vault, which may be L1's.
+  // Mints of an adopted batch can be older than its first vault, because that can be L1's.
   const isAdopted = [...ledger.lost[oldest.mode].values()].flat().some(({ since }) => since === oldest.sealedAt);
   return { since: isAdopted ? 0 : oldest.openedAt, until: newest.sealedAt };
 }
@@ -215,9 +215,9 @@ function failedWindows(ledger: Ledger, mode: Mode): Window[] {
 }
 
 /**
- * The first transaction that was accepted at `time` or later; `end` when none of those before it was.
+ * The first transaction at `time` or later; `end` when there is none before it.
  *
- * @param start - none before it was
+ * @param start - no match lies before it
  */
 export async function sequenceAt(
   ledger: Ledger,
@@ -237,7 +237,7 @@ export async function sequenceAt(
   return low;
 }
 
-/** The request that a transaction belongs to. */
+/** The request of a transaction. */
 async function requestAt(ledger: Ledger, applicationIndex: number, sequence: number) {
   const range = { gte: transactionKey(applicationIndex, 0), lte: transactionKey(applicationIndex, sequence) };
   for await (const [key, reference] of ledger.store.entries({ ...range, reverse: true, limit: 1 })) {
@@ -247,7 +247,7 @@ async function requestAt(ledger: Ledger, applicationIndex: number, sequence: num
   throw new MintmarkError("store_corrupt", `The index of transaction ${sequence} is missing.`);
 }
 
-/** The users that a filter names by id or by owner; undefined when it names none. */
+/** The users that a filter names by id or owner; undefined when it names none. */
 async function usersOf(
   ledger: Ledger,
   applicationIndex: number,
@@ -291,7 +291,7 @@ function batchOf(ledger: Ledger, batchId: string | undefined) {
   return null;
 }
 
-/** What was found; null when it is refused with this code. */
+/** The result; null for a refusal with this code. */
 async function orNull<T>(code: MintmarkError["code"], find: () => Promise<T>): Promise<T | null> {
   try {
     return await find();
@@ -310,19 +310,19 @@ export async function findMint(ledger: Ledger, applicationId: Uuid, mintId: Uuid
   return found;
 }
 
-/** Which transactions a list shows, and in what order. */
+/** Filter and order of a list of transactions. */
 export interface TransactionFilter extends PageOptions {
   readonly status?: Status | undefined;
   readonly type?: Transaction["type"] | undefined;
   readonly userId?: Uuid | undefined;
-  /** Of all users of this owner. */
+  /** All users of this owner. */
   readonly ownerAddress?: Address | undefined;
   readonly assetId?: Uuid | undefined;
   readonly vaultId?: VaultId | undefined;
   /** `validium-12`, `zk-rollup-3`. */
   readonly batchId?: string | undefined;
   readonly mintId?: Uuid | undefined;
-  /** What the caller called its mints. */
+  /** The caller's own name for its mints. */
   readonly reference?: string | undefined;
   readonly dataAvailabilityMode?: Mode | undefined;
   /** Milliseconds since 1970, exclusive. */
@@ -332,18 +332,18 @@ export interface TransactionFilter extends PageOptions {
   readonly order?: "asc" | "desc" | undefined;
 }
 
-/** Which vaults a list shows. */
+/** Filter of a list of vaults. */
 export interface VaultFilter extends PageOptions {
   readonly userId?: Uuid | undefined;
   readonly ownerAddress?: Address | undefined;
   readonly assetId?: Uuid | undefined;
-  /** Of ERC-721 and ERC-1155; of every asset that the application sees unless `assetId` names one. */
+  /** For ERC-721 and ERC-1155. Covers every visible asset unless `assetId` is given. */
   readonly tokenId?: bigint | undefined;
   /** `validium-12`, `zk-rollup-3`. */
   readonly batchId?: string | undefined;
   readonly dataAvailabilityMode?: Mode | undefined;
   readonly status?: Status | undefined;
-  /** Those into which something was minted under this reference. */
+  /** Vaults with a mint under this reference. */
   readonly reference?: string | undefined;
   /** Milliseconds since 1970, exclusive. */
   readonly createdAfter?: number | undefined;

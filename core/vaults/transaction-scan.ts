@@ -18,20 +18,20 @@ import { type RequestRange, requestsIn, requestsInAny, requestsInBlocks } from "
 import type { Part } from "./transaction-range.ts";
 import { placeOf, readVault } from "./vaults.ts";
 
-/** A transaction before its user's id is looked up. */
+/** A transaction without its user's id. */
 export interface Found {
   readonly sequence: number;
   readonly userIndex: number;
   readonly source:
     | {
         readonly type: "mint";
-        /** Of its journal entry. */
+        /** From its journal entry. */
         readonly journalSequence: number;
         readonly time: number;
         readonly mintId: Uuid;
         readonly position: number;
         readonly mint: PlacedMint;
-        /** What the caller calls it. */
+        /** The caller's own name for it. */
         readonly reference: string | null;
       }
     | {
@@ -43,17 +43,17 @@ export interface Found {
       };
 }
 
-/** Which transactions are looked at, and in what order. */
+/** Ranges to examine, and their order. */
 export interface Scan {
   readonly applicationIndex: number;
-  /** One after the other, without overlap. */
+  /** In order, without overlap. */
   readonly parts: readonly Part[];
   readonly order: "asc" | "desc";
-  /** Where the page before ended. */
+  /** End of the page before. */
   readonly after: number | null;
 }
 
-/** Transactions in the order of their sequence. Each index record stands for a whole request, of which only a part may be wanted. */
+/** Transactions by sequence. An index record stands for a whole request, of which the filter may want a part. */
 export async function* scanTransactions(ledger: Ledger, scan: Scan): AsyncGenerator<Found> {
   for (const part of scan.order === "asc" ? scan.parts : scan.parts.toReversed()) yield* scanPart(ledger, scan, part);
 }
@@ -75,7 +75,7 @@ async function* scanPart(ledger: Ledger, scan: Scan, part: Part): AsyncGenerator
   }
 }
 
-/** The requests that may hold a transaction of the part, by the index that lists the fewest others besides. */
+/** The requests that may hold a transaction of the part, from the most selective index. */
 function requestsOf(
   { store }: Ledger,
   application: number,
@@ -108,7 +108,7 @@ async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]
   return [found];
 }
 
-/** The transactions of a mint's request, in its order. */
+/** The transactions of a mint, in the order of its request. */
 export function mintTransactions({ sequence: journalSequence, time, entry }: Journaled<MintEntry>): Found[] {
   const found: Found[] = [];
   for (const { userIndex, count } of entry.users) {
@@ -124,7 +124,7 @@ export function mintTransactions({ sequence: journalSequence, time, entry }: Jou
   return found;
 }
 
-/** An application's withdrawal; undefined when it has none of this id. */
+/** An application's withdrawal; undefined when the id is unknown. */
 export async function findWithdrawal(
   ledger: Ledger,
   applicationIndex: number,
@@ -137,7 +137,7 @@ export async function findWithdrawal(
   const place = placeOf(record.vaultId);
   const lost = ledger.lost[place.mode].get(place.batchNumber) ?? [];
   const held = lost.filter(({ upTo }) => record.journalSequence < upTo).flatMap(({ withdrawn }) => withdrawn);
-  // What a vault holds that L1's history replaced, its own record tells no more.
+  // The vault's record is L1's now. The ledger keeps what lost vaults held.
   const gone = held.find(({ slot }) => slot === place.slot);
   const { assetIndex, blob } = gone ?? (await readVault(ledger, place));
   const { sequence, userIndex } = record;

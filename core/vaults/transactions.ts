@@ -37,7 +37,7 @@ function placeOfFound({ source }: Found): VaultPlace {
   return source.type === "mint" ? source.mint : source.place;
 }
 
-/** What {@link findPage} does not see to. */
+/** The conditions that {@link findPage} does not check. */
 export function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boolean {
   const { source } = found;
   const place = placeOfFound(found);
@@ -86,7 +86,7 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
   if (source.type === "mint") {
     const { mint, mintId, journalSequence } = source;
     const lost = lostAt(ledger, mint, journalSequence);
-    // The batch that a lost mint was in is no more; another one may have its number.
+    // The batch of a lost mint is gone. Another batch may have its number.
     const batch = lost === null ? batchOfRecord(ledger, mint) : null;
     const voided = lost ?? voidAt(ledger, mint);
     return {
@@ -100,7 +100,7 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
       amount: mint.amount,
       l1TxHash: voided === null ? (batch?.l1TxHash ?? null) : null,
       l1BlockNumber: voided === null ? (batch?.l1BlockNumber ?? null) : null,
-      // Before L1's history is final nothing has failed, and yet the reason is known.
+      // Until L1's history is final the mint has not failed, although the reason is known.
       failure: voided?.failure ?? (batch && leftOutFailure(batch, ledger.assetAt(mint.assetIndex))),
       timestamps: mintTimes(source.time, batch, voided),
     };
@@ -135,18 +135,18 @@ function mintTimes(accepted: number, batch: BatchRecord | null, voided: VoidedRu
   return present({ accepted, batched, submitted, settled, finalized });
 }
 
-/** Only the times that have come. */
+/** Only statuses that the transaction has reached. */
 function present(times: Partial<Record<keyof Transaction["timestamps"], number | null>>): Transaction["timestamps"] {
   return Object.fromEntries(Object.entries(times).filter(([, time]) => time !== null));
 }
 
-/** Which withdrawals a list shows. */
+/** Filter of a list of withdrawals. */
 export interface WithdrawalFilter extends PageOptions {
   readonly userId?: Uuid | undefined;
-  /** Of all users of this owner. */
+  /** All users of this owner. */
   readonly ownerAddress?: Address | undefined;
   readonly assetId?: Uuid | undefined;
-  /** When they were requested: milliseconds since 1970, exclusive. */
+  /** Time of the request: milliseconds since 1970, exclusive. */
   readonly createdAfter?: number | undefined;
   readonly createdBefore?: number | undefined;
   readonly vaultId?: VaultId | undefined;
@@ -203,7 +203,7 @@ export function listWithdrawals(
 }
 
 /**
- * Every entry of a mint and every withdrawal of an application, and how far each has come.
+ * Mints and withdrawals of an application, one by one, with their statuses.
  *
  * @example
  * const { data } = await engine.transactions.list(applicationId, { status: "failed", limit: 20 });
@@ -211,7 +211,10 @@ export function listWithdrawals(
 export interface Transactions {
   /** Rejects with `transaction_not_found`. */
   get(applicationId: Uuid, transactionId: string): Promise<Transaction>;
-  /** A page can be shorter than `limit` and yet have a next one: the work of one page is bounded, however rare its matches. */
+  /**
+   * A page can be shorter than `limit` although more follow: the work of one page is bounded, however rare the matches
+   * are.
+   */
   list(applicationId: Uuid, filter?: TransactionFilter): List<Transaction>;
   /** What the application has used, in all and by hour, day or month: at most 100 periods. */
   usage(applicationId: Uuid, options?: UsageOptions): Promise<Usage>;

@@ -12,22 +12,22 @@ import { activityKey, chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns } from "../store/vault-chunk.ts";
 import { fastTokenIdOf } from "../tokens/token-id.ts";
 
-/** A vault with its place, as the store has it. */
+/** A stored vault with its place. */
 export interface LocatedVault {
   readonly place: VaultPlace;
   readonly vault: StoredVault;
 }
 
-/** Why and since when the slot of a place is void; null when it is not. */
+/** Reason and time of a void slot; null when the slot is valid. */
 export function voidAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): VoidedRun | null {
   const runs = ledger.voids[mode].get(batchNumber);
   return runs === undefined ? null : runAt(runs, slot);
 }
 
-/** A mint as it was placed. */
+/** A mint with its place. */
 export type Placed = VaultPlace & { readonly amountBefore: bigint; readonly amount: bigint };
 
-/** Why L1's history lacks a mint that was journaled at a sequence; null when it does not. */
+/** Why L1's history lacks the mint at a journal sequence; null when it has it. */
 export function lostAt(ledger: Ledger, mint: Placed, sequence: number): VoidedRun | null {
   for (const { upTo, runs, failure, since: voidedAt } of ledger.lost[mint.mode].get(mint.batchNumber) ?? []) {
     if (sequence >= upTo) continue;
@@ -38,12 +38,12 @@ export function lostAt(ledger: Ledger, mint: Placed, sequence: number): VoidedRu
   return null;
 }
 
-/** Why and since when a mint that was journaled at a sequence has failed; null when it has not. */
+/** Reason and time of a failed mint; null when it has not failed. */
 export function failureOf(ledger: Ledger, mint: Placed, sequence: number): VoidedRun | null {
   return lostAt(ledger, mint, sequence) ?? voidAt(ledger, mint);
 }
 
-/** What the progress of a place's batch means for the mints in it. */
+/** The status of a mint, which follows from its batch. */
 export function statusOf(ledger: Ledger, place: VaultPlace): Status {
   if (voidAt(ledger, place) !== null) return "failed";
   const batch = batchOfRecord(ledger, place);
@@ -51,14 +51,14 @@ export function statusOf(ledger: Ledger, place: VaultPlace): Status {
   return batch.status === "sealed" ? "batched" : batch.status;
 }
 
-/** The batch of a place, as readers see it. Throws `vault_not_found` when there is no such slot. */
+/** The batch of a place, in the readers' view. Throws `vault_not_found` when there is no such slot. */
 export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): BatchRecord {
   const batch = ledger.batches[mode].get(batchNumber);
   if (batch === undefined || slot >= batch.vaultCount) throw new MintmarkError("vault_not_found");
   return batch;
 }
 
-/** The batch of a record that was read from the store: the store may be a moment ahead of what readers are shown. */
+/** The batch of a stored record. The store can be a moment ahead of the readers' view. */
 export function batchOfRecord(
   ledger: Ledger,
   { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
@@ -68,7 +68,7 @@ export function batchOfRecord(
   return batch;
 }
 
-/** Where a caller's vault id leads. Throws `vault_not_found` for what is no id at all, too. */
+/** The place of a caller's vault id. Throws `vault_not_found`, also for a malformed id. */
 export function placeOf(vaultId: VaultId): VaultPlace {
   try {
     return unpackVaultId(vaultId);
@@ -85,7 +85,7 @@ export async function readVault(ledger: Ledger, place: VaultPlace): Promise<Stor
   return vault.vault;
 }
 
-/** Reads vaults that exist, in the order given; each record once. Throws `store_corrupt` when one is missing. */
+/** Reads existing vaults, in the given order, each record once. Throws `store_corrupt` when one is missing. */
 export async function readVaults(ledger: Ledger, places: readonly VaultPlace[]): Promise<LocatedVault[]> {
   const keys = new Map<string, Buffer>();
   for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));
@@ -103,13 +103,13 @@ export async function readVaults(ledger: Ledger, places: readonly VaultPlace[]):
   });
 }
 
-/** Where the vaults of the slots of a page are, which begins where a record begins. */
+/** Keys of the vaults of a page's slots. A page begins where a record begins. */
 export function pageKeys(mode: Mode, batchNumber: number, firstSlot: number, count: number): Buffer[] {
   const first = firstSlot / CHUNK_VAULTS;
   return Array.from({ length: Math.ceil(count / CHUNK_VAULTS) }, (_, i) => chunkKey(mode, batchNumber, first + i));
 }
 
-/** The vaults that the records of {@link pageKeys} hold. Throws `store_corrupt` unless there are `count`. */
+/** The vaults in the records of {@link pageKeys}. Throws `store_corrupt` unless there are `count`. */
 export function decodePage(records: readonly (Buffer | undefined)[], count: number, batchId: string): VaultColumns {
   const vaults = new VaultColumns(count);
   for (const record of records) if (record !== undefined) decodeIntoColumns(record, vaults, () => 0);
@@ -119,12 +119,12 @@ export function decodePage(records: readonly (Buffer | undefined)[], count: numb
 
 const UNTOUCHED: ActivityRecord = { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0 };
 
-/** What happened to a vault since it was sealed. */
+/** Changes of a vault since it was sealed. */
 export function decodeActivity(record: Buffer | undefined): ActivityRecord {
   return record === undefined ? UNTOUCHED : decodeRecord(activityRecord, record, "A vault's activity");
 }
 
-/** Vaults of one application as it sees them. */
+/** An application's view of its vaults. */
 export async function vaultViews(
   ledger: Ledger,
   applicationIndex: number,
@@ -180,7 +180,7 @@ function vaultView(
   };
 }
 
-/** What is withdrawn or reserved of a vault's amount. An owner who withdraws alone may take what a pending request had reserved. */
+/** The withdrawn and reserved part of a vault. An owner who withdraws alone can take a pending request's reserve. */
 export function heldBack(amount: bigint, { withdrawn, reserved }: ActivityRecord): bigint {
   const taken = withdrawn + reserved;
   return taken < amount ? taken : amount;

@@ -36,7 +36,7 @@ export function release(
   return { ...activity, reserved: activity.reserved - quantity, pending, updatedAt: now };
 }
 
-/** Writes what has been withdrawn and is reserved of a user's vault. */
+/** Writes the withdrawn and reserved amounts of a user's vault. */
 export function putActivity(
   ledger: Ledger,
   group: Group,
@@ -52,9 +52,9 @@ export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint
 }
 
 /**
- * Writes a withdrawal as it now is, and tells its application and listeners.
+ * Writes a withdrawal, and tells its application and the listeners.
  *
- * @param before - as it was; null for a new one
+ * @param before - the earlier record; null for a new withdrawal
  */
 export function putWithdrawal(
   ledger: Ledger,
@@ -73,7 +73,7 @@ export function putWithdrawal(
     const application = ledger.applications.get(record.applicationIndex);
     if (application === undefined) return;
     const { applicationId } = application;
-    // The user's id is the one thing that the record does not hold; whoever listens gets it a read later.
+    // The record lacks the user's id, so listeners get it one read later.
     ledger.emit("withdrawal", async () => ({ applicationId, type, withdrawal: await withdrawalView(ledger, record) }));
   });
 }
@@ -93,7 +93,7 @@ export function clearPending(group: Group, record: WithdrawalRecord): void {
   group.remove(pendingWithdrawalKey(record.chainId, record.journalSequence));
 }
 
-/** A withdrawal as the writer has it. Throws `withdrawal_not_found`. */
+/** A withdrawal in the writer's view. Throws `withdrawal_not_found`. */
 export async function latestWithdrawal(ledger: Ledger, group: Group, withdrawalId: Uuid): Promise<WithdrawalRecord> {
   const record = await group.read(ledger.store, withdrawalKey(requireUuid("withdrawalId", withdrawalId)));
   if (record === undefined) throw new MintmarkError("withdrawal_not_found");
@@ -118,7 +118,7 @@ export async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): 
   return { ...message, status, l1TxHash, l1BlockNumber, failure, createdAt, updatedAt };
 }
 
-/** Ends a pending withdrawal and releases what it reserved. */
+/** Ends a pending withdrawal and frees its reserve. */
 export function putFailed(
   ledger: Ledger,
   group: Group,
