@@ -6,7 +6,7 @@ import { HEAD_KEY, POSITION_KEY } from "../store/store-keys.ts";
 import type { SharedJournal } from "./ports.ts";
 import { decodeWrites, encodeWrites } from "./write-set.ts";
 
-/** Entries of the journal that this store holds, and the SHA-256 of the last of them. */
+/** Number of the journal's entries in this store, and the SHA-256 of the last one. */
 interface Position {
   readonly length: number;
   readonly digest: Buffer;
@@ -15,8 +15,9 @@ interface Position {
 const NOTHING: Position = { length: 0, digest: Buffer.alloc(32) };
 
 /**
- * One server's store in a cluster. A leader's write goes to the shared journal first, and then here; a standby takes writes out of the
- * journal. So the store is never ahead of the journal, and a power cut may take its newest writes: the journal has them.
+ * One server's store in a cluster. A leader's write goes to the shared journal first, then here. A standby takes its
+ * writes from the journal. So the store is never ahead of the journal. A power cut may take its newest writes, because
+ * the journal has them.
  */
 export class ClusterStore implements Store {
   readonly #local: LevelStore;
@@ -32,9 +33,9 @@ export class ClusterStore implements Store {
   }
 
   /**
-   * Opens a server's folder and holds it against the journal.
+   * Opens a server's folder and compares it with the journal.
    *
-   * @throws MintmarkError `store_mismatch` for the store of another journal, or one that the journal no longer reaches back to;
+   * @throws MintmarkError `store_mismatch` for the store of another journal, or one whose next entry was pruned;
    * `store_locked`, `store_corrupt`, `store_failed`
    */
   static async open(folder: string, journal: SharedJournal): Promise<ClusterStore> {
@@ -50,7 +51,7 @@ export class ClusterStore implements Store {
     }
   }
 
-  /** Entries of the journal that are in this store. */
+  /** Number of the journal's entries in this store. */
   get length(): number {
     return this.#position.length;
   }
@@ -71,7 +72,7 @@ export class ClusterStore implements Store {
     return this.#local.frozen(body);
   }
 
-  /** The leader's write. Rejects with `not_leader` when another server leads, and has changed nothing then. */
+  /** The leader's write. Rejects with `not_leader`, and changes nothing, when another server leads. */
   async write(operations: readonly StoreOperation[]): Promise<void> {
     const entry = encodeWrites(operations);
     await this.#journal.append(this.#position.length, [entry]);
@@ -79,9 +80,9 @@ export class ClusterStore implements Store {
   }
 
   /**
-   * Takes in the journal's next entries, in order, up to a length. Calls `applied` after each one.
+   * Applies the journal's next entries in order, up to a length. Calls `applied` after each one.
    *
-   * @throws MintmarkError `store_mismatch` when the journal no longer holds what this store took from it
+   * @throws MintmarkError `store_mismatch` when the journal no longer holds this store's last entry
    */
   async follow(
     to: number,
@@ -93,7 +94,7 @@ export class ClusterStore implements Store {
     let position = Math.max(0, length - 1);
     for await (const entry of this.#journal.read(position)) {
       signal?.throwIfAborted();
-      // The last entry of this store once more: a database that took over may lack it, and hold another one in its place.
+      // Reads this store's last entry again. A database that took over may lack it and hold another one in its place.
       if (position < length && !digestOf(entry).equals(digest)) throw otherJournal(this.#folder, LOST);
       if (position >= length) {
         const operations = decodeWrites(Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength));
@@ -105,13 +106,13 @@ export class ClusterStore implements Store {
     }
   }
 
-  /** Throws `store_mismatch` unless the journal ends with this store's last entry: a leader appends behind it. */
+  /** Throws `store_mismatch` unless the journal ends with this store's last entry. A leader appends after it. */
   async requireEnd(length: number): Promise<void> {
     if (length !== this.#position.length) throw otherJournal(this.#folder, LOST);
     await requireSameJournal(this.#folder, this.#journal, this.#position);
   }
 
-  /** Keeps this store as it is in the journal, so that the journal may forget what went before. Writes go on meanwhile. */
+  /** Writes a snapshot of this store to the journal, so that the journal can be pruned. Writes go on meanwhile. */
   async keepSnapshot(): Promise<void> {
     await this.#local.frozen(async (frozen) => {
       const { length } = await readPosition(frozen);
@@ -119,7 +120,7 @@ export class ClusterStore implements Store {
     });
   }
 
-  /** The engine's end is not the store's: a server keeps it open when its role changes. See {@link release}. */
+  /** Does not close the folder: the server keeps it when its role changes. See {@link release}. */
   async close(): Promise<void> {}
 
   /** Closes the folder. */
@@ -134,13 +135,13 @@ export class ClusterStore implements Store {
   }
 }
 
-/** Bytes of one part of a snapshot, about. */
+/** Approximate bytes of one part of a snapshot. */
 const PART_BYTES = 1 << 20;
-/** Until these are there, a store is none. */
+/** The records that make a folder a store. They are written last. */
 const LAST_KEYS = [HEAD_KEY, POSITION_KEY];
 const isLast = (key: Buffer) => LAST_KEYS.some((last) => last.equals(key));
 
-/** A store as writes; those that make it one are the last. */
+/** A store as writes, the records that make it a store last. */
 async function* partsOf(store: StoreReader): AsyncGenerator<Uint8Array, void, void> {
   let operations: StoreOperation[] = [];
   let bytes = 0;
@@ -164,7 +165,7 @@ async function* partsOf(store: StoreReader): AsyncGenerator<Uint8Array, void, vo
 async function fill(store: LevelStore, journal: SharedJournal): Promise<Position> {
   const parts = await journal.snapshot();
   if (parts === null) throw new MintmarkError("store_mismatch", "The journal was pruned, and it has no snapshot.");
-  // What an interrupted filling left.
+  // Left by an interrupted filling.
   let left: StoreOperation[] = [];
   for await (const [key] of store.entries({})) {
     if (left.push({ type: "del", key }) < 4_096) continue;
@@ -185,7 +186,7 @@ async function readPosition(store: StoreReader): Promise<Position> {
   throw new MintmarkError("store_mismatch", detail);
 }
 
-/** The last entry that the store holds is the journal's own. */
+/** Checks that the journal holds this store's last entry. */
 async function requireSameJournal(folder: string, journal: SharedJournal, { length, digest }: Position): Promise<void> {
   if (length === 0) return;
   const last = await journal.entry(length - 1);

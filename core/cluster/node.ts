@@ -5,39 +5,39 @@ import type { EngineOptions } from "../ledger/options.ts";
 import { ClusterStore } from "./cluster-store.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
 
-/** ms for which nobody else takes the lead of a leader that falls silent. */
+/** Lease of a leader, in ms: nobody else leads during it. */
 const LEASE_MS = 3_000;
-/** ms between two looks of a leader at the journal's size. */
+/** Pause between a leader's checks of the journal's size, in ms. */
 const SIZE_LOOK_MS = 30_000;
 const JOURNAL_BYTES = 1 << 30;
-/** ms between two looks of a standby at the journal. */
+/** Pause between a standby's reads of the journal, in ms. */
 const LOOK_MS = 50;
-/** ms without the journal after which a standby no longer knows whether what it says still holds. */
+/** After this many ms without the journal, a standby calls its reads unreliable. */
 const STALE_MS = 5_000;
 
-/** How a server takes part in a cluster. */
+/** Options of a server in a cluster. */
 export interface ClusterOptions extends Omit<EngineOptions, "store" | "journal"> {
   /** The server's own folder. It may be empty: the journal fills it. */
   readonly store: string;
-  /** The journal that the servers share. The node closes it. */
+  /** The shared journal. The node closes it. */
   readonly journal: SharedJournal;
   readonly server: Server;
   /** See {@link SharedJournal.lead}. Default 3,000. */
   readonly leaseMs?: number;
-  /** Bytes of the journal past which the leader keeps a snapshot and lets it forget what went before. Default 1 GiB. */
+  /** Size of the journal at which the leader writes a snapshot and prunes it, in bytes. Default 1 GiB. */
   readonly journalBytes?: number;
 }
 
-/** What a server is at a moment. */
+/** A server's role at a moment. */
 export interface ClusterRole {
   readonly role: "leader" | "standby";
-  /** Refuses changes with `not_leader` while the server is a standby. Closed when the role changes. */
+  /** Rejects changes with `not_leader` while the server is a standby. Closed when the role changes. */
   readonly engine: Engine;
 }
 
 /**
- * One server of a cluster: a leader or a standby, which takes over by itself. The same folder, options and journal on several machines
- * make a cluster.
+ * One server of a cluster: a leader, or a standby that can take over. Several machines with the same options and
+ * journal make a cluster.
  *
  * @example
  * const journal = await PostgresJournal.open({ url, shard: "1-0x8464", keys: [key] });
@@ -66,10 +66,10 @@ export class ClusterNode implements AsyncDisposable {
   }
 
   /**
-   * Joins a cluster; resolves once the server has a role. A server whose folder lacks much of the journal takes it in first.
+   * Joins a cluster. Resolves when the server has a role, after it has caught up with the journal.
    *
-   * @throws MintmarkError `store_missing` when the journal is empty and `createIfMissing` is not set; `store_mismatch`, `store_locked`,
-   * `store_corrupt`, `store_failed`
+   * @throws MintmarkError `store_missing` when the journal is empty and `createIfMissing` is not set; `store_mismatch`,
+   * `store_locked`, `store_corrupt`, `store_failed`
    */
   static async join(options: ClusterOptions): Promise<ClusterNode> {
     const store = await ClusterStore.open(options.store, options.journal);
@@ -95,22 +95,22 @@ export class ClusterNode implements AsyncDisposable {
     return this.#current.engine;
   }
 
-  /** Who leads, as far as this server knows; null while nobody does. */
+  /** The leader as far as this server knows; null when there is none. */
   get leader(): Server | null {
     return this.#leadership === null ? this.#status.leader : this.#options.server;
   }
 
-  /** Writes of the cluster that this server's reads show. */
+  /** Number of the cluster's writes that this server's reads show. */
   get position(): number {
     return this.#store.length;
   }
 
-  /** Writes that this server lacks. */
+  /** Number of the cluster's writes that this server lacks. */
   get lag(): number {
     return this.#leadership === null ? Math.max(0, this.#status.confirmed - this.#store.length) : 0;
   }
 
-  /** Why nothing here can be relied on now, in a sentence; null while all is well. */
+  /** Why this server's reads are unreliable now; null while all is well. */
   get fault(): string | null {
     if (this.#failure !== null) return this.#failure.message;
     const isSilent = performance.now() - this.#seenAt > STALE_MS;
@@ -120,17 +120,17 @@ export class ClusterNode implements AsyncDisposable {
     return isSilent ? "The journal does not answer." : null;
   }
 
-  /** Aborted when the node ends by itself, with the error. */
+  /** Aborted with the error when the node ends by itself. */
   get ended(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** Resolves once this server's reads show what a write at this position left; rejects with the signal's reason. */
+  /** Resolves when this server's reads show the write at this position. Rejects with the signal's reason. */
   async reached(position: number, signal: AbortSignal): Promise<void> {
     while (this.#store.length < position) await pause(LOOK_MS / 5, undefined, { signal });
   }
 
-  /** What this server is, once it is something; rejects when the node ends. Its engine is closed when that is over. */
+  /** The server's role, as soon as it has one. Rejects when the node ends. The engine is closed when the role ends. */
   async next(): Promise<ClusterRole> {
     while (this.#role === null) {
       if (this.#stop.signal.aborted) throw this.#stop.signal.reason;
@@ -139,12 +139,12 @@ export class ClusterNode implements AsyncDisposable {
     return this.#role;
   }
 
-  /** Keeps a snapshot in the journal now; see {@link ClusterOptions.journalBytes}. */
+  /** Writes a snapshot to the journal now; see {@link ClusterOptions.journalBytes}. */
   async keepSnapshot(): Promise<void> {
     await this.#store.keepSnapshot();
   }
 
-  /** Gives the lead away and closes the store. */
+  /** Gives up the lead and closes the store. */
   async close(): Promise<void> {
     this.#stop.abort(this.#failure ?? new MintmarkError("engine_closed"));
     await this.#running;
@@ -178,7 +178,7 @@ export class ClusterNode implements AsyncDisposable {
     this.#tell();
   }
 
-  /** One look at the journal, and what follows from it. */
+  /** Reads the journal's status once, and acts on it. */
   async #look(): Promise<void> {
     const { journal } = this.#options;
     if (this.#leadership === null) {
@@ -188,7 +188,7 @@ export class ClusterNode implements AsyncDisposable {
     await pause(LOOK_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
 
-  /** Bounds the journal. What fails is tried again later: the journal is only longer until then. */
+  /** Bounds the journal. A failure is tried again later; until then the journal is longer. */
   async #prune(): Promise<void> {
     const { journal, journalBytes = JOURNAL_BYTES } = this.#options;
     try {
@@ -211,7 +211,7 @@ export class ClusterNode implements AsyncDisposable {
     if (this.#role === null && this.#store.length > 0) await this.#standBy();
   }
 
-  /** Takes in the journal up to a length. What fails on the way is tried again with the next look. */
+  /** Applies the journal up to a length. A failure is tried again with the next read. */
   async #read(to: number): Promise<void> {
     let isOutdated = false;
     try {
@@ -258,7 +258,7 @@ export class ClusterNode implements AsyncDisposable {
     }
   }
 
-  /** Another server leads. What this one had not in the journal is not in its store either. */
+  /** Another server leads. This server's store has nothing that the journal lacks. */
   async #stepDown(leadership: Leadership): Promise<void> {
     if (this.#leadership !== leadership || this.#stop.signal.aborted) return;
     await this.#closeEngine();

@@ -1,6 +1,6 @@
 import type { Journal } from "../store/ports.ts";
 
-/** One server of a cluster, as the others see it. */
+/** A server of a cluster, as the others see it. */
 export interface Server {
   /** Unique in the cluster, such as a host's name. At most 200 characters. */
   readonly name: string;
@@ -8,58 +8,60 @@ export interface Server {
   readonly url: string;
 }
 
-/** What the shared journal says of its cluster. */
+/** Status of the shared journal. */
 export interface JournalStatus {
-  /** Rises by one with each change of leader. */
+  /** Grows by one with each change of leader. */
   readonly epoch: number;
-  /** Entries that are known to be replicated. Nobody reads beyond them. */
+  /** Number of entries that are known to be replicated. Nobody reads beyond them. */
   readonly confirmed: number;
-  /** The first entry that is still there: earlier ones were pruned. */
+  /** The first entry that was not pruned. */
   readonly pruned: number;
-  /** Who leads; null when its lease has run out. */
+  /** The leader; null when its lease has run out. */
   readonly leader: Server | null;
 }
 
 /**
- * A journal that the servers of a cluster share. One of them leads: it alone appends. An entry is one atomic write of the leader's
- * store, as opaque bytes. The others apply the same writes to stores of their own.
+ * The journal of a cluster. Only the leader appends. An entry is one atomic write of the leader's store, as opaque
+ * bytes. The others apply the same writes to their own stores.
  *
- * `append` belongs to the leader. It rejects with `not_leader` when somebody else leads, and then nothing of it is in the journal.
- * While the journal cannot be reached, or does not replicate, it waits: what it was given may be in the journal already.
+ * `append` belongs to the leader. It rejects with `not_leader` when another server leads; the journal then has nothing
+ * of it. It waits while the journal cannot be reached or does not replicate; the journal may have the entry already
+ * then.
  */
 export interface SharedJournal extends Journal {
-  /** What the journal says now. Rejects with `store_failed` while it cannot be reached. */
+  /** The journal's status. Rejects with `store_failed` while it cannot be reached. */
   status(): Promise<JournalStatus>;
-  /** One entry of those that are there, replicated or not; null for one that is not. */
+  /** An entry, replicated or not; null when there is none. */
   entry(position: number): Promise<Uint8Array | null>;
   /**
-   * Takes the lead, and ends what an earlier leader had under way. Resolves with null while another server's lease is in force.
+   * Takes the lead, and ends an earlier leader's open statements. Resolves with null while another server's lease
+   * holds.
    *
-   * @param leaseMs - for how long nobody else takes the lead, unless the leader prolongs it
+   * @param leaseMs - how long nobody else takes the lead, unless the leader prolongs it
    */
   lead(server: Server, leaseMs: number): Promise<Leadership | null>;
-  /** Bytes of the entries that are there. */
+  /** Bytes of all entries. */
   size(): Promise<number>;
   /**
-   * Keeps a store as it was after its first `length` entries, in parts of any number. The entries before the snapshot that was kept
-   * until now are forgotten: a server that lacks them starts from a snapshot.
+   * Keeps a snapshot of a store after its first `length` entries, in any number of parts. Prunes the entries before the
+   * previous snapshot. A server that lacks those starts from a snapshot.
    */
   keepSnapshot(length: number, parts: AsyncIterable<Uint8Array>): Promise<void>;
-  /** The newest snapshot's parts, in order; null while there is none. */
+  /** The newest snapshot's parts in order; null when there is none. */
   snapshot(): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Ends what waits for the journal, and frees its connections. */
+  /** Ends all waits, and frees the connections. */
   close(): Promise<void>;
 }
 
-/** The lead of a cluster, from `lead` until it is lost. */
+/** A server's lead of a cluster. */
 export interface Leadership {
   readonly epoch: number;
-  /** Entries that the journal holds. The leader applies all of them before it appends. */
+  /** Number of entries in the journal. The leader applies all of them before it appends. */
   readonly length: number;
-  /** Aborted once somebody else leads. */
+  /** Aborted when another server leads. */
   readonly lost: AbortSignal;
   /** Whether the journal answered and replicated lately. Nothing is acknowledged while it does not. */
   readonly available: boolean;
-  /** Gives the lead away at once. */
+  /** Gives up the lead at once. */
   resign(): Promise<void>;
 }

@@ -4,11 +4,13 @@ import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.t
 import { createTables, type Reach, requireReplication, Session } from "./postgres-session.ts";
 import { FIRST_HASH, hashOf, JournalKeys } from "./sealed-entries.ts";
 
-/** Entries of one read. Each is one write of the leader's store, about 200 KB under load. */
+/** Entries per read. An entry is one write of the leader's store, about 200 KB under load. */
 const ENTRIES_AT_ONCE = 32;
-/** ms without an append after which the row says that the last one is replicated, so that the others may read it. */
+/**
+ * After this many ms without an append, the row says that the last entry is replicated, so that the others may read it.
+ */
 const SETTLED_MS = 20;
-/** ms between two attempts while the journal cannot be written. */
+/** Pause between attempts while the journal cannot be written, in ms. */
 const RETRY_MS = 100;
 
 const STATUS = `select epoch, head, hash, confirmed, pruned, leader, url, lease_until > clock_timestamp() as live
@@ -19,7 +21,10 @@ const TAKE_LEAD = `update mintmark_shard set epoch = epoch + 1, leader = $3, url
   where id = $1 and epoch = $2 and (lease_until <= clock_timestamp() or leader is null) returning epoch, head, hash`;
 const END_SESSIONS = `select pg_terminate_backend(pid) from pg_stat_activity
   where application_name = $1 and pid <> pg_backend_pid()`;
-/** The fence: it changes nothing unless this leader's entries are the next ones. An update that waited looks again. */
+/**
+ * The fence. It changes nothing unless this leader's entries come next. PostgreSQL checks the condition again after a
+ * wait.
+ */
 const APPEND = `with fence as (
     update mintmark_shard set head = $3 + cardinality($6::bytea[]), hash = $7, confirmed = $3,
       lease_until = clock_timestamp() + $8 * interval '1 ms'
@@ -37,7 +42,7 @@ const HASH = "select hash from mintmark_journal where shard = $1 and position = 
 const SIZE = "select coalesce(sum(octet_length(body)), 0) as bytes from mintmark_journal where shard = $1";
 const KEEP_PART = "insert into mintmark_snapshot (shard, length, part, body) values ($1, $2, $3, $4)";
 const DROP_SNAPSHOTS = "delete from mintmark_snapshot where shard = $1 and ($2::bigint is null or length <> $2)";
-/** The snapshot before says up to where the journal goes: servers that are a little behind still find it there. */
+/** Prunes up to the previous snapshot, so that servers that are a little behind still find their entries. */
 const KEEP_SNAPSHOT = `with kept as (
     update mintmark_shard new set snapshot = $2, pruned = coalesce(old.snapshot, new.pruned)
     from mintmark_shard old where new.id = $1 and old.id = $1 returning new.pruned)
@@ -45,19 +50,19 @@ const KEEP_SNAPSHOT = `with kept as (
 const SNAPSHOT = "select snapshot from mintmark_shard where id = $1";
 const READ_PART = "select body from mintmark_snapshot where shard = $1 and length = $2 and part = $3";
 
-/** Where a journal is, and how long it may take. */
+/** Address and limits of a journal. */
 export interface PostgresOptions extends Partial<Pick<Reach, "patienceMs">> {
-  /** `postgres://user:password@host:port/database`, of the primary or of a proxy that finds it. */
+  /** `postgres://user:password@host:port/database` of the primary, or of a proxy that finds it. */
   readonly url: string;
-  /** Names the journal in the database: one for each settlement contract. At most 40 characters. */
+  /** Name of the journal in the database: one for each settlement contract. At most 40 characters. */
   readonly shard: string;
-  /** 32 random bytes each; the first one encrypts, all decrypt. */
+  /** Keys of 32 random bytes. The first one encrypts, all decrypt. */
   readonly keys: readonly Uint8Array[];
-  /** Whether a database without a synchronous standby is enough. Its disk is then the only copy. Default false. */
+  /** Whether to accept a database without a synchronous standby, whose disk is the only copy. Default false. */
   readonly single?: boolean;
 }
 
-/** The state of a shard's row. */
+/** A shard's row. */
 interface Head {
   readonly epoch: number;
   readonly length: number;
@@ -65,8 +70,8 @@ interface Head {
 }
 
 /**
- * A cluster's journal on PostgreSQL with synchronous replication. An entry counts once a standby has it: `append` resolves only after a
- * write that PostgreSQL has confirmed without a warning.
+ * A cluster's journal on PostgreSQL with synchronous replication. `append` resolves when a standby has the entry: after
+ * a write that PostgreSQL confirmed without a warning.
  *
  * @example
  * const journal = await PostgresJournal.open({ url: "postgres://mintmark@db.example/mintmark", shard: "1-0x8464", keys: [key] });
@@ -88,7 +93,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
   /**
    * Connects, and creates the tables where they are missing.
    *
-   * @throws MintmarkError `validation_failed` for bad options and for a database that does not replicate; `store_failed`
+   * @throws MintmarkError `validation_failed` for bad options, or a database without replication; `store_failed`
    */
   static async open(options: PostgresOptions): Promise<PostgresJournal> {
     if (options.shard.length === 0 || options.shard.length > 40) {
@@ -114,7 +119,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     return { epoch: Number(row.epoch), confirmed: Number(row.confirmed), pruned: Number(row.pruned), leader };
   }
 
-  /** Entries that are known to be replicated; to the leader, all that it has appended. */
+  /** Entries that are known to be replicated; for the leader, all that it appended. */
   async length(): Promise<number> {
     return this.#leading === null ? (await this.status()).confirmed : this.#leading.length;
   }
@@ -161,7 +166,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     try {
       const before = await this.#row(session);
       if (before.live === true && before.leader !== null) return await given(session, null);
-      // What the old leader has under way ends now, rather than when its connection does.
+      // Ends the old leader's statements now, not when its connection dies.
       await session.query(END_SESSIONS, [name]);
       const { rows, isDoubtful } = await session.query(TAKE_LEAD, [
         shard,
@@ -197,7 +202,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const session = new Session(this.#reach, "mintmark snapshot");
     try {
       const { rows } = await session.query(SNAPSHOT, [shard]);
-      // What an interrupted snapshot left.
+      // Left by an interrupted snapshot.
       await session.query(DROP_SNAPSHOTS, [shard, rows[0]?.snapshot ?? null]);
       let part = 0;
       for await (const bytes of parts) {
@@ -219,7 +224,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     return snapshot === null ? null : this.#parts(Number(snapshot));
   }
 
-  /** Up to the empty part that ends a snapshot: none of it can be missing unnoticed. */
+  /** An empty part ends a snapshot, so a missing part is noticed. */
   async *#parts(length: number): AsyncGenerator<Uint8Array, void, void> {
     const { shard } = this.#options;
     for (let part = 0; ; part++) {
@@ -263,7 +268,7 @@ interface LeadOptions {
   readonly leaseMs: number;
 }
 
-/** One leader's time. Statements run one after another, so a lease that is prolonged says that appends get through. */
+/** One server's lead. Statements run one after another, so a prolonged lease shows that appends get through. */
 class PostgresLead implements Leadership {
   readonly #options: LeadOptions;
   readonly #lost = new AbortController();
@@ -293,7 +298,7 @@ class PostgresLead implements Leadership {
     return !this.lost.aborted && performance.now() - this.#answeredAt < this.#options.leaseMs;
   }
 
-  /** Prolongs the lease from now on. */
+  /** Prolongs the lease from now. */
   start(): void {
     this.#beatIn(this.#options.leaseMs / 4);
   }
@@ -313,7 +318,7 @@ class PostgresLead implements Leadership {
     return appended;
   }
 
-  /** Resolves once everything that the primary holds is replicated: a later write was confirmed without a warning. */
+  /** Resolves when all of the primary's data is replicated: a later write was confirmed without a warning. */
   async confirm(): Promise<void> {
     for (;;) {
       this.lost.throwIfAborted();
@@ -369,7 +374,10 @@ class PostgresLead implements Leadership {
     this.#beatIn(SETTLED_MS);
   }
 
-  /** Whether the journal ends with these entries; false while it ends before them. Throws `not_leader` for anything else. */
+  /**
+   * Whether the journal ends with these entries; false while it ends before them. Throws `not_leader` for other
+   * entries.
+   */
   async #has(next: Head): Promise<boolean> {
     const { session, shard } = this.#options;
     const { rows } = await session.query(STATUS, [shard]);
@@ -381,7 +389,7 @@ class PostgresLead implements Leadership {
     throw this.lost.reason;
   }
 
-  /** Whether the primary wrote and replicated; aborts `lost` when another server leads. */
+  /** Records whether the primary wrote and replicated. Aborts `lost` when another server leads. */
   async #prolong(): Promise<boolean> {
     const { session, shard, leaseMs } = this.#options;
     const { count, isDoubtful } = await session.query(PROLONG, [shard, this.epoch, this.#head.length, leaseMs]);
@@ -399,7 +407,7 @@ class PostgresLead implements Leadership {
   }
 }
 
-/** A part's place: no entry of the journal has an epoch of 0, so neither can stand for the other. */
+/** A snapshot part's place. No journal entry has epoch 0, so the two cannot be mixed up. */
 function partOf(shard: string, length: number, part: number) {
   return { shard: `${shard} snapshot ${length}`, position: part, epoch: 0, previous: FIRST_HASH };
 }

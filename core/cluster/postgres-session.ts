@@ -1,7 +1,7 @@
 import pg from "pg";
 import { MintmarkError } from "../errors.ts";
 
-/** The tables of a journal. One row of the first for each settlement contract; `body` is encrypted. */
+/** The tables of a journal. Each settlement contract has one row in the first. `body` is encrypted. */
 const TABLES = `
 create table if not exists mintmark_shard (
   id text primary key, epoch bigint not null default 0, head bigint not null default 0, hash bytea not null,
@@ -15,40 +15,42 @@ create table if not exists mintmark_snapshot (
 alter table mintmark_journal alter column body set storage external;
 alter table mintmark_snapshot alter column body set storage external`;
 
-/** A second session may create the same table at the same time. */
+/** Another session may create the same table at the same time. */
 const CREATED_MEANWHILE = new Set(["42P07", "23505", "XX000"]);
 
-/** What a statement gave, and whether the server warned that its commit may not be replicated. */
+/** A statement's result, and whether the server warned that its commit may not be replicated. */
 export interface Answer {
   readonly rows: readonly Record<string, unknown>[];
   readonly count: number;
   readonly isDoubtful: boolean;
 }
 
-/** How a database is reached. */
+/** Address of a database. */
 export interface Reach {
-  /** `postgres://user:password@host:port/database`. Several hosts stand behind one name, or behind a proxy that knows the primary. */
+  /**
+   * `postgres://user:password@host:port/database`. For several hosts, use one name or a proxy that knows the primary.
+   */
   readonly url: string;
-  /** ms after which an answer is given up, and the connection with it. */
+  /** After this many ms without an answer the connection is closed. */
   readonly patienceMs: number;
 }
 
-/** One connection to the primary. After any failure it is closed and the next statement makes another one. */
+/** One connection to the primary. A failure closes it; the next statement opens another. */
 export class Session {
   readonly #reach: Reach;
   readonly #name: string;
   #client: Promise<pg.Client> | null = null;
-  /** Of the statement that runs: statements run one after another. */
+  /** Of the running statement. Statements run one after another. */
   #warned = false;
   #tail: Promise<unknown> = Promise.resolve();
 
-  /** @param name - as `pg_stat_activity` shows it; at most 63 bytes */
+  /** @param name - shown in `pg_stat_activity`; at most 63 bytes */
   constructor(reach: Reach, name: string) {
     this.#reach = reach;
     this.#name = name;
   }
 
-  /** Rejects with `store_failed` for whatever PostgreSQL says. Then nobody knows whether the statement took effect. */
+  /** Rejects with `store_failed` for every failure. Whether the statement took effect is unknown then. */
   query(text: string, values: readonly unknown[] = []): Promise<Answer> {
     const answer = this.#tail.then(() => this.#query(text, values));
     this.#tail = answer.catch(() => {});
@@ -88,7 +90,7 @@ export class Session {
     client.on("error", () => {
       this.#client = null;
     });
-    // A cancelled wait for a standby ends in success and this warning.
+    // A cancelled wait for a standby ends with success and this warning.
     client.on("notice", ({ severity }) => {
       if (severity === "WARNING") this.#warned = true;
     });
@@ -108,14 +110,14 @@ export class Session {
   }
 }
 
-/** Without waiting for a server that may not answer. */
+/** Does not wait for a silent server. */
 function end(client: pg.Client): void {
   client.on("error", () => {});
   void client.end().catch(() => {});
   (client as unknown as { readonly connection: { readonly stream: { destroy(): void } } }).connection.stream.destroy();
 }
 
-/** Makes the tables where they are missing. Where they are not it writes nothing, so it needs no standby. */
+/** Creates missing tables. When they exist it writes nothing, so it needs no standby. */
 export async function createTables(session: Session): Promise<void> {
   const { rows } = await session.query("select to_regclass('mintmark_journal') as found");
   if (rows[0]?.found !== null) return;
@@ -128,9 +130,9 @@ export async function createTables(session: Session): Promise<void> {
 }
 
 /**
- * Throws `validation_failed`, and says what to change, unless what is acknowledged here survives the primary.
+ * Throws `validation_failed`, and says what to change, unless acknowledged writes survive the primary.
  *
- * @param single - whether the operator has said that one copy is enough
+ * @param single - whether the operator accepts a single copy
  */
 export async function requireReplication(session: Session, single: boolean): Promise<void> {
   const names = ["fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names"];
@@ -153,7 +155,7 @@ export async function requireReplication(session: Session, single: boolean): Pro
 
 function failureOf(cause: unknown): MintmarkError {
   if (cause instanceof MintmarkError) return cause;
-  // The text of an error of the connection may hold the address, never the password.
+  // A connection error's text may hold the address, never the password.
   const detail = cause instanceof Error ? cause.message : String(cause);
   return new MintmarkError("store_failed", `PostgreSQL: ${detail}`, { cause });
 }

@@ -8,25 +8,28 @@ const TAG_BYTES = 16;
 /** The hash before the first entry. */
 export const FIRST_HASH = Buffer.alloc(32);
 
-/** Where an entry stands. Nobody can move an entry to another place without its key. */
+/** The place of an entry. Without the key, nobody can move an entry to another place. */
 export interface EntryPlace {
   readonly shard: string;
   readonly position: number;
   readonly epoch: number;
-  /** {@link hashOf} the entry before, else {@link FIRST_HASH}. */
+  /** {@link hashOf} the entry before; {@link FIRST_HASH} for the first. */
   readonly previous: Uint8Array;
 }
 
 /**
- * Keys that encrypt what a journal holds, since it holds secrets (keys of webhooks, hashes of API keys). The first one encrypts; the
- * others only decrypt, so that a key can be replaced: add the new one in front on every server, and remove the old one when its entries
- * are pruned.
+ * The keys that encrypt a journal, which holds secrets (webhook keys, hashes of API keys). The first key encrypts; the
+ * others only decrypt. To replace a key, add the new one in front on every server, and remove the old one when its
+ * entries are pruned.
  */
 export class JournalKeys {
   readonly #keys: ReadonlyMap<number, Buffer>;
   readonly #first: number;
 
-  /** @param keys - 32 bytes each. The first byte of its SHA-256 names a key, so two keys must not share it. Throws `validation_failed`. */
+  /**
+   * @param keys - 32 bytes each. The first byte of a key's SHA-256 names it, so two keys must not share it. Throws
+   * `validation_failed`.
+   */
   constructor(keys: readonly Uint8Array[]) {
     const named = keys.map((key) => [nameOf(key), Buffer.from(key)] as const);
     this.#keys = new Map(named);
@@ -49,7 +52,7 @@ export class JournalKeys {
     return Buffer.concat([Buffer.of(this.#first), nonce, cipher.update(entry), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** The entry that was sealed at this place. Throws `store_corrupt` for another place or key, or changed bytes. */
+  /** Decrypts the entry of a place. Throws `store_corrupt` for another place or key, or changed bytes. */
   open(place: EntryPlace, sealed: Buffer): Buffer {
     const key = this.#keys.get(sealed[0] ?? -1);
     const end = sealed.length - TAG_BYTES;
@@ -64,7 +67,7 @@ export class JournalKeys {
   }
 }
 
-/** The hash up to and with an entry, which chains the journal. */
+/** The hash of the journal up to an entry. */
 export function hashOf(place: EntryPlace, sealed: Uint8Array): Buffer {
   return createHash("sha256").update(placeBytes(place)).update(sealed).digest();
 }

@@ -1,11 +1,11 @@
 import { MintmarkError } from "../errors.ts";
 import type { StoreOperation } from "../store/ports.ts";
 
-/** Bytes before the key of each operation: whether it puts, and the lengths of key and value. */
+/** Bytes before each operation's key: whether it puts, and the lengths of key and value. */
 const HEADER = 7;
 
 /**
- * One atomic write of a store as bytes: of each operation `put:u8 key:u16 value:u32`, big-endian, then the key and the value. Inverse of
+ * Encodes one atomic write. Each operation is `put:u8 key:u16 value:u32`, big-endian, then key and value. Inverse of
  * {@link decodeWrites}.
  */
 export function encodeWrites(operations: readonly StoreOperation[]): Buffer {
@@ -25,7 +25,7 @@ export function encodeWrites(operations: readonly StoreOperation[]): Buffer {
   return bytes;
 }
 
-/** The operations of {@link encodeWrites}. Keys and values share the bytes' memory. Throws `store_corrupt`. */
+/** Decodes {@link encodeWrites}. Keys and values share the bytes' memory. Throws `store_corrupt`. */
 export function decodeWrites(bytes: Buffer): StoreOperation[] {
   const operations: StoreOperation[] = [];
   let at = 0;

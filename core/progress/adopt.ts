@@ -10,10 +10,10 @@ import { hexToBytes } from "../protocol/hex.ts";
 import { createApplication } from "../tenants/applications.ts";
 import { createUser } from "../tenants/users.ts";
 
-/** The application of vaults that no mint of this store made. */
+/** The application that gets the vaults that no mint of this store made. */
 const NAME = "Adopted from L1";
 
-/** Adopts L1's batches. Owners get a user first; killed in between, the next try finds those that are there. */
+/** Adopts L1's batches. Owners get their users first, so a retry after a kill finds these users. */
 export async function adopt(
   ledger: Ledger,
   adopted: readonly AdoptedBatches[],
@@ -43,7 +43,10 @@ export async function adopt(
   return adoptHistory(ledger, adopted, holderOf, signal);
 }
 
-/** Those that need a user; of a void slot the settlement contract. Refuses what cannot be adopted, before anything is changed. */
+/**
+ * The owners that need a user; for a void slot, the settlement contract. Refuses what cannot be adopted before anything
+ * changes.
+ */
 function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlySet<Address> {
   const owners = new Set<Address>();
   const assetIndexOf = assetIndices(ledger);
@@ -66,7 +69,7 @@ async function applicationOf(ledger: Ledger, signal?: AbortSignal): Promise<Uuid
   return (await createApplication(ledger, { name: NAME }, signal)).applicationId;
 }
 
-/** The same for the same owner each time: a UUID of version 8 out of the owner's hash. */
+/** The same id for the same owner each time: a UUID of version 8 from the owner's hash. */
 function userIdOf(owner: Address): Uuid {
   const bytes = Buffer.from(keccak256(hexToBytes(owner)).subarray(0, 16));
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80;

@@ -12,12 +12,12 @@ import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { requireHash } from "../validate.ts";
 
-/** What L1 tells of a batch that it has committed. */
+/** L1's record of a committed batch. */
 export type Committed = L1Event & { readonly type: "batchCommitted" };
-/** What a mirror tells of a batch that it knows. */
+/** A mirror's record of a batch. */
 export type Imported = L1Event & { readonly type: "batchImported" };
 
-/** A transaction that commits the batch is on its way. */
+/** A transaction that commits the batch was sent. */
 export async function recordSubmitted(
   ledger: Ledger,
   mode: Mode,
@@ -38,8 +38,7 @@ export async function recordSubmitted(
 }
 
 /**
- * Requires that the settlement contract has committed, or a mirror learned of, the very batch that this store sealed. Throws as
- * {@link foreign} says.
+ * Requires that the batch on L1 or a mirror is the one that this store sealed. Throws as {@link foreign} says.
  */
 export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: Committed | Imported): void {
   const batch = ledger.batches[event.mode].latest(event.batchNumber);
@@ -55,7 +54,7 @@ export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: 
   }
 }
 
-/** The root that the batch has if L1 leaves out the assets that its event names. */
+/** The batch's root when L1 leaves out the assets that its event names. */
 function rootAs(batch: BatchRecord, event: Committed | Imported): Hash | null {
   const { mode, assets, content } = batch;
   if (event.type === "batchImported" || assets === null || content === null) return batch.batchRoot;
@@ -65,8 +64,8 @@ function rootAs(batch: BatchRecord, event: Committed | Imported): Hash | null {
 }
 
 /**
- * What this store cannot have caused: `history_diverged` on the state's own chain. On a mirror's chain it is `l1_failed`: a mirror's committee
- * must not be able to stop the mints of all chains.
+ * The error for something that this store cannot have caused: `history_diverged` on the state's own chain. On a
+ * mirror's chain it is `l1_failed`, because a mirror's committee must not be able to stop the mints of all chains.
  */
 export function foreign(ledger: Ledger, chainId: bigint, detail: string): MintmarkError {
   return new MintmarkError(chainId === ledger.settlement.chainId ? "history_diverged" : "l1_failed", detail);
@@ -87,10 +86,10 @@ export async function applyCommitted(ledger: Ledger, group: Group, event: Commit
   return putBatch(ledger, group, settled, "batchCommitted", time);
 }
 
-/** What an application reads when L1 leaves an asset out, and nobody has told why. */
+/** Shown to the application when L1 leaves an asset out for an unknown reason. */
 const NO_CONSENT = "L1 left the asset out of the batch: it took no consent of the asset's issuer.";
 
-/** The batch as L1 took it, which may leave out other assets than the operator expected. */
+/** The batch as L1 took it. L1 may have left out other assets than the operator expected. */
 function asLeftOut(ledger: Ledger, group: Group, batch: BatchRecord, places: readonly number[]): BatchRecord {
   const known = batch.leftOut ?? [];
   if (known.length === places.length && known.every(({ asset }, i) => asset === places[i])) return batch;
@@ -106,7 +105,7 @@ const BATCH_EVENTS = {
   batchReverted: "batch.reverted",
 } as const;
 
-/** Writes a batch as it now is, and tells its applications and listeners. */
+/** Writes a batch, and tells its applications and the listeners. */
 export async function putBatch(
   ledger: Ledger,
   group: Group,

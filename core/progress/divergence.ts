@@ -10,10 +10,10 @@ import { divergenceRecord } from "../store/records.ts";
 import { DIVERGENCE_KEY } from "../store/store-keys.ts";
 
 /**
- * Compares L1's state with the store's: L1's batches must be the first ones of this store, of each mode. Mints may go on after that.
- * Otherwise the store is diverged from now on, also after a restart; throws `history_diverged`.
+ * Compares L1's state with the store's: in each mode, L1's batches must be the first ones of this store. If so, mints
+ * may go on. If not, the store is diverged, also after a restart, and this throws `history_diverged`.
  *
- * Returns false when only the events of commits that are not recorded yet can tell: L1 may have left assets out of them.
+ * Returns false when only the events of unrecorded commits can tell, because L1 may have left assets out.
  */
 export async function compareState(ledger: Ledger, there: L1State, signal?: AbortSignal): Promise<boolean> {
   return observing(ledger, signal, async () => {
@@ -36,7 +36,7 @@ export async function compareState(ledger: Ledger, there: L1State, signal?: Abor
   });
 }
 
-/** Takes in what L1 says, alone in the writer. What no history of this store can cause makes it diverged, and is thrown. */
+/** Applies L1's word in the writer. If no history of this store explains it, the store is diverged, and this throws. */
 export async function observing<T>(
   ledger: Ledger,
   signal: AbortSignal | undefined,
@@ -50,7 +50,7 @@ export async function observing<T>(
   }
 }
 
-/** Nothing is promised any more from here on. What was found first stands. */
+/** Marks the store as diverged: mints are refused from here on. The first reason stays. */
 async function diverge(ledger: Ledger, detail: string): Promise<void> {
   await ledger.writer.alone(async (group) => {
     if (ledger.divergence !== null) return;

@@ -28,7 +28,10 @@ import {
 import { putBatch } from "./batch-progress.ts";
 import { latestPortal } from "./portals.ts";
 
-/** What was settled up to this block of a chain is final. Nothing beyond the cursor is: its events are not applied yet. */
+/**
+ * Makes everything final that was settled up to a block of a chain, but nothing after the cursor, whose events are not
+ * applied yet.
+ */
 export async function recordFinalized(
   ledger: Ledger,
   chainId: bigint,
@@ -58,14 +61,14 @@ export async function recordFinalized(
       const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
       putWithdrawal(ledger, group, final, known, "withdrawal.finalized");
     }
-    // Journal entries of their own, so all that this one says comes first.
+    // These write journal entries of their own, so they run after this one.
     for (const batch of batches) await failLeftOut(ledger, group, batch);
   }, signal);
 }
 
 /**
- * The committed batches from the newest back to the last that `isWanted`, of each mode in their order. A batch's block is never before
- * that of the batch before it, so no older one is read. Batches are committed on the settlement contract's chain alone.
+ * The committed batches of each mode from the newest down to the first that is not `isWanted`. A batch's block is never
+ * before its predecessor's, so older ones need no read. Batches are committed on the settlement contract's chain only.
  */
 function newestCommitted(ledger: Ledger, chainId: bigint, isWanted: (batch: BatchRecord) => boolean): BatchRecord[] {
   if (chainId !== ledger.settlement.chainId) return [];
@@ -80,10 +83,12 @@ function newestCommitted(ledger: Ledger, chainId: bigint, isWanted: (batch: Batc
   });
 }
 
-/** Whether a reorganisation may take back blocks that were taken to be final. */
+/** Whether a reorganisation may take back blocks that counted as final. */
 export type Reach = "above final" | "below final";
 
-/** Takes back what a chain's blocks from this one on had settled. Throws `l1_failed` for final blocks beyond its reach. */
+/**
+ * Takes back what a chain's blocks from this one on had settled. Throws `l1_failed` for final blocks beyond its reach.
+ */
 export async function recordReorg(
   ledger: Ledger,
   chainId: bigint,
@@ -150,7 +155,7 @@ function undecided(known: WithdrawalRecord, time: number): WithdrawalRecord {
   return { ...known, ...undone, ...notYet, status };
 }
 
-/** What had been withdrawn of a vault before a block. */
+/** The withdrawn amount of a vault before a block. */
 async function withdrawnBefore(ledger: Ledger, vaultId: bigint, blockNumber: bigint): Promise<bigint> {
   const range = { gte: vaultEventsOf(vaultId), lt: vaultEventKey(vaultId, blockNumber, 0), reverse: true, limit: 1 };
   for await (const [, stored] of ledger.store.entries(range)) return decodeRecord(bigRecord, stored, "A vault's event");

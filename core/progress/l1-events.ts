@@ -31,7 +31,7 @@ import { latestPortal } from "./portals.ts";
 
 type Withdrawn = L1Event & { readonly type: "withdrawn" };
 
-/** Applies the events of a chain's blocks after its cursor up to `toBlock`, and moves the cursor there. */
+/** Applies a chain's events from its cursor to `toBlock`, and moves the cursor there. */
 export async function recordEvents(
   ledger: Ledger,
   chainId: bigint,
@@ -51,7 +51,7 @@ export async function recordEvents(
     fresh.sort((a, b) =>
       a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1,
     );
-    // Everything is checked before anything is changed.
+    // All checks come before the first change.
     for (const event of fresh) await requireKnown(ledger, portal, event);
     for (const event of fresh) await applyEvent(ledger, group, chainId, event);
     ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock });
@@ -59,14 +59,17 @@ export async function recordEvents(
   });
 }
 
-/** Throws {@link foreign} for what this store cannot have caused: it is not the contract's store, or has lost data. */
+/**
+ * Throws {@link foreign} for an event that this store cannot have caused: the contract is another store's, or this
+ * store lost data.
+ */
 async function requireKnown(ledger: Ledger, portal: PortalRecord, event: L1Event): Promise<void> {
   if (event.type === "batchCommitted" || event.type === "batchImported") requireOurs(ledger, portal, event);
   if (event.type === "withdrawn") await requireVault(ledger, portal, event.vaultId);
   if (event.type === "duplicateVoided") await requireVault(ledger, portal, event.laterVaultId);
 }
 
-/** The vault's token lives where the event is from: no other chain pays it. */
+/** Requires that the vault's token lives on the event's chain: no other chain pays it. */
 async function requireVault(ledger: Ledger, { chainId }: PortalRecord, vaultId: bigint): Promise<void> {
   try {
     const { assetIndex } = await readVault(ledger, placeOf(vaultId));
@@ -90,7 +93,7 @@ async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: 
       return applyWithdrawn(ledger, group, event, { chainId, vaultId, quantity, total, recipient });
     }
     case "duplicateVoided": {
-      // The later vault is exhausted: for an ERC-721, its one unit.
+      // The later vault has nothing left: an ERC-721 has one unit.
       const exhausted = { chainId, vaultId: event.laterVaultId, quantity: 0n, total: 1n, recipient: null };
       return applyWithdrawn(ledger, group, event, exhausted);
     }
@@ -107,7 +110,10 @@ interface WithdrawnFacts {
   readonly recipient: Withdrawn["recipient"] | null;
 }
 
-/** What a vault's chain says has been withdrawn of it in all, whoever asked for it; settles or overtakes a pending request. */
+/**
+ * Applies the withdrawn total of a vault as its chain tells it, whoever withdrew. Settles a pending request, or makes
+ * it fail.
+ */
 async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, facts: WithdrawnFacts): Promise<void> {
   const { blockNumber, logIndex } = event;
   const { chainId, vaultId, total } = facts;
@@ -119,7 +125,7 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
   let decided: Uuid | null = null;
   for (const withdrawalId of activity.pending) {
     const known = await latestWithdrawal(ledger, group, withdrawalId);
-    // After a reorganisation one that was signed later may wait for those before it to be paid again.
+    // After a reorganisation, a request that was signed later may wait until earlier ones are paid again.
     if (known.withdrawnBefore >= total) continue;
     activity = release(activity, known, time);
     decided = known.withdrawalId;
@@ -133,7 +139,7 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
   group.put(vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total));
 }
 
-/** A mirror knows a batch: its vaults are withdrawn there with this header. What it was told first stands. */
+/** A mirror knows a batch, so its vaults are withdrawn there with this header. The first header stays. */
 async function applyImported(ledger: Ledger, group: Group, chainId: bigint, event: Imported): Promise<void> {
   const { mode, batchNumber, blockNumber, logIndex, committedAt, sequence: l1Sequence } = event;
   const key = importKey(chainId, mode, batchNumber);
@@ -145,7 +151,7 @@ async function applyImported(ledger: Ledger, group: Group, chainId: bigint, even
   group.stage(l1EventKey(chainId, blockNumber, logIndex), encodeRecord(l1EventRecord, imported));
 }
 
-/** A request is settled by the very withdrawal that it asked for; any other makes its authorization unusable. */
+/** Only the very withdrawal that a request asks for settles it. Any other one makes its authorization unusable. */
 function decide(
   known: WithdrawalRecord,
   { quantity, total, recipient }: WithdrawnFacts,
@@ -175,7 +181,7 @@ async function applyCancelled(
   if (reference === undefined) return;
   const known = await latestWithdrawal(ledger, group, decodeRecord(withdrawalIdRecord, reference, "An authorization"));
   const { owner } = await readVault(ledger, placeOf(known.vaultId));
-  // Anybody may cancel a digest of their own making; only the owner's own counts.
+  // Anybody can cancel a digest of their own making. Only the owner's cancellation counts.
   if (!isPending(known) || owner !== event.signer.toLowerCase()) return;
   const { digest } = known;
   const { time } = ledger.record(group, {
@@ -197,7 +203,7 @@ async function applyCancelled(
 
 const MAX_LOG_INDEX = 2 ** 32 - 1;
 
-/** Holds what an L1 event says to what a chain can tell, whichever reader it comes from. Throws `validation_failed`. */
+/** Checks an event against what a chain can tell, whichever reader gave it. Throws `validation_failed`. */
 function requireForm(event: L1Event): void {
   requireHash("txHash", event.txHash);
   requireBigint("blockNumber", event.blockNumber, 0n, MAX_UINT64);

@@ -9,7 +9,7 @@ import { placeOf, readVault } from "../vaults/vaults.ts";
 import { isPending, withdrawalView } from "../vaults/withdrawals.ts";
 import { exitHeader } from "./proofs.ts";
 
-/** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
+/** Pending withdrawals of a chain's tokens, oldest first. */
 export async function* pendingWithdrawals(
   ledger: Ledger,
   chainId: bigint,
@@ -18,12 +18,12 @@ export async function* pendingWithdrawals(
   const newer = { gte: pendingWithdrawalKey(chainId, after + 1), lt: endOf(pendingWithdrawalsOf(chainId)) };
   for await (const [, stored] of ledger.store.entries(newer)) {
     const pending = await pendingWithdrawal(ledger, decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal"));
-    // The list was read from a snapshot: meanwhile it may have been settled.
+    // The list comes from a snapshot, so the withdrawal may have settled since.
     if (pending !== null) yield pending;
   }
 }
 
-/** One of them, as it is now; null when it has been settled or has failed. */
+/** A pending withdrawal as it is now; null when it has settled or failed. */
 export async function pendingWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<PendingWithdrawal | null> {
   const found = await ledger.store.get(withdrawalKey(withdrawalId));
   if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
@@ -40,20 +40,22 @@ export async function pendingWithdrawal(ledger: Ledger, withdrawalId: Uuid): Pro
   };
 }
 
-/** A withdrawal that is to be sent to its token's chain. */
+/** A withdrawal that waits for its transaction. */
 export interface PendingWithdrawal {
   readonly withdrawal: Withdrawal;
-  /** Its place among all that were ever asked for: later ones have greater numbers. */
+  /** Position in the order of requests; later ones have greater numbers. */
   readonly sequence: number;
   readonly standard: Standard;
-  /** The owner's, over the withdrawal. */
+  /** The owner's signature. */
   readonly signature: Hex;
-  /** How the contract there keeps the vault's batch, as in `exitProof`; null while it does not know the batch. */
+  /**
+   * The header of the vault's batch on that chain, as in `exitProof`; null while its contract does not know the batch.
+   */
   readonly header: BatchHeader | null;
 }
 
-/** Which pending withdrawals are read. */
+/** Filter of pending withdrawals. */
 export interface PendingOptions {
-  /** Only those of a greater {@link PendingWithdrawal.sequence}. */
+  /** Only withdrawals with a greater {@link PendingWithdrawal.sequence}. */
   readonly after?: number;
 }

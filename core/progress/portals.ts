@@ -5,17 +5,17 @@ import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
 import type { PortalRecord } from "../store/records.ts";
 import { requireAddress } from "../validate.ts";
 
-/** What pays withdrawals on a chain, as the writer has it. Throws `chain_not_supported`. */
+/** The contract that pays on a chain, in the writer's view. Throws `chain_not_supported`. */
 export function latestPortal(ledger: Ledger, chainId: bigint): PortalRecord {
   return requirePortal(ledger.portals.latest(chainId), chainId);
 }
 
-/** The same as readers see it. */
+/** The same in the readers' view. */
 export function portalOf(ledger: Ledger, chainId: bigint): PortalRecord {
   return requirePortal(ledger.portals.get(chainId), chainId);
 }
 
-/** All of them, as readers see them: the settlement contract, then the mirrors. */
+/** All paying contracts in the readers' view: the settlement contract, then the mirrors. */
 export function portals(ledger: Ledger): readonly PortalRecord[] {
   const { chainId } = ledger.settlement;
   const mirrors = [...ledger.portals.values()].filter((portal) => portal.chainId !== chainId);
@@ -29,7 +29,9 @@ function requirePortal(portal: PortalRecord | undefined, chainId: bigint): Porta
   return portal;
 }
 
-/** Makes a mirror known; nothing changes when it is. A chain has one for ever, as owners sign for its address. */
+/**
+ * Adds a mirror. Does nothing when it is known. A chain keeps its mirror for ever, because owners sign for its address.
+ */
 export async function addMirror(ledger: Ledger, mirror: PortalIdentity, signal?: AbortSignal): Promise<void> {
   const { chainId } = mirror;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
@@ -48,10 +50,10 @@ export async function addMirror(ledger: Ledger, mirror: PortalIdentity, signal?:
   }, signal);
 }
 
-/** A contract that pays withdrawals of its own chain's tokens, and how far that chain is followed. */
+/** A contract that pays withdrawals of its chain's tokens, and how far that chain is followed. */
 export interface FollowedPortal extends PortalIdentity {
   /** Last block whose events are applied; null before the first. */
   readonly observed: bigint | null;
-  /** Last block that was recorded as final; null before the first. */
+  /** Last block that is recorded as final; null before the first. */
   readonly finalized: bigint | null;
 }

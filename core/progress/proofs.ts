@@ -27,7 +27,7 @@ async function exitProof(ledger: Ledger, vaultId: VaultId): Promise<BatchVaultPr
   return { ...proof, header: await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId)) };
 }
 
-/** A batch's header as a chain's contract keeps it. A mirror has times and an order of its own. */
+/** A batch's header on a chain. A mirror has its own times and order. */
 export async function exitHeader(ledger: Ledger, chainId: bigint, place: VaultPlace): Promise<BatchHeader | null> {
   const header = headerOf(batchOfRecord(ledger, place));
   if (header === null || chainId === ledger.settlement.chainId) return header;
@@ -49,12 +49,12 @@ export function proofsOf(context: EngineContext): Proofs {
 }
 
 /**
- * Proofs of what sealed batches hold (docs/protocol.md 7): public, without tenants. The engine verifies each before it
- * returns it, by the functions of `mintmark/protocol`. Until L1 has committed a batch, slots of it can still become
- * void; then its earlier proofs are stale.
+ * Proofs of sealed batches (docs/protocol.md 7): public, without tenants. The engine verifies each proof with the
+ * functions of `mintmark/protocol` before it returns it. Until L1 has committed a batch, slots can become void; earlier
+ * proofs of the batch are stale then.
  *
- * All reject with `proof_not_ready` while a batch is open, and with `vault_not_found`, `vault_void` or `batch_not_found`
- * when there is nothing to prove.
+ * All reject with `proof_not_ready` while a batch is open, and with `vault_not_found`, `vault_void` or
+ * `batch_not_found` when there is nothing to prove.
  *
  * @example
  * const proof = await engine.proofs.vault(vaultId);
@@ -64,23 +64,23 @@ export interface Proofs {
   /** The path from a vault to the root of its batch. */
   vault(vaultId: VaultId): Promise<BatchVaultProof>;
   /**
-   * The same under the header by which the contract that pays the vault keeps the batch: a mirror's own for a token of another chain.
-   * `header` is null while that contract does not know the batch.
+   * The same with the header of the contract that pays the vault: a mirror's for a token of another chain. `header` is
+   * null while that contract does not know the batch.
    */
   exit(vaultId: VaultId): Promise<BatchVaultProof>;
   /**
-   * One proof for many vaults of one batch, in whatever order they are named; shared siblings are given once. Rejects with
-   * `validation_failed` for none, for one named twice, and for vaults of several batches.
+   * One proof for many vaults of one batch, named in any order, with each shared sibling once. Rejects with
+   * `validation_failed` for no vault, for a vault that is named twice, and for vaults of several batches.
    */
   vaults(vaultIds: readonly VaultId[]): Promise<BatchMultiproof>;
-  /** @param at - batches of each mode that the commitment is over; default all that are sealed */
+  /** @param at - batches of each mode that the commitment covers; default all sealed ones */
   vaultState(vaultId: VaultId, at?: StateCounts): Promise<VaultStateProof>;
-  /** That the batch was appended to the batches before it. Shows extension, not acceptance by L1. */
+  /** Shows that the batch was appended to the batches before it. Does not show that L1 accepted it. */
   batch(mode: Mode, batchNumber: number): Promise<BatchTransition>;
   /**
-   * Rejects with `validation_failed` unless both modes' counts of `older` are at most those of `newer`, and these at most those sealed.
+   * Rejects with `validation_failed` unless, in both modes, `older` <= `newer` <= the number of sealed batches.
    *
-   * @param newer - default all that are sealed
+   * @param newer - default all sealed batches
    */
   consistency(older: StateCounts, newer?: StateCounts): Promise<StateExtension>;
 }

@@ -43,23 +43,23 @@ import { batchAt, decodeActivity, placeOf, readVault } from "../vaults/vaults.ts
 import { putActivity, putWithdrawal, reserve, setPending, withdrawalView } from "../vaults/withdrawals.ts";
 import { portalOf } from "./portals.ts";
 
-/** Seconds that an authorization must still be good for when it is taken: less would not reach L1 in time. */
+/** Least seconds until the deadline of a new request. With less it would not reach L1 in time. */
 const MIN_VALIDITY = 60n;
-/** Seconds. A withdrawal that L1 keeps refusing is tried, and its quantity reserved, no longer than this: 30 days. */
+/** Seconds until the engine gives up a withdrawal that L1 keeps refusing, and frees its reserve: 30 days. */
 const MAX_VALIDITY = 2_592_000n;
 const MAX_UINT64 = (1n << 64n) - 1n;
 /** r, s and v, as the contract's ECDSA takes them. */
 const ECDSA_SIGNATURE = /^0x[0-9a-f]{130}$/;
-/** Wallet contracts take signatures of their own form; this bounds them. */
+/** Bound for the signatures of wallet contracts, which have forms of their own. */
 const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
 const SECP256K1_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
-/** Totals of a vault that a repeated request is looked for under; older withdrawals of one vault are no longer recognised. */
+/** A repeated request is recognised among this many earlier totals of a vault. */
 const MAX_TOTALS = 1_000;
 
 /**
- * Takes an owner's signed withdrawal and reserves its quantity. The same signed request again answers the same withdrawal as it is now,
- * also when it was paid or has failed, or its deadline has passed.
+ * Takes an owner's signed withdrawal and reserves its quantity. The same signed request again returns the same
+ * withdrawal in its current state, also when it was paid, has failed, or is past its deadline.
  */
 async function requestWithdrawal(
   ledger: Ledger,
@@ -88,7 +88,7 @@ async function requestWithdrawal(
         ledger.requirePromising();
         const activity = decodeActivity(group.resolve(key, onDisk));
         requireBalance(vault, activity, withdrawnBefore, asked.quantity);
-        // It may have become so since the request was looked at.
+        // A concurrent change may have made it unacceptable since the first check.
         requireNotVoid(ledger.voids, placeOf(asked.vaultId), "latest");
         return acceptWithdrawal(ledger, group, vault, activity, { ...asked, withdrawnBefore, digest });
       },
@@ -103,8 +103,8 @@ async function requestWithdrawal(
 type Asked = Pick<WithdrawalRecord, "vaultId" | "quantity" | "recipient" | "deadline" | "signature">;
 
 /**
- * The withdrawal that was accepted for the same signed request. The owner signed one of the totals that the vault had withdrawn at some
- * time, and each of them is known.
+ * The withdrawal that was accepted for the same signed request. The owner signed one of the vault's earlier withdrawn
+ * totals, and the store has each of them.
  */
 async function earlierWithdrawal(
   ledger: Ledger,
@@ -129,7 +129,7 @@ async function earlierWithdrawal(
   return undefined;
 }
 
-/** Reads what a request says of itself. Whether it can be accepted now is {@link requireAcceptable}'s question. */
+/** Reads what a request claims. {@link requireAcceptable} decides whether it is acceptable now. */
 async function readRequest(ledger: Ledger, principal: Principal, request: WithdrawalRequest) {
   const { vaultId, quantity, deadline } = request;
   for (const [name, value] of Object.entries({ vaultId, quantity, deadline })) {
@@ -144,7 +144,7 @@ async function readRequest(ledger: Ledger, principal: Principal, request: Withdr
   const vault = await readVault(ledger, place);
   if (vault.applicationIndex !== applicationIndex) throw new MintmarkError("vault_not_found");
   const { chainId } = ledger.assetAt(vault.assetIndex);
-  // What pays it there is what its owner signs for: the same message counts nowhere else.
+  // The owner signs for the contract that pays on the token's chain. The message is worthless elsewhere.
   const portal = portalOf(ledger, chainId);
   const recipient = request.recipient === undefined ? vault.owner : requireAddress("recipient", request.recipient);
   return { chainId, vaultId, quantity, deadline, signature, recipient, vault, portal };
@@ -161,7 +161,7 @@ function requireAcceptable(ledger: Ledger, { vaultId, deadline }: Asked, vault: 
   requireNotLeftOut(batchAt(ledger, place), ledger.assetAt(vault.assetIndex));
 }
 
-/** ECDSA here; anything else a wallet contract must answer for on the token's chain, if the engine can ask there. */
+/** Checks ECDSA here, and anything else with the wallet contract on the token's chain, if the engine can reach it. */
 async function requireSignature(
   ledger: Ledger,
   chainId: bigint,
@@ -181,7 +181,8 @@ async function requireSignature(
 
 function requireBalance(vault: StoredVault, activity: ActivityRecord, withdrawnBefore: bigint, quantity: bigint): void {
   if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
-  // What was signed names the total before it; if that has moved on, the signature is over another one.
+  // The signature covers the withdrawn total before it. If that total has changed, the signature is for another
+  // message.
   if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
   if (vault.amount - activity.withdrawn < quantity) throw new MintmarkError("insufficient_balance");
 }
@@ -233,7 +234,7 @@ function acceptWithdrawal(
   return record;
 }
 
-/** What an owner has signed. */
+/** An owner's signed request. */
 export interface WithdrawalRequest {
   readonly vaultId: VaultId;
   readonly quantity: bigint;
@@ -242,8 +243,8 @@ export interface WithdrawalRequest {
   /** Seconds since 1970, as signed. */
   readonly deadline: bigint;
   /**
-   * The owner's EIP-712 `Withdrawal` message; `withdrawnBefore` is the vault's `withdrawnBalance`, the domain's contract the one that
-   * `portal` names for the token's chain.
+   * The owner's signature over the EIP-712 `Withdrawal` message. `withdrawnBefore` is the vault's `withdrawnBalance`.
+   * The domain's contract is the one that `portal` names for the token's chain.
    */
   readonly signature: Hex;
 }
@@ -267,7 +268,7 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
 }
 
 /**
- * How vaults leave to L1.
+ * Withdrawals of vaults to L1.
  *
  * @example
  * const signed = { vaultId, quantity: 1n, deadline, signature };
@@ -275,12 +276,12 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
  */
 export interface Withdrawals {
   /**
-   * Checks the owner's signature and reserves the quantity. One withdrawal of a vault at a time. The same signed request
-   * again resolves with the same withdrawal in its current state, also after it was paid or has failed.
+   * Checks the owner's signature and reserves the quantity. A vault has one pending withdrawal at a time. The same
+   * signed request again resolves with the same withdrawal in its current state, also after it was paid or failed.
    */
   request(principal: Principal, request: WithdrawalRequest, wait?: WaitOptions): Promise<Withdrawal>;
   /** Rejects with `withdrawal_not_found`. */
   get(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
-  /** Newest first; shorter pages as with {@link Transactions.list}. */
+  /** Newest first. Pages can be short, as with {@link Transactions.list}. */
   list(applicationId: Uuid, filter?: WithdrawalFilter): List<Withdrawal>;
 }

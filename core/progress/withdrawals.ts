@@ -15,7 +15,7 @@ import {
   withdrawalView,
 } from "../vaults/withdrawals.ts";
 
-/** A transaction that carries the withdrawal is on its way. */
+/** A transaction that carries the withdrawal was sent. */
 export async function recordWithdrawalSubmitted(
   ledger: Ledger,
   withdrawalId: Uuid,
@@ -31,7 +31,7 @@ export async function recordWithdrawalSubmitted(
   });
 }
 
-/** L1 refused an attempt; the reservation stays. */
+/** L1 refused an attempt. The reserve stays. */
 export async function recordWithdrawalAttempt(
   ledger: Ledger,
   withdrawalId: Uuid,
@@ -47,7 +47,7 @@ export async function recordWithdrawalAttempt(
   });
 }
 
-/** Gives up a withdrawal whose authorization can no longer be used, and releases what it reserved. */
+/** Gives up a withdrawal whose authorization can no longer be used, and frees its reserve. */
 export async function recordWithdrawalFailed(
   ledger: Ledger,
   withdrawalId: Uuid,
@@ -70,7 +70,7 @@ export async function recordWithdrawalFailed(
   return withdrawalView(ledger, record);
 }
 
-/** Changes a withdrawal that is still pending; one that is no longer stays as it is. */
+/** Changes a pending withdrawal. Any other one stays as it is. */
 async function changePending(
   ledger: Ledger,
   withdrawalId: Uuid,
