@@ -4,21 +4,21 @@ import { requireBigint } from "./bounds.ts";
 import { keccak256 } from "./hash.ts";
 import { bytesToHex, hexToBytes } from "./hex.ts";
 
-/** First four bytes of keccak-256 of StarkEx's selector texts, `MintableERC20Token(address)` and its like. */
+/** First four bytes of keccak-256 of StarkEx's selector texts, such as `MintableERC20Token(address)`. */
 const SELECTORS: Readonly<Record<Standard, Hex>> = {
   erc20: "0x68646e2d",
   erc721: "0xb8b86672",
   erc1155: "0xbae32628",
 };
 
-/** Quanta are below 2^128, so that `amount * quantum` fits a word. */
+/** A quantum is below 2^128, so `amount * quantum` fits a word. */
 export const MAX_QUANTUM = (1n << 128n) - 1n;
 
 const MINTABLE_PREFIX = new TextEncoder().encode("MINTABLE:");
 const MASK_250 = (1n << 250n) - 1n;
 const MASK_240 = (1n << 240n) - 1n;
 
-/** Bits over the 240-bit hash that tell what a mintable asset id names. */
+/** Flag bits above the 240-bit hash, by the standard of the asset. */
 const ASSET_ID_FLAGS: Readonly<Record<Standard, bigint>> = {
   erc20: (1n << 250n) | (1n << 249n) | (1n << 248n),
   erc721: 1n << 250n,
@@ -26,16 +26,16 @@ const ASSET_ID_FLAGS: Readonly<Record<Standard, bigint>> = {
 };
 
 /**
- * The asset type of a token contract, as StarkEx derives it:
+ * The asset type of a token contract, as in StarkEx:
  * `keccak256(selector(4) ‖ u256(token) ‖ u256(quantum)) & (2^250 - 1)`.
  *
- * @param quantum - base units a quantized unit stands for: 1 to 2^128 - 1, and 1 for ERC-721 and ERC-1155
+ * @param quantum - base units of one quantized unit: 1 to 2^128 - 1; 1 for ERC-721 and ERC-1155
  * @throws MintmarkError `validation_failed` for a bad address or quantum
  */
 export function assetType(standard: Standard, token: Address, quantum: bigint): Hash {
   requireBigint("quantum", quantum, 1n, MAX_QUANTUM);
   if (standard !== "erc20" && quantum !== 1n) {
-    throw new MintmarkError("validation_failed", `quantum of an ${standard} asset must be 1, got ${quantum}`);
+    throw new MintmarkError("validation_failed", `the quantum of an ${standard} asset must be 1, got ${quantum}`);
   }
   const preimage = new Uint8Array(4 + 32 + 32);
   preimage.set(hexToBytes(SELECTORS[standard]), 0);
@@ -45,8 +45,8 @@ export function assetType(standard: Standard, token: Address, quantum: bigint): 
 }
 
 /**
- * StarkEx's id of what one minting blob of an asset names:
- * `keccak256("MINTABLE:" ‖ u256(assetType) ‖ keccak256(blob))`, cut to 240 bits, with the standard's flags above it.
+ * StarkEx's id of a mintable asset and blob: `keccak256("MINTABLE:" ‖ u256(assetType) ‖ keccak256(blob))`, cut to 240
+ * bits, with the flags of the standard above.
  *
  * @param blob - the identifier text's bytes as hex
  */

@@ -6,11 +6,11 @@ import { bytesToHex, hexToBytes, writeHex } from "./hex.ts";
 
 const COMMITTEE_PREFIX = 0x05;
 const SIGNATURE_BYTES = 65;
-/** Half of secp256k1's order: a signature's s is at most this, so that each has one form. */
+/** Half of the order of secp256k1. A signature's s is at most this, so each signature has one form. */
 const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 const Y_PARITY_BIT = 1n << 255n;
 
-/** A data availability committee as L1 knows it. */
+/** A data availability committee, as L1 stores it. */
 export interface CommitteeMembers {
   /** Signatures a batch needs, 1 to the number of members. */
   readonly threshold: number;
@@ -23,19 +23,19 @@ export interface MemberSignature {
   /** Position in the member list. */
   readonly memberIndex: number;
   readonly r: Hash;
-  /** y parity in the top bit, low s below it. */
+  /** The y parity in the top bit, the low s below it. */
   readonly vs: Hash;
 }
 
-/** The committee's word for a batch: who its members are, and the signatures of enough of them. */
+/** The committee's attestation of a batch: all members, and enough signatures. */
 export interface Attestation extends CommitteeMembers {
-  /** Exactly `threshold`, strictly ascending by member. */
+  /** Exactly `threshold` signatures, strictly ascending by member. */
   readonly signatures: readonly MemberSignature[];
 }
 
 /**
- * `keccak256(0x05 ‖ epoch(8) ‖ threshold(1) ‖ memberCount(1) ‖ members(20 each))`.
- * Throws `validation_failed` for members that do not ascend, or a threshold that they cannot meet.
+ * `keccak256(0x05 ‖ epoch(8) ‖ threshold(1) ‖ memberCount(1) ‖ members(20 each))`. Throws `validation_failed` unless
+ * the members ascend and can reach the threshold.
  */
 export function committeeHash(epoch: bigint, { threshold, members }: CommitteeMembers): Hash {
   requireBigint("epoch", epoch, 0n, MAX_UINT64);
@@ -51,8 +51,8 @@ export function committeeHash(epoch: bigint, { threshold, members }: CommitteeMe
 }
 
 /**
- * `threshold:u8 memberCount:u8 memberCount*( member:20 ) threshold*( memberIndex:u8 r:32 vs:32 )`.
- * Throws `validation_failed` for what {@link decodeAttestation} would refuse.
+ * `threshold:u8 memberCount:u8 memberCount*( member:20 ) threshold*( memberIndex:u8 r:32 vs:32
+ * )`. Throws `validation_failed` in the cases of {@link decodeAttestation}.
  */
 export function encodeAttestation({ threshold, members, signatures }: Attestation): Hex {
   requireCommittee(threshold, members);
@@ -72,7 +72,7 @@ export function encodeAttestation({ threshold, members, signatures }: Attestatio
 /**
  * The inverse of {@link encodeAttestation}. Does not recover the signers.
  *
- * @throws MintmarkError `validation_failed` for a length that does not fit, members or indices that do not ascend, a number of
+ * @throws MintmarkError `validation_failed` for a wrong length, members or indices that do not ascend, a number of
  *   signatures other than the threshold, or a high s
  */
 export function decodeAttestation(attestation: Hex): Attestation {
@@ -92,7 +92,7 @@ export function decodeAttestation(attestation: Hex): Attestation {
 }
 
 /**
- * The EIP-2098 form of a signature as wallets give it, `r ‖ s ‖ v`, v being 0, 1, 27 or 28.
+ * Converts a wallet's signature `r ‖ s ‖ v`, v being 0, 1, 27 or 28, to the EIP-2098 form.
  *
  * @throws MintmarkError `signature_invalid` for another length, another v, or a high s
  */
@@ -102,7 +102,7 @@ export function compactSignature(signature: Hex): { readonly r: Hash; readonly v
   const yParity = v >= 27 ? v - 27 : v;
   const s = bytes.length === 65 ? BigInt(bytesToHex(bytes.subarray(32, 64))) : null;
   if (s === null || s > MAX_S || (yParity !== 0 && yParity !== 1)) {
-    throw new MintmarkError("signature_invalid", "expected r, low s and v of 0, 1, 27 or 28 as 65 bytes");
+    throw new MintmarkError("signature_invalid", "expected 65 bytes: r, a low s, and v as 0, 1, 27 or 28");
   }
   const vs = yParity === 1 ? s | Y_PARITY_BIT : s;
   return { r: bytesToHex(bytes.subarray(0, 32)), vs: `0x${vs.toString(16).padStart(64, "0")}` };

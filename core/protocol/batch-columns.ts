@@ -6,16 +6,16 @@ import { MAX_BLOB_BYTES } from "./blob.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { compareAssets, MAX_BATCH_ASSETS } from "./manifest.ts";
 
-/** `digits` of a blob that cannot be packed. */
+/** `digits` of a blob that the encoder cannot pack. */
 export const NOT_PACKABLE = 0xff;
 
-/** The hex of characters 0x30 to 0x3f, which pack, and of a canonical decimal. */
+/** The hex of characters 0x30 to 0x3f: only these can be packed. A canonical decimal has no others. */
 const PACKABLE = /^0x(?:3[0-9a-f])*$/;
 const DECIMAL = /^0x(?:30|3[1-9](?:3[0-9])*)$/;
 
 /**
- * What the encoder must know of a batch's slots to choose forms, one typed array a property, so that the choice reads no string
- * and makes no object.
+ * The properties of a batch's slots that decide the encoder's forms: one typed array a property, so the decision reads
+ * no strings and creates no objects.
  */
 export interface BatchColumns {
   readonly count: number;
@@ -31,18 +31,19 @@ export interface BatchColumns {
   readonly amountWidth: Uint8Array;
   /** Bytes of the blob. */
   readonly blobBytes: Uint8Array;
-  /** Length of a blob of 1 to 32 characters 0x30 to 0x3f, else {@link NOT_PACKABLE}; 0 when it is empty. */
+  /** Length of a blob of 1 to 32 characters 0x30 to 0x3f, else {@link NOT_PACKABLE}; 0 for an empty blob. */
   readonly digits: Uint8Array;
-  /** 1 when such a blob is a canonical decimal. */
+  /** 1 when the packable blob is a canonical decimal. */
   readonly isDecimal: Uint8Array;
-  /** 1 when the blob is the decimal that follows the previous slot's, with as many digits. */
+  /** 1 when the blob is the previous slot's decimal plus one, with as many digits. */
   readonly follows: Uint8Array;
 }
 
 /**
  * Reads and checks the slots of a batch.
  *
- * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` when no encoding could hold them
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` when no
+ *   encoding can hold the slots
  */
 export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns {
   requireInteger("number of slots", slots.length, 1, MAX_BATCH_VAULTS);
@@ -60,7 +61,7 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
   const assetIndices = new Map<string, number>();
   const owners = new Map<Address, number>();
   let asset = -1;
-  /** What the previous slot's decimal spells. */
+  /** The decimal of the previous slot. */
   let last = -1n;
   for (let slot = 0; slot < count; slot++) {
     const entry = slots[slot] ?? null;
@@ -93,9 +94,9 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
 }
 
 /**
- * Assets in a manifest's order.
+ * Sorts assets in the order of a manifest.
  *
- * @param column - indexes into `assets`, or {@link VOID_RUN}; follow the assets to their new places
+ * @param column - indexes into `assets`, or {@link VOID_RUN}; changed to the new positions
  */
 export function ascendAssets<A extends AssetId>(assets: readonly A[], column: Uint16Array): A[] {
   const order = [...assets.keys()].sort((a, b) => compareAssets(assets[a] as A, assets[b] as A));
@@ -112,7 +113,7 @@ function indexIn<K>(dictionary: Map<K, number>, key: K): number {
   return dictionary.size - 1;
 }
 
-/** The digits that a decimal's hex, `3d3d…`, spells. */
+/** The text of a decimal from its hex `3d3d…`. */
 function textOf(blob: string): string {
   let text = "";
   for (let i = 3; i < blob.length; i += 2) text += blob[i];

@@ -18,13 +18,13 @@ import { bytesToHex } from "./hex.ts";
 import { compareAssets, MAX_BATCH_ASSETS } from "./manifest.ts";
 import { packVaultId } from "./vault.ts";
 
-/** What the decoder refuses besides data that is not of the grammar. */
+/** Further limits of the decoder, besides the grammar. */
 export interface DecodeOptions {
   /** Most slots; 2^20 by default. */
   readonly maxSlots?: number;
   /**
-   * The standard of a registered asset, null when it is not registered. With it the decoder also refuses what L1 and the committee
-   * refuse for the asset's sake; without it, only what is not of the grammar.
+   * Returns the standard of a registered asset; null for any other. With it, the decoder also checks the rules of L1
+   * and the committee for assets. Without it, only the grammar.
    */
   readonly standardOf?: (chainId: bigint, assetType: Hash) => Standard | null;
 }
@@ -33,10 +33,10 @@ interface AssetEntry extends AssetId {
   readonly standard: Standard | null;
 }
 
-/** Offset of the first asset: behind version and count. */
+/** Offset of the first asset: after version and count. */
 const ASSETS_AT = 3;
 
-/** A batch's data, read. */
+/** A decoded batch. */
 export interface DecodedBatch {
   /** In slot order; null for a void slot. */
   readonly slots: (VaultEntry | null)[];
@@ -45,7 +45,7 @@ export interface DecodedBatch {
 }
 
 /**
- * The slots of encoded batch data, in order; null for a void one. Refuses everything that docs/protocol.md 4 refuses.
+ * Decodes the slots of batch data, in order; null for a void one. Applies all rules of docs/protocol.md 4.
  *
  * @throws BatchDataError with the reason and the offset
  *
@@ -71,7 +71,7 @@ export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): Deco
   return { slots, assets: assets.map(({ chainId, assetType }) => ({ chainId, assetType })) };
 }
 
-/** The same slots with the ids that mode and batch number give them. */
+/** Adds the vault ids that follow from mode and batch number. */
 export function placeVaults(
   entries: readonly (VaultEntry | null)[],
   mode: Mode,
@@ -168,7 +168,7 @@ function readAmount(input: BatchInput, width: number): bigint {
   return amount;
 }
 
-/** Reads what the run says of its blobs, and returns what reads each record's. */
+/** Reads the blob header of a run. Returns the reader of a record's blob. */
 function blobReader(input: BatchInput, blobForm: number, length: number): () => Hex {
   if (blobForm === BlobForm.empty) return () => "0x";
   const blobLength = input.uint8();
@@ -198,7 +198,7 @@ function readRawBlob(input: BatchInput): Hex {
   return input.hex(length);
 }
 
-/** Reads packed digits, right-aligned in their bytes, into one digit a byte; none above `most`. */
+/** Reads packed digits, right-aligned in their bytes, into one digit a byte. No digit may be above `most`. */
 function readNibbles(input: BatchInput, digits: Uint8Array, most: number): void {
   const bytes = Math.ceil(digits.length / 2);
   input.require(bytes);
@@ -225,14 +225,14 @@ function increment(decimal: Uint8Array): void {
   }
 }
 
-/** The characters 0x30 to 0x3f as hex. */
+/** Nibbles as the hex of characters 0x30 to 0x3f. */
 function nibbleBlob(nibbles: Uint8Array): Hex {
   let blob: Hex = "0x";
   for (const nibble of nibbles) blob += `3${nibble.toString(16)}`;
   return blob as Hex;
 }
 
-/** Reads the big-endian values of batch data from the front, and refuses to go past the end. */
+/** Reads the big-endian values of batch data in order. Throws at the end of the data. */
 export class BatchInput {
   offset = 0;
   readonly #data: Uint8Array;
@@ -245,7 +245,7 @@ export class BatchInput {
     return this.offset === this.#data.length;
   }
 
-  /** The refusal of something that was just read and was `size` bytes long. */
+  /** The error for a value of `size` bytes just read. */
   refusal(reason: BatchDataReason, size = 0): BatchDataError {
     return new BatchDataError(reason, this.offset - size);
   }
@@ -285,7 +285,7 @@ export class BatchInput {
     return bytesToHex(this.#data.subarray(this.offset - size, this.offset));
   }
 
-  /** The nibble `index` nibbles ahead, most significant first. */
+  /** The nibble at `index` from here, most significant first. */
   peekNibble(index: number): number {
     const byte = this.#data[this.offset + (index >> 1)] ?? 0;
     return index % 2 === 0 ? byte >> 4 : byte & 0x0f;

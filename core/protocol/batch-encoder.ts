@@ -18,20 +18,21 @@ import { hexToBytes } from "./hex.ts";
 import { BlobKind, OwnerClass } from "./run-forms.ts";
 
 /**
- * Encodes the slots of a batch (docs/protocol.md 4): a pure function of them, linear in their number, that
- * `decodeBatchData` inverts. Compact: owners go to a dictionary where that pays, consecutive decimal ids become ranges, other
- * decimals two digits a byte, and runs break where the new header pays for itself.
+ * Encodes the slots of a batch (docs/protocol.md 4). A pure function, linear in the number of slots; `decodeBatchData`
+ * inverts it. It puts owners into a dictionary where that is shorter, writes consecutive decimal ids as ranges and
+ * other decimals as two digits a byte, and starts a new run where the saving exceeds its header.
  *
  * @param slots - 1 to 2^20 in slot order; null for a void one. Vault ids are not read
- * @param least - what to save: `bytes` for data that a committee stores, `gas` for data that L1 decodes, where digits are worth packing
- * only if the price of calldata exceeds that of decoding
- * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` (more than 255 assets)
+ * @param least - the cost to minimize: `bytes` for data that a committee stores; `gas` for data that L1 decodes, where
+ *   packing digits pays only if calldata costs more than unpacking
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` (more than 255
+ *   assets)
  */
 export function encodeBatchData(slots: readonly (VaultEntry | null)[], least: "bytes" | "gas" = "bytes"): Uint8Array {
   return encodeBatchColumns(readColumns(slots), new EntryRecords(slots), least);
 }
 
-/** Where the encoder takes a slot's record from, once it knows the forms of its parts. */
+/** Writes the records of slots in the forms that the plan has chosen. */
 export interface BatchRecords {
   /** 20 bytes. */
   writeOwner(slot: number, to: BatchOutput): void;
@@ -41,7 +42,7 @@ export interface BatchRecords {
   writeRaw(slot: number, to: BatchOutput): void;
 }
 
-/** {@link encodeBatchData} of slots that have been read into columns. */
+/** {@link encodeBatchData} for slots that are already columns. */
 export function encodeBatchColumns(
   columns: BatchColumns,
   records: BatchRecords,
@@ -54,7 +55,7 @@ export function encodeBatchColumns(
   return writeBatch(records, columns, withinBound(columns, fewest));
 }
 
-/** The plan, unless the runs that save its bytes take more gas than a batch of this content may: then the plain one. */
+/** The plan itself. If its runs take more gas than a batch of this content may, the plain plan. */
 function withinBound(columns: BatchColumns, plan: RunPlan): RunPlan {
   const gas = boundOf(columns, plan);
   if (gas <= contentGas(contentOf(columns))) return plan;
@@ -97,15 +98,15 @@ class EntryRecords implements BatchRecords {
   }
 }
 
-/** Calldata gas of a byte that is not zero: what it costs, and what it costs at least whatever the execution takes (EIP-7623). */
+/** Calldata gas of a nonzero byte: its price, and the floor price of EIP-7623. */
 const BYTE_GAS = 16;
 const BYTE_FLOOR_GAS = 40;
-/** Execution gas of the contract, measured: a commit by itself, one vault's leaf and its share of the tree, and unpacking its digits. */
+/** Measured execution gas: a commit; a vault's leaf with its share of the tree; unpacking its digits. */
 const COMMIT_GAS = 50_000;
 const VAULT_GAS = 350;
 const UNPACK_GAS = 130;
 
-/** What a commit of this plan costs on L1, about: exact enough to choose between two plans. */
+/** Estimated cost of this plan on L1: exact enough to choose between two plans. */
 function gasOf(columns: BatchColumns, plan: RunPlan): number {
   let packed = 0;
   for (const { start, end, blobKind } of plan.runs) if (blobKind === BlobKind.packed) packed += end - start;
@@ -135,7 +136,7 @@ function dictionarySize(columns: BatchColumns, plan: RunPlan): number {
   return size;
 }
 
-/** 1 for each owner that runs refer to by its index. */
+/** 1 for each owner that a run refers to by index. */
 function usedOwners(columns: BatchColumns, { runs }: RunPlan): Uint8Array {
   const isUsed = new Uint8Array(columns.owners.length);
   for (const { start, end, ownerForm } of runs) {
@@ -145,7 +146,7 @@ function usedOwners(columns: BatchColumns, { runs }: RunPlan): Uint8Array {
   return isUsed;
 }
 
-/** The owners that runs refer to, those with one-byte indices first, and the index of each. */
+/** The owners that runs refer to by index, one-byte indices first, and the index of each owner. */
 function ownerDictionary(columns: BatchColumns, plan: RunPlan) {
   const isUsed = usedOwners(columns, plan);
   const { ownerClass } = plan;

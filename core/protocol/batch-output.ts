@@ -1,6 +1,6 @@
 import { writeHex } from "./hex.ts";
 
-/** Writes the big-endian values of batch data, one behind the other. */
+/** Appends the big-endian values of batch data. */
 export class BatchOutput {
   readonly bytes: Uint8Array;
   #offset = 0;
@@ -38,12 +38,11 @@ export class BatchOutput {
     this.uint(low, Math.min(size, 4));
   }
 
-  /** A stretch of bytes. */
   slice(from: Uint8Array, start: number, end: number): void {
     for (let i = start; i < end; i++) this.bytes[this.#offset++] = from[i] as number;
   }
 
-  /** A stretch of characters 0x30 to 0x3f, one nibble a character, right-aligned. */
+  /** Packs characters 0x30 to 0x3f, one nibble a character, right-aligned. */
   packedSlice(from: Uint8Array, start: number, end: number): void {
     let at = start;
     if ((end - start) % 2 === 1) this.bytes[this.#offset++] = (from[at++] as number) & 0x0f;

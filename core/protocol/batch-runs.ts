@@ -15,10 +15,10 @@ import {
   WIDTHS,
 } from "./run-forms.ts";
 
-/** A stretch of slots that the encoder writes with one header. */
+/** Consecutive slots under one header. */
 export interface Run {
   readonly start: number;
-  /** First slot behind the run. */
+  /** The first slot after the run. */
   readonly end: number;
   readonly ownerForm: number;
   /** One of {@link BlobKind}. */
@@ -31,15 +31,17 @@ export interface RunPlan {
   readonly ownerClass: Uint8Array;
 }
 
-/** How short decimals that are not consecutive may be written: two digits a byte, or as their text. */
+/** Forms of decimals that are not consecutive: two digits a byte, or text. */
 export type DecimalForm = "packed" | "raw";
 
 /**
- * Cuts a batch into runs and gives each one its forms, so that the encoding has the fewest bytes for the given classes of owners.
+ * Cuts a batch into runs and chooses their forms, so that the encoding has the fewest bytes for the given owner
+ * classes.
  *
- * Void slots and changes of asset cut by themselves. Inside of such a segment every combination of forms (owner × blob × amount
- * width, of those that occur) is followed at once: the cheapest way to write the slots so far, ending in a run of that combination,
- * either continues its run or starts a new one behind the cheapest way of all. Linear in the slots.
+ * Void slots and asset changes always end a run. Within such a segment, a search follows all combinations of forms
+ * (owner × blob × amount width) that occur. Each state keeps the cheapest encoding of the slots so far that ends in a
+ * run of its combination. At each slot, a state continues its run, or starts a new one after the cheapest of all
+ * states. Linear in the slots.
  */
 export function planRuns(columns: BatchColumns, decimals: DecimalForm): RunPlan {
   const ownerClass = classifyOwners(columns);
@@ -56,7 +58,7 @@ export function planRuns(columns: BatchColumns, decimals: DecimalForm): RunPlan 
   return { runs, ownerClass };
 }
 
-/** An owner that occurs twice or more is cheaper in the dictionary; those with the most stretches get its one-byte indices. */
+/** Owners that occur at least twice go to the dictionary; those with the most stretches get one-byte indices. */
 function classifyOwners({ owner, asset, owners, count }: BatchColumns): Uint8Array {
   const uses = new Uint32Array(owners.length);
   const stretches = new Uint32Array(owners.length);
@@ -81,18 +83,18 @@ function classifyOwners({ owner, asset, owners, count }: BatchColumns): Uint8Arr
   return classes;
 }
 
-/** The forms that a segment's slots can take; a state of the search is one of each list. */
+/** The forms that a segment's slots can take. A state of the search is one form of each list. */
 class RunSearch {
   readonly #columns: BatchColumns;
   readonly #ownerClass: Uint8Array;
   /** Bytes of an owner by class and form. */
   readonly #ownerCosts: readonly Int32Array[];
   readonly #ownerForms: readonly number[];
-  /** Cheapest state after each slot, and where its run began. */
+  /** The cheapest state after each slot, and the start of its run. */
   readonly #choice: Uint8Array;
   readonly #runStart: Uint32Array;
   readonly #decimals: DecimalForm;
-  /** Of each state the cheapest cost so far and where its run began. Segments can be a slot long, so nothing is made anew for each. */
+  /** The cheapest cost of each state, and the start of its run. Reused, because segments can be one slot long. */
   readonly #costs = new Int32Array(MAX_STATES);
   readonly #starts = new Uint32Array(MAX_STATES);
 
@@ -181,7 +183,7 @@ class RunSearch {
     }
   }
 
-  /** The kinds worth following in a segment: raw and empty where nothing else fits, the packed ones where such blobs occur. */
+  /** Blob kinds worth trying: raw and empty where nothing else fits, packed where such blobs occur. */
   #blobKindsOf(start: number, end: number): readonly number[] {
     const { digits, follows, blobBytes } = this.#columns;
     let seen = 0;

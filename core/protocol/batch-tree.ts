@@ -5,12 +5,12 @@ import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
 import { buildLevels, nodeIn, pathHolds, siblingsIn, treeHeight } from "./merkle.ts";
 import type { TreeNodes } from "./multiproof.ts";
 
-/** Height of the subtrees that a store keeps as one page: 256 leaves. */
+/** Height of the subtrees that a store keeps as one page of 256 leaves. */
 export const PAGE_HEIGHT = 8;
 
 /**
- * The Merkle tree of a sealed batch, whole, in memory: one flat array a level, leaves first, about 64 bytes a vault. Immutable;
- * whoever builds it does not write to the leaves afterwards.
+ * The whole Merkle tree of a sealed batch in memory: one flat array a level, leaves first, about 64 bytes a vault.
+ * Immutable; the caller must not change the leaves afterwards.
  *
  * @example
  * const tree = new BatchTree(vaultLeaves(vaults));
@@ -49,7 +49,7 @@ export class BatchTree implements TreeNodes {
   }
 
   /**
-   * The siblings of a slot, 32 bytes each, from the leaf upwards; checked against the root before they are returned.
+   * The siblings of a slot, 32 bytes each, from the leaf upwards. Checked against the root.
    *
    * @throws MintmarkError `validation_failed` when the batch has no such slot
    */
@@ -60,13 +60,16 @@ export class BatchTree implements TreeNodes {
     return siblings;
   }
 
-  /** The roots of the tree's pages, 32 bytes each: what {@link PagedBatchTree} needs to prove slots without the lower levels. */
+  /**
+   * The roots of the tree's pages, 32 bytes each. With them {@link PagedBatchTree} proves slots without the lower
+   * levels.
+   */
   pageRoots(pageHeight: number = PAGE_HEIGHT): Uint8Array {
     return topOf(this.levels.slice(0, Math.min(pageHeight, this.height) + 1));
   }
 }
 
-/** The page of a slot in a batch of so many slots, and the first slot and the number of leaves of that page. */
+/** The page of a slot in a batch of `count` slots, with its first slot and its number of leaves. */
 export function pageOf(
   count: number,
   slot: number,
@@ -80,7 +83,7 @@ export function pageOf(
 }
 
 /**
- * The same tree, of which only the levels above the pages are in memory. A proof needs the leaves of one page, which a store can
+ * The same tree with only the levels above the pages in memory. A proof needs the leaves of one page, which a store can
  * keep in one record:
  *
  * ```
@@ -94,14 +97,14 @@ export function pageOf(
 export class PagedBatchTree {
   readonly count: number;
   readonly height: number;
-  /** Height of the pages; that of the tree when the tree is smaller than a page. */
+  /** Height of the pages; the height of the tree when the tree is smaller than a page. */
   readonly pageHeight: number;
   readonly root: Uint8Array;
   readonly #levels: readonly Uint8Array[];
 
   /**
    * @param count - slots of the batch
-   * @param pageRoots - as {@link BatchTree.pageRoots} gave them for the same page height
+   * @param pageRoots - from {@link BatchTree.pageRoots} with the same page height
    * @throws MintmarkError `validation_failed` when the number of roots does not fit the count
    */
   constructor(count: number, pageRoots: Uint8Array, pageHeight: number = PAGE_HEIGHT) {
@@ -116,10 +119,10 @@ export class PagedBatchTree {
   }
 
   /**
-   * The siblings of a slot, as {@link BatchTree.siblings} gives them.
+   * The siblings of a slot, as from {@link BatchTree.siblings}.
    *
    * @param pageLeaves - all leaves of the slot's page, 32 bytes each
-   * @throws MintmarkError `store_corrupt` when these leaves do not hash to the page's root
+   * @throws MintmarkError `store_corrupt` when the leaves do not hash to the page's root
    */
   siblings(slot: number, pageLeaves: Uint8Array): Uint8Array {
     const { page, firstSlot } = pageOf(this.count, slot, this.pageHeight);
@@ -133,7 +136,7 @@ export class PagedBatchTree {
   }
 
   /**
-   * The tree's nodes above the pages, and in those pages whose leaves are given, by the number of the page.
+   * The tree's nodes above the pages, and inside the pages of `leaves`, by page number.
    *
    * @throws MintmarkError `store_corrupt` when a page's leaves do not hash to its root
    */

@@ -20,8 +20,8 @@ const CLOSE = 0x7d;
 const COLON = 0x3a;
 
 /**
- * The canonical form of a minting blob as callers send it: hex with or without `0x`, in any case, becomes lower case with `0x`;
- * the empty string becomes `0x`.
+ * Converts a caller's minting blob to the canonical form: lower-case hex with `0x`. The input is hex in any case, with
+ * or without `0x`; the empty string becomes `0x`.
  *
  * @throws MintmarkError `blob_invalid` when it is not hex of whole bytes, or longer than 255 bytes
  */
@@ -34,7 +34,7 @@ export function canonicalBlob(input: string): Hex {
 }
 
 /**
- * The token id that a canonical blob names (docs/protocol.md 1), after checking that the blob fits the asset.
+ * The token id of a canonical blob (docs/protocol.md 1), after checking that the blob fits the asset.
  *
  * @returns the id, below 2^256; null for ERC-20, which has no ids
  * @throws MintmarkError `blob_invalid`: not empty for ERC-20, empty for another standard, or refused by the scheme
@@ -47,7 +47,7 @@ export function tokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex): bi
   return tokenIdOfBytes(standard, scheme, hexToBytes(blob));
 }
 
-/** {@link tokenIdOf} of a blob's bytes. */
+/** {@link tokenIdOf} for the bytes of a blob. */
 export function tokenIdOfBytes(standard: Standard, scheme: BlobScheme, blob: Uint8Array): bigint | null {
   if (standard === "erc20") {
     if (blob.length > 0) throw blobInvalid("the minting blob of an ERC-20 mint must be empty");
@@ -105,11 +105,12 @@ function imxTokenId(blob: Uint8Array): bigint {
     blob.length >= idEnd + 4 &&
     blob[blob.length - 1] === CLOSE;
   const id = framed ? decimalTokenId(blob.subarray(1, idEnd)) : null;
-  if (id === null) throw blobInvalid("the minting blob must read {id}:{blueprint}, id a canonical decimal below 2^256");
+  if (id === null)
+    throw blobInvalid("the minting blob must be {id}:{blueprint}, with the id as a canonical decimal below 2^256");
   return id;
 }
 
-/** The number that a canonical decimal below 2^256 spells; null for any other bytes. */
+/** The value of a canonical decimal below 2^256; null for any other bytes. */
 function decimalTokenId(text: Uint8Array): bigint | null {
   if (text.length > MAX_TOKEN_ID_DIGITS) return null;
   const characters = String.fromCharCode(...text);

@@ -4,7 +4,7 @@ export const MAX_UINT64 = (1n << 64n) - 1n;
 export const MAX_UINT256 = (1n << 256n) - 1n;
 
 /**
- * Holds a caller's whole number to its bounds, both inclusive.
+ * Checks a caller's whole number against inclusive bounds.
  *
  * @throws MintmarkError `validation_failed` that names the argument
  */
@@ -21,7 +21,7 @@ export function requireBigint(name: string, value: bigint, min: bigint, max: big
   }
 }
 
-/** For what only a fault of this code can break. */
+/** Checks a condition that only a defect of Mintmark can break. */
 export function invariant(condition: boolean, fault: string): asserts condition {
   if (!condition) throw new Error(`Mintmark is at fault: ${fault}`);
 }

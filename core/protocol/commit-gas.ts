@@ -11,60 +11,60 @@ import type { Run } from "./batch-runs.ts";
 import { BlobKind } from "./run-forms.ts";
 
 /**
- * Upper bounds of what `commitRollupBatch` takes, measured on the contract and rounded up; `test/contracts/commit-gas.test.ts` holds them.
- * Whoever changes the contract's loops measures them again.
+ * Upper bounds of the gas of `commitRollupBatch`, measured on the contract and rounded up;
+ * `test/contracts/commit-gas.test.ts` holds them. Measure again after a change of the contract's loops.
  */
 const GAS = {
-  /** The transaction itself, its storage with every slot new and 32 frontier slots read, its event, and its other arguments' calldata. */
+  /** The transaction, its storage (all slots new, 32 frontier slots read), its event, other arguments' calldata. */
   base: 200_000,
-  /** Calldata: a byte beside the execution, and a byte by EIP-7623's floor. */
+  /** Calldata: the price of a byte besides the execution, and its floor price (EIP-7623). */
   byte: 16,
   floorByte: 40,
-  /** A registered asset that is read for the first time. */
+  /** The first read of a registered asset. */
   asset: 3_300,
-  /** An entry of the owners' dictionary. */
+  /** An entry of the owner dictionary. */
   owner: 90,
   voidRun: 420,
   voidSlot: 90,
   /** A run in the contract's general loop, and in one of its tight loops. */
   run: 1_760,
   tightRun: 2_750,
-  /** A consecutive run's first number, and each of its digits. */
+  /** The first number of a consecutive run, and each of its digits. */
   first: 300,
   firstDigit: 100,
-  /** A vault with its leaf and its share of the tree: in the general loop, in a tight loop, and for digits that are unpacked there. */
+  /** A vault with its share of the tree: in the general loop, in a tight loop, in one that unpacks digits. */
   vault: 890,
   tightVault: 640,
   unpacking: 260,
 } as const;
-/** Memory costs a gas for each 512 words, squared; the linear part is in what was measured. */
+/** Memory costs the square of its words divided by 512. The measured bounds contain the linear part. */
 const MEMORY_SQUARE = 512;
 const WORD_BYTES = 32;
-/** Arrays that hold a word for each asset. */
+/** Arrays with a word for each asset. */
 const ASSET_ARRAYS = 4;
 
-/** Digits that a tight loop unpacks from one word, and bytes of a raw blob that it reads as one. */
+/** Digits that a tight loop unpacks from one word, and bytes of a raw blob that it reads at once. */
 const TIGHT_DIGITS = 8;
 const TIGHT_BYTES = 32;
 
 /**
- * Isolated void slots cut runs. At worst every second slot is void: then each pair of slots has a run with a vault, and a void run. A
- * void run also frees at least 21 bytes of calldata. {@link contentGas} charges each slot half of such a pair, and each run the rest of
- * what it takes when nothing is void.
+ * Isolated void slots cut runs. In the worst case every second slot is void, and each pair of slots has a run with a
+ * vault and a void run. A void run also frees at least 21 bytes of calldata. {@link contentGas} charges half of such a
+ * pair for each slot, and the rest of a run's cost for each run.
  */
 const VOID_PAIR = GAS.voidRun + GAS.voidSlot - 21 * GAS.byte;
 const SLOT_GAS = Math.ceil((GAS.vault + GAS.run + VOID_PAIR) / 2);
 const RUN_GAS = GAS.vault + GAS.run - SLOT_GAS;
 
-/** What the gas of a batch depends on, whatever forms the encoder gives it. */
+/** The properties of a batch that determine its gas, whatever forms the encoder chooses. */
 export interface BatchContent {
   readonly vaults: number;
-  /** Stretches that {@link plainRuns} writes as one run. */
+  /** Runs of {@link plainRuns}. */
   readonly runs: number;
   readonly assets: number;
-  /** Upper bound of the encoded data: the sum of `vaultBytesBound` and what stands before the runs. */
+  /** Upper bound of the encoded data: the sum of `vaultBytesBound` and the bytes before the runs. */
   readonly bytes: number;
-  /** Of them, bytes of blobs. */
+  /** The bytes of blobs among them. */
   readonly blobBytes: number;
 }
 
@@ -89,13 +89,13 @@ export function contentOf({ asset, assets, amountWidth, blobBytes, count }: Batc
   return content;
 }
 
-/** Upper bound of the gas of committing a rollup batch with this content, whichever of its slots become void. */
+/** Upper bound of the gas of committing a rollup batch with this content, even if some slots become void. */
 export function contentGas({ vaults, runs, assets, bytes, blobBytes }: BatchContent): number {
   const execution = vaults * SLOT_GAS + runs * RUN_GAS + assets * GAS.asset + blobBytes;
   return transactionGas(bytes, execution, vaults + assets * ASSET_ARRAYS);
 }
 
-/** Upper bound of the gas of committing a rollup batch that is written as these runs. */
+/** Upper bound of the gas of committing a rollup batch with these runs. */
 export function commitGas(columns: BatchColumns, runs: readonly Run[], bytes: number, owners: number): number {
   let execution = columns.assets.length * GAS.asset + owners * GAS.owner;
   for (const run of runs) execution += runGas(columns, run);
@@ -103,7 +103,7 @@ export function commitGas(columns: BatchColumns, runs: readonly Run[], bytes: nu
 }
 
 function transactionGas(bytes: number, execution: number, words: number): number {
-  // The data is copied into memory to be hashed.
+  // The contract copies the data into memory to hash it.
   const memory = words + Math.ceil(bytes / WORD_BYTES);
   const executed = execution + Math.ceil(memory ** 2 / MEMORY_SQUARE);
   return GAS.base + Math.max(GAS.floorByte * bytes, GAS.byte * bytes + executed);
@@ -127,15 +127,15 @@ function runGas(columns: BatchColumns, { start, end, ownerForm, blobKind, amount
   return GAS.run + first + length * (GAS.vault + unpacking) + blobBytes;
 }
 
-/** Whether an amount of so many bytes is written in runs of their own: to write others as wide would take more than a header. */
+/** Whether amounts of this width get runs of their own. Widening their neighbours would cost more than a header. */
 export function isWide(amountWidth: number): boolean {
   return amountWidth > RUN_HEADER_BYTES;
 }
 
 /**
- * The runs that stay cheap whatever the batch holds: owners in full and raw blobs that each say their length, cut only where the asset
- * changes or where wide amounts begin or end. They take no more bytes than the sum of `vaultBytesBound`, which has a header for each
- * vault.
+ * The runs whose gas is low for any content: owners in full, and raw blobs with their own lengths. Runs end only where
+ * the asset changes, or where wide amounts begin or end. They take no more bytes than the sum of `vaultBytesBound`,
+ * which includes a header for each vault.
  */
 export function plainRuns({ asset, amountWidth, blobBytes, count }: BatchColumns): Run[] {
   const runs: Run[] = [];

@@ -12,7 +12,7 @@ const HEADER_PREFIX = 0x04;
 const HISTORY_PREFIX = 0x09;
 const COMMITMENT_VERSION = 0x01;
 
-/** What a batch's leaf in its mode's state tree is made of. */
+/** The content of a batch's leaf in its mode's state tree. */
 export interface StateLeafContent {
   readonly batchNumber: number;
   readonly vaultCount: number;
@@ -21,7 +21,7 @@ export interface StateLeafContent {
   readonly batchRoot: Hash;
 }
 
-/** Batches of each mode. */
+/** Number of batches of each mode. */
 export interface StateCounts {
   /** 0 to 2^32 - 1. */
   readonly countValidium: number;
@@ -53,9 +53,8 @@ export function stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }: Stat
 }
 
 /**
- * The commitment to everything a settlement contract has accepted:
- * `keccak256(0x03 ‖ 0x01 ‖ chainId(8) ‖ contract(20) ‖ rootValidium ‖ rootRollup ‖ countValidium(8) ‖ countRollup(8))`.
- * Throws `validation_failed`.
+ * The commitment to everything that a settlement contract has accepted: `keccak256(0x03 ‖ 0x01 ‖ chainId(8) ‖
+ * contract(20) ‖ rootValidium ‖ rootRollup ‖ countValidium(8) ‖ countRollup(8))`. Throws `validation_failed`.
  */
 export function stateCommitment(settlement: Pick<Settlement, "chainId" | "contract">, state: StateRoots): Hash {
   requireBigint("chainId", settlement.chainId, 0n, MAX_UINT64);
@@ -81,8 +80,8 @@ export function emptyHistory(settlement: Pick<Settlement, "chainId" | "contract"
 }
 
 /**
- * The history after one more commit: `keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32))`. Each commit names the history that it
- * follows, and L1 refuses any other. Throws `validation_failed`.
+ * The history after one more commit: `keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32))`. Each commit names the
+ * history before it; L1 refuses any other. Throws `validation_failed`.
  *
  * @example
  * const next = nextHistory(history, "validium", stateLeaf(batch));
@@ -97,7 +96,7 @@ export function nextHistory(history: Hash, mode: Mode, leaf: Hash): Hash {
 }
 
 /**
- * What L1 keeps of a committed batch:
+ * The hash that L1 stores of a committed batch:
  * `keccak256(0x04 ‖ batchRoot(32) ‖ vaultCount(4) ‖ committedAt(8) ‖ sequence(8))`. Throws `validation_failed`.
  */
 export function batchHeaderHash(header: BatchHeader): Hash {

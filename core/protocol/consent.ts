@@ -8,13 +8,13 @@ import { MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
 import { typedDataDomain } from "./typed-data.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 
-/** An asset as its issuer's consent names it. */
+/** An asset in its issuer's consent. */
 export interface ConsentAsset extends AssetId {
-  /** How often the registry has changed the asset's issuer: a consent of an earlier one counts for nothing. */
+  /** Number of changes of the asset's issuer in the registry. A consent of an earlier epoch is invalid. */
   readonly issuerEpoch: bigint;
 }
 
-/** What an issuer signs: it agrees with every vault of its assets in this batch. */
+/** The message that an issuer signs: it agrees with all vaults of its assets in this batch. */
 export interface IssuerConsent {
   readonly mode: Mode;
   readonly batchNumber: number;
@@ -41,7 +41,7 @@ export const ISSUER_CONSENT_TYPE = {
  * `keccak256( chainId(8) ‖ assetType(32) ‖ issuerEpoch(8), … )` over the assets of one issuer.
  *
  * @param assets - strictly ascending by chain and asset type, 1 to 255
- * @throws MintmarkError `validation_failed` for assets that do not ascend, or a part out of its bounds
+ * @throws MintmarkError `validation_failed` for assets that do not ascend, or a value out of bounds
  */
 export function assetsHash(assets: readonly ConsentAsset[]): Hash {
   requireInteger("number of assets", assets.length, 1, MAX_BATCH_ASSETS);
@@ -59,7 +59,7 @@ export function assetsHash(assets: readonly ConsentAsset[]): Hash {
 }
 
 /**
- * The whole `IssuerConsent` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds.
+ * The `IssuerConsent` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
  *
  * @param domain - the settlement contract
  */

@@ -8,7 +8,7 @@ import { MAX_HEIGHT, pathHolds, zeroRoot } from "./merkle.ts";
 import { holds } from "./refusal.ts";
 import { MAX_STATE_LEAVES, type StateHistory } from "./state-tree.ts";
 
-/** The transition that appends one batch: with the siblings at its position, the zero leaf gives the old root, the leaf the new one. */
+/** Proves an append: with the same siblings, the zero leaf gives the old root, the batch's leaf the new one. */
 export interface BatchProof {
   readonly batchNumber: number;
   readonly stateLeaf: Hash;
@@ -16,7 +16,7 @@ export interface BatchProof {
   readonly siblings: readonly Hash[];
 }
 
-/** Shows that a state tree of `newCount` leaves begins with the `oldCount` leaves of an older one; null when the counts are equal. */
+/** Proves that a tree of `newCount` leaves begins with the `oldCount` leaves of an older one; null if equal. */
 export type ConsistencyProof = null | {
   /** The new tree's leaf at the old count. */
   readonly leaf: Hash;
@@ -46,7 +46,7 @@ export function proveBatch(history: StateHistory, batchNumber: number): BatchPro
   return proof;
 }
 
-/** Whether appending the proof's state leaf leads from the old root to the new one. Shows extension, not acceptance by L1. */
+/** Whether the proof's leaf leads from the old root to the new one. Does not prove that L1 accepted it. */
 export function verifyBatchProof(oldRoot: Hash, newRoot: Hash, proof: BatchProof): boolean {
   return holds(() => {
     requireInteger("batchNumber", proof.batchNumber, 0, MAX_STATE_LEAVES - 1);
@@ -85,10 +85,10 @@ export function proveConsistency(
 }
 
 /**
- * Whether a later state tree begins with all leaves of an earlier one. With `mask(s, p)`, which puts a zero subtree for every right
- * sibling on the path of p: `oldRoot = fold(0, m, mask(atOld, m))`, `newRoot = fold(leaf, m, atOld) = fold(0, n, mask(atNew, n))`.
- * A root alone does not bind its count, since an empty place reads like a zero leaf: take both from a commitment, which does
- * (see {@link verifyStateConsistency}).
+ * Whether a later state tree begins with all leaves of an earlier one. `mask(s, p)` replaces each right sibling on the
+ * path of p by a zero subtree. Then `oldRoot = fold(0, m, mask(atOld, m))` and
+ * `newRoot = fold(leaf, m, atOld) = fold(0, n, mask(atNew, n))`. A root alone does not fix its count, since an empty
+ * position reads like a zero leaf. Take both from a commitment (see {@link verifyStateConsistency}).
  */
 export function verifyConsistency(older: TreeState, newer: TreeState, proof: ConsistencyProof): boolean {
   return holds(() => {
@@ -138,7 +138,7 @@ function rollupOf(state: StateRoots): TreeState {
   return { root: state.rootRollup, count: state.countRollup };
 }
 
-/** Whether a root is that of a tree with these left siblings on the path of `count`, and nothing from `count` on. */
+/** Whether the root is that of a tree with these left siblings on the path of `count`, and no leaf from `count` on. */
 function emptyFromHolds(root: Uint8Array, count: number, siblings: Uint8Array): boolean {
   const masked = siblings.slice();
   for (let level = 0; level < MAX_HEIGHT; level++) {
@@ -147,7 +147,7 @@ function emptyFromHolds(root: Uint8Array, count: number, siblings: Uint8Array): 
   return equalBytes(foldPath(zeroRoot(0), count, masked), root);
 }
 
-/** Exactly 32 siblings; any other number refuses the proof. */
+/** Exactly 32 siblings; any other number is an invalid proof. */
 function packSiblings(siblings: readonly Hash[]): Uint8Array {
   requireInteger("number of siblings", siblings.length, MAX_HEIGHT, MAX_HEIGHT);
   return packHashes(siblings);

@@ -1,5 +1,5 @@
 /**
- * The one hash of the protocol, keccak-256, in the shapes that the core asks for: a message, many messages in one buffer, a level
- * of a tree, a path. The rest of the core imports it from here, so that what hashes stays one module's business.
+ * The protocol's only hash, keccak-256: of a message, of many messages in one buffer, of a tree level, of a path. The
+ * rest of the core imports it from here, so one module decides the implementation.
  */
 export { foldPath, hashMessages, hashPairs, keccak256 } from "../keccak/index.ts";

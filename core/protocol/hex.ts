@@ -27,7 +27,7 @@ export function hexToBytes(hex: string, length?: number): Uint8Array {
   return bytes;
 }
 
-/** 32-byte hashes laid back to back, from their hex. Throws `validation_failed` on anything that is not a hash. */
+/** Packs 32-byte hashes one after the other. Throws `validation_failed` for anything else. */
 export function packHashes(hashes: readonly Hash[]): Uint8Array {
   const packed = new Uint8Array(hashes.length * HASH_BYTES);
   for (const [i, hash] of hashes.entries()) packed.set(hexToBytes(hash, HASH_BYTES), i * HASH_BYTES);
@@ -39,12 +39,12 @@ export function unpackHashes(packed: Uint8Array): Hash[] {
   return Array.from({ length: packed.length / HASH_BYTES }, (_, i) => bytesToHex(hashAt(packed, i)));
 }
 
-/** A view of the hash at `index` of hashes laid back to back. */
+/** A view of the hash at `index` of packed hashes. */
 export function hashAt(packed: Uint8Array, index: number): Uint8Array {
   return packed.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES);
 }
 
-/** Whether two byte strings are the same. Not constant-time: everything compared here is public. */
+/** Whether two byte strings are equal. Not constant-time: all values compared here are public. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
@@ -60,9 +60,9 @@ function excerpt(text: string): string {
 }
 
 /**
- * Writes the bytes of a `0x` hex string into a buffer, without an array in between: the hot path of leaves and batch data.
+ * Writes the bytes of a `0x` hex string into a buffer. Creates no array, because leaves and batch data are a hot path.
  *
- * @returns the offset behind the last byte written
+ * @returns the offset after the last byte written
  * @throws MintmarkError `validation_failed` when it is not hex, or not of `length` bytes
  */
 export function writeHex(hex: string, length: number, into: Uint8Array, offset: number): number {
@@ -70,7 +70,7 @@ export function writeHex(hex: string, length: number, into: Uint8Array, offset: 
   return offset + length;
 }
 
-/** Writes the bytes of `0x` and pairs of digits; false when the text is none. */
+/** Writes the bytes of `0x` hex; false when the text is not hex. */
 function fill(hex: string, into: Uint8Array, offset: number): boolean {
   if (hex.length % 2 !== 0 || !hex.startsWith("0x")) return false;
   for (let i = 2, at = offset; i < hex.length; i += 2, at++) {
@@ -86,7 +86,7 @@ export function hexValue(code: number): number {
   return NIBBLES[code] as number;
 }
 
-/** The value of a hex character by its UTF-16 code, -1 for any other; one entry for every code there is, so that none misses. */
+/** Indexed by UTF-16 code: -1 unless it is a hex character. All codes have an entry, so no lookup misses. */
 const NIBBLES = new Int8Array(0x10000).fill(-1);
 for (const [value, digit] of [..."0123456789abcdef"].entries()) {
   NIBBLES[digit.charCodeAt(0)] = value;

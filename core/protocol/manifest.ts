@@ -6,12 +6,12 @@ import { foldPath, hashMessages, keccak256 } from "./hash.ts";
 import { bytesToHex, HASH_BYTES, hexToBytes, packHashes, unpackHashes, writeHex } from "./hex.ts";
 import { buildLevels, nodeIn, siblingsIn, treeHeight } from "./merkle.ts";
 
-/** Most assets of one batch, so that an index is one byte and a path has at most eight siblings. */
+/** Most assets of one batch: an index fits one byte, and a path has at most eight siblings. */
 export const MAX_BATCH_ASSETS = 255;
 /** Height of the tallest manifest. */
 const MAX_MANIFEST_HEIGHT = 8;
 
-/** Where a batch's vaults can be read; the value on L1 is the position in this list. */
+/** The places of a batch's data. The value on L1 is the position in this list. */
 export const BATCH_KINDS = ["validium", "calldata", "blobs"] as const;
 /** A kind of batch. */
 export type BatchKind = (typeof BATCH_KINDS)[number];
@@ -21,12 +21,12 @@ const MANIFEST_LEAF_PREFIX = 0x07;
 /** Prefix 1, chain id 8, asset type 32. */
 const MANIFEST_LEAF_BYTES = 41;
 
-/** Where the vaults of a batch of this mode are. */
+/** The kind of batches of a mode. */
 export function kindOf(mode: Mode): BatchKind {
   return mode === "validium" ? "validium" : "calldata";
 }
 
-/** `keccak256(0x06 ‖ kind(1) ‖ manifestRoot(32) ‖ content(32))`. Throws `validation_failed` for what is not a hash. */
+/** `keccak256(0x06 ‖ kind(1) ‖ manifestRoot(32) ‖ content(32))`. Throws `validation_failed` for a malformed hash. */
 export function batchRoot(kind: BatchKind, manifestRoot: Hash, content: Hash): Hash {
   const preimage = new Uint8Array(66);
   preimage[0] = BATCH_ROOT_PREFIX;
@@ -36,7 +36,7 @@ export function batchRoot(kind: BatchKind, manifestRoot: Hash, content: Hash): H
   return bytesToHex(keccak256(preimage));
 }
 
-/** `keccak256(0x07 ‖ chainId(8) ‖ assetType(32))`. Throws `validation_failed` when a part is out of its bounds. */
+/** `keccak256(0x07 ‖ chainId(8) ‖ assetType(32))`. Throws `validation_failed` for a value out of bounds. */
 export function manifestLeaf(asset: AssetId): Hash {
   const preimage = new Uint8Array(MANIFEST_LEAF_BYTES);
   writeLeafPreimage(asset, preimage, 0);
@@ -44,17 +44,17 @@ export function manifestLeaf(asset: AssetId): Hash {
 }
 
 /**
- * The root over a batch's assets; 32 zero bytes when it has none, or only ones that are left out.
+ * The root over a batch's assets; 32 zero bytes when there are none, or all are left out.
  *
- * @param assets - those of the batch's vaults, strictly ascending by chain and asset type, at most 255
- * @param leftOut - indexes of the assets whose leaf L1 has made zero
- * @throws MintmarkError `validation_failed` for assets that do not ascend or are too many, or an index that is none
+ * @param assets - the assets of the batch's vaults, strictly ascending by chain and asset type, at most 255
+ * @param leftOut - indexes of the assets whose leaf L1 has set to zero
+ * @throws MintmarkError `validation_failed` for assets that do not ascend, too many assets, or an invalid index
  */
 export function manifestRoot(assets: readonly AssetId[], leftOut: readonly number[] = []): Hash {
   return topOf(levelsOver(leavesOf(assets, leftOut)));
 }
 
-/** All leaves of a manifest; takes and throws what {@link manifestRoot} does. */
+/** All leaves of a manifest. Parameters and errors as for {@link manifestRoot}. */
 export function manifestLeaves(assets: readonly AssetId[], leftOut: readonly number[] = []): Hash[] {
   return unpackHashes(leavesOf(assets, leftOut));
 }
@@ -66,8 +66,8 @@ export function rootOfLeaves(leaves: readonly Hash[]): Hash {
 }
 
 /**
- * The path of one of the assets; takes and throws what {@link manifestRoot} does, and `validation_failed` for an asset that the manifest
- * does not name or leaves out.
+ * The path of an asset. Parameters and errors as for {@link manifestRoot}; also throws `validation_failed` when the
+ * manifest does not name the asset, or leaves it out.
  *
  * @example
  * const path = manifestPath(assets, vault);
@@ -80,7 +80,7 @@ export function manifestPath(assets: readonly AssetId[], asset: AssetId, leftOut
   return { index, siblings: unpackHashes(siblingsIn(levelsOver(leavesOf(assets, leftOut)), index, 0)) };
 }
 
-/** The manifest's root that an asset's path leads to. Throws `validation_failed` for a malformed path. */
+/** Computes the manifest's root from an asset's path. Throws `validation_failed` for a malformed path. */
 export function manifestRootOf(asset: AssetId, { index, siblings }: AssetPath): Hash {
   requireInteger("number of the asset's siblings", siblings.length, 0, MAX_MANIFEST_HEIGHT);
   requireInteger("index of the asset", index, 0, 2 ** siblings.length - 1);
@@ -94,7 +94,7 @@ export function compareAssets(a: AssetId, b: AssetId): number {
   return left === right ? 0 : left < right ? -1 : 1;
 }
 
-/** Throws `validation_failed` unless these are at most 255 assets, strictly ascending. */
+/** Throws `validation_failed` unless there are at most 255 assets, strictly ascending. */
 export function requireManifest(assets: readonly AssetId[]): void {
   requireInteger("number of assets", assets.length, 0, MAX_BATCH_ASSETS);
   for (let i = 1; i < assets.length; i++) {
@@ -127,7 +127,7 @@ function leavesOf(assets: readonly AssetId[], leftOut: readonly number[]): Uint8
   return leaves;
 }
 
-/** Returns the offset behind the preimage. */
+/** Returns the offset after the preimage. */
 function writeLeafPreimage({ chainId, assetType }: AssetId, into: Uint8Array, offset: number): number {
   requireBigint("chainId", chainId, 0n, MAX_UINT64);
   const view = new DataView(into.buffer, into.byteOffset + offset, 9);

@@ -31,7 +31,7 @@ function zeroRoots(): Uint8Array[] {
   return roots;
 }
 
-/** `Z[height]`, 0 to 32; 32 bytes that nobody may write to. */
+/** `Z[height]`, 0 to 32. The 32 bytes are shared: do not write to them. */
 export function zeroRoot(height: number): Uint8Array {
   const root = ZERO_ROOTS[height];
   if (root === undefined) throw new RangeError(`no tree of the protocol has height ${height}`);
@@ -43,14 +43,14 @@ export function treeHeight(count: number): number {
   return count <= 1 ? 0 : 32 - Math.clz32(count - 1);
 }
 
-/** Whether a path leads from a leaf at a position to a root. */
+/** Whether a path leads from the leaf at a position to the root. */
 export function pathHolds(root: Uint8Array, leaf: Uint8Array, position: number, siblings: Uint8Array): boolean {
   return equalBytes(foldPath(leaf, position, siblings), root);
 }
 
 /**
- * All levels of a subtree, from nodes of height `bottom` up to its one root of height `top`. Each level is one flat array of 32
- * bytes a node, holds no padding, and is hashed in one call:
+ * All levels of a subtree, from nodes of height `bottom` to the root at height `top`. Each level is one flat array of
+ * 32 bytes a node without padding, hashed in one call:
  *
  * ```
  *   levels[2]   ▉                 one node
@@ -75,13 +75,13 @@ export function buildLevels(nodes: Uint8Array, bottom: number, top: number): rea
   return levels;
 }
 
-/** A node of one of {@link buildLevels}' levels; beyond its end the root of an empty subtree of that height. */
+/** A node of a level from {@link buildLevels}; beyond the end, the root of an empty subtree of that height. */
 export function nodeIn(level: Uint8Array, index: number, height: number): Uint8Array {
   return index * HASH_BYTES < level.length ? hashAt(level, index) : zeroRoot(height);
 }
 
 /**
- * The siblings of one node on the way to the top of {@link buildLevels}' levels, 32 bytes a level, back to back.
+ * The siblings of one node in the levels from {@link buildLevels}, 32 bytes a level, packed.
  *
  * @param index - of the node in `levels[0]`
  * @param bottom - the height of `levels[0]`

@@ -4,7 +4,7 @@ import { requireInteger } from "./bounds.ts";
 import { HASH_BYTES, hashAt } from "./hex.ts";
 import { hashNode, treeHeight } from "./merkle.ts";
 
-/** The nodes of a batch's tree, as far as they are at hand; empty subtrees are nodes too. */
+/** The available nodes of a batch's tree, including empty subtrees. */
 export interface TreeNodes {
   readonly count: number;
   /** ceil(log2 count). */
@@ -19,12 +19,12 @@ interface PlacedNode {
 }
 
 /**
- * The siblings that prove many slots of a batch at once: those that the slots' own leaves do not give, level by level from the
- * leaves, left to right in a level, 32 bytes each, back to back. Padding is not left out: a verifier need not know where the
- * batch ends.
+ * The siblings that prove many slots of a batch at once: all that the slots' leaves do not determine, level by level
+ * from the leaves, left to right, 32 bytes each, packed. Padding is included, so a verifier need not know the end of
+ * the batch.
  *
  * @param slots - strictly ascending, at least one
- * @throws MintmarkError `validation_failed` for slots that are not ascending or not in the batch
+ * @throws MintmarkError `validation_failed` for slots that do not ascend or are not in the batch
  */
 export function multiproofSiblings(tree: TreeNodes, slots: readonly number[]): Uint8Array {
   requireAscendingSlots(slots, tree.count);
@@ -46,11 +46,11 @@ export function multiproofSiblings(tree: TreeNodes, slots: readonly number[]): U
 }
 
 /**
- * The root of the vault tree in which all leaves stand at their slots; null when the siblings are too few or too many.
+ * The root of the vault tree with the leaves at their slots; null for too few or too many siblings.
  *
  * @param leaves - 32 bytes a slot, in the slots' order
- * @param siblings - as {@link multiproofSiblings} gives them
- * @throws MintmarkError `validation_failed` for slots that are not ascending or not in the batch
+ * @param siblings - from {@link multiproofSiblings}
+ * @throws MintmarkError `validation_failed` for slots that do not ascend or are not in the batch
  */
 export function multiproofRoot(
   count: number,

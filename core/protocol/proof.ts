@@ -22,27 +22,27 @@ import { multiproofRoot, multiproofSiblings } from "./multiproof.ts";
 import { holds } from "./refusal.ts";
 import { unpackVaultId, type VaultPlace, vaultLeaf, vaultLeaves } from "./vault.ts";
 
-/** Shows that a batch holds a vault, and that its manifest names the vault's asset. */
+/** Proves that a batch holds a vault, and that its manifest names the vault's asset. */
 export interface VaultProof {
   readonly vault: VaultContent;
-  /** Slots of the batch; fixes the number of siblings. */
+  /** Slots of the batch. Determines the number of siblings. */
   readonly vaultCount: number;
   /** ceil(log2 vaultCount), from the leaf upwards. */
   readonly siblings: readonly Hash[];
-  /** Of the vault's asset in the batch's manifest. */
+  /** The path of the vault's asset in the batch's manifest. */
   readonly assetPath: AssetPath;
 }
 
-/** The tree of a batch's vaults, and the assets that its manifest names. */
+/** The tree of a batch's vaults, and the assets of its manifest. */
 export interface ProvableBatch {
   readonly tree: BatchTree;
-  /** Ascending, as the batch's data has them. */
+  /** Ascending, as in the batch's data. */
   readonly assets: readonly AssetId[];
   /** Indexes of the assets that L1 has left out. */
   readonly leftOut?: readonly number[];
 }
 
-/** The way on from a batch root to the state commitment. */
+/** The path from a batch root to the state commitment. */
 export interface StatePath {
   readonly dataHash: Hash;
   /** 32 siblings of the batch in its mode's state tree. */
@@ -53,21 +53,22 @@ export interface StatePath {
   readonly countRollup: number;
 }
 
-/** Shows that a batch holds many vaults, shared siblings once. */
+/** Proves that a batch holds many vaults. Shared siblings occur once. */
 export interface VaultMultiproof {
-  /** Strictly ascending in their slots, all of one batch. */
+  /** Strictly ascending by slot, all of one batch. */
   readonly vaults: readonly VaultContent[];
   readonly vaultCount: number;
-  /** Those that cannot be computed from the vaults, level by level from the leaves, left to right. */
+  /** The siblings that the vaults do not determine, level by level from the leaves, left to right. */
   readonly siblings: readonly Hash[];
-  /** All leaves of the batch's manifest; zero for an asset that is left out. */
+  /** All leaves of the batch's manifest; zero for an asset left out. */
   readonly manifest: readonly Hash[];
 }
 
 /**
- * The proof of a vault in its batch, verified before it is returned.
+ * The proof of a vault in its batch, verified before return.
  *
- * @throws MintmarkError `validation_failed` when the tree's leaf at the vault's slot is not the vault's, or the manifest leaves its asset out
+ * @throws MintmarkError `validation_failed` when the tree has another leaf at the vault's slot, or the manifest leaves
+ *   its asset out
  */
 export function proveVault(batch: ProvableBatch, vault: VaultContent): VaultProof {
   const { tree, assets, leftOut } = batch;
@@ -83,7 +84,8 @@ function rootOf({ tree, assets, leftOut }: ProvableBatch, mode: Mode): Hash {
 }
 
 /**
- * Whether the vault stands at its own slot of the batch with that root, and its asset in the manifest; anything malformed is false.
+ * Whether the batch with this root holds the vault at its slot and its asset in the manifest. False for a malformed
+ * proof.
  *
  * @example
  * const proof = await engine.proofs.vault(vaultId);
@@ -93,7 +95,7 @@ export function verifyVaultProof(expectedRoot: Hash, proof: VaultProof): boolean
   return holds(() => batchRootOf(proof) === expectedRoot.toLowerCase());
 }
 
-/** Whether the vault stands in a batch of the state that a settlement contract's commitment stands for. */
+/** Whether the state behind a settlement contract's commitment holds the vault. */
 export function verifyVaultInState(
   settlement: Pick<Settlement, "chainId" | "contract">,
   commitment: Hash,
@@ -121,10 +123,10 @@ export function verifyVaultInState(
 }
 
 /**
- * One proof for many vaults of a batch, verified before it is returned.
+ * One proof for many vaults of a batch, verified before return.
  *
- * @param vaults - strictly ascending in their slots
- * @throws MintmarkError `validation_failed` when they are not ascending or not in the tree
+ * @param vaults - strictly ascending by slot
+ * @throws MintmarkError `validation_failed` when they do not ascend or are not in the tree
  */
 export function proveVaults(batch: ProvableBatch, vaults: readonly VaultContent[]): VaultMultiproof {
   const { tree, assets, leftOut } = batch;
@@ -139,7 +141,7 @@ export function proveVaults(batch: ProvableBatch, vaults: readonly VaultContent[
   return proof;
 }
 
-/** Whether all vaults stand at their own slots of the batch with that root; anything malformed is false. */
+/** Whether the batch with this root holds all vaults at their slots. False for a malformed proof. */
 export function verifyVaultMultiproof(expectedRoot: Hash, proof: VaultMultiproof): boolean {
   return holds(() => {
     const { vaults, vaultCount, siblings, manifest } = proof;
@@ -158,7 +160,7 @@ function assetsIn(vaults: readonly VaultContent[]): AssetId[] {
   return [...new Map(vaults.map((vault) => [`${vault.chainId} ${vault.assetType}`, vault])).values()];
 }
 
-/** The batch root that a vault proof leads to. The leaf binds the vault's own place, so no position is taken from elsewhere. */
+/** The batch root of a vault proof. The leaf binds the vault's place, so the position comes from the vault id. */
 function batchRootOf({ vault, vaultCount, siblings, assetPath }: VaultProof): Hash {
   const { mode, slot } = unpackVaultId(vault.vaultId);
   requireInteger("vaultCount", vaultCount, 1, MAX_BATCH_VAULTS);
@@ -179,12 +181,12 @@ export interface BatchVaultProof extends VaultProof {
   readonly header: BatchHeader | null;
 }
 
-/** The append-only state over the first batches of each mode. */
+/** The append-only state over the batches of both modes. */
 export interface EngineState extends StateRoots {
   readonly commitment: Hash;
 }
 
-/** A vault's path all the way to a state commitment: `verifyVaultInState` of `mintmark/protocol` checks it. */
+/** The proof of a vault up to a state commitment: `verifyVaultInState` of `mintmark/protocol` checks it. */
 export interface VaultStateProof {
   readonly proof: BatchVaultProof;
   readonly path: StatePath;

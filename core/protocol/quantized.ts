@@ -1,21 +1,21 @@
 import { MintmarkError } from "../errors.ts";
 import { MAX_AMOUNT } from "../model.ts";
 
-/** What amounts of an ERC-20 token are counted in. */
+/** Decimals and quantum of an ERC-20 token. */
 export interface Units {
-  /** Base units of the token in one unit here. */
+  /** Base units of the token in one quantized unit. */
   readonly quantum: bigint;
-  /** Digits of the token's decimal amounts behind the point: 10^decimals base units are one token. */
+  /** Decimals of the token: 10^decimals base units are one token. */
   readonly decimals: number;
 }
 
 const DECIMAL = /^(0|[1-9]\d{0,77})(?:\.(\d{1,255}))?$/;
 
 /**
- * The quantized amount of a decimal one: never rounded.
+ * Converts a decimal amount to a quantized one. Never rounds.
  *
- * @throws MintmarkError `validation_failed` for what is no decimal, or no whole number of units; `amount_out_of_range` unless it is 1 to
- * 2^63 - 1 units
+ * @throws MintmarkError `validation_failed` for text that is not a decimal, or not a whole number of units;
+ *   `amount_out_of_range` unless it is 1 to 2^63 - 1 units
  * @example
  * quantizedAmount("12.5", { decimals: 6, quantum: 1_000n }) // 12_500n: 12,500,000 base units
  */
@@ -35,7 +35,7 @@ export function quantizedAmount(text: string, units: Units): bigint {
 }
 
 /**
- * A quantized amount as people write it: the inverse of {@link quantizedAmount}.
+ * Converts a quantized amount to decimal text: the inverse of {@link quantizedAmount}.
  *
  * @example
  * decimalAmount(12_500n, { decimals: 6, quantum: 1_000n }) // "12.5"

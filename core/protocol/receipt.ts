@@ -10,7 +10,7 @@ import { treeHeight } from "./merkle.ts";
 import { typedDataDomain } from "./typed-data.ts";
 import { vaultLeaf, vaultLeaves } from "./vault.ts";
 
-/** EIP-712 types of what an operator signs for a mint. */
+/** EIP-712 types of an operator's receipt for a mint. */
 export const RECEIPT_TYPES = {
   MintReceipt: [
     { name: "root", type: "bytes32" },
@@ -19,13 +19,15 @@ export const RECEIPT_TYPES = {
   ],
 } as const;
 
-/** What the operator signs: it has acknowledged the vaults below this root. */
+/** The message that the operator signs: it has acknowledged the vaults below this root. */
 export interface ReceiptMessage {
-  /** Root of the tree of the request's vault leaves, in the order of the reply, as a batch's tree is made (docs/protocol.md 2). */
+  /**
+   * Root of the tree of the request's vault leaves, in the reply's order, built as a batch's tree (docs/protocol.md 2).
+   */
   readonly root: Hash;
-  /** The vaults of the request. */
+  /** Number of vaults of the request. */
   readonly count: number;
-  /** When the mint was acknowledged, ms since 1970. */
+  /** Time of the acknowledgement, milliseconds since 1970. */
   readonly time: number;
 }
 
@@ -34,24 +36,24 @@ export interface MintReceipt extends ReceiptMessage {
   readonly signer: Address;
   /** 65 bytes, `r ‖ s ‖ v`. */
   readonly signature: Hex;
-  /** The chain of each asset's token: with it the vaults of the reply are the content of their leaves. */
+  /** The chain of each asset's token. With it, the reply's vaults give the content of the leaves. */
   readonly chainIds: Readonly<Record<Uuid, bigint>>;
 }
 
-/** The receipt of one vault, which can be checked without anything else. */
+/** The receipt of one vault, verifiable on its own. */
 export interface VaultReceipt {
   readonly vault: VaultContent;
-  /** Position of the vault among those of the request. */
+  /** Position of the vault in the request. */
   readonly index: number;
   readonly count: number;
-  /** From the leaf upwards, ceil(log2 count) of them. */
+  /** From the leaf upwards: ceil(log2 count) siblings. */
   readonly siblings: readonly Hash[];
   /** Milliseconds since 1970. */
   readonly time: number;
   readonly signature: Hex;
 }
 
-/** A whole number as the engine gives it, or as JSON carries it. */
+/** A whole number, from the engine or from JSON. */
 type Whole = bigint | string;
 
 /** A vault of a mint's reply. */
@@ -64,13 +66,13 @@ export interface ReceiptVault {
   readonly mintingBlob: Hex;
 }
 
-/** What of a mint's reply makes up the receipts of its vaults. */
+/** The parts of a mint's reply that the receipts need. */
 export interface MintReply {
   readonly vaults: readonly ReceiptVault[];
   readonly receipt: Omit<MintReceipt, "signer" | "chainIds"> & { readonly chainIds: Readonly<Record<Uuid, Whole>> };
 }
 
-/** The whole `MintReceipt` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
+/** The `MintReceipt` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds. */
 export function receiptTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: ReceiptMessage) {
   const { root, count, time } = message;
   requireInteger("count", count, 1, MAX_BATCH_VAULTS);
@@ -101,10 +103,11 @@ export function receiptRoot(contents: readonly VaultContent[]): Hash {
 }
 
 /**
- * The receipt of one vault from a mint's reply, the engine's or the HTTP API's.
+ * The receipt of one vault, from a mint's reply of the engine or the HTTP API.
  *
- * @param reply - the vaults as they were acknowledged, with the receipt that came with them
- * @throws MintmarkError `vault_not_found`; `validation_failed` when the vaults are not those of the receipt, as when they have grown since
+ * @param reply - the vaults as acknowledged, with their receipt
+ * @throws MintmarkError `vault_not_found`; `validation_failed` when the receipt is for other vaults, such as before an
+ *   amount grew
  */
 export function receiptOf({ vaults, receipt }: MintReply, vaultId: VaultId | string): VaultReceipt {
   const contents = receiptContents(vaults, receipt.chainIds);
@@ -113,15 +116,15 @@ export function receiptOf({ vaults, receipt }: MintReply, vaultId: VaultId | str
   if (vault === undefined) throw new MintmarkError("vault_not_found", "The mint has no such vault.");
   const tree = new BatchTree(vaultLeaves(contents));
   if (bytesToHex(tree.root) !== receipt.root || contents.length !== receipt.count) {
-    throw new MintmarkError("validation_failed", "these are not the vaults that the receipt was signed for");
+    throw new MintmarkError("validation_failed", "these are not the vaults of the receipt");
   }
   const { count, time, signature } = receipt;
   return { vault, index, count, siblings: unpackHashes(tree.siblings(index)), time, signature };
 }
 
 /**
- * Whether the operator has signed this receipt. Needs nothing but the settlement contract it is for and the operator's receipt key.
- * False for whatever is not of the form, too.
+ * Whether the operator has signed this receipt. Needs only the settlement contract and the operator's receipt address.
+ * False for a malformed receipt too.
  *
  * @param signer - the address that the operator has published for its receipts
  *
@@ -146,7 +149,7 @@ export async function verifyReceipt(
   }
 }
 
-/** The operator's key for receipts; a viem account is one. Its signature of the same message is always the same (RFC 6979). */
+/** The operator's key for receipts, such as a viem account. Its signatures are deterministic (RFC 6979). */
 export interface ReceiptSigner {
   readonly address: Address;
   /** The EIP-712 signature. */

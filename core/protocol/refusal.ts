@@ -1,11 +1,11 @@
 import { MintmarkError } from "../errors.ts";
 
-/** What code throws that is given a value of another type than it says: a proof may be any JSON. */
+/** Errors of code that gets a value of another type: a proof can be any JSON. */
 const OTHER_TYPES = [TypeError, RangeError, SyntaxError];
 
 /**
- * Runs a proof's check. A proof comes from whoever sent it, so content that is out of bounds, or not of its type, refuses the proof as a
- * wrong hash does; any other error is a fault and goes on.
+ * Runs the check of a proof. Anyone can send a proof, so content out of bounds or of a wrong type makes it false, like
+ * a wrong hash. Any other error is a fault and is thrown.
  */
 export function holds(check: () => boolean): boolean {
   try {

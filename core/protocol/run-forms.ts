@@ -1,29 +1,29 @@
 import { NOT_PACKABLE } from "./batch-columns.ts";
 import { BlobForm, MAX_AMOUNT_FORM, OWNER_BYTES, OwnerForm } from "./batch-data.ts";
 
-/** The blob forms, raw ones told apart by whether the run says their one length, or each of them its own. */
+/** The blob forms. Raw blobs have two: one length for the run, or a length for each blob. */
 export const BlobKind = { ...BlobForm, rawOfOneLength: 4 } as const;
 
-/** How each owner may be written; in the order of `BatchColumns.owners`. */
+/** The dictionary class of an owner, in the order of `BatchColumns.owners`. */
 export const OwnerClass = {
-  /** In the dictionary, among its first 256. */
+  /** Among the first 256 of the dictionary. */
   near: 0,
-  /** In the dictionary, behind those. */
+  /** Later in the dictionary. */
   far: 1,
-  /** Occurs once: the dictionary would cost as much as the owner itself, which can still be less than breaking a run. */
+  /** Occurs once. A dictionary entry costs as much as the owner itself, but can still be cheaper than a new run. */
   once: 2,
   /** The dictionary is full. */
   inlineOnly: 3,
 } as const;
 
 export const NEAR_OWNERS = 256;
-/** More than any batch costs, and far from overflowing a 32-bit integer when a record is added to it. */
+/** More than the cost of any batch. Adding a record to it does not overflow a 32-bit integer. */
 export const IMPOSSIBLE = 1 << 29;
 
-/** What blobs of a segment there are, a bit each. */
+/** The kinds of blobs in a segment, a bit each. */
 export const Seen = { consecutive: 1, packable: 2, filled: 4, empty: 8 } as const;
 
-/** The blob kinds worth following, by the sum of {@link Seen}. */
+/** The blob kinds worth trying, by the sum of {@link Seen}. */
 export const BLOB_KINDS: readonly (readonly number[])[] = Array.from({ length: 16 }, (_, seen) => [
   ...(seen & Seen.consecutive ? [BlobKind.consecutive] : []),
   ...(seen & Seen.packable ? [BlobKind.packed] : []),
@@ -31,15 +31,15 @@ export const BLOB_KINDS: readonly (readonly number[])[] = Array.from({ length: 1
   ...(seen & Seen.empty ? [BlobKind.empty] : []),
 ]);
 
-/** Amount widths in ascending order, by those that were seen, a bit each. */
+/** Amount widths in ascending order, by the bits of the widths seen. */
 export const WIDTHS: readonly (readonly number[])[] = Array.from({ length: 1 << (MAX_AMOUNT_FORM + 1) }, (_, seen) =>
   Array.from({ length: MAX_AMOUNT_FORM + 1 }, (__, width) => width).filter((width) => seen & (1 << width)),
 );
 
-/** Most combinations of forms of a segment. */
+/** Most combinations of forms in a segment. */
 export const MAX_STATES = Object.keys(OwnerForm).length * Object.keys(BlobKind).length * (MAX_AMOUNT_FORM + 1);
 
-/** An owner that occurs once pays for its dictionary entry where it is used. */
+/** An owner that occurs once pays for its dictionary entry at its only use. */
 export function ownerCosts(isSmall: boolean): readonly Int32Array[] {
   const inline = OWNER_BYTES;
   const costs: readonly (readonly number[])[] = [
@@ -51,7 +51,7 @@ export function ownerCosts(isSmall: boolean): readonly Int32Array[] {
   return costs.map((byForm) => Int32Array.from(byForm));
 }
 
-/** Bytes of a run's header that its blob kind adds. */
+/** Bytes that the blob kind adds to a run's header. */
 export function blobHeader(kind: number, digits: number): number {
   if (kind === BlobKind.empty) return 0;
   return kind === BlobKind.consecutive ? 1 + ((digits + 1) >> 1) : 1;
@@ -67,7 +67,7 @@ export function blobCost(kind: number, digits: number, bytes: number, isDecimal:
   return digits === NOT_PACKABLE ? IMPOSSIBLE : (digits + 1) >> 1;
 }
 
-/** Whether a slot can go on in a run of the kind. */
+/** Whether a slot can continue a run of the kind. */
 export function blobContinues(kind: number, sameLength: boolean, following: boolean): boolean {
   if (kind === BlobKind.consecutive) return following;
   return sameLength || kind === BlobKind.raw || kind === BlobKind.empty;

@@ -8,12 +8,12 @@ import { MAX_BATCH_NUMBER } from "./vault.ts";
 const FRONTIER_VERSION = 0x01;
 const FRONTIER_HEADER_BYTES = 5;
 
-/** Most batches a mode can hold: one less than 2^32, so that the next free position can always be proven. */
+/** Most batches of a mode: one less than 2^32, so the next free position always has a proof. */
 export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
 
 /**
- * The append-only state tree of one mode, height 32, as L1 keeps it: the count and the frontier, no other node. Appending
- * costs at most 32 hashes, two on average.
+ * The append-only state tree of one mode, height 32, in the form of L1: the count and the frontier, no other node.
+ * Appending costs at most 32 hashes, two on average.
  *
  * ```
  *   count = 6 = 0b110          frontier[2] = ABCD, frontier[1] = EF
@@ -28,7 +28,7 @@ export class StateTree {
   /** The siblings of the next free leaf: the frontier where the count has a bit, empty subtrees elsewhere. */
   readonly #path = emptyPath();
 
-  /** Leaves appended, which is also the number of the next batch. */
+  /** The number of leaves, and of the next batch. */
   get count(): number {
     return this.#count;
   }
@@ -38,7 +38,7 @@ export class StateTree {
     return foldPath(zeroRoot(0), this.#count, this.#path);
   }
 
-  /** The roots of the completed left subtrees, the lowest first: one for each bit set in the count. */
+  /** The roots of the completed left subtrees, lowest first: one for each bit set in the count. */
   get frontier(): readonly Uint8Array[] {
     const heights = Array.from({ length: MAX_HEIGHT }, (_, height) => height);
     return heights
@@ -70,12 +70,12 @@ export class StateTree {
   /**
    * The inverse of {@link StateTree.serialise}.
    *
-   * @throws MintmarkError `store_corrupt` when the bytes are of another version or length
+   * @throws MintmarkError `store_corrupt` for another version or length
    */
   static restore(bytes: Uint8Array): StateTree {
     const tree = new StateTree();
     if (bytes.length < FRONTIER_HEADER_BYTES || bytes[0] !== FRONTIER_VERSION) {
-      throw new MintmarkError("store_corrupt", "the state tree's frontier is not of a version this engine knows");
+      throw new MintmarkError("store_corrupt", "this engine does not know the version of the state tree's frontier");
     }
     tree.#count = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
     const nodes = bytes.slice(FRONTIER_HEADER_BYTES);
@@ -84,24 +84,24 @@ export class StateTree {
       if (bit(tree.#count, height) === 1) tree.#path.set(hashAt(nodes, next++), height * HASH_BYTES);
     }
     if (nodes.length !== next * HASH_BYTES) {
-      throw new MintmarkError("store_corrupt", "the state tree's frontier does not fit its count");
+      throw new MintmarkError("store_corrupt", "the frontier of the state tree does not fit its count");
     }
     return tree;
   }
 }
 
 /**
- * The same tree with every completed node, 64 bytes a batch, so that the siblings of any position can be told as they were at
- * any earlier count. What proofs are made from; built from the list of state leaves and kept up by appending.
+ * The same tree with all completed nodes, 64 bytes a batch. It gives the siblings of any position at any earlier count,
+ * for proofs. Built from the list of state leaves.
  */
 export class StateHistory {
   #count = 0;
-  /** `[h]` holds the completed nodes of height h back to back; arrays grow by doubling. */
+  /** `[h]` holds the completed nodes of height h, packed. Arrays grow by doubling. */
   readonly #completed: Uint8Array[] = Array.from({ length: MAX_HEIGHT + 1 }, () => new Uint8Array(HASH_BYTES));
   /** The siblings of the next free leaf, as in {@link StateTree}. */
   readonly #path = emptyPath();
 
-  /** @param leaves - state leaves in batch order, 32 bytes each, back to back */
+  /** @param leaves - state leaves in batch order, 32 bytes each, packed */
   constructor(leaves: Uint8Array = new Uint8Array()) {
     for (let at = 0; at < leaves.length; at += HASH_BYTES) this.append(leaves.subarray(at, at + HASH_BYTES));
   }
@@ -110,7 +110,7 @@ export class StateHistory {
     return this.#count;
   }
 
-  /** Appends the state leaf of batch number `count`; the leaf is copied. Throws as {@link StateTree.append} does. */
+  /** Appends the state leaf of batch number `count` and copies it. Throws as {@link StateTree.append} does. */
   append(leaf: Uint8Array): void {
     advance(this.#path, this.#count, leaf, (height, node) => this.#store(height, this.#count >>> height, node));
     this.#count++;
@@ -122,13 +122,13 @@ export class StateHistory {
     return this.#node(0, batchNumber);
   }
 
-  /** A history of its own with the first `count` leaves. */
+  /** A separate history of the first `count` leaves. */
   first(count: number): StateHistory {
     requireInteger("count", count, 0, this.#count);
     return new StateHistory(this.#completed[0]?.subarray(0, count * HASH_BYTES));
   }
 
-  /** The root when the tree held `count` leaves. */
+  /** The root of the tree of `count` leaves. */
   root(count: number = this.#count): Uint8Array {
     requireInteger("count", count, 0, this.#count);
     const path = count === this.#count ? this.#path : this.siblings(count, count);
@@ -136,8 +136,8 @@ export class StateHistory {
   }
 
   /**
-   * The 32 siblings of a position when the tree held `count` leaves, 32 bytes each, from the leaf upwards. A sibling is complete, or
-   * empty, or the one subtree of its height that holds the next free leaf, at the height where the paths of the two part:
+   * The 32 siblings of a position in the tree of `count` leaves, 32 bytes each, from the leaf upwards. A sibling is
+   * complete, or empty, or the subtree of its height that holds the next free leaf, where the two paths part:
    *
    * ```
    *   count = 6, position = 1          siblings: A, CD, edge = node(EF, Z[1])
@@ -164,7 +164,7 @@ export class StateHistory {
     return siblings;
   }
 
-  /** The subtree of a height that holds the next free leaf at that count: all to the right of that leaf's path is empty. */
+  /** The subtree of a height with the next free leaf at `count`. All to the right of its path is empty. */
   #edge(height: number, count: number): Uint8Array {
     return foldPath(zeroRoot(0), count, this.siblings(count, count).subarray(0, height * HASH_BYTES));
   }
@@ -196,8 +196,9 @@ function emptyPath(): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Appends a leaf at position `count`, whose siblings `path` holds, and makes them those of the next position. The leaf completes one
- * subtree for every 1 bit at the lower end of the count; `completed` is told the leaf and each of these, from below.
+ * Appends a leaf at position `count` with the siblings `path`, and moves `path` to the next position. The leaf
+ * completes one subtree for every trailing 1 bit of the count. `completed` receives the leaf and each of these, from
+ * below.
  *
  * @throws MintmarkError `validation_failed` when the tree is full, or the leaf is not 32 bytes
  */

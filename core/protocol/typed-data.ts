@@ -4,9 +4,9 @@ import type { ListedVault, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { MAX_BATCH_NUMBER, unpackVaultId } from "./vault.ts";
 
-/** What a committee member signs: it has stored the batch's data and derived the root from it. */
+/** The message that a committee member signs: it has stored the batch's data and derived the root from it. */
 export interface ValidiumBatchMessage {
-  /** The history of both modes that the batch follows. L1 takes the signature after no other one. */
+  /** The history of both modes before the batch. L1 accepts the signature only after this history. */
   readonly history: Hash;
   readonly batchNumber: number;
   readonly batchRoot: Hash;
@@ -15,23 +15,23 @@ export interface ValidiumBatchMessage {
   readonly epoch: bigint;
 }
 
-/** What a committee member signs for a mirror: its source, by its own finality, has had this state. */
+/** The message that a committee member signs for a mirror: the source had this state in a final block. */
 export interface MirroredStateMessage {
-  /** The settlement contract's chain. */
+  /** The chain of the settlement contract. */
   readonly sourceChainId: bigint;
   readonly sourceContract: Address;
   readonly countValidium: number;
   readonly countRollup: number;
   /** The source's state commitment at these counts. */
   readonly commitment: Hash;
-  /** Of the mirror's committee. */
+  /** The epoch of the mirror's committee. */
   readonly epoch: bigint;
 }
 
-/** What an owner signs so that somebody else may submit its withdrawal. */
+/** The message that an owner signs so that somebody else may submit its withdrawal. */
 export interface WithdrawalMessage {
   readonly vaultId: VaultId;
-  /** What had been withdrawn of the vault; makes the message single-use. */
+  /** The units already withdrawn from the vault. Makes the message single-use. */
   readonly withdrawnBefore: bigint;
   readonly quantity: bigint;
   readonly recipient: Address;
@@ -87,7 +87,7 @@ export const TYPED_DATA_TYPES = {
   ],
 } as const;
 
-/** EIP-712 domain of a settlement contract, or of a mirror. */
+/** EIP-712 domain of a settlement contract or a mirror. */
 export function typedDataDomain(settlement: Pick<Settlement, "chainId" | "contract">) {
   return {
     name: "Mintmark",
@@ -97,7 +97,7 @@ export function typedDataDomain(settlement: Pick<Settlement, "chainId" | "contra
   } as const satisfies TypedDataDomain;
 }
 
-/** The whole `ValidiumBatch` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
+/** The `ValidiumBatch` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds. */
 export function validiumBatchTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
   { history, batchNumber, batchRoot, vaultCount, dataHash, epoch }: ValidiumBatchMessage,
@@ -122,9 +122,9 @@ export function validiumBatchDigest(
 }
 
 /**
- * The whole `MirroredState` typed data. Throws `validation_failed` when out of bounds.
+ * The `MirroredState` typed data. Throws `validation_failed` for values out of bounds.
  *
- * @param mirror - the contract that is to accept the state, on its own chain: the domain
+ * @param mirror - the contract that accepts the state, on its own chain: the domain
  */
 export function mirroredStateTypedData(
   mirror: Pick<Settlement, "chainId" | "contract">,
@@ -152,8 +152,7 @@ export function mirroredStateDigest(
 }
 
 /**
- * The whole `Withdrawal` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of
- * bounds.
+ * The `Withdrawal` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
  *
  * @example
  * const message = { vaultId, recipient, quantity: 1n, withdrawnBefore: 0n, deadline };

@@ -17,12 +17,12 @@ export const MAX_LEAF_BYTES = LEAF_HEADER_BYTES + MAX_BLOB_BYTES;
 const LEAF_PREFIX = 0x00;
 /** Top bit of the vault ids of rollup batches. */
 const ROLLUP_BIT = 1n << 63n;
-/** Places of one mode: batch numbers and slots together are below this. */
+/** Number of places of one mode: batch number and slot together are below it. */
 const PLACES = 1n << 52n;
-/** Leaves packed and hashed at a time: few enough to stay in the cache. */
+/** Leaves packed and hashed at once: few enough to stay in the cache. */
 const LEAVES_PER_CHUNK = 1024;
 
-/** Where a vault lives; what its id is made of. */
+/** The place of a vault. Determines its id. */
 export interface VaultPlace {
   readonly mode: Mode;
   /** 0 to 2^32 - 1. */
@@ -45,9 +45,9 @@ export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
 }
 
 /**
- * The place that a vault id names.
+ * The place of a vault id.
  *
- * @throws MintmarkError `validation_failed` for what is no u64, or has one of the unused bits 52 to 62 set
+ * @throws MintmarkError `validation_failed` when it is not a u64, or sets one of the unused bits 52 to 62
  */
 export function unpackVaultId(vaultId: VaultId): VaultPlace {
   requireVaultId(vaultId);
@@ -63,8 +63,8 @@ export function unpackVaultId(vaultId: VaultId): VaultPlace {
  * Writes the preimage of a vault's leaf:
  * `0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob`, integers big-endian.
  *
- * @param into - has room for {@link MAX_LEAF_BYTES} from `offset`
- * @returns the offset behind the preimage
+ * @param into - has space for {@link MAX_LEAF_BYTES} from `offset`
+ * @returns the offset after the preimage
  * @throws MintmarkError `validation_failed`, `amount_out_of_range` or `blob_invalid` when the content is out of bounds
  */
 export function writeLeafPreimage(vault: VaultContent, into: Uint8Array, offset: number): number {
@@ -89,8 +89,8 @@ export function vaultLeaf(vault: VaultContent): Uint8Array {
 }
 
 /**
- * The leaves of a batch, 32 bytes a slot, back to back; a void slot (null) is a zero leaf.
- * Throws as {@link writeLeafPreimage} does.
+ * The leaves of a batch, 32 bytes a slot, packed; a void slot (null) is a zero leaf. Throws as
+ * {@link writeLeafPreimage} does.
  */
 export function vaultLeaves(vaults: readonly (VaultContent | null)[]): Uint8Array {
   const leaves = new Uint8Array(vaults.length * HASH_BYTES);
@@ -103,7 +103,7 @@ export function vaultLeaves(vaults: readonly (VaultContent | null)[]): Uint8Arra
       start++;
       continue;
     }
-    // A chunk ends at a void slot, so that its digests land where they belong without being moved.
+    // A chunk ends at a void slot, so its digests need no move.
     let packed = 0;
     let end = 0;
     for (; packed < chunk; packed++) {

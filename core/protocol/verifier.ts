@@ -1,6 +1,6 @@
 /**
- * What a verifier needs to check vaults, proofs and whole batches against L1, and nothing more: it runs in a browser as it stands, with
- * `@noble/hashes` as its only dependency. {@link "./index.ts"} has all of the protocol.
+ * Everything a verifier needs to check vaults, proofs and whole batches against L1. Runs in a browser; `@noble/hashes`
+ * is the only dependency. {@link "./index.ts"} has all of the protocol.
  */
 export type { Hash, Hex, Mode, Standard } from "../model.ts";
 export type { BatchHeader, VaultContent } from "../ports.ts";
