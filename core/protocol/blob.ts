@@ -59,7 +59,7 @@ export function tokenIdOfBytes(standard: Standard, scheme: BlobScheme, blob: Uin
 }
 
 /**
- * The blob that names a token id in a scheme, one character for each byte: the inverse of {@link tokenIdOf}.
+ * The blob of a token id in a scheme, one character for each byte: the inverse of {@link tokenIdOf}.
  *
  * @param digits - the id in canonical decimals
  * @example
@@ -88,13 +88,13 @@ function mintmarkTokenId(blob: Uint8Array): bigint {
   return decimalTokenId(blob) ?? BigInt(bytesToHex(keccak256(blob)));
 }
 
-/** Those tokens read the first 32 bytes, whatever follows. Only the blob that has no more names its id in one way. */
+/** Such tokens read only the first 32 bytes. The blob must have exactly 32, so each id has one blob. */
 function rawTokenId(blob: Uint8Array): bigint {
   if (blob.length !== RAW_BYTES) throw blobInvalid("the minting blob must be the token id in 32 bytes");
   return BigInt(bytesToHex(blob));
 }
 
-/** `{id}:{blueprint}`: the blueprint is whatever stands between the second brace and the last byte. */
+/** `{id}:{blueprint}`: the blueprint is all bytes between the second opening brace and the last byte. */
 function imxTokenId(blob: Uint8Array): bigint {
   const idEnd = blob.indexOf(CLOSE);
   const framed =

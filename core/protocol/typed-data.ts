@@ -39,7 +39,7 @@ export interface WithdrawalMessage {
   readonly deadline: bigint;
 }
 
-/** What an owner signs once for many vaults. Each vault of it counts by itself: alone, together with others, in any order. */
+/** One signed message for many vaults. Each vault can be withdrawn on its own, in any order. */
 export interface WithdrawalListMessage {
   readonly vaults: readonly ListedVault[];
   readonly recipient: Address;
@@ -47,10 +47,10 @@ export interface WithdrawalListMessage {
   readonly deadline: bigint;
 }
 
-/** Most vaults of one list: with the longest signature, one of them still fits into the gas of a withdrawal. */
+/** Most vaults of one list. With the longest signature, one vault still fits into the gas of a withdrawal. */
 export const MAX_LISTED_VAULTS = 256;
 
-/** EIP-712 types of all messages; for a wallet's `signTypedData` too. */
+/** EIP-712 types of all messages, also for a wallet's `signTypedData`. */
 export const TYPED_DATA_TYPES = {
   ValidiumBatch: [
     { name: "history", type: "bytes32" },
