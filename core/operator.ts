@@ -12,6 +12,7 @@ import type { Asset, Batch, Hash, Mode, Uuid, Withdrawal } from "./model.ts";
 import type { L1Event, L1State, PortalIdentity, Settlement } from "./ports.ts";
 import { adopt } from "./progress/adopt.ts";
 import { recordSubmitted } from "./progress/batch-progress.ts";
+import { type Checkpoint, checkpoints, type ReadOptions } from "./progress/checkpoints.ts";
 import { compareState } from "./progress/divergence.ts";
 import { recordFinalized, recordReorg } from "./progress/finality.ts";
 import { recordEvents } from "./progress/l1-events.ts";
@@ -59,10 +60,11 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
     portal: (chainId) => portalOf(context.ledger, chainId),
     recordSubmitted: async (mode, batchNumber, txHash, wait) =>
       recordSubmitted(context.ledger, requireMode(mode), batchNumber, txHash, wait?.signal),
-    recordEvents: async (chainId, events, toBlock, wait) =>
-      recordEvents(context.ledger, chainId, events, toBlock, wait?.signal),
-    recordFinalized: async (chainId, blockNumber, wait) =>
-      recordFinalized(context.ledger, chainId, blockNumber, wait?.signal),
+    recordEvents: async (chainId, events, toBlock, options) =>
+      recordEvents(context.ledger, chainId, events, toBlock, options),
+    recordFinalized: async (chainId, blockNumber, options) =>
+      recordFinalized(context.ledger, chainId, blockNumber, options),
+    checkpoints: (chainId) => checkpoints(context.ledger, chainId),
     recordReorg: async (chainId, blockNumber, wait) =>
       recordReorg(context.ledger, chainId, blockNumber, "above final", wait?.signal),
     recordDeepReorg: async (chainId, blockNumber, wait) =>
@@ -173,9 +175,14 @@ export interface Operator {
    * Applies the events of a chain's blocks from the last observed one up to `toBlock`, in order, all or nothing.
    * Rejects with `history_diverged` for what this store cannot have caused; on a mirror's chain with `l1_failed`.
    */
-  recordEvents(chainId: bigint, events: readonly L1Event[], toBlock: bigint, wait?: WaitOptions): Promise<void>;
+  recordEvents(chainId: bigint, events: readonly L1Event[], toBlock: bigint, options?: ReadOptions): Promise<void>;
   /** Everything up to this block can no longer be reorganised away. */
-  recordFinalized(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
+  recordFinalized(chainId: bigint, blockNumber: bigint, options?: ReadOptions): Promise<void>;
+  /**
+   * Blocks of a chain up to which events were recorded, or were final, with the hashes that they had then; newest first.
+   * Of the final ones the newest 64 are kept.
+   */
+  checkpoints(chainId: bigint): AsyncIterable<Checkpoint>;
   /** Blocks from this one on are gone: what they settled is submitted again, the cursor goes back before them. */
   recordReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
   /** The same for a chain that has replaced blocks that were recorded as final. */

@@ -84,7 +84,6 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
       members: remoteMembers(config.MINTMARK_MEMBERS, operator, engine),
       threshold: config.MINTMARK_THRESHOLD,
       fromBlock: config.MINTMARK_FROM_BLOCK,
-      checkpoints: `${config.MINTMARK_STORE}-checkpoints`,
       sealAfterMs: {
         validium: config.MINTMARK_SEAL_SECONDS * 1000,
         "zk-rollup": (config.MINTMARK_SEAL_SECONDS_ROLLUP ?? config.MINTMARK_SEAL_SECONDS) * 1000,

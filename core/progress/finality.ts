@@ -16,6 +16,7 @@ import {
   vaultEventKey,
   vaultEventsOf,
 } from "../store/store-keys.ts";
+import { requireHash } from "../validate.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
 import {
   latestWithdrawal,
@@ -26,6 +27,7 @@ import {
   setPending,
 } from "../vaults/withdrawals.ts";
 import { putBatch } from "./batch-progress.ts";
+import { dropCheckpoints, pruneCheckpoints, putCheckpoint, type ReadOptions } from "./checkpoints.ts";
 import { latestPortal } from "./portals.ts";
 
 /**
@@ -36,15 +38,19 @@ export async function recordFinalized(
   ledger: Ledger,
   chainId: bigint,
   blockNumber: bigint,
-  signal?: AbortSignal,
+  { signal, blockHash: given }: ReadOptions = {},
 ): Promise<void> {
   requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
+  const hash = given === undefined ? null : requireHash("blockHash", given);
   await ledger.writer.alone(async (group) => {
     const portal = latestPortal(ledger, chainId);
     const { observed, finalized } = portal;
     const upTo = observed !== null && observed < blockNumber ? observed : blockNumber;
     if (finalized !== null && upTo <= finalized) return;
-    const { time } = ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: upTo });
+    const blockHash = upTo === blockNumber ? hash : null;
+    const { time } = ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: upTo, blockHash });
+    if (blockHash !== null) putCheckpoint(group, chainId, upTo, blockHash);
+    await pruneCheckpoints(ledger, group, chainId, upTo);
     ledger.putPortal(group, { ...portal, finalized: upTo });
     const batches: BatchRecord[] = [];
     for (const batch of newestCommitted(ledger, chainId, ({ status }) => status === "settled")) {
@@ -115,6 +121,7 @@ export async function recordReorg(
       const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
       await putBatch(ledger, group, { ...batch, ...gone, status: "submitted" }, "batchReverted", time);
     }
+    await dropCheckpoints(ledger, group, chainId, blockNumber);
     await revertEvents(ledger, group, chainId, blockNumber, time);
   }, signal);
 }

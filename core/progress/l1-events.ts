@@ -26,6 +26,7 @@ import {
   release,
 } from "../vaults/withdrawals.ts";
 import { applyCommitted, foreign, type Imported, requireOurs } from "./batch-progress.ts";
+import { putCheckpoint, type ReadOptions } from "./checkpoints.ts";
 import { observing } from "./divergence.ts";
 import { latestPortal } from "./portals.ts";
 
@@ -37,9 +38,10 @@ export async function recordEvents(
   chainId: bigint,
   events: readonly L1Event[],
   toBlock: bigint,
-  signal?: AbortSignal,
+  { signal, blockHash: given }: ReadOptions = {},
 ): Promise<void> {
   requireBigint("toBlock", toBlock, 0n, MAX_UINT64);
+  const blockHash = given === undefined ? null : requireHash("blockHash", given);
   for (const event of events) requireForm(event);
   await observing(ledger, signal, async (group) => {
     const portal = latestPortal(ledger, chainId);
@@ -54,7 +56,8 @@ export async function recordEvents(
     // All checks come before the first change.
     for (const event of fresh) await requireKnown(ledger, portal, event);
     for (const event of fresh) await applyEvent(ledger, group, chainId, event);
-    ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock });
+    ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock, blockHash });
+    if (blockHash !== null) putCheckpoint(group, chainId, toBlock, blockHash);
     ledger.putPortal(group, { ...portal, observed: toBlock });
   });
 }

@@ -6,6 +6,8 @@ import { batchIdOf, MODES, type Mode } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { ClaimedBatch, L1Event, L1Reader } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
+import { SecondLook } from "./second-look.ts";
+import { takeBackReorganised } from "./watch.ts";
 
 /** What L1's history is read from. */
 export interface AdoptOptions {
@@ -56,7 +58,8 @@ export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
     isOther ||= batches.length > 0;
     adopted.push({ mode, first, batches });
   }
-  await takeBackReplaced(commits, options);
+  // What this store has read of blocks that a reorganisation replaced counts no more, though they were final.
+  await takeBackReorganised({ engine, portal: l1, fromBlock: options.fromBlock, secondLook: new SecondLook() });
   // L1 may have come back to this store's history by a reorganisation: then nothing is replaced.
   return engine.operator.adopt(isOther ? adopted : [], signal && { signal });
 }
@@ -68,24 +71,6 @@ async function commitsUpTo(finalized: bigint, { l1, fromBlock, signal }: AdoptOp
     for (const event of await l1.events(from, to)) if (event.type === "batchCommitted") commits.push(event);
   }
   return commits;
-}
-
-/** What this store has read of blocks that a reorganisation replaced counts no more, though they were final. */
-async function takeBackReplaced(commits: readonly Commit[], { engine, fromBlock }: AdoptOptions): Promise<void> {
-  const { countValidium, countRollup } = await engine.batches.committedState();
-  let alike = 0;
-  while (alike < commits.length && (await isRead(engine, commits[alike] as Commit))) alike++;
-  if (alike === countValidium + countRollup) return;
-  const parted = alike === 0 ? fromBlock : (commits[alike - 1] as Commit).blockNumber + 1n;
-  await engine.operator.recordDeepReorg(engine.settlement.chainId, parted);
-}
-
-/** Whether the store has this very commit on record: of this batch, in this transaction and block. */
-async function isRead(engine: SettlementPort, commit: Commit): Promise<boolean> {
-  const { mode, batchNumber, txHash, blockNumber } = commit;
-  if (!(await isOurs(engine, commit))) return false;
-  const { l1TxHash, l1BlockNumber } = await engine.batches.get(mode, batchNumber);
-  return l1TxHash === txHash.toLowerCase() && l1BlockNumber === blockNumber;
 }
 
 async function isOurs(engine: SettlementPort, { mode, batchNumber, batchRoot, dataHash }: Commit): Promise<boolean> {

@@ -1,7 +1,6 @@
 import type { SettlementPort } from "../operator.ts";
 import type { Clock, Portal } from "../ports.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import { Checkpoints } from "./checkpoints.ts";
 import { PendingQueue } from "./pending-queue.ts";
 import { SecondLook } from "./second-look.ts";
 import { applyL1Events, type WatchOptions } from "./watch.ts";
@@ -11,8 +10,6 @@ import { WithdrawalSender } from "./withdraw.ts";
 export interface FollowOptions {
   /** Block of the contract's deployment. */
   readonly fromBlock: bigint;
-  /** Open them over a store of their own, so that a reorganisation while the process is down is seen; default in memory. */
-  readonly checkpoints?: Checkpoints;
   /** Milliseconds that a node may be behind what was read before, until a shorter chain is believed; default 15 000. */
   readonly lagMs?: number;
   /** Milliseconds that only grow, for what is tried again; default since the process began. */
@@ -37,10 +34,10 @@ export class Exits {
   #next: Promise<void> | null = null;
 
   constructor(engine: SettlementPort, portal: Portal, options: FollowOptions) {
-    const { fromBlock, checkpoints = new Checkpoints(), lagMs = 15_000 } = options;
+    const { fromBlock, lagMs = 15_000 } = options;
     this.#portal = portal;
     this.#queue = new PendingQueue(engine, portal.settlement.chainId);
-    this.#watching = { engine, portal, checkpoints, fromBlock, lagMs, secondLook: new SecondLook() };
+    this.#watching = { engine, portal, fromBlock, lagMs, secondLook: new SecondLook() };
     this.#sender = new WithdrawalSender(engine, portal, this.#queue, steadyClock(options));
   }
 

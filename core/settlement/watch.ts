@@ -1,11 +1,8 @@
 import { pause } from "../backoff.ts";
-import { blockRanges, eventsUpTo, least } from "../blocks.ts";
+import { blockRanges, eventsUpTo, least, requireBlock } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
-import { type Batch, MODES } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Portal } from "../ports.ts";
-import { countOf } from "../protocol/commitment.ts";
-import type { Checkpoints } from "./checkpoints.ts";
 import type { SecondLook } from "./second-look.ts";
 
 /** What is asked of a chain to follow it. */
@@ -15,7 +12,6 @@ export interface WatchOptions {
   readonly engine: SettlementPort;
   /** The contract whose chain is followed. */
   readonly portal: Watched;
-  readonly checkpoints: Checkpoints;
   /** Where to start when nothing of the chain is observed yet: the block of the contract's deployment. */
   readonly fromBlock: bigint;
   readonly secondLook: SecondLook;
@@ -35,16 +31,14 @@ const LAG_POLL_MS = 500;
  * @throws MintmarkError `l1_failed` when the chain cannot be asked, changes while it is read, or says something else the second time: try again
  */
 export async function applyL1Events(options: WatchOptions): Promise<void> {
-  const { engine, portal, checkpoints } = options;
-  const { chainId } = portal.settlement;
+  const { portal } = options;
   const finalized = await portal.finalizedBlockNumber();
   await caughtUp(options);
   await takeBackReorganised(options);
   const newest = await portal.blockNumber();
   for (const [from, to] of blockRanges(nextBlock(options), newest)) await applyRange(options, from, to);
   await lookAgain(options, finalized);
-  await engine.operator.recordFinalized(chainId, finalized);
-  await checkpoints.prune(finalized);
+  await recordFinal(options, finalized);
 }
 
 /** Waits while the newest block is one below those that were read. After that it is believed: the chain was replaced by a shorter one. */
@@ -64,67 +58,35 @@ async function lookAgain(options: WatchOptions, finalized: bigint): Promise<void
   throw new MintmarkError("l1_failed", `the RPC's nodes disagree on the events of block ${differs}; reading it again`);
 }
 
-async function applyRange(
-  { engine, portal, checkpoints, secondLook }: WatchOptions,
-  from: bigint,
-  to: bigint,
-): Promise<void> {
+async function applyRange({ engine, portal, secondLook }: WatchOptions, from: bigint, to: bigint): Promise<void> {
   const { events, block } = await eventsUpTo(portal, from, to);
-  // The checkpoint goes first: a cursor without one could not be checked after a restart.
-  await checkpoints.put(block);
-  await engine.operator.recordEvents(portal.settlement.chainId, events, to);
+  await engine.operator.recordEvents(portal.settlement.chainId, events, to, { blockHash: block.hash });
   secondLook.saw(from, events);
 }
 
+/** Its hash is that of the chain that was read only if the newest block that was read is still there behind it. */
+async function recordFinal({ engine, portal }: WatchOptions, block: bigint): Promise<void> {
+  const { chainId } = portal.settlement;
+  const { observed, finalized } = engine.operator.portal(chainId);
+  if (observed === null || block <= (finalized ?? -1n)) return;
+  const { number, hash } = await requireBlock(portal, least(block, observed));
+  for await (const newest of engine.operator.checkpoints(chainId)) {
+    if ((await requireBlock(portal, newest.number)).hash === newest.hash) break;
+    throw new MintmarkError("l1_failed", `block ${newest.number} was replaced after it was read; try again`);
+  }
+  await engine.operator.recordFinalized(chainId, number, { blockHash: hash });
+}
+
 /** Goes back to the newest block that was read and is still on the chain. */
-async function takeBackReorganised(options: WatchOptions): Promise<void> {
+export async function takeBackReorganised(options: Omit<WatchOptions, "lagMs">): Promise<void> {
   const { engine, portal, fromBlock } = options;
   const { observed, finalized } = engine.operator.portal(portal.settlement.chainId);
   if (observed === null) return;
   const final = least(observed, finalized ?? fromBlock - 1n);
-  const { common, finalReplaced } = await compareCheckpoints(options, observed, final);
-  if (finalReplaced) await takeBack(options, (common ?? fromBlock - 1n) + 1n, "below final");
-  else if (common === null || common < final) {
-    // Checkpoints are missing. What was final when it was read still is, unless the chain has not got the commits that were read of it.
-    // What is final now says nothing of what was read: a watcher that slept may find final blocks in the place of those it knows.
-    const replaced = await replacedCommits(options, final);
-    if (replaced !== null) await takeBack(options, replaced, "below final");
-    else if (final !== observed) await takeBack(options, final + 1n);
-  } else if (common !== observed) await takeBack(options, common + 1n);
-}
-
-/** The block behind the newest final commit that the chain still has, when it lacks a later one; null when it lacks none. */
-async function replacedCommits({ engine, portal, fromBlock }: WatchOptions, final: bigint): Promise<bigint | null> {
-  if (portal.settlement.chainId !== engine.settlement.chainId) return null;
-  const committed = await engine.batches.committedState();
-  let kept = fromBlock - 1n;
-  let isReplaced = false;
-  for (const mode of MODES) {
-    for (let at = countOf(mode, committed) - 1; at >= 0; at--) {
-      const batch = await engine.batches.get(mode, at);
-      const block = batch.l1BlockNumber;
-      if (block === null || block > final) continue;
-      if (await isCommitted(batch, block, portal)) {
-        if (block > kept) kept = block;
-        break;
-      }
-      isReplaced = true;
-    }
-  }
-  return isReplaced ? kept + 1n : null;
-}
-
-/** Whether the chain has a batch's commit in this block, with the header that its withdrawals need. */
-async function isCommitted(batch: Batch, block: bigint, portal: Watched): Promise<boolean> {
-  if ((await portal.block(block)) === null) throw endsBefore(block);
-  return (await portal.events(block, block)).some(
-    (event) =>
-      event.type === "batchCommitted" &&
-      event.mode === batch.mode &&
-      event.batchNumber === batch.batchNumber &&
-      event.committedAt === batch.committedAt &&
-      event.sequence === batch.l1Sequence,
-  );
+  const { common, finalReplaced } = await compareCheckpoints(options, final);
+  if (finalReplaced) return takeBack(options, (common ?? fromBlock - 1n) + 1n, "below final");
+  const kept = common !== null && common > final ? common : final;
+  if (kept !== observed) await takeBack(options, kept + 1n);
 }
 
 /** A shorter chain says nothing yet: nodes can be far behind. */
@@ -134,12 +96,11 @@ function endsBefore(block: bigint): MintmarkError {
 
 /** The newest checkpoint that is still on the chain, and whether a final one above it is not. */
 async function compareCheckpoints(
-  { portal, checkpoints }: WatchOptions,
-  observed: bigint,
+  { engine, portal }: Pick<WatchOptions, "engine" | "portal">,
   final: bigint,
 ): Promise<{ readonly common: bigint | null; readonly finalReplaced: boolean }> {
   let finalReplaced = false;
-  for (const { number, hash } of checkpoints.downFrom(observed)) {
+  for await (const { number, hash } of engine.operator.checkpoints(portal.settlement.chainId)) {
     const block = await portal.block(number);
     if (block?.hash === hash) return { common: number, finalReplaced };
     if (number > final) continue;
@@ -151,14 +112,13 @@ async function compareCheckpoints(
 
 /** What was read of these blocks counts no more. */
 async function takeBack(
-  { engine, portal, checkpoints, secondLook }: WatchOptions,
+  { engine, portal, secondLook }: Omit<WatchOptions, "lagMs">,
   fromBlock: bigint,
   reach: "above final" | "below final" = "above final",
 ): Promise<void> {
   const { chainId } = portal.settlement;
   if (reach === "above final") await engine.operator.recordReorg(chainId, fromBlock);
   else await engine.operator.recordDeepReorg(chainId, fromBlock);
-  await checkpoints.dropFrom(fromBlock);
   secondLook.forget(fromBlock);
 }
 

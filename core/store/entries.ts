@@ -20,6 +20,8 @@ import {
 import { accepted, batchPlace, leftOutAsset, lostRun, roots, voidRun } from "./records.ts";
 
 /** Of mints that name none; null: they must. */
+/** What the block was when it was read. */
+const blockHash = { blockHash: later(nullable(hash), null) } as const;
 const defaultMode = { dataAvailabilityMode: later(nullable(oneOf(MODES)), null) } as const;
 
 /**
@@ -113,8 +115,8 @@ const KINDS = {
     { chainId: bigVarint, signer: address, digest: hash, blockNumber: bigVarint, logIndex: varint },
   ],
   /** Events of a chain up to this block are applied. */
-  l1Observed: [16, { chainId: bigVarint, blockNumber: bigVarint }],
-  l1Finalized: [17, { chainId: bigVarint, blockNumber: bigVarint }],
+  l1Observed: [16, { chainId: bigVarint, blockNumber: bigVarint }, blockHash],
+  l1Finalized: [17, { chainId: bigVarint, blockNumber: bigVarint }, blockHash],
   /** Blocks of a chain from this one on are gone. */
   l1Reorganised: [18, { chainId: bigVarint, blockNumber: bigVarint }],
   withdrawalRequested: [

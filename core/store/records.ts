@@ -257,6 +257,9 @@ export const portalRecord = layout({
 });
 export type PortalRecord = ValueOf<typeof portalRecord>;
 
+/** A block's hash when its events were applied. */
+export const checkpointRecord = hash;
+
 /** What a mirror's header of a batch has of its own. */
 export const importRecord = layout(accepted);
 

@@ -94,6 +94,8 @@ export const PREFIX = {
   portal: 0x62,
   /** chainId(8) ‖ mode(1) ‖ batchNumber(4) → header of a batch that a mirror knows. */
   import: 0x63,
+  /** chainId(8) ‖ blockNumber(8) → hash of a block whose events were applied. */
+  checkpoint: 0x64,
 } as const;
 
 export const HEAD_KEY = Buffer.from([PREFIX.head]);
@@ -283,6 +285,11 @@ export const vaultEventKey = (vaultId: VaultId, blockNumber: bigint, logIndex: n
   Buffer.concat([ofU64(PREFIX.vaultEvent, vaultId, blockNumber), u32(logIndex)]);
 
 export const portalKey = (chainId: bigint): Buffer => ofU64(PREFIX.portal, chainId);
+export const checkpointsOf = (chainId: bigint): Buffer => ofU64(PREFIX.checkpoint, chainId);
+export const checkpointKey = (chainId: bigint, blockNumber: bigint): Buffer =>
+  ofU64(PREFIX.checkpoint, chainId, blockNumber);
+/** The inverse of {@link checkpointKey}, but for the chain. */
+export const blockOfCheckpoint = (key: Buffer): bigint => key.readBigUInt64BE(9);
 export const importKey = (chainId: bigint, mode: Mode, batchNumber: number): Buffer =>
   Buffer.concat([ofU64(PREFIX.import, chainId), ofBatch(0, mode, batchNumber).subarray(1)]);
 

@@ -31,6 +31,7 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.vaultEvent,
   keys.PREFIX.portal,
   keys.PREFIX.import,
+  keys.PREFIX.checkpoint,
 ]);
 
 /** Names a record and what it must hold. */

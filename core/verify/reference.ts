@@ -414,11 +414,11 @@ export class Reference {
       case "batchCommitted":
         return this.#batches.progress(entry, time);
       case "l1Observed":
-        this.#portals.change(entry.chainId, { observed: entry.blockNumber });
+        this.#portals.observe(entry);
         return [];
       case "l1Finalized": {
         const { chainId, blockNumber } = entry;
-        this.#portals.change(chainId, { finalized: blockNumber });
+        this.#portals.finalize(entry);
         const final = { status: "finalized", finalizedAt: time } as const;
         const within = (block: bigint) => this.#portals.isHome(chainId) && block <= blockNumber;
         return [

@@ -111,7 +111,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const settling = await startSettling({
     ...{ engine, l1, operator: lower(OPERATOR.address), members, threshold: THRESHOLD },
     ...{ fromBlock: deployment.settlement.deployedAtBlock, mostLag: 100n, leastBalance: 0n },
-    checkpoints: resolve(folder, "checkpoints"),
     sealAfterMs: { validium: 1_500, "zk-rollup": 1_500 },
     intervalMs: 500,
     onError: options.onError ?? (() => {}),

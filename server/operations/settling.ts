@@ -1,16 +1,9 @@
-import { Level } from "level";
 import type { LocalAccount } from "viem";
 import { collectAttestations, type MemberClient, RemoteMember } from "../../core/committee/index.ts";
 import { type Address, type Engine, MintmarkError, type Mode } from "../../core/index.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
 import { SourceHistory } from "../../core/mirror/index.ts";
-import {
-  Checkpoints,
-  MirrorSettler,
-  Settler,
-  type SettlerOptions,
-  type SettlerWork,
-} from "../../core/settlement/index.ts";
+import { MirrorSettler, Settler, type SettlerOptions, type SettlerWork } from "../../core/settlement/index.ts";
 import { ConfigError } from "../settings/config.ts";
 import { within } from "./deadline.ts";
 import type { MirrorChain } from "./mirror-chain.ts";
@@ -26,8 +19,6 @@ export interface SettlingOptions {
   readonly threshold: number;
   /** Block of the settlement contract's deployment. */
   readonly fromBlock: bigint;
-  /** Folder of what the watcher has read of L1; made when missing. */
-  readonly checkpoints: string;
   /** Milliseconds after its first mint at which an open batch is sealed. */
   readonly sealAfterMs: Readonly<Record<Mode, number>>;
   readonly intervalMs: number;
@@ -83,22 +74,17 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   await using stack = new AsyncDisposableStack();
   const missing = await missingRole(l1, operator);
   if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
-  const store = new Level<Uint8Array, Uint8Array>(options.checkpoints);
-  await store.open();
-  stack.defer(() => store.close());
-  const checkpointsOf = (chainId: bigint) => Checkpoints.open(store, chainId);
   const far: MirrorSettler[] = [];
   const source = new SourceHistory(l1, fromBlock);
   for (const mirror of mirrors) {
     const { chainId } = mirror.settlement;
     requireSameMirror(engine, mirror);
-    const parts = { engine, source, committee: mirror.committee, checkpoints: await checkpointsOf(chainId) };
+    const parts = { engine, source, committee: mirror.committee };
     const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
     far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
   }
-  const checkpoints = await checkpointsOf(engine.settlement.chainId);
   const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError };
-  const { committee, settler } = settlerOver(options, { engine, l1, fromBlock, checkpoints, mirrors: far, ...paced });
+  const { committee, settler } = settlerOver(options, { engine, l1, fromBlock, mirrors: far, ...paced });
   await committee.requireInForce();
   const stopping = new AbortController();
   const settling = [settler, ...far].map((each) => each.run(stopping.signal));

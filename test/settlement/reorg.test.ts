@@ -1,7 +1,8 @@
 import { MemoryLevel } from "memory-level";
 import { toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import { Checkpoints } from "../../core/settlement/checkpoints.ts";
+import { openEngine, restoreStore } from "../../core/index.ts";
+import { NaiveJournal } from "../core/naive/naive-store.ts";
 import {
   createWorld,
   mine,
@@ -21,6 +22,16 @@ async function reorganise({ chain }: World, snapshot: unknown, blocks: number): 
   await rpc(chain, "evm_revert", [snapshot]);
   await rpc(chain, "evm_increaseTime", [toHex(7)]);
   if (blocks > 0) await mine(chain, blocks);
+}
+
+/** An engine over a store that was made of the first engine's journal. */
+async function restored({ engine, l1 }: World): Promise<Pick<World, "engine">> {
+  const journal = new NaiveJournal();
+  await engine.operator.backup(journal);
+  await engine.close();
+  const store = new MemoryLevel<Uint8Array, Uint8Array>();
+  await restoreStore(journal, store);
+  return { engine: await openEngine({ store, settlement: l1.settlement, environment: "sandbox" }) };
 }
 
 describe("a reorganisation below finality", () => {
@@ -67,7 +78,7 @@ describe("a reorganisation below finality", () => {
     await reorganise(world, snapshot, 40);
     expect(await l1.finalizedBlockNumber()).toBeGreaterThan(first.l1BlockNumber ?? 0n);
 
-    // With the checkpoints, and without them: those of the process that slept are gone.
+    // In the process that slept, and after a restart.
     for (const each of [settler, newSettler({ engine, l1, committee }, chain)]) await each.round();
     const second = await engine.batches.get("zk-rollup", 0);
     expect(second.committedAt).not.toBe(first.committedAt);
@@ -99,59 +110,39 @@ describe("a reorganisation below finality", () => {
     expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 20n });
   });
 
-  test.each([{ durable: true }, { durable: false }])(
-    "is noticed after a restart (durable checkpoints: $durable)",
-    async ({ durable }) => {
-      world = await createWorld();
-      const { chain, engine, l1, committee } = world;
-      const store = new MemoryLevel();
-      const restarted = async () =>
-        newSettler(
-          {
-            engine,
-            l1,
-            committee,
-            ...(durable && { checkpoints: await Checkpoints.open(store, engine.settlement.chainId) }),
-          },
-          chain,
-        );
-      await (await restarted()).round();
-      await mint(world, "erc1155", "zk-rollup", "9", 3);
-      const snapshot = await rpc(chain, "evm_snapshot");
-      await (await restarted()).round();
-      const first = await engine.batches.get("zk-rollup", 0);
-
-      await reorganise(world, snapshot, 1);
-      const reverted: string[] = [];
-      engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
-      await (await restarted()).round();
-      expect(reverted).toEqual(["zk-rollup-0"]);
-      const second = await engine.batches.get("zk-rollup", 0);
-      expect(second.status).toBe("settled");
-      expect(second.l1TxHash === first.l1TxHash && second.committedAt === first.committedAt).toBe(false);
-      expect(await l1.state()).toEqual({
-        ...(await engine.batches.committedState()),
-        history: engine.operator.history(),
-      });
-    },
-  );
-
-  test("no restart, no reorganisation: with durable checkpoints nothing is taken back", async () => {
+  test("is noticed after a restart", async () => {
     world = await createWorld();
     const { chain, engine, l1, committee } = world;
-    const store = new MemoryLevel();
+    const restarted = () => newSettler({ engine, l1, committee }, chain);
+    await restarted().round();
+    await mint(world, "erc1155", "zk-rollup", "9", 3);
+    const snapshot = await rpc(chain, "evm_snapshot");
+    await restarted().round();
+    const first = await engine.batches.get("zk-rollup", 0);
+
+    await reorganise(world, snapshot, 1);
+    const reverted: string[] = [];
+    engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
+    await restarted().round();
+    expect(reverted).toEqual(["zk-rollup-0"]);
+    const second = await engine.batches.get("zk-rollup", 0);
+    expect(second.status).toBe("settled");
+    expect(second.l1TxHash === first.l1TxHash && second.committedAt === first.committedAt).toBe(false);
+    expect(await l1.state()).toEqual({
+      ...(await engine.batches.committedState()),
+      history: engine.operator.history(),
+    });
+  });
+
+  test("no reorganisation: after a restart nothing is taken back", async () => {
+    world = await createWorld();
+    const { chain, engine, l1, committee } = world;
     await mint(world, "erc20", "validium", "", 5);
-    await newSettler(
-      { engine, l1, committee, checkpoints: await Checkpoints.open(store, engine.settlement.chainId) },
-      chain,
-    ).round();
+    await newSettler({ engine, l1, committee }, chain).round();
     const reverted: unknown[] = [];
     engine.events.on("batchReverted", (batch) => reverted.push(batch));
     await mine(chain, 3);
-    await newSettler(
-      { engine, l1, committee, checkpoints: await Checkpoints.open(store, engine.settlement.chainId) },
-      chain,
-    ).round();
+    await newSettler({ engine, l1, committee }, chain).round();
     expect(reverted).toEqual([]);
     expect((await engine.batches.get("validium", 0)).status).toBe("settled");
   });
@@ -159,18 +150,14 @@ describe("a reorganisation below finality", () => {
 
 describe("a reorganisation of blocks that were final", () => {
   test.each([
-    { when: "while it runs", restarted: false, kept: true },
-    { when: "after a restart", restarted: true, kept: true },
-    { when: "after a restart without its checkpoints", restarted: true, kept: false },
+    { when: "while it runs", restarted: false },
+    { when: "after a restart", restarted: true },
   ])(
     "is taken back $when, and headers and withdrawals follow the new chain, but nothing of before",
-    async ({ restarted, kept }) => {
+    async ({ restarted }) => {
       world = await createWorld();
       const { chain, engine, l1, committee, principal } = world;
-      let store = new MemoryLevel();
-      const opened = async () => Checkpoints.open(store, engine.settlement.chainId);
-      const settlerOf = async () => newSettler({ engine, l1, committee, checkpoints: await opened() }, chain);
-      let settler = await settlerOf();
+      let { settler } = world;
       await mint(world, "erc20", "validium", "", 50);
       await settler.round();
       const reverted: string[] = [];
@@ -187,8 +174,7 @@ describe("a reorganisation of blocks that were final", () => {
       expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
 
       await reorganise(world, snapshot, 60);
-      if (!kept) store = new MemoryLevel();
-      if (restarted) settler = await settlerOf();
+      if (restarted) settler = newSettler({ engine, l1, committee }, chain);
       await settler.round();
       await settler.round();
       expect(reverted).toEqual(["zk-rollup-0"]);
@@ -204,6 +190,40 @@ describe("a reorganisation of blocks that were final", () => {
       await settler.round();
       expect((await engine.batches.get("zk-rollup", 0)).status).toBe("finalized");
       expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
+    },
+  );
+
+  test.each([
+    { when: "while it runs", started: "running" },
+    { when: "after a restart", started: "restarted" },
+    { when: "by a store that was restored from a backup", started: "restored" },
+  ])(
+    "of a withdrawal alone is noticed $when, and it is paid again, but no batch is taken back",
+    async ({ started }) => {
+      world = await createWorld();
+      const { chain, l1, principal } = world;
+      const vaultId = await mint(world, "erc20", "zk-rollup", "", 50);
+      await world.settler.round();
+      // The withdrawal's block is no boundary of what is read: the rounds that follow it are.
+      const { withdrawalId } = await requestWithdrawal(world, vaultId, 20n);
+      await mine(chain, 25);
+      const snapshot = await rpc(chain, "evm_snapshot");
+      await world.settler.round();
+      await mine(chain, 30);
+      await world.settler.round();
+      expect((await world.engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
+
+      await reorganise(world, snapshot, 60);
+      if (started === "restored") world = { ...world, ...(await restored(world)) };
+      const { engine, committee } = world;
+      const settler = started === "running" ? world.settler : newSettler({ engine, l1, committee }, chain);
+      const seen: string[] = [];
+      engine.events.on("withdrawal", ({ withdrawal }) => seen.push(withdrawal.status));
+      engine.events.on("batchReverted", ({ batchId }) => seen.push(batchId));
+      await settler.round();
+      expect(seen).toEqual(["submitted", "submitted", "settled"]);
+      expect(await l1.withdrawn(vaultId, "erc20")).toBe(20n);
+      expect((await engine.operator.verify()).problems).toEqual([]);
     },
   );
 

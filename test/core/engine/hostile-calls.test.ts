@@ -38,6 +38,10 @@ const WRONG: Readonly<Record<string, Call>> = {
   "a negative final block": (engine) => engine.operator.recordFinalized(HOME, -7n),
   "a reorganisation from a block in a number": (engine) => engine.operator.recordReorg(HOME, 7),
   "a reorganisation from a negative block": (engine) => engine.operator.recordReorg(HOME, -1n),
+  "a block's hash of 31 bytes": (engine) =>
+    engine.operator.recordEvents(HOME, [], 7n, { blockHash: `0x${"11".repeat(31)}` }),
+  "a final block's hash in bytes": (engine) =>
+    engine.operator.recordFinalized(HOME, 7n, { blockHash: new Uint8Array(32) }),
   "events up to a block in a number": (engine) => engine.operator.recordEvents(HOME, [], 700),
   "events of a negative block": (engine) =>
     engine.operator.recordEvents(HOME, [{ ...withdrawn, blockNumber: -1n }], 9n),

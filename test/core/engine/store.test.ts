@@ -174,7 +174,9 @@ async function furnished() {
   await engine.operator.recordSubmitted("validium", 0, `0x${"11".repeat(32)}`);
   const ownVault = packVaultId({ mode: "zk-rollup", batchNumber: 0, slot: 0 });
   const ownWithdrawal = withdrawn(ownVault, 3n, 3n, ownerAddress, 11n);
-  await engine.operator.recordEvents(HOME, [await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal], 12n);
+  await engine.operator.recordEvents(HOME, [await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal], 12n, {
+    blockHash: `0x${"12".repeat(32)}`,
+  });
   await engine.operator.addMirror(MIRROR);
   await engine.operator.recordEvents(MIRROR.chainId, [await imported(engine, "zk-rollup", 0, 5n)], 6n);
   await engine.users.create(tenant.applicationId, { ownerAddress, reference: "customer" });
