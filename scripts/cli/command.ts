@@ -1,9 +1,7 @@
 import { type Command, Option } from "commander";
 import { safeParse, type z } from "zod";
-import type { OperationName } from "../../server/operator/operations.ts";
 import { readSettings } from "../../server/settings/config.ts";
 import { isSecret } from "../../server/settings/settings.ts";
-import { operateOn, storeOf } from "./engine.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 import { print, printError, progressLine } from "./output.ts";
 
@@ -15,11 +13,6 @@ export interface Running {
   progress(where: string): void;
 }
 
-/** A group of commands. */
-export function group(program: Command, name: string, description: string): Command {
-  return program.command(name).description(description);
-}
-
 /** One command with `--json` and examples, each of which follows `mintmark `. */
 export function leaf(parent: Command, usage: string, description: string, examples: readonly string[]): Command {
   const lines = examples.map((example) => `\n  $ mintmark ${example}`);
@@ -28,33 +21,6 @@ export function leaf(parent: Command, usage: string, description: string, exampl
     .description(description)
     .option("--json", "answer with JSON")
     .addHelpText("after", `\nExamples:${lines.join("")}`);
-}
-
-/**
- * A command that does one operation to a store.
- *
- * @param columns - what its table shows of each entry; everything when absent. With `--json` it is always everything.
- */
-export function operating(
-  parent: Command,
-  usage: string,
-  description: string,
-  examples: readonly string[],
-  name: OperationName,
-  input: (options: Options, args: readonly string[]) => unknown,
-  columns?: readonly string[],
-): Command {
-  return leaf(parent, usage, description, examples)
-    .option("--store <folder>", "the store's folder (MINTMARK_STORE)")
-    .action(
-      acting(
-        async (options, args, running) => {
-          const store = storeOf(options.store as string | undefined);
-          return operateOn(store, name, await input(options, args), running);
-        },
-        { ...(columns && { columns }) },
-      ),
-    );
 }
 
 /**
@@ -72,9 +38,9 @@ export function configured<S extends z.ZodObject>(
 ): Command {
   const command = leaf(parent, usage, description, examples);
   const secrets: string[] = [];
-  for (const [name, setting] of Object.entries(schema.shape)) {
-    if (isSecret(name)) secrets.push(`\n  ${name}  ${meaningOf(setting)}`);
-    else command.option(`${flagOf(name)} <value>`, `${meaningOf(setting)} (${name}${defaultOf(setting)})`);
+  for (const [name, setting] of Object.entries<z.ZodType>(schema.shape)) {
+    if (isSecret(name)) secrets.push(`\n  ${name}  ${meaningOf(setting.description)}`);
+    else command.option(`${flagOf(name)} <value>`, `${meaningOf(setting.description)} (${name}${defaultOf(setting)})`);
   }
   command.addOption(
     new Option("--config <file>", "JSON file of settings that are not given otherwise (MINTMARK_CONFIG)"),
@@ -111,7 +77,7 @@ function flagOf(name: string): string {
   return `--${name.replace("MINTMARK_", "").replace(/_URL$/, "").toLowerCase().replaceAll("_", "-")}`;
 }
 
-function meaningOf({ description = "" }: z.core.$ZodType & { readonly description?: string | undefined }): string {
+export function meaningOf(description = ""): string {
   return description.replace(/\.$/, "").replaceAll("`", "");
 }
 
@@ -119,13 +85,6 @@ function defaultOf(setting: z.core.$ZodType): string {
   const { success, data } = safeParse(setting, undefined);
   if (!success) return "; required";
   return data === undefined || (Array.isArray(data) && data.length === 0) ? "" : `; default ${String(data)}`;
-}
-
-/** The options of a list. */
-export function paged(list: Command): Command {
-  return list
-    .option("--limit <entries>", "1 to 100; default 50")
-    .option("--cursor <cursor>", "where the page before ended");
 }
 
 /**

@@ -3,7 +3,7 @@ import { ClusterStore } from "../../core/cluster/cluster-store.ts";
 import { ClusterNode, type ClusterOptions, type PostgresJournal } from "../../core/cluster/index.ts";
 import { type Engine, type EngineOptions, MintmarkError, openEngine } from "../../core/index.ts";
 import type { Running } from "../../server/operator/operation.ts";
-import { type OperationName, operate } from "../../server/operator/operations.ts";
+import { operate } from "../../server/operator/operations.ts";
 import { askServer } from "../../server/operator/socket.ts";
 import { openJournal } from "../../server/process/cluster.ts";
 import { ConfigError, readStoreConfig } from "../../server/settings/config.ts";
@@ -23,12 +23,7 @@ export function storeOf(option: string | undefined): string {
 }
 
 /** Does one thing to a store: by the server that has it open, or, where none runs, in this process. */
-export async function operateOn(
-  store: string,
-  name: OperationName,
-  input: unknown,
-  running: Running,
-): Promise<unknown> {
+export async function operateOn(store: string, name: string, input: unknown, running: Running): Promise<unknown> {
   const answered = await askServer(store, { operation: name, input }, running);
   if (answered !== undefined) return answered.result;
   if (!existsSync(store)) {

@@ -1,7 +1,5 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
-import { addAssets } from "../commands/assets.ts";
-import { addBatches, addWithdrawals } from "../commands/batches.ts";
 import { addDeploy } from "../commands/deploy.ts";
 import { addExit } from "../commands/exit.ts";
 import { addExitKit } from "../commands/exit-kit.ts";
@@ -10,9 +8,9 @@ import { addMembers } from "../commands/members.ts";
 import { addRebuild } from "../commands/rebuild.ts";
 import { addServer } from "../commands/server.ts";
 import { addStore } from "../commands/store.ts";
-import { addApplications, addKeys, addUsers } from "../commands/tenants.ts";
 import { addCompletion } from "./completion.ts";
 import { EXIT, EXIT_HELP, UsageError } from "./exit-codes.ts";
+import { addOperations } from "./operations.ts";
 import { printError } from "./output.ts";
 
 // Commander breaks the lines to the terminal's width.
@@ -30,12 +28,7 @@ const GROUPS = [
   addMembers,
   addDeploy,
   addStore,
-  addApplications,
-  addKeys,
-  addUsers,
-  addAssets,
-  addBatches,
-  addWithdrawals,
+  addOperations,
   addRebuild,
   addExitKit,
   addExit,

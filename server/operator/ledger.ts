@@ -2,120 +2,191 @@ import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { BLOB_SCHEMES, LevelJournal, MAX_AMOUNT, MODES, type Mode } from "../../core/index.ts";
 import { address, batchId, mode, page, standard, uuid } from "../schemas/common.ts";
-import {
-  assetToOperator,
-  assetToWire,
-  batchToWire,
-  decimal,
-  pageToWire,
-  transactionToWire,
-  withdrawalToWire,
-} from "../wire/wire.ts";
+import { assetToOperator, assetToWire, batchToWire, decimal, pageToWire } from "../wire/wire.ts";
 import { operation } from "./operation.ts";
+import { ofApplication } from "./tenants.ts";
 
-const folder = z.string().refine(isAbsolute, "Give the folder's whole path.");
-const asset = z.strictObject({ assetId: uuid });
-const enablement = asset.extend({ applicationId: uuid });
+const ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
+const APPLICATION = "--application 01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
+
+export const ofAsset = z.strictObject({ assetId: uuid });
+const enablement = {
+  input: ofAsset.extend(ofApplication.shape),
+  args: ["assetId"],
+  examples: [`${ID} ${APPLICATION}`],
+} as const;
 const positive = z
   .string()
   .regex(/^[1-9]\d{0,77}$/, "Give a whole number from 1.")
   .transform(BigInt);
-const factsOfAsset = {
+const token = z.strictObject({
   standard,
-  contractAddress: address,
-  chainId: positive.optional(),
-  quantum: positive.optional(),
-  name: z.string().min(1, "Give the token's name.").max(200, "Give at most 200 characters."),
-  symbol: z.string().min(1, "Give the token's symbol.").max(50, "Give at most 50 characters."),
-  decimals: z.int("Give a whole number.").min(0).max(255, "Give at most 255.").optional(),
-  blobScheme: z.enum(BLOB_SCHEMES).optional(),
-  rawBlobs: z.boolean("Give true or false.").optional(),
-  dataAvailabilityMode: mode.nullable().optional(),
-  firstTokenId: z
+  contractAddress: address.describe("the token's contract"),
+  name: z
     .string()
-    .regex(/^(?:0|[1-9]\d{0,19})$/, "Give a whole number below 2^64.")
-    .transform(BigInt)
-    .nullable()
-    .optional(),
-  supplyCap: positive
-    .refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`)
-    .nullable()
-    .optional(),
-};
-const newAsset = z.strictObject({ assetId: uuid.optional(), ...factsOfAsset, applicationId: uuid.optional() });
-const changedAsset = z.strictObject(factsOfAsset).partial().extend({ assetId: uuid });
+    .min(1, "Give the token's name.")
+    .max(200, "Give at most 200 characters.")
+    .describe("the token's name"),
+  symbol: z
+    .string()
+    .min(1, "Give the token's symbol.")
+    .max(50, "Give at most 50 characters.")
+    .describe("the token's symbol"),
+});
+/** What {@link token} may have besides. A change keeps what it does not name; `null` takes back what was given. */
+const facts = z
+  .strictObject({
+    chainId: positive.describe("the token's chain; default the settlement's"),
+    quantum: positive.describe("ERC-20: base units of one unit here; default 1"),
+    decimals: z
+      .int("Give a whole number.")
+      .min(0)
+      .max(255, "Give at most 255.")
+      .describe("digits behind the point of the token's decimal amounts; default 0"),
+    blobScheme: z.enum(BLOB_SCHEMES).describe("how blobs name token ids; default mintmark"),
+    rawBlobs: z
+      .boolean("Give true or false.")
+      .describe("true to take minting blobs of any bytes; default false, text only"),
+    dataAvailabilityMode: mode.nullable().describe("of mints that name none; default none, the application's"),
+    firstTokenId: z
+      .string()
+      .regex(/^(?:0|[1-9]\d{0,19})$/, "Give a whole number below 2^64.")
+      .transform(BigInt)
+      .nullable()
+      .describe("ERC-721: the engine numbers the tokens from this id on; default none, mints name ids"),
+    supplyCap: positive
+      .refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`)
+      .nullable()
+      .describe("most units that may ever be minted; default none, no bound"),
+  })
+  .partial();
 
-/** Assets, batches, withdrawals, and whether all of it is what the journal says. */
+/** Assets, batches, and whether all of it is what the journal says. */
 export const LEDGER_OPERATIONS = {
-  "assets.add": operation(newAsset, async (engine, input) => assetToOperator(await engine.assets.add(input))),
-  "assets.change": operation(changedAsset, async (engine, { assetId, ...changes }) =>
-    assetToOperator(await engine.assets.change(assetId, changes)),
-  ),
-  "assets.remove": operation(asset, async (engine, { assetId }) => {
-    await engine.assets.remove(assetId);
-    return { assetId, removed: true };
+  "assets.add": operation({
+    summary: "make a token contract known",
+    examples: ["0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD"],
+    input: z.strictObject({
+      ...token.shape,
+      assetId: uuid.optional().describe("its id; default a fresh one"),
+      applicationId: uuid
+        .optional()
+        .describe("whose token it is: that application alone can enable it; default any can"),
+      ...facts.shape,
+    }),
+    args: ["contractAddress"],
+    run: async (engine, input) => assetToOperator(await engine.assets.add(input)),
   }),
-  "assets.list": operation(z.strictObject({ applicationId: uuid.optional() }), (engine, { applicationId }) =>
-    applicationId === undefined
-      ? Array.fromAsync(engine.operator.assets(), assetToOperator)
-      : Array.fromAsync(engine.assets.list(applicationId), assetToWire),
-  ),
-  "assets.whitelist": operation(asset.extend({ whitelisted: z.boolean() }), async (engine, input) =>
-    assetToOperator(
-      await (input.whitelisted ? engine.assets.whitelist(input.assetId) : engine.assets.unlist(input.assetId)),
-    ),
-  ),
-  "assets.enable": operation(enablement, async (engine, { applicationId, assetId }) =>
-    assetToWire(await engine.assets.enable(applicationId, assetId)),
-  ),
-  "assets.disable": operation(enablement, async (engine, { applicationId, assetId }) =>
-    assetToWire(await engine.assets.disable(applicationId, assetId)),
-  ),
-  "batches.seal": operation(z.strictObject({ mode: mode.optional() }), async (engine, input) => {
-    const sealed = await Promise.all((input.mode ? [input.mode] : MODES).map((each) => engine.operator.seal(each)));
-    return sealed.filter((batch) => batch !== null).map(batchToWire);
+  "assets.change": operation({
+    summary: "mend an asset: its mode and its blobs at any time, all else while nothing was minted of it",
+    examples: [`${ID} --mode zk-rollup`, `${ID} --standard erc1155 --scheme imx`],
+    input: ofAsset.extend({ ...token.partial().shape, ...facts.shape }),
+    args: ["assetId"],
+    run: async (engine, { assetId, ...changes }) => assetToOperator(await engine.assets.change(assetId, changes)),
   }),
-  "batches.status": operation(z.strictObject({ mode: mode.optional(), ...page }), async (engine, filter) =>
-    pageToWire(await engine.batches.list(filter), batchToWire),
-  ),
-  "batches.data": operation(z.strictObject({ batchId }), async (engine, input) => {
-    const { data, assets, ...batch } = await engine.batches.getSealed(...numberOf(input.batchId));
-    const named = assets.map(({ chainId, assetType }) => ({ chainId: decimal(chainId), assetType }));
-    return { ...batch, assets: named, data: Buffer.from(data).toString("hex") };
+  "assets.remove": operation({
+    summary: "take away an asset of which nothing was minted",
+    examples: [ID],
+    input: ofAsset,
+    args: ["assetId"],
+    async run(engine, { assetId }) {
+      await engine.assets.remove(assetId);
+      return { assetId, removed: true };
+    },
   }),
-  "withdrawals.list": operation(z.strictObject({ applicationId: uuid, ...page }), async (engine, input) => {
-    const { applicationId, ...options } = input;
-    return pageToWire(
-      await engine.transactions.list(applicationId, { ...options, type: "withdrawal" }),
-      transactionToWire,
-    );
+  "assets.list": operation({
+    summary: "list every known asset; all its fields with --json",
+    examples: ["", `${APPLICATION} --json`],
+    input: z.strictObject({
+      applicationId: uuid
+        .optional()
+        .describe("as this application sees them: what is enabled, and what can be minted now"),
+    }),
+    columns: [
+      ...["assetId", "standard", "symbol", "contractAddress", "chainId", "whitelisted", "registered"],
+      ...["quantum", "decimals", "minted", "supplyCap"],
+    ],
+    run: (engine, { applicationId }) =>
+      applicationId === undefined
+        ? Array.fromAsync(engine.operator.assets(), assetToOperator)
+        : Array.fromAsync(engine.assets.list(applicationId), assetToWire),
   }),
-  "withdrawals.show": operation(z.strictObject({ applicationId: uuid, withdrawalId: uuid }), async (engine, input) =>
-    withdrawalToWire(await engine.withdrawals.get(input.applicationId, input.withdrawalId)),
-  ),
-  "withdrawals.pending": operation(z.strictObject({}), async (engine) => {
-    const chains = engine.operator
-      .portals()
-      .map(({ chainId }) => Array.fromAsync(engine.operator.pendingWithdrawals(chainId)));
-    return (await Promise.all(chains))
-      .flat()
-      .map(({ withdrawal, standard }) => ({ ...withdrawalToWire(withdrawal), standard }));
+  "assets.whitelist": operation({
+    summary: "let applications enable and mint the asset",
+    examples: [ID, `${ID} --remove`],
+    input: ofAsset.extend({ remove: z.boolean().default(false).describe("take it off the list again") }),
+    args: ["assetId"],
+    run: async ({ assets }, { assetId, remove }) =>
+      assetToOperator(await (remove ? assets.unlist(assetId) : assets.whitelist(assetId))),
   }),
-  backup: operation(z.strictObject({ folder }), async (engine, input, { signal, progress }) => {
-    await using journal = await LevelJournal.open(input.folder);
-    const onProgress = (entries: number) => progress(`${entries} journal entries`);
-    return { folder: input.folder, ...(await engine.operator.backup(journal, { signal, onProgress })) };
+  "assets.enable": operation({
+    ...enablement,
+    summary: "enable the asset for an application",
+    run: async (engine, { applicationId, assetId }) => assetToWire(await engine.assets.enable(applicationId, assetId)),
   }),
-  verify: operation(z.strictObject({}), async (engine, _, { signal, progress }) => {
-    const onProgress = (entries: number) => progress(`${entries} journal entries`);
-    const { state, ...report } = await engine.operator.verify({ signal, onProgress });
-    const { countValidium, countRollup, ...roots } = state;
-    return {
-      ...report,
-      state: { ...roots, countValidium: decimal(BigInt(countValidium)), countRollup: `${countRollup}` },
-    };
+  "assets.disable": operation({
+    ...enablement,
+    summary: "disable the asset for an application",
+    run: async (engine, { applicationId, assetId }) => assetToWire(await engine.assets.disable(applicationId, assetId)),
   }),
-} as const;
+  "batches.seal": operation({
+    summary: "close the open batches now, of one mode or of both",
+    examples: ["", "--mode zk-rollup"],
+    input: z.strictObject({ dataAvailabilityMode: mode.optional() }),
+    async run(engine, { dataAvailabilityMode: mode }) {
+      const sealed = await Promise.all((mode ? [mode] : MODES).map((each) => engine.operator.seal(each)));
+      return sealed.filter((batch) => batch !== null).map(batchToWire);
+    },
+  }),
+  "batches.status": operation({
+    summary: "list batches and where they are, newest first; all their fields with --json",
+    examples: ["", "--mode validium --limit 5 --json"],
+    input: z.strictObject({ mode: mode.optional(), ...page }),
+    columns: ["batchId", "vaultCount", "status", "l1BlockNumber", "l1TxHash"],
+    run: async (engine, filter) => pageToWire(await engine.batches.list(filter), batchToWire),
+  }),
+  "export.batch": operation({
+    summary: "write a sealed batch's encoded data to a file",
+    examples: ["zk-rollup-3 --output zk-rollup-3.bin"],
+    input: z.strictObject({ batchId }),
+    args: ["batchId"],
+    file: "data",
+    async run(engine, input) {
+      const { data, assets, ...batch } = await engine.batches.getSealed(...numberOf(input.batchId));
+      const named = assets.map(({ chainId, assetType }) => ({ chainId: decimal(chainId), assetType }));
+      return { ...batch, assets: named, data: Buffer.from(data).toString("hex") };
+    },
+  }),
+  backup: operation({
+    summary: "copy what a backup lacks of the journal, beside a running server too; then compare",
+    examples: ["/backups/mintmark --store ./data"],
+    input: z.strictObject({
+      folder: z.string().refine(isAbsolute, "Give the folder's whole path.").meta({ isPath: true }),
+    }),
+    args: ["folder"],
+    async run(engine, input, { signal, progress }) {
+      await using journal = await LevelJournal.open(input.folder);
+      const onProgress = (entries: number) => progress(`${entries} journal entries`);
+      return { folder: input.folder, ...(await engine.operator.backup(journal, { signal, onProgress })) };
+    },
+  }),
+  verify: operation({
+    summary: "derive everything again from the journal and compare every record",
+    examples: ["", "--json"],
+    input: z.strictObject({}),
+    failed(report) {
+      const { problems } = report as { problems: readonly string[] };
+      if (problems.length === 0) return null;
+      return "the store is not what its journal says: restore it from a copy, or rebuild it";
+    },
+    async run(engine, _, { signal, progress }) {
+      const onProgress = (entries: number) => progress(`${entries} journal entries`);
+      const { state, ...report } = await engine.operator.verify({ signal, onProgress });
+      const { countValidium, countRollup, ...roots } = state;
+      return { ...report, state: { ...roots, countValidium: `${countValidium}`, countRollup: `${countRollup}` } };
+    },
+  }),
+};
 
 function numberOf(id: string): [Mode, number] {
   const dash = id.lastIndexOf("-");

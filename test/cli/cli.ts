@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
+import { runCli } from "../../scripts/cli/program.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 
@@ -13,18 +14,16 @@ export interface Ended {
   json(): any;
 }
 
+type Settings = Readonly<Record<string, string>>;
+
 /** What a shell passes on, without settings of this project that it may hold. */
-export function cleanEnvironment(settings: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+export function cleanEnvironment(settings: Settings = {}): NodeJS.ProcessEnv {
   const rest = Object.entries(process.env).filter(([name]) => !name.startsWith("MINTMARK_"));
   return { ...Object.fromEntries(rest), ...settings };
 }
 
-/** Runs the command line as a process of its own, with pipes, as a script would. */
-export async function mintmark(
-  args: readonly string[],
-  settings: Readonly<Record<string, string>> = {},
-  input = "",
-): Promise<Ended> {
+/** Runs the command line as a process of its own, with pipes, as a script would. A process takes a second of a core. */
+export async function mintmarkProcess(args: readonly string[], settings: Settings = {}, input = ""): Promise<Ended> {
   const child = spawn(process.execPath, ["scripts/mintmark.ts", ...args], {
     cwd: ROOT,
     env: cleanEnvironment(settings),
@@ -32,6 +31,43 @@ export async function mintmark(
   child.stdin.on("error", () => {}).end(input);
   const [stdout, stderr] = [text(child.stdout), text(child.stderr)];
   const [code] = (await once(child, "exit")) as [number | null];
-  const ended = { code, stdout: await stdout, stderr: await stderr };
-  return { ...ended, json: () => JSON.parse(ended.stdout) as unknown };
+  return ended(code, await stdout, await stderr);
+}
+
+function ended(code: number | null, stdout: string, stderr: string): Ended {
+  return { code, stdout, stderr, json: () => JSON.parse(stdout) as unknown };
+}
+
+/** One after the other, since each has the process's environment and streams. */
+let before: Promise<unknown> = Promise.resolve();
+
+/** Runs the command line: within this process, or as one of its own where it has standard input to read. */
+export function mintmark(args: readonly string[], settings: Settings = {}, input?: string): Promise<Ended> {
+  if (input !== undefined) return mintmarkProcess(args, settings, input);
+  const run = before.then(() => runHere(args, settings));
+  before = run.catch(() => {});
+  return run;
+}
+
+async function runHere(args: readonly string[], settings: Settings): Promise<Ended> {
+  const { env, exitCode } = process;
+  const written = { stdout: "", stderr: "" };
+  const writes = { stdout: process.stdout.write, stderr: process.stderr.write };
+  for (const stream of ["stdout", "stderr"] as const) {
+    process[stream].write = (chunk: unknown) => {
+      written[stream] += String(chunk);
+      return true;
+    };
+  }
+  process.env = cleanEnvironment(settings);
+  process.exitCode = undefined;
+  try {
+    await runCli(args);
+    return ended(Number(process.exitCode ?? 0), written.stdout, written.stderr);
+  } finally {
+    process.stdout.write = writes.stdout;
+    process.stderr.write = writes.stderr;
+    process.env = env;
+    process.exitCode = exitCode;
+  }
 }

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildProgram } from "../../scripts/cli/program.ts";
 import { SETTLEMENT } from "../server/fixture.ts";
-import { mintmark } from "./cli.ts";
+import { mintmark, mintmarkProcess } from "./cli.ts";
 
 function leaves(command: Command, path: readonly string[] = []): { path: readonly string[]; command: Command }[] {
   if (command.commands.length === 0) return [{ path, command }];
@@ -30,11 +30,13 @@ describe("the command line", () => {
   });
 
   test("shows its exit codes, and ends with 0 for help and 2 for what it does not understand", async () => {
-    const help = await mintmark(["--help"]);
+    const help = await mintmarkProcess(["--help"]);
     expect([help.code, help.stderr]).toEqual([0, ""]);
     expect(help.stdout).toContain("Exit codes:");
     const [unknown, option, missing, bare] = await Promise.all(
-      [["mnt"], ["keys", "list", "--aplication", "x"], ["keys", "list"], ["keys"]].map((args) => mintmark(args)),
+      [["mnt"], ["keys", "list", "--aplication", "x"], ["keys", "list"], ["keys"]].map((args, index) =>
+        (index === 2 ? mintmarkProcess : mintmark)(args),
+      ),
     );
     expect([unknown?.code, option?.code, missing?.code, bare?.code]).toEqual([2, 2, 2, 2]);
     expect(missing?.stderr).toContain("--application");
@@ -148,7 +150,7 @@ describe("on a store that no server has open", () => {
   });
 
   test("checks the store, and shows no progress on a pipe", async () => {
-    const { code, stderr, json } = await run(["verify", "--json"]);
+    const { code, stderr, json } = await mintmarkProcess(["verify", "--json"], settings);
     expect([code, stderr]).toEqual([0, ""]);
     expect(json().problems).toEqual([]);
     expect((await run(["verify"])).stdout).toMatch(/^state\.countRollup +0$/m);
@@ -177,9 +179,10 @@ describe("on a store that no server has open", () => {
       [2, "rebuild", "/dev/null/x", "--from-block", "1", "--rpc", "nowhere", "--contract", SETTLEMENT.contract],
       [2, "users", "list", "--application", "$(id)", "--limit", "1e99", "--cursor", "%00"],
     ];
+    const readsKey = (args: readonly string[]) => args.includes("--key-stdin") || args[0] === "exit";
     // One after the other: each opens the store for itself.
     for (const [code, ...args] of hostile) {
-      const ended = await run(args, "0xnotakey\n");
+      const ended = await run(args, readsKey(args) ? "0xnotakey\n" : undefined);
       expect([args.slice(0, 3), ended.code, ended.stdout]).toEqual([args.slice(0, 3), code, ""]);
       expect(ended.stderr).toMatch(/^error: /);
       if (args.some((arg) => arg.startsWith(WRONG))) expect(ended.stderr).toContain("EIP-55");

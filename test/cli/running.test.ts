@@ -138,6 +138,51 @@ describe("while the server runs, and with a chain", () => {
     expect(seen).toMatchObject({ assetId, enabled: true, mintingAvailable: true, unavailableReason: null });
     expect((await run("assets", "list"))[0]).not.toHaveProperty("enabled");
 
+    // A team's own terminal mints with the key, and sees where the mint is.
+    const withKey = { ...settings, MINTMARK_API_KEY: apiKey };
+    const asked = [
+      "--user",
+      userId,
+      "--asset",
+      assetId,
+      "--token",
+      "2",
+      "--mode",
+      "zk-rollup",
+      "--reference",
+      "order 7",
+    ];
+    const tried = (await mintmark(["mint", ...asked, "--dry-run", "--json"], withKey)).json();
+    expect(tried).toEqual({ dryRun: true, users: 1, mints: 1 });
+    const keyed = ["mint", ...asked, "--idempotency-key", "order-7", "--json"];
+    const minted = (await mintmark(keyed, withKey)).json();
+    expect(minted.vaults).toMatchObject([{ tokenId: "2", userId, assetId }]);
+    const [{ vaultId }] = minted.vaults;
+    expect((await mintmark(keyed, withKey)).json().mintId).toBe(minted.mintId);
+    const again = await mintmark(["mint", ...asked], withKey);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("(token_already_minted)")]);
+    const ofApplication = ["--application", applicationId];
+    const found = await run("vaults", "list", ...ofApplication, "--reference", "order 7");
+    expect(found.data).toMatchObject([{ vaultId, tokenId: "2" }]);
+    expect(await run("vaults", "show", vaultId, ...ofApplication)).toMatchObject({ vaultId, ownerAddress: owner });
+    const { data: transactions } = await run(
+      "transactions",
+      "list",
+      ...ofApplication,
+      "--type",
+      "mint",
+      "--order",
+      "asc",
+    );
+    expect(transactions).toMatchObject([{ reference: null }, { vaultId, reference: "order 7" }]);
+    const [, { transactionId }] = transactions;
+    expect((await run("transactions", "show", transactionId, ...ofApplication)).status).toBe("accepted");
+    const signed = ["--quantity", "1", "--deadline", "1893456000", "--signature", `0x${"00".repeat(65)}`];
+    const unsigned = await mintmark(["withdraw", vaultId, ...signed], withKey);
+    expect([unsigned.code, unsigned.stderr]).toEqual([1, expect.stringContaining("(deadline_invalid)")]);
+    expect((await mintmark(["mint", ...asked], settings)).stderr).toContain("MINTMARK_API_KEY");
+    expect((await run("withdrawals", "list", ...ofApplication)).data).toEqual([]);
+
     const other = await run("keys", "issue", "--application", applicationId);
     await run("keys", "revoke", other.keyId);
     const refused = await createClient({ baseUrl: server.url, apiKey: other.apiKey }).GET("/api/v1/assets");

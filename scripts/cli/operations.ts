@@ -1,0 +1,160 @@
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { type Command, Option } from "commander";
+import { z } from "zod";
+import type { Operation } from "../../server/operator/operation.ts";
+import { OPERATIONS, requireInput } from "../../server/operator/operations.ts";
+import { acting, leaf, meaningOf } from "./command.ts";
+import { operateOn, storeOf } from "./engine.ts";
+import { requiredSecret, secret } from "./secret.ts";
+
+const GROUPS: Readonly<Record<string, string>> = {
+  applications: "tenants: who may mint",
+  keys: "API keys of applications",
+  users: "users of applications, each with the L1 address that owns its tokens",
+  assets: "token contracts: add, register on L1, whitelist, enable for an application",
+  batches: "batches of mints: seal, commit to L1, look at",
+  export: "what others need to check, or to leave",
+  vaults: "what owners hold: list, look at, prove",
+  transactions: "mints and withdrawals, and where each is",
+  withdrawals: "withdrawals to L1",
+};
+
+/** Where an option's name is not its field's without `Id`, `Address` or `At`. */
+const NAMES: Readonly<Record<string, string>> = {
+  dataAvailabilityMode: "mode",
+  mintQuota: "quota",
+  blobScheme: "scheme",
+  firstTokenId: "first-id",
+  supplyCap: "cap",
+};
+
+/** A command for each operation of the table: its arguments, options and help derive from the operation's schema. */
+export function addOperations(program: Command): void {
+  for (const [name, operation] of Object.entries(OPERATIONS)) {
+    const path = name.split(".");
+    const [group = "", own] = path;
+    const parent =
+      own === undefined
+        ? program
+        : (program.commands.find((command) => command.name() === group) ??
+          program.command(group).description(GROUPS[group] ?? ""));
+    addOperation(parent, path, operation);
+  }
+}
+
+function addOperation(parent: Command, path: readonly string[], operation: Operation): void {
+  const { args = [], columns, failed, file } = operation;
+  const fields = Object.entries(operation.input.shape).map(([name, schema]) => fieldOf(path[0] ?? "", name, schema));
+  // Where a description speaks of another field, the help speaks of its option.
+  const spoken = (text: string) =>
+    text.replaceAll(/`(\w+)`/g, (all, name) => {
+      const other = fields.find((field) => field.name === name);
+      return other === undefined ? all : `--${other.flag}`;
+    });
+  const usage = [path.at(-1) ?? "", ...args.map((name) => `<${fields.find((field) => field.name === name)?.flag}>`)];
+  const examples = operation.examples.map((rest) => `${path.join(" ")} ${rest}`.trim());
+  const command = leaf(parent, usage.join(" "), operation.summary, examples);
+  const options = fields.filter(({ name }) => !args.includes(name));
+  for (const field of options) {
+    command.addOption(optionOf({ ...field, description: meaningOf(spoken(field.description)) }));
+  }
+  if (file !== undefined) command.requiredOption("--output <file>", "the file to write");
+  command.option("--store <folder>", "the store's folder (MINTMARK_STORE)").action(
+    acting(
+      async (given, places, running) => {
+        const store = storeOf(given.store as string | undefined);
+        const input: Record<string, unknown> = {};
+        for (const field of fields) {
+          const place = args.indexOf(field.name);
+          const text = place < 0 ? given[optionOf(field).attributeName()] : places[place];
+          if (text !== undefined) input[field.name] = typeof text === "string" ? inputOf(field, text) : text;
+        }
+        const secrets = options.filter(({ secret }) => secret !== undefined);
+        requireInput(
+          operation,
+          input,
+          secrets.map(({ name }) => name),
+        );
+        for (const { name, isRequired, secret: variable = "" } of secrets) {
+          input[name] = await (isRequired ? requiredSecret : secret)(variable, given.keyStdin === true);
+        }
+        const answer = await operateOn(store, path.join("."), input, running);
+        return file === undefined ? answer : written(answer, file, String(given.output));
+      },
+      { ...(failed && { failed }), ...(columns && { columns }) },
+    ),
+  );
+}
+
+/** A field of an operation's input, as its schema describes it. */
+interface Field {
+  readonly name: string;
+  readonly flag: string;
+  /** What stands for its value in the help. */
+  readonly value: string;
+  readonly kind: z.core.$ZodTypeDef["type"];
+  readonly description: string;
+  readonly isRequired: boolean;
+  readonly isNullable: boolean;
+  /** Whether it is false where it is not given, rather than left as it is. */
+  readonly isSwitch: boolean;
+  readonly env?: string;
+  readonly secret?: string;
+  readonly isPath?: boolean;
+}
+
+function fieldOf(group: string, name: string, schema: z.core.$ZodType): Field {
+  let said: Partial<Field> & { description?: string } = {};
+  let isNullable = false;
+  let hasDefault = false;
+  let inner = schema as z.ZodType;
+  for (;;) {
+    said = { ...inner.meta(), ...said };
+    const { def } = inner._zod as unknown as { def: { type: Field["kind"]; innerType?: z.ZodType; in?: z.ZodType } };
+    isNullable ||= def.type === "nullable";
+    hasDefault ||= def.type === "default";
+    const next = def.innerType ?? def.in;
+    if (next === undefined) {
+      const isRequired = !(schema as z.ZodType).safeParse(undefined).success;
+      // An application's own id, where one is created, is `--id`.
+      const flag = name === `${group.replace(/s$/, "")}Id` && !isRequired ? "id" : flagOf(name);
+      const choices = inner instanceof z.ZodEnum ? ` (${inner.options.join(", ")})` : "";
+      const description = `${said.description ?? ""}${choices}`.trim();
+      const isSwitch = hasDefault && def.type === "boolean";
+      const value = inner instanceof z.ZodGUID ? "uuid" : "value";
+      return { ...said, name, flag, value, kind: def.type, description, isRequired, isNullable, isSwitch };
+    }
+    inner = next;
+  }
+}
+
+function flagOf(name: string): string {
+  const plain = NAMES[name] ?? name.replace(/(?:Id|Address|At)$/, "");
+  return plain.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+function optionOf({ flag, value, description, isRequired, isSwitch, env, secret }: Field): Option {
+  if (secret !== undefined)
+    return new Option("--key-stdin", `read ${description} from standard input (else ${secret})`);
+  if (isSwitch) return new Option(`--${flag}`, description);
+  const option = new Option(`--${flag} <${value}>`, description).makeOptionMandatory(isRequired);
+  return env === undefined ? option : option.env(env);
+}
+
+/** What the schema is given for a text: what is no value of its kind stays text, and the schema says what is wrong with it. */
+function inputOf({ kind, isNullable, isPath }: Field, text: string): unknown {
+  if (isNullable && text === "none") return null;
+  if (isPath === true) return resolve(text);
+  if (kind === "array") return text.split(",").flatMap((one) => one.trim() || []);
+  if (kind === "number") return Number(text);
+  if (kind === "boolean") return text === "true" || (text === "false" ? false : text);
+  return text;
+}
+
+async function written(answer: unknown, field: string, file: string): Promise<unknown> {
+  const { [field]: hex, ...rest } = answer as Record<string, unknown>;
+  const bytes = Buffer.from(String(hex), "hex");
+  await writeFile(file, bytes);
+  return { ...rest, bytes: bytes.length, file };
+}
