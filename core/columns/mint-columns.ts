@@ -90,11 +90,15 @@ export class MintColumns {
     return this.#references === null ? null : (this.#references[entry] ?? null);
   }
 
+  /** Each reference once. */
+  referenceNames(): Iterable<string> {
+    return this.#references === null ? [] : new Set(this.#references.filter((name) => name !== null));
+  }
+
   /** The references and their entries, in order. */
   references(): (readonly [entry: number, reference: string])[] {
-    return (this.#references ?? []).flatMap((reference, entry) =>
-      reference === null ? [] : [[entry, reference] as const],
-    );
+    if (this.#references === null) return [];
+    return this.#references.flatMap((reference, entry) => (reference === null ? [] : [[entry, reference] as const]));
   }
 
   quantityAt(entry: number): number {

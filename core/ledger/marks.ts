@@ -9,6 +9,8 @@ export const PRESENT = Buffer.from([1]);
 /**
  * Marks the block of sequences in which a request begins with the assets and modes of its transactions. A list of one
  * asset or mode skips the other blocks. A block is marked once, so a mint pays next to nothing.
+ *
+ * @param modes - a bit for each mode, by its position in `MODES`
  */
 export function markRequest(
   ledger: Ledger,
@@ -16,7 +18,7 @@ export function markRequest(
   applicationIndex: number,
   firstSequence: number,
   assets: Iterable<number>,
-  modes: Iterable<Mode>,
+  modes: number,
 ): void {
   const block = blockOf(firstSequence);
   for (const asset of assets) {
@@ -24,9 +26,9 @@ export function markRequest(
       group.put(markKey(assetMark(applicationIndex, asset), block), PRESENT);
     }
   }
-  for (const mode of modes) {
-    if (isFirst(ledger, applicationIndex, -1 - MODES.indexOf(mode), block)) {
-      group.put(markKey(modeMark(applicationIndex, mode), block), PRESENT);
+  for (let i = 0; i < MODES.length; i++) {
+    if (((modes >> i) & 1) === 1 && isFirst(ledger, applicationIndex, -1 - i, block)) {
+      group.put(markKey(modeMark(applicationIndex, MODES[i] as Mode), block), PRESENT);
     }
   }
 }

@@ -7,7 +7,7 @@ import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
-import { type Address, MODES, type Principal } from "../model.ts";
+import type { Address, Principal } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import type { Group } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
@@ -72,6 +72,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
   #askedUsers: number[] = [];
   #bindingCount = 0;
   #wrong = false;
+  /** A bit for each mode of the request, by its position in `MODES`. */
+  #modes = 0;
   /** Whether the engine chooses an id of the request. */
   #isNumbered = false;
 
@@ -129,10 +131,12 @@ export class MintTransition implements Transition<MintOutcome | null> {
 
   /** Checks every entry against its asset's standard and scheme, and collects the records to read for its token. */
   #readTokens(): void {
-    const { count, assetIndex, amountHigh, amountLow, blobs, blobEnd } = this.#columns;
+    const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = this.#columns;
     let use: AssetUse | null = null;
     let start = 0;
+    let modes = 0;
     for (let entry = 0; entry < count && !this.#wrong; entry++) {
+      modes |= 1 << (mode[entry] as number);
       if (use === null || use.asset.assetIndex !== assetIndex[entry]) use = this.#use(assetIndex[entry] as number);
       const end = blobEnd[entry] as number;
       const { standard } = use.asset;
@@ -153,6 +157,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       }
       start = end;
     }
+    this.#modes = modes;
   }
 
   #use(assetIndex: number): AssetUse {
@@ -204,12 +209,12 @@ export class MintTransition implements Transition<MintOutcome | null> {
   #allows(applicationIndex: number, key: KeyRecord): boolean {
     const { settlement, enablements } = this.#ledger;
     if (key.mintQuota !== null && key.mintsUsed + BigInt(this.weight) > key.mintQuota) return false;
-    for (const [assetIndex, { sum }] of this.#uses) {
+    for (const [assetIndex, { sum, isNumbered }] of this.#uses) {
       const asset = this.#ledger.assetAt(assetIndex);
       const enabled = enablements.latest(enablementId(applicationIndex, assetIndex)) ?? false;
       if (availability(settlement, asset, enabled) !== null) return false;
       if (asset.supplyCap !== null && asset.minted + sum.total > asset.supplyCap) return false;
-      if (!hasIds(asset, sum.total)) return false;
+      if (isNumbered && !hasIds(asset, sum.total)) return false;
     }
     return true;
   }
@@ -244,8 +249,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       ledger.putAsset(group, { ...asset, minted: asset.minted + sum.total, nextTokenId });
     }
     indexMint(group, header, columns, sequence);
-    const modes = MODES.filter((_, i) => columns.mode.includes(i));
-    markRequest(ledger, group, applicationIndex, header.firstSequence, this.#uses.keys(), modes);
+    markRequest(ledger, group, applicationIndex, header.firstSequence, this.#uses.keys(), this.#modes);
     ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + columns.count });
     ledger.putKey(group, { ...key, mintsUsed: key.mintsUsed + BigInt(columns.count) });
     const { mintId } = header;
@@ -270,7 +274,7 @@ function indexMint(group: Group, header: MintHeader, columns: MintColumns, seque
   for (const { userIndex } of header.users) {
     group.put(userTransactionKey(header.applicationIndex, userIndex, header.firstSequence), reference);
   }
-  for (const name of new Set(columns.references().map(([, name]) => name))) {
+  for (const name of columns.referenceNames()) {
     group.put(mintReferenceKey(header.applicationIndex, name, header.firstSequence), reference);
   }
   if (header.idempotency === null) return;

@@ -8,7 +8,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import { markRequest } from "../ledger/marks.ts";
 import type { Uuid, VaultId } from "../model.ts";
-import { type Address, type Hash, type Hex, MAX_AMOUNT, type Principal, type Withdrawal } from "../model.ts";
+import { type Address, type Hash, type Hex, MAX_AMOUNT, MODES, type Principal, type Withdrawal } from "../model.ts";
 import { withdrawalDigest } from "../protocol/typed-data.ts";
 import { requireNotLeftOut } from "../sealing/left-out.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
@@ -226,7 +226,7 @@ function acceptWithdrawal(
   ])
     group.put(withdrawalByKey(of, sequence), reference);
   const { mode } = placeOf(vaultId);
-  markRequest(ledger, group, applicationIndex, sequence, [vault.assetIndex], [mode]);
+  markRequest(ledger, group, applicationIndex, sequence, [vault.assetIndex], 1 << MODES.indexOf(mode));
   group.stage(authorizationKey(digest), encodeRecord(withdrawalIdRecord, record.withdrawalId));
   setPending(group, record);
   putWithdrawal(ledger, group, record, null, "withdrawal.accepted");
