@@ -11,7 +11,7 @@ import { committedProof, type DerivedBatch, deriveBatch, isBatch, vaultIn } from
 import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, withdrawnKey, within } from "./keys.ts";
 import { type Commit, commitFromText } from "./records.ts";
 
-/** Two vaults of one ERC-721 token, if its blobs are read in this way. */
+/** Two vaults of one ERC-721 token, by one way of reading their blobs. */
 export interface Duplicate {
   readonly assetType: Hash;
   readonly scheme: BlobScheme;
@@ -19,12 +19,9 @@ export interface Duplicate {
   readonly vaultId: VaultId;
 }
 
-/**
- * What can be asked of an archive: the state over the batches that L1 has committed, their data, and the vaults in them with what proves
- * them and what was withdrawn.
- */
+/** Reads of an archive: committed batches and their data, vaults with their proofs, and withdrawals. */
 export class ArchiveReads {
-  /** A store of its own. */
+  /** A store of its own, not shared. */
   readonly store: Database;
   readonly settlement: Settlement;
   protected readonly trees: Readonly<Record<Mode, StateTree>> = {
@@ -32,7 +29,7 @@ export class ArchiveReads {
     "zk-rollup": new StateTree(),
   };
   protected readonly vaultCounts: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
-  /** The batch that was last derived: proofs are often asked for one after the other. */
+  /** The batch derived last: consecutive proofs often use one batch. */
   #derived: { readonly key: string; readonly batch: DerivedBatch } | null = null;
 
   protected constructor(store: Database, settlement: Settlement) {
@@ -40,7 +37,7 @@ export class ArchiveReads {
     this.settlement = settlement;
   }
 
-  /** Over the batches that L1 has committed as far as it was read. */
+  /** The state of all committed batches that the archive has read. */
   state(): EngineState {
     const { validium, "zk-rollup": rollup } = this.trees;
     const roots = {
@@ -52,7 +49,7 @@ export class ArchiveReads {
     return { ...roots, commitment: stateCommitment(this.settlement, roots) };
   }
 
-  /** The root of a mode's state tree if these state leaves came behind its committed batches. */
+  /** The root of a mode's state tree if these leaves followed its committed batches. */
   rootWith(mode: Mode, leaves: readonly Hash[]): Hash {
     const tree = StateTree.restore(this.trees[mode].serialise());
     for (const leaf of leaves) tree.append(hexToBytes(leaf));
@@ -69,7 +66,7 @@ export class ArchiveReads {
     return stored === undefined ? null : commitFromText(mode, batchNumber, stored);
   }
 
-  /** The data of a batch that L1 has committed; null while nobody has given it. */
+  /** The data of a committed batch; null while no source has given it. */
   async data(mode: Mode, batchNumber: number): Promise<Uint8Array | null> {
     const commit = await this.commit(mode, batchNumber);
     return commit === null ? null : this.dataOf(commit.dataHash);
@@ -79,7 +76,7 @@ export class ArchiveReads {
     return (await this.store.get<string, Uint8Array>(dataKey(dataHash), BYTES)) ?? null;
   }
 
-  /** Committed batches whose data nobody has given yet, in order. */
+  /** Committed batches without data, in order. */
   async missing(): Promise<{ readonly mode: Mode; readonly batchNumber: number }[]> {
     const found: { mode: Mode; batchNumber: number }[] = [];
     for (const mode of MODES) {
@@ -95,31 +92,31 @@ export class ArchiveReads {
     return vaultIn(await this.#derivedBatch(await this.#commitOf(vaultId)), vaultId);
   }
 
-  /** Whether L1 has committed the batch and its data is here. */
+  /** Whether L1 has committed the batch and the archive has its data. */
   async holds(mode: Mode, batchNumber: number): Promise<boolean> {
     const isCommitted = batchNumber < this.trees[mode].count;
     return isCommitted && !(await this.store.has(batchKey("missing", mode, batchNumber), TEXT));
   }
 
-  /** Verified before it is returned. Throws as {@link Archive.vaultContent}. */
+  /** Verified before return. Throws as {@link Archive.vaultContent}. */
   async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
     const commit = await this.#commitOf(vaultId);
     return committedProof(await this.#derivedBatch(commit), vaultId, commit);
   }
 
-  /** Units that L1 has let out of a vault, or voided. */
+  /** Units of a vault that L1 has paid out or voided. */
   async withdrawn(vaultId: VaultId): Promise<bigint> {
     return BigInt((await this.store.get<string, string>(withdrawnKey(vaultId), TEXT)) ?? "0");
   }
 
-  /** Vaults of which something was withdrawn or voided. */
+  /** Number of vaults with withdrawn or voided units. */
   async withdrawnVaults(): Promise<number> {
     let count = 0;
     for await (const _ of this.store.keys<string>(within("withdrawn/"))) count++;
     return count;
   }
 
-  /** The committed vaults of an owner, by their ids. */
+  /** The committed vaults of an owner, ordered by id. */
   async *vaultsOf(owner: Address): AsyncGenerator<VaultId> {
     const prefix = ownerKey(owner.toLowerCase() as Address, 0n).slice(0, -16);
     for await (const key of this.store.keys<string>(within(prefix))) {
@@ -129,7 +126,7 @@ export class ArchiveReads {
     }
   }
 
-  /** Vaults of a chain's ERC-721 tokens that another vault held when they came; which of the two is the earlier one, L1's sequence tells. */
+  /** Pairs of vaults of one ERC-721 token of a chain. L1's sequence decides which of the two is earlier. */
   async *duplicates(chainId: bigint): AsyncGenerator<Duplicate> {
     for await (const [key, holder] of this.store.iterator<string, string>(within(`duplicate/${chainId}/`))) {
       const [, , assetType, scheme] = key.split("/");
@@ -155,7 +152,7 @@ export class ArchiveReads {
     if (this.#derived?.key === key) return this.#derived.batch;
     const data = await this.dataOf(commit.dataHash);
     const batch = data === null ? null : deriveBatch(mode, batchNumber, data);
-    // Another batch may have the same data while this one's root is not what they make.
+    // Another batch can have the same data while this batch's root does not match it.
     if (batch === null || !isBatch(batch, commit)) {
       const name = `${mode}-${batchNumber}`;
       throw new MintmarkError("proof_not_ready", `The data of ${name} is missing; rebuild with a member that has it.`);

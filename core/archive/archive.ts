@@ -31,9 +31,9 @@ import {
 } from "./records.ts";
 import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
 
-/** What an archive is opened with. */
+/** Options of {@link Archive.open}. */
 export interface ArchiveOptions {
-  /** A store of its own, shared with nobody; closed with the archive. */
+  /** A store of its own, not shared; closed with the archive. */
   readonly store: Database;
   readonly l1: AssetReader;
 }
@@ -42,9 +42,9 @@ const FORMAT = "mintmark-archive";
 const VERSION = 4;
 
 /**
- * The public state of one settlement contract, without tenants: committed batches with their data, vaults by owner, what has been
- * withdrawn, and what proves each vault. It follows from L1's history alone, and for validium from the data that members serve; every
- * change is one atomic write, so it goes on where it was interrupted.
+ * The public state of one settlement contract, without tenants: committed batches with their data, vaults by owner,
+ * withdrawals, and proofs of vaults. It follows from L1's history and, for validium, from data of the members. Every
+ * change is one atomic write, so an interrupted archive resumes.
  *
  * @example
  * const archive = await Archive.open({ store: new Level("./archive"), l1 });
@@ -54,9 +54,9 @@ export class Archive extends ArchiveReads {
   readonly assets: KnownAssets;
   readonly #index: VaultIndex;
   #position: Position | null = null;
-  /** Of the newest commit here; null before the first. */
+  /** The block of the newest commit here; null before the first. */
   #lastCommitBlock: bigint | null = null;
-  /** The index of vaults is read and written as one step: changes take turns. */
+  /** A change reads and writes the vault index as one step, so changes run one at a time. */
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   private constructor({ store, l1 }: ArchiveOptions) {
@@ -65,7 +65,9 @@ export class Archive extends ArchiveReads {
     this.#index = new VaultIndex(store, this.assets);
   }
 
-  /** Opens an archive, a new one in an empty store. Rejects with `store_mismatch` when the store holds something else. */
+  /**
+   * Opens an archive; creates it in an empty store. Rejects with `store_mismatch` when the store holds something else.
+   */
   static async open(options: ArchiveOptions): Promise<Archive> {
     const archive = new Archive(options);
     await archive.#open();
@@ -77,7 +79,7 @@ export class Archive extends ArchiveReads {
     await this.store.close();
   }
 
-  /** Runs a change of the store while no other one runs. */
+  /** Runs a change of the store after all others. */
   inTurn<T>(change: () => Promise<T>): Promise<T> {
     const turn = this.#lastTurn.catch(() => {}).then(change);
     this.#lastTurn = turn;
@@ -90,19 +92,19 @@ export class Archive extends ArchiveReads {
   }
 
   /**
-   * Applies one event of L1, in their order; one that is applied may come again. `data` is the batch's own, for a commit; null when it cannot be
-   * had. Rejects with `l1_failed` when a commit before this one was left out; what comes after the last one here is then read again.
+   * Applies one event of L1, in order; repeats change nothing. `data` is the batch data of a commit; null when missing.
+   * Rejects with `l1_failed` when an earlier commit is missing; then reading restarts at the last commit here.
    */
   apply(event: L1Event, data: Uint8Array | null = null): Promise<void> {
     return this.inTurn(() => this.#apply(event, data));
   }
 
-  /** Notes that every event up to this block is applied. */
+  /** Records that every event up to this block is applied. */
   advance(block: L1Block): Promise<void> {
     return this.inTurn(() => this.#write(new Map(), { block: block.number, logIndex: null, hash: block.hash }));
   }
 
-  /** Takes the data of a committed batch that was missing. Rejects with `validation_failed` when it is not that batch's. */
+  /** Adds the missing data of a committed batch. Rejects with `validation_failed` for other data. */
   supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<void> {
     return this.inTurn(() => this.#supply(mode, batchNumber, data));
   }
@@ -110,7 +112,7 @@ export class Archive extends ArchiveReads {
   async #apply(event: L1Event, data: Uint8Array | null): Promise<void> {
     const position = this.#behind(event);
     if (event.type === "batchCommitted") return this.#applyCommit(event, data, position);
-    // Only vaults of an ERC-721 are voided; their amount is 1.
+    // Only ERC-721 vaults are voided; their amount is 1.
     if (event.type === "withdrawn") await this.#withdraw(event.vaultId, event.withdrawnTotal, position);
     else if (event.type === "duplicateVoided") await this.#withdraw(event.laterVaultId, 1n, position);
   }
@@ -132,15 +134,15 @@ export class Archive extends ArchiveReads {
   }
 
   /**
-   * What to write so that the batch's vaults are in the index, nothing when they are; and which of their tokens are taken.
+   * The writes that add a batch's vaults to the index, none if they are there; and the tokens already taken.
    *
-   * @param taken - when L1 took the batch; null while it has not
+   * @param taken - when L1 took the batch; null before
    */
   async indexing(mode: Mode, batchNumber: number, batch: DerivedBatch, taken: TakenAt | null): Promise<IndexEntries> {
     const key = batchKey("indexed", mode, batchNumber);
     const indexed = await this.store.get<string, string>(key, TEXT);
     if (indexed === batch.dataHash) return { puts: new Map(), repeats: [] };
-    // A member has signed a batch that L1 did not take: its vaults do not exist.
+    // The member signed a batch that L1 did not take, so its vaults do not exist.
     if (indexed !== undefined) await this.#unindex(mode, batchNumber, indexed as Hash);
     const { puts, repeats } = await this.#index.entries(vaultsOf(batch), taken);
     const entries = new Map(puts).set(key, batch.dataHash);
@@ -151,7 +153,7 @@ export class Archive extends ArchiveReads {
     return { puts: entries, repeats };
   }
 
-  /** Takes a validium batch that L1 did not take out of the index, and deletes the member's record of it in the same write. */
+  /** Removes a validium batch that L1 did not take from the index, with the member's record, in one write. */
   async unindex(batchNumber: number, record: string): Promise<void> {
     const indexed = await this.store.get<string, string>(batchKey("indexed", "validium", batchNumber), TEXT);
     if (indexed === undefined) return this.store.del(record, TEXT);
@@ -184,11 +186,11 @@ export class Archive extends ArchiveReads {
       await this.#rewind();
       throw new MintmarkError(
         "l1_failed",
-        `the node left out commits before ${mode}-${batchNumber}; they are read again`,
+        `the node left out commits before ${mode}-${batchNumber}; they will be read again`,
       );
     }
     const commit = { mode, batchNumber, dataHash, batchRoot, vaultCount, committedAt, sequence, txHash, blockNumber };
-    // A committee member has the data already, of what it has signed.
+    // A committee member already has the data of batches that it signed.
     const known = data ?? (await this.dataOf(dataHash));
     const puts = known === null ? null : await this.#dataEntries(commit, known).catch(nullWhenWithheld(mode));
     const entries = new Map(puts ?? [[batchKey("missing", mode, batchNumber), ""]]);
@@ -197,12 +199,12 @@ export class Archive extends ArchiveReads {
     this.#append(commit);
   }
 
-  /** What the data adds, after it was checked to be the batch's own. */
+  /** The writes for a batch's data, after checking it. */
   async #dataEntries(commit: Commit, data: Uint8Array): Promise<ReadonlyMap<string, string>> {
     const { mode, batchNumber } = commit;
     const batch = deriveBatch(mode, batchNumber, data);
     if (!isBatch(batch, commit)) {
-      throw new MintmarkError("validation_failed", `the data is not that of batch ${mode}-${batchNumber} on L1`);
+      throw new MintmarkError("validation_failed", `the data does not match batch ${mode}-${batchNumber} on L1`);
     }
     return (await this.indexing(mode, batchNumber, batch, commit)).puts;
   }
@@ -220,17 +222,17 @@ export class Archive extends ArchiveReads {
     this.#position = position;
   }
 
-  /** Whether the event is a commit that is here. */
+  /** Whether this commit is already applied. */
   hasApplied(event: L1Event): boolean {
     return event.type === "batchCommitted" && event.sequence < this.#commits;
   }
 
-  /** Commits of both modes: the sequence number of the next. */
+  /** Number of commits of both modes, which is the sequence number of the next. */
   get #commits(): bigint {
     return BigInt(this.trees.validium.count + this.trees["zk-rollup"].count);
   }
 
-  /** Where the archive stands once this event is applied too. */
+  /** The position after this event. */
   #behind({ blockNumber: block, logIndex }: L1Event): Position {
     const at = this.#position;
     const isFurther =
@@ -238,7 +240,7 @@ export class Archive extends ArchiveReads {
     return isFurther ? at : { block, logIndex, hash: null };
   }
 
-  /** Goes back to the last commit: what L1 told behind it was not all. */
+  /** Returns to the last commit, because L1's events after it were incomplete. */
   async #rewind(): Promise<void> {
     const block = this.#lastCommitBlock;
     if (block !== null) return this.#write(new Map(), { block, logIndex: -1, hash: null });
@@ -259,7 +261,7 @@ export class Archive extends ArchiveReads {
     const found = await this.store.get<string, string>(META, TEXT);
     if (found === undefined) {
       for await (const _ of this.store.keys({ limit: 1 })) {
-        throw new MintmarkError("store_mismatch", "The folder holds a store of another kind. Give an empty one.");
+        throw new MintmarkError("store_mismatch", "The folder holds another kind of store. Give an empty folder.");
       }
       await this.store.put<string, string>(META, meta, TEXT);
     } else if (found !== meta) {
@@ -276,8 +278,8 @@ export class Archive extends ArchiveReads {
 }
 
 /**
- * A committee majority can have a validium batch committed whose root is not what its data makes: then there is nothing to prove. In a
- * rollup batch L1 has derived the root itself, so a difference is a fault of ours.
+ * A committee majority can commit a validium batch whose root does not match its data; then nothing is provable. L1
+ * derives the root of a rollup batch itself, so a difference there is our defect.
  */
 function nullWhenWithheld(mode: Mode): (error: unknown) => null {
   return (error) => {

@@ -2,31 +2,33 @@ import { backoffDelay, pause, retryAfterMs } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Mode } from "../model.ts";
 
-/** Somebody who may have the data of batches: a committee member, or the operator. Nothing it says is believed unchecked. */
+/** A source of batch data, such as a committee member or the operator. All data is checked. */
 export interface BatchSource {
-  /** For messages. */
+  /** For error messages. */
   readonly name: string;
   /** null when it does not have the batch. */
   batchData(mode: Mode, batchNumber: number, signal?: AbortSignal): Promise<Uint8Array | null>;
 }
 
-/** No batch of 2^20 vaults with the longest blobs is larger. */
+/** More than a batch of 2^20 vaults with the longest blobs. */
 const MAX_DATA_BYTES = 512 * 1024 * 1024;
 
-/** How a source over HTTP is asked. */
+/** Limits of requests to a source over HTTP. */
 export interface HttpBatchSourceOptions {
-  /** Longest time for one answer to arrive, in milliseconds. Default 60,000. */
+  /** Timeout of one response, in milliseconds. Default 60,000. */
   readonly timeoutMs?: number;
-  /** Most repetitions of a request that the service took none of, for now (429, 503). Default 10. */
+  /** Most retries after responses 429 and 503. Default 10. */
   readonly retries?: number;
-  /** Longest wait that a service may ask for before a repetition, in milliseconds. Default 60,000. */
+  /** Longest wait that a service may ask for before a retry, in milliseconds. Default 60,000. */
   readonly maxWaitMs?: number;
 }
 
-/** Before a repetition when the service does not say how long to wait. */
+/** The wait before a retry when the service does not state one. */
 const BACKOFF = { firstMs: 500, maxMs: 10_000 };
 
-/** A member's service or an engine's server: both serve batch data to anyone, under the same path, and limit how much at once. */
+/**
+ * A member's service or an engine's server. Both serve batch data to anyone under the same path, and limit the rate.
+ */
 export class HttpBatchSource implements BatchSource {
   readonly name: string;
   readonly #options: Required<HttpBatchSourceOptions>;
@@ -58,13 +60,13 @@ export class HttpBatchSource implements BatchSource {
   }
 }
 
-/** A response's whole body; rejects as soon as it is longer than `most` bytes. */
+/** The whole body of a response. Rejects as soon as it exceeds `most` bytes. */
 export async function readBody(response: Response, most: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
-    if (length > most) throw new RangeError(`the answer is longer than ${most} bytes`);
+    if (length > most) throw new RangeError(`the response is longer than ${most} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length);

@@ -10,7 +10,7 @@ import type { BatchVaultProof } from "../protocol/proof.ts";
 import { proveVault } from "../protocol/proof.ts";
 import { unpackVaultId, vaultLeaves } from "../protocol/vault.ts";
 
-/** Everything that follows from a batch's data and its place. */
+/** A batch, derived from its data and its place. */
 export interface DerivedBatch {
   readonly dataHash: Hash;
   /** The batch's manifest. */
@@ -25,8 +25,8 @@ export interface DerivedBatch {
 }
 
 /**
- * Derives a batch from its data, as L1 and every verifier do. Throws `BatchDataError` for what is not of the grammar, and with
- * `standardOf` for what L1 refuses for an asset's sake.
+ * Derives a batch from its data, as L1 and every verifier do. Throws `BatchDataError` for data that breaks the grammar
+ * and, with `standardOf`, for assets that L1 refuses.
  */
 export function deriveBatch(
   mode: Mode,
@@ -49,19 +49,19 @@ export function deriveBatch(
   };
 }
 
-/** The vaults of a batch, without its void slots. */
+/** The vaults of a batch, without void slots. */
 export function vaultsOf({ slots }: DerivedBatch): VaultContent[] {
   return slots.filter((vault) => vault !== null);
 }
 
-/** The vault at its slot of the batch. Throws `vault_not_found` for a void slot and for one that the batch does not have. */
+/** The vault at its slot. Throws `vault_not_found` for a void or missing slot. */
 export function vaultIn({ slots }: DerivedBatch, vaultId: VaultId): VaultContent {
   const vault = slots[unpackVaultId(vaultId).slot] ?? null;
   if (vault === null) throw new MintmarkError("vault_not_found", `The batch holds no vault ${vaultId}.`);
   return vault;
 }
 
-/** A vault's proof in a batch that L1 has committed; verified before it is returned. Throws as {@link vaultIn}. */
+/** The proof of a vault in a committed batch, verified before return. Throws as {@link vaultIn}. */
 export function committedProof(
   batch: DerivedBatch,
   vaultId: VaultId,
@@ -73,7 +73,7 @@ export function committedProof(
   return { ...proveVault(batch, vault), batchRoot, leaf, header };
 }
 
-/** Whether a batch is the one that a claim, or L1, names. */
+/** Whether the derived batch matches a claim, or L1's record. */
 export function isBatch(
   batch: DerivedBatch,
   claim: Pick<DerivedBatch, "dataHash" | "batchRoot" | "vaultCount">,

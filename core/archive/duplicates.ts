@@ -5,21 +5,21 @@ import { unpackVaultId } from "../protocol/vault.ts";
 import type { Archive } from "./archive.ts";
 import type { Commit } from "./records.ts";
 
-/** Two vaults of one ERC-721 token, the later of which has been voided on our word. */
+/** Two vaults of one ERC-721 token. The later one is now void. */
 export interface VoidedDuplicate {
   readonly earlier: VaultId;
   readonly later: VaultId;
   readonly txHash: `0x${string}`;
 }
 
-/** What exhausts vaults of one chain's tokens: the settlement contract, or a mirror of it. `proof_not_ready`: nobody can withdraw there yet. */
+/** The contract that voids vaults. `proof_not_ready`: nobody can withdraw the vault there yet. */
 export type VoidingPortal = Pick<L1Reader, "settlement" | "withdrawn" | "registration"> &
   L1Voider & {
-    /** The batch's place in the portal's order; null while the portal does not know it. Default: the commit's own. */
+    /** The batch's place in the portal's order; null while the portal does not have it. Default: the commit's own. */
     readonly sequenceOf?: (commit: Commit) => Promise<bigint | null>;
   };
 
-/** Where duplicates are looked for and voided. */
+/** Options of {@link voidDuplicates}. */
 export interface VoidOptions {
   readonly archive: Archive;
   readonly portal: VoidingPortal;
@@ -31,8 +31,8 @@ export interface VoidOptions {
 const MOST_NAMED = 3;
 
 /**
- * Exhausts every committed vault of an ERC-721 token of the portal's chain but the first. Returns how many; one that L1 refuses does not hold
- * up the others, and is thrown at the end.
+ * Voids every committed vault of an ERC-721 token of the portal's chain but the first. Returns the number of voided
+ * vaults. Continues after a refusal by L1, and throws at the end.
  */
 export async function voidDuplicates({ archive, portal, onVoided, signal }: VoidOptions): Promise<number> {
   const failures: unknown[] = [];
@@ -42,7 +42,7 @@ export async function voidDuplicates({ archive, portal, onVoided, signal }: Void
     if (earlier === undefined) continue;
     for (const later of others) {
       signal?.throwIfAborted();
-      // It may be done, by another watcher a moment ago; or too late, when the later one was withdrawn before anyone looked.
+      // Another watcher may have done it, or the later vault was withdrawn before.
       if ((await archive.withdrawn(later)) > 0n || (await portal.withdrawn(later, "erc721")) > 0n) continue;
       try {
         const [first, second] = [await archive.vaultProof(earlier), await archive.vaultProof(later)];
@@ -61,8 +61,8 @@ export async function voidDuplicates({ archive, portal, onVoided, signal }: Void
 }
 
 /**
- * The vaults of each of the chain's tokens that has several: the index notes for each one but the first the one that it found there. They begin
- * anywhere, so that many watchers do not all try the same one at the same time.
+ * The vaults of each token that has several. For each vault but the first, the index stores the one before it. The
+ * order starts at a random place, so watchers do not all try the same vault first.
  */
 async function vaultsByToken(archive: Archive, portal: VoidingPortal): Promise<readonly TokenVaults[]> {
   const { chainId } = portal.settlement;
@@ -81,15 +81,15 @@ async function vaultsByToken(archive: Archive, portal: VoidingPortal): Promise<r
   return [...tokens.slice(start), ...tokens.slice(0, start)];
 }
 
-/** Vaults of one token, and the sequence of the first batch whose vaults count. */
+/** Vaults of one token, and the sequence of the first batch with valid vaults. */
 interface TokenVaults {
   readonly since: bigint;
   readonly vaultIds: readonly VaultId[];
 }
 
 /**
- * Those that count at the portal and whose data is here, in its order. A member holds others: what it has signed and nobody has committed must
- * not stand before those that are. Nor must a vault of a batch from before the token's registration, which the portal takes for nothing.
+ * The valid vaults whose data is here, in the portal's order. A member also holds batches that it signed and nobody
+ * committed; committed ones come first. Vaults from before their token's registration do not count.
  */
 async function inL1Order(
   archive: Archive,

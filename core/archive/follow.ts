@@ -4,39 +4,39 @@ import type { L1Event, L1Reader } from "../ports.ts";
 import type { Archive } from "./archive.ts";
 import type { BatchSource } from "./batch-source.ts";
 
-/** The part of L1 that an archive is made from. */
+/** The part of L1 that an archive follows. */
 export type FollowedChain = Pick<L1Reader, "block" | "events" | "finalizedBlockNumber" | "rollupData">;
 
-/** How far an archive has followed. */
+/** The progress of {@link follow}. */
 export interface Progress {
   readonly block: bigint;
   readonly toBlock: bigint;
   readonly batches: number;
 }
 
-/** What an archive follows, and who gives the data. */
+/** Options of {@link follow}. */
 export interface FollowOptions {
   readonly archive: Archive;
   readonly l1: FollowedChain;
-  /** Block of the settlement contract's deployment. */
+  /** Deployment block of the settlement contract. */
   readonly fromBlock: bigint;
-  /** Default: the newest final block. Blocks that are not final may be replaced, and then the archive must be made anew. */
+  /** Default: the newest final block. Other blocks can be replaced; then the archive must be rebuilt. */
   readonly toBlock?: bigint;
-  /** Asked in this order for the data of validium batches, and of rollup batches that the chain does not give. */
+  /** Sources of validium data, and of rollup data that the chain does not give, in this order. */
   readonly sources?: readonly BatchSource[];
-  /** Milliseconds that one source may take without giving what it was asked for, all questions together; default 120 000. */
+  /** Total milliseconds that one source may spend without giving data; default 120,000. */
   readonly wasteMs?: number;
   readonly onProgress?: (progress: Progress) => void;
-  /** A source that failed or gave something else; the next one is asked. */
+  /** Called when a source fails or gives other data. The next source follows. */
   readonly onFault?: (source: BatchSource, batchId: string, error: unknown) => void;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Brings an archive up to a block of L1: commits with their data, withdrawals, voided duplicates. Rollup data comes from the commits' own
- * transactions; validium data from whoever has it, and what nobody has is asked for again the next time.
+ * Brings an archive up to a block of L1: commits with their data, withdrawals, voided duplicates. Rollup data comes
+ * from the commits' transactions, validium data from the sources. The next run retries missing data.
  *
- * @throws MintmarkError `l1_failed` when the chain cannot be asked; `store_mismatch` when it is not the chain that was followed before
+ * @throws MintmarkError `l1_failed` when the chain is unreachable; `store_mismatch` for another chain than before
  */
 export async function follow(options: FollowOptions): Promise<void> {
   const { archive, l1, fromBlock, onProgress, signal } = options;
@@ -58,15 +58,15 @@ export async function follow(options: FollowOptions): Promise<void> {
   await supplyMissing(options);
 }
 
-/** A commit's batch data; null when the chain does not give it: others, and the chain again, are asked once it is read. */
+/** The batch data of a commit; null when the chain does not give it. Then the chain and the sources are asked later. */
 async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array | null> {
   if (event.type !== "batchCommitted" || event.mode !== "zk-rollup") return null;
   return l1.rollupData(event.txHash);
 }
 
 /**
- * Asks for the data that nobody has given yet. Whoever withholds batches may also be among the sources, and answer late, or ask to be asked
- * later: so a source that has used up the time that it may waste is left out until the next time.
+ * Asks for missing data. A source may be malicious and answer late, or ask for retries. A source that has used up its
+ * time is skipped until the next run.
  */
 async function supplyMissing(options: FollowOptions): Promise<void> {
   const { archive, onFault, wasteMs = 120_000, signal } = options;
@@ -94,7 +94,7 @@ async function supplyMissing(options: FollowOptions): Promise<void> {
   }
 }
 
-/** L1 as a source of rollup batches: a node may not have had a transaction yet that another told of, or have dropped it since. */
+/** L1 as a source of rollup batches. A node can lack a transaction that another node reported, or have dropped it. */
 function chainOf({ archive, l1 }: FollowOptions): BatchSource {
   return {
     name: "L1",
@@ -105,20 +105,20 @@ function chainOf({ archive, l1 }: FollowOptions): BatchSource {
   };
 }
 
-/** What was followed is still there: an archive takes only what it was told is final. */
+/** The followed block must still exist: an archive takes only final blocks. */
 async function requireSameChain({ position }: Archive, l1: FollowedChain): Promise<void> {
   if (position === null || position.hash === null) return;
   const { hash } = await requireBlock(l1, position.block);
   if (hash === position.hash) return;
   throw new MintmarkError(
     "store_mismatch",
-    `Block ${position.block} of this chain is not the one that the store was made from. Rebuild into an empty store.`,
+    `Block ${position.block} of this chain differs from the store's. Rebuild into an empty store.`,
   );
 }
 
 function nextBlock({ position }: Archive, fromBlock: bigint): bigint {
   if (position === null) return fromBlock;
-  // The events of a block may have been applied in part.
+  // The events of a block may be applied in part.
   return position.hash === null ? position.block : position.block + 1n;
 }
 

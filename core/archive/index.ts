@@ -1,4 +1,4 @@
-/** The public state of a settlement contract, made from L1 and from whoever serves the data of validium batches. */
+/** The public state of a settlement contract, from L1 and from sources of validium data. */
 export { Archive, type ArchiveOptions } from "./archive.ts";
 export { type BatchSource, HttpBatchSource } from "./batch-source.ts";
 export { committedProof, type DerivedBatch, deriveBatch, isBatch } from "./derive.ts";

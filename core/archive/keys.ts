@@ -2,7 +2,8 @@ import type { Address, BlobScheme, Hash, Mode, VaultId } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 
 /**
- * The records of an archive, keys as text so that a dump of the store reads by itself; numbers are hex of fixed length, so that they sort.
+ * The records of an archive. Keys are text, so a dump of the store is readable. Numbers are hex of fixed length, so
+ * keys sort.
  *
  * ```
  * meta                                   JSON: format, version, chain id, contract
@@ -28,7 +29,7 @@ export const POSITION = "position";
 
 export const TEXT = { keyEncoding: "utf8", valueEncoding: "utf8" } as const;
 export const BYTES = { keyEncoding: "utf8", valueEncoding: "view" } as const;
-/** For what must not be lost with the machine. classic-level understands `sync`; other stores ignore it. */
+/** For writes that must survive a crash of the machine. classic-level has `sync`; other stores ignore it. */
 export const DURABLE = { sync: true } as object;
 
 export type BatchRecordKind = "commit" | "missing" | "indexed";
@@ -54,7 +55,7 @@ export function assetKey(chainId: bigint, assetType: Hash): string {
   return `${chainId}/${assetType}`;
 }
 
-/** An asset whose blobs are read in one of the ways. */
+/** An asset, and one way to read its blobs. */
 export function readingKey(chainId: bigint, assetType: Hash, scheme: BlobScheme): string {
   return `${assetKey(chainId, assetType)}/${scheme}`;
 }

@@ -4,29 +4,29 @@ import type { L1Reader } from "../ports.ts";
 import type { EngineState } from "../protocol/proof.ts";
 import { type FollowedChain, type FollowOptions, follow } from "./follow.ts";
 
-/** What a state is rebuilt from. */
+/** Options of {@link rebuild}. */
 export interface RebuildOptions extends FollowOptions {
   readonly l1: FollowedChain & Pick<L1Reader, "state">;
 }
 
-/** What was rebuilt, with roots that L1 has confirmed. */
+/** The rebuilt state. L1 has confirmed its roots. */
 export interface RebuildReport {
-  /** The state is that of this block. */
+  /** The block of the state. */
   readonly block: bigint;
   readonly batches: Readonly<Record<Mode, number>>;
   readonly vaults: Readonly<Record<Mode, number>>;
-  /** Vaults of which something was withdrawn, or that were voided as duplicates. */
+  /** Number of vaults with withdrawals, or voided as duplicates. */
   readonly withdrawnVaults: number;
-  /** Batches whose data nobody gave: their roots are known, their vaults are not. */
+  /** Batches without data: their roots are known, their vaults are not. */
   readonly missing: readonly string[];
   readonly state: EngineState;
 }
 
 /**
- * Makes the public state from L1 (rollup) and from anyone who has the data (validium), and compares its roots with L1's own. Interrupted
- * at any moment, it goes on where it was when it is called again over the same store.
+ * Rebuilds the public state from L1 (rollup) and from sources (validium), and compares its roots with L1's. An
+ * interrupted rebuild resumes with the next call on the same store.
  *
- * @throws MintmarkError `l1_failed` when a root is not L1's, which only a fault of this code or of the node can cause
+ * @throws MintmarkError `l1_failed` when a root differs from L1's: a defect of this code or of the node
  *
  * @example
  * const { batches, missing } = await rebuild({ archive, l1, fromBlock, sources });
@@ -42,7 +42,7 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     if (here[key] !== there[key]) {
       throw new MintmarkError(
         "l1_failed",
-        `${key} is ${here[key]} rebuilt, and ${there[key]} on L1 at block ${toBlock}`,
+        `the rebuilt ${key} is ${here[key]}, but ${there[key]} on L1 at block ${toBlock}`,
       );
     }
   }

@@ -1,7 +1,7 @@
 import type { Hash, Mode } from "../model.ts";
 import type { BatchHeader } from "../ports.ts";
 
-/** A batch as L1 has committed it. */
+/** A batch as committed on L1. */
 export interface Commit extends BatchHeader {
   readonly mode: Mode;
   readonly batchNumber: number;
@@ -10,16 +10,16 @@ export interface Commit extends BatchHeader {
   readonly blockNumber: bigint;
 }
 
-/** How far L1 has been read: everything up to this event is applied. */
+/** The progress of reading L1: everything up to this event is applied. */
 export interface Position {
   readonly block: bigint;
-  /** -1 before the first event of the block; infinity, stored as null, behind the last. */
+  /** -1 before the first event of the block; Infinity, stored as null, after the last. */
   readonly logIndex: number | null;
-  /** Hash of the block once all of it is applied. */
+  /** Hash of the block once all its events are applied. */
   readonly hash: Hash | null;
 }
 
-/** JSON; mode and number are the record's key. */
+/** As JSON; mode and number are in the record's key. */
 export function commitToText({ mode: _mode, batchNumber: _number, ...rest }: Commit): string {
   return JSON.stringify(rest, bigintToText);
 }

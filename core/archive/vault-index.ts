@@ -18,29 +18,31 @@ import {
 } from "./keys.ts";
 import type { KnownAssets } from "./known-assets.ts";
 
-/** A vault whose token is taken: of an ERC-721 by another vault, of an ERC-1155 id by another blob. */
+/** A vault whose token is taken: an ERC-721 by another vault, an ERC-1155 id by another blob. */
 export interface Repeat {
   readonly vault: VaultContent;
   readonly asset: L1Registration;
-  /** How both blobs were read. */
+  /** The way of reading both blobs. */
   readonly scheme: BlobScheme;
   /** ERC-721: the other vault's id in decimal; ERC-1155: the blob. */
   readonly holder: string;
 }
 
-/** What a batch adds to the index. */
+/** The writes that add a batch to the index. */
 export interface IndexEntries {
   readonly puts: ReadonlyMap<string, string>;
   readonly repeats: readonly Repeat[];
 }
 
-/** What is known of when L1 took a batch. */
+/** When L1 took a batch. */
 export type TakenAt = Pick<BatchHeader, "sequence"> & { readonly blockNumber: bigint };
 
-/** Vaults read from the index at a time. */
+/** Vaults read from the index at once. */
 const CHUNK = 4_096;
 
-/** Tokens, owners and minted amounts of an archive's vaults. Reads the store and says what to write; it writes nothing by itself. */
+/**
+ * Tokens, owners and minted amounts of an archive's vaults. Reads the store and returns the changes; writes nothing.
+ */
 export class VaultIndex {
   readonly #store: Database;
   readonly #assets: KnownAssets;
@@ -51,8 +53,8 @@ export class VaultIndex {
   }
 
   /**
-   * The entries of a batch's vaults, in slot order. Of a token that is taken, the first holder stays. A vault that L1 took before its asset was
-   * registered never counts there: it holds no token and no part of a cap.
+   * The entries of a batch's vaults, in slot order. The first holder of a token stays. A vault that L1 took before its
+   * asset's registration never counts: it holds no token and no part of a cap.
    *
    * @param taken - null while L1 has not taken the batch: then a vault counts if its asset is registered
    */
@@ -73,13 +75,13 @@ export class VaultIndex {
   }
 
   /**
-   * The changes that take the vaults of a batch that L1 did not take out again. Tokens that others hold stay; one that was held here goes to a
-   * vault that came later, and an ERC-1155 id to the blob of another batch, if there is any. A value of null deletes.
+   * The changes that remove the vaults of a batch that L1 did not take. Tokens of other holders stay. A token of these
+   * vaults goes to a later vault, and an ERC-1155 id to another batch's blob, if there is one. null deletes a key.
    */
   async removals(vaults: readonly VaultContent[]): Promise<Map<string, string | null>> {
     await this.#assets.learn(vaults);
     const changes = new Map<string, string | null>();
-    /** Tokens by how their blobs are read and the vault that held them. */
+    /** Tokens by reading, with the vault that held them. */
     const freed = new Map<string, string>();
     for (const vault of vaults) {
       const { vaultId, chainId, assetType, owner } = vault;
@@ -116,7 +118,7 @@ export class VaultIndex {
     return changes;
   }
 
-  /** The blob by which another batch than the one of this key names an ERC-1155 id; null when none does. */
+  /** The blob for an ERC-1155 id in a batch other than this key's; null without one. */
   async #boundBeside(own: string, reading: string, tokenId: bigint): Promise<string | null> {
     const others = { ...within(boundPrefix(reading, tokenId)), limit: 2 };
     for await (const [key, blob] of this.#store.iterator<string, string>(others)) if (key !== own) return blob;
@@ -158,13 +160,13 @@ export class VaultIndex {
     }
   }
 
-  /** As what L1 has the vault's asset registered; null when the vault does not count. */
+  /** The registration of a vault's asset; null when the vault does not count. */
   #assetOf({ chainId, assetType }: VaultContent, taken: TakenAt | null): L1Registration | null {
     const asset = this.#assets.known(chainId, assetType);
     return asset === null || (taken !== null && taken.sequence < asset.since) ? null : asset;
   }
 
-  /** The tokens that a vault can become, one for each way in which its blob may be read; none that L1 would never let out. */
+  /** The tokens that a vault can become, one for each way of reading its blob, without those that L1 never pays out. */
   #tokensOf(vault: VaultContent, asset: L1Registration | null): { readonly scheme: BlobScheme; tokenId: bigint }[] {
     if (asset === null) return [];
     return this.#assets.schemes(vault.chainId, asset).flatMap((scheme) => {
@@ -174,12 +176,12 @@ export class VaultIndex {
   }
 }
 
-/** What an ERC-20 vault adds to what was minted of its token: base units, since one token may have several quanta. null for other standards. */
+/** Base units that an ERC-20 vault mints, since a token can have several quanta; null for other standards. */
 function fungibleUnits({ chainId, amount }: VaultContent, { standard, token, quantum }: L1Registration) {
   return standard === "erc20" ? { key: mintedKey(chainId, token), amount: amount * quantum } : null;
 }
 
-/** The id of the ERC-721 or ERC-1155 token that the vault can become; null when it has none, or L1 would never let it out. */
+/** The id of the ERC-721 or ERC-1155 token of a vault; null without one, or when L1 would never pay it out. */
 function withdrawableToken(
   { owner, amount, blob }: VaultContent,
   { standard }: L1Registration,

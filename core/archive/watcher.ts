@@ -2,23 +2,22 @@ import { type Backoff, repeat } from "../backoff.ts";
 import { type VoidedDuplicate, type VoidingPortal, voidDuplicates } from "./duplicates.ts";
 import { type FollowedChain, type FollowOptions, follow } from "./follow.ts";
 
-/** What a watcher follows and does. */
+/** Options of a {@link Watcher}. */
 export interface WatcherOptions extends Omit<FollowOptions, "toBlock" | "signal"> {
   readonly l1: FollowedChain & VoidingPortal;
-  /** Milliseconds between rounds; default 12 000, a block of Ethereum. */
+  /** Milliseconds between rounds; default 12,000, one block of Ethereum. */
   readonly intervalMs?: number;
-  /** What a round does once the archive is in step; it returns how much there was to do. Default: voids ERC-721 duplicates. */
+  /** The work of a round after following L1. Returns the number of things done. Default: voids ERC-721 duplicates. */
   readonly work?: (signal?: AbortSignal) => Promise<number>;
   readonly onVoided?: (voided: VoidedDuplicate) => void;
-  /** Told what went wrong in a round; the next one tries again, later and later. */
+  /** Called with the error of a failed round. The delay before the next round grows. */
   readonly onError?: (error: unknown) => void;
 }
 
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
 /**
- * Keeps an archive in step with L1 and voids ERC-721 duplicates. What every committee member does; anyone else may
- * do it too.
+ * Keeps an archive up to date with L1 and voids ERC-721 duplicates. Every committee member runs one; anyone else may.
  *
  * @example
  * await new Watcher({ archive, l1, fromBlock }).run(signal);
@@ -31,12 +30,12 @@ export class Watcher {
     this.#options = options;
   }
 
-  /** What went wrong in the last round; null when it went well. */
+  /** The error of the last round; null when it succeeded. */
   get lastError(): unknown {
     return this.#lastError;
   }
 
-  /** One pass. Returns what its work returns. */
+  /** One round. Returns the result of its work. */
   async round(signal?: AbortSignal): Promise<number> {
     const { archive, l1, onVoided, work } = this.#options;
     await follow({ ...this.#options, ...(signal && { signal }) });
@@ -44,7 +43,7 @@ export class Watcher {
     return voidDuplicates({ archive, portal: l1, ...(onVoided && { onVoided }), ...(signal && { signal }) });
   }
 
-  /** Rounds until the signal aborts; then resolves. */
+  /** Runs rounds until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 12_000, onError = () => {} } = this.#options;
     const onRound = (error: unknown) => {
