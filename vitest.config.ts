@@ -13,6 +13,8 @@ export default defineConfig({
     isolate: false,
     // By itself vitest leaves a core idle, which is half of a small machine.
     maxWorkers: availableParallelism(),
+    // A busy machine is slow; a test that fails by time tells nothing.
+    expect: { poll: { timeout: 20_000 } },
     testTimeout: 60_000,
     hookTimeout: 120_000,
   },

@@ -13,7 +13,7 @@ import { Chain } from "./operations/chain.ts";
 import { swept } from "./operations/log.ts";
 import { Metrics, serveMetrics } from "./operations/metrics.ts";
 import { MirrorChain } from "./operations/mirror-chain.ts";
-import { ProgressLog } from "./operations/progress-log.ts";
+import { type GasOf, ProgressLog } from "./operations/progress-log.ts";
 import { NotReady, type ReadinessCheck } from "./operations/readiness.ts";
 import { unsettledChecks } from "./operations/settlement-checks.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "./operations/settler-claim.ts";
@@ -69,13 +69,21 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
   const trustedIssuer = jwks && issuer && audience ? { keys: await keySet(jwks), issuer, audience } : undefined;
   let app: FastifyInstance | undefined;
-  await using progress = new ProgressLog(engine, async (chainId, txHash) => {
+  let settling: Settling | null = null;
+  const checks = () => ({
+    ...(isStandby ? {} : started ? (settling?.checks ?? unsettledChecks(engine)) : WAITING),
+    ...(shift && { cluster: async () => describeCluster(shift.node) }),
+  });
+  const { MINTMARK_METRICS_HOST: metricsHost, MINTMARK_METRICS_PORT: metricsPort, MINTMARK_HOSTS: hosts } = config;
+  const metrics = metricsPort === undefined ? undefined : new Metrics({ engine, chains, checks });
+  await using _metrics = metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
+  const gasOf: GasOf = async (chainId, txHash) => {
     const chain = chains.find(({ settlement }) => settlement.chainId === chainId);
     if (chain === undefined) throw new Error("no node of this chain is configured");
     return chain.gasUsed(txHash);
-  });
+  };
+  await using progress = new ProgressLog(engine, gasOf, metrics?.spent);
   await using settlings = new AsyncDisposableStack();
-  let settling: Settling | null = null;
   const settle = async (operator: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>, signal: AbortSignal) => {
     const begun = await startSettling({
       engine,
@@ -114,9 +122,6 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
   };
   const begun = reach(start, starting.signal, (error) => app?.log.warn({ err: error }, UNREACHED));
   await soon(begun);
-  const { MINTMARK_METRICS_HOST: metricsHost, MINTMARK_METRICS_PORT: metricsPort, MINTMARK_HOSTS: hosts } = config;
-  const metrics = metricsPort === undefined ? undefined : new Metrics({ engine, chains });
-  await using _metrics = metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   app = await buildServer({
     engine,
     log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
@@ -133,14 +138,11 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
       perCaller: config.MINTMARK_KEY_MEMORY_MIB * MIB,
       total: config.MINTMARK_MEMORY_MIB * MIB,
     },
-    webhooks: { reach: config.MINTMARK_WEBHOOK_REACH },
+    webhooks: { reach: config.MINTMARK_WEBHOOK_REACH, ...(metrics && { onAttempt: metrics.attempted }) },
     keepIdempotencyHours: config.MINTMARK_IDEMPOTENCY_HOURS,
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
     trustedProxies: config.MINTMARK_TRUSTED_PROXIES,
-    checks: () => ({
-      ...(isStandby ? {} : started ? (settling?.checks ?? unsettledChecks(engine)) : WAITING),
-      ...(shift && { cluster: async () => describeCluster(shift.node) }),
-    }),
+    checks,
     ...(shift && { onlyReads: isStandby, extend: (app: FastifyInstance) => serveInCluster(app, shift.node) }),
     ...tokenSecretOf(config),
   });

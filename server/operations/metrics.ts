@@ -5,9 +5,11 @@ import { type Engine, MODES, type PortalIdentity } from "../../core/index.ts";
 import { HostNames } from "../access/host-names.ts";
 import type { Answer } from "../app.ts";
 import { meaningOf } from "../http/errors.ts";
+import type { Attempt } from "../webhooks/attempts.ts";
 import { within } from "./deadline.ts";
+import { engineChecks, Readiness, type ReadinessCheck } from "./readiness.ts";
 
-/** What metrics read of a chain whose contract pays withdrawals, when the process has a node and an account there. */
+/** A chain whose contract pays withdrawals, as metrics read it. */
 export interface MetricsChain {
   readonly settlement: PortalIdentity;
   blockNumber(): Promise<bigint>;
@@ -17,6 +19,8 @@ export interface MetricsChain {
 export interface MetricsOptions {
   readonly engine: Engine;
   readonly chains?: readonly MetricsChain[];
+  /** The checks of `/readyz` beside the engine's own. */
+  readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
 }
 
 /** Longest wait for a chain: less than a scraper waits. */
@@ -24,14 +28,16 @@ const L1_MS = 3_000;
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What the process measures, in Prometheus' form; names in docs/configuration.md. Holds nothing of tenants. */
+/** Metrics of the server in Prometheus' form (docs/configuration.md). They name no tenant. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #requests: Histogram;
   readonly #problems: Counter;
+  readonly #gas: Counter;
+  readonly #deliveries: Counter;
   readonly #unsubscribe: readonly (() => void)[];
 
-  constructor({ engine, chains = [] }: MetricsOptions) {
+  constructor({ engine, chains = [], checks = () => ({}) }: MetricsOptions) {
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
     this.#requests = new Histogram({
@@ -59,13 +65,45 @@ export class Metrics {
       labelNames: ["mode"],
       registers,
     });
+    const withdrawals = new Counter({
+      name: "mintmark_withdrawals_total",
+      help: "Withdrawals by step: accepted, submitted, attempt_refused, settled, finalized, failed, reverted.",
+      labelNames: ["chain", "step"],
+      registers,
+    });
+    this.#gas = new Counter({
+      name: "mintmark_l1_gas_total",
+      help: "Gas of mined transactions, by chain and by work: commit, withdrawal.",
+      labelNames: ["chain", "work"],
+      registers,
+    });
+    this.#deliveries = new Counter({
+      name: "mintmark_webhook_deliveries_total",
+      help: "Attempts at webhooks' receivers, by outcome: delivered, failed.",
+      labelNames: ["outcome"],
+      registers,
+    });
     this.#unsubscribe = [
       engine.events.on("mint", (event) => {
         requests.inc();
         mints.inc(event.mints);
       }),
       engine.events.on("batchSealed", ({ mode, vaultCount }) => sealed.inc({ mode }, vaultCount)),
+      engine.events.on("withdrawal", ({ type, withdrawal: { chainId } }) => {
+        withdrawals.inc({ chain: `${chainId}`, step: type.slice("withdrawal.".length) });
+      }),
     ];
+    const readiness = new Readiness(() => ({ ...engineChecks(engine), ...checks() }), Date.now);
+    new Gauge({
+      name: "mintmark_check_ok",
+      help: "Of each check of /readyz: 1 if it passes, 0 if it fails.",
+      labelNames: ["check"],
+      registers,
+      async collect() {
+        this.reset();
+        for (const { name, error } of await readiness.look()) this.set({ check: name }, error === undefined ? 1 : 0);
+      },
+    });
     openBatches(engine, registers);
     committedBatches(engine, registers);
     settlementOnL1(engine, chains, registers);
@@ -75,6 +113,16 @@ export class Metrics {
   observe = ({ method, route, status, seconds, code }: Answer): void => {
     this.#requests.observe({ method, route, status }, seconds);
     if (code !== null) this.#problems.inc({ code });
+  };
+
+  /** For {@link ProgressLog}: a transaction's gas, once. */
+  spent = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint): void => {
+    this.#gas.inc({ chain: `${chainId}`, work }, Number(gas));
+  };
+
+  /** For `DispatcherOptions.onAttempt`. */
+  attempted = ({ failure }: Attempt): void => {
+    this.#deliveries.inc({ outcome: failure === null ? "delivered" : "failed" });
   };
 
   close(): void {

@@ -4,26 +4,30 @@ import { within } from "./deadline.ts";
 
 /** Gas of a transaction that was mined on a chain. */
 export type GasOf = (chainId: bigint, txHash: Hash) => Promise<bigint>;
+/** Called once for each mined transaction whose gas is known. */
+export type OnGas = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint) => void;
 
 type Line = readonly [level: "info" | "warn", fields: Readonly<Record<string, unknown>>, message: string];
 
-/** Longest wait for a transaction's gas; without it the line goes out as it is. */
+/** Longest wait for a transaction's gas. After it the line is written without. */
 const GAS_MS = 5_000;
 
 /** One line of the log for each step of a batch and of a withdrawal, as soon as it is durable. */
 export class ProgressLog implements AsyncDisposable {
   readonly #engine: Engine;
   readonly #gasOf: GasOf | null;
+  readonly #onGas: OnGas;
   readonly #unsubscribe: readonly (() => void)[];
-  /** Steps come before the server's log does. */
+  /** The first steps can come before the server's log exists. */
   #log = Promise.withResolvers<FastifyBaseLogger | null>();
   #last: Promise<void> = Promise.resolve();
   /** Withdrawals share transactions. */
   #gas: { readonly txHash: Hash; readonly gas: Promise<bigint | undefined> } | null = null;
 
-  constructor(engine: Engine, gasOf: GasOf | null) {
+  constructor(engine: Engine, gasOf: GasOf | null, onGas: OnGas = () => {}) {
     this.#engine = engine;
     this.#gasOf = gasOf;
+    this.#onGas = onGas;
     const info = (message: string) => (batch: Batch) => this.#put(["info", fieldsOf(batch), message]);
     this.#unsubscribe = [
       engine.events.on("batchSealed", info("batch sealed")),
@@ -41,12 +45,12 @@ export class ProgressLog implements AsyncDisposable {
     ];
   }
 
-  /** Writes what has happened so far, and from now on each step as it comes. */
+  /** Writes the steps so far, and from now on each step as it comes. */
   writeTo(log: FastifyBaseLogger): void {
     this.#log.resolve(log);
   }
 
-  /** Resolves when what has happened is written. */
+  /** Resolves when all steps are written. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const stop of this.#unsubscribe) stop();
     this.#log.resolve(null);
@@ -56,14 +60,14 @@ export class ProgressLog implements AsyncDisposable {
   #committed(batch: Batch): void {
     const { chainId } = this.#engine.settlement;
     const fields = { ...fieldsOf(batch), txHash: batch.l1TxHash, block: batch.l1BlockNumber?.toString() };
-    this.#put(["info", fields, "batch committed"], chainId, batch.l1TxHash);
+    this.#put(["info", fields, "batch committed"], this.#gasUsed("commit", chainId, batch.l1TxHash));
   }
 
   #withdrawal({ type, withdrawal }: EngineEvents["withdrawal"]): void {
     const { withdrawalId, chainId, vaultId, quantity, l1TxHash: txHash, failure: reason } = withdrawal;
     const fields = { withdrawalId, chainId: `${chainId}`, vaultId: `${vaultId}`, quantity: `${quantity}` };
     if (type === "withdrawal.settled") {
-      this.#put(["info", { ...fields, txHash }, "withdrawal paid"], chainId, txHash);
+      this.#put(["info", { ...fields, txHash }, "withdrawal paid"], this.#gasUsed("withdrawal", chainId, txHash));
     } else if (type === "withdrawal.attempt_refused") {
       this.#put(["warn", { ...fields, reason }, "withdrawal refused by L1; trying again"]);
     } else if (type === "withdrawal.failed") {
@@ -73,9 +77,8 @@ export class ProgressLog implements AsyncDisposable {
     }
   }
 
-  /** Lines keep the order of the steps, though some wait for their gas. */
-  #put([level, fields, message]: Line, chainId?: bigint, txHash: Hash | null = null): void {
-    const gas = chainId === undefined || txHash === null ? undefined : this.#gasUsed(chainId, txHash);
+  /** Lines keep the order of the steps, although some wait for their gas. */
+  #put([level, fields, message]: Line, gas?: Promise<bigint | undefined>): void {
     const written = this.#last.then(async () => {
       const log = await this.#log.promise;
       const used = await gas;
@@ -84,11 +87,12 @@ export class ProgressLog implements AsyncDisposable {
     this.#last = written;
   }
 
-  #gasUsed(chainId: bigint, txHash: Hash): Promise<bigint | undefined> {
-    if (this.#gasOf === null) return Promise.resolve(undefined);
+  #gasUsed(work: "commit" | "withdrawal", chainId: bigint, txHash: Hash | null): Promise<bigint | undefined> {
+    if (this.#gasOf === null || txHash === null) return Promise.resolve(undefined);
     if (this.#gas?.txHash !== txHash) {
       const asked = within(GAS_MS, this.#gasOf(chainId, txHash), () => new Error("no answer"));
       this.#gas = { txHash, gas: asked.catch(() => undefined) };
+      void this.#gas.gas.then((gas) => gas !== undefined && this.#onGas(chainId, work, gas));
     }
     return this.#gas.gas;
   }

@@ -20,6 +20,8 @@ export interface DispatcherOptions {
   readonly reach?: Reach;
   /** Told of what went wrong here; receivers' failures are recorded with their webhooks. Default: nobody. */
   readonly onError?: (error: unknown) => void;
+  /** Called after each attempt. Default: nobody. */
+  readonly onAttempt?: (attempt: Attempt) => void;
 }
 
 const DEFAULTS: Required<DispatcherOptions> = {
@@ -29,6 +31,7 @@ const DEFAULTS: Required<DispatcherOptions> = {
   recordEveryMs: 250,
   reach: "public",
   onError: () => {},
+  onAttempt: () => {},
 };
 
 /** Of test deliveries only; no event of an application has it. */
@@ -224,6 +227,7 @@ export class WebhookDispatcher {
     const failure = outcome.kind === "delivered" ? null : outcome.failure;
     const attempt: Attempt = { ...about, time, durationMs, status: outcome.status, failure };
     this.#attempts.add(webhookId, attempt);
+    this.#options.onAttempt(attempt);
     return { outcome, attempt };
   }
 }

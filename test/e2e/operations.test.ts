@@ -6,6 +6,7 @@ import { type Hex, openEngine, type Uuid } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { ADMIN, COMMITTEE, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
+import { freePort } from "../../scripts/sandbox/port.ts";
 import { at, rpc, seed } from "../settlement/fixture.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
@@ -17,11 +18,12 @@ let world: MembersWorld;
 let server: OperatorProcess;
 let key: string;
 let assetId: Uuid;
-const settings = {
+let settings = {
   MINTMARK_THRESHOLD: "2",
   MINTMARK_CONFIRMATIONS: "0",
   MINTMARK_SEAL_SECONDS: "1",
   MINTMARK_SETTLE_SECONDS: "1",
+  MINTMARK_METRICS_PORT: "",
 };
 
 beforeAll(async () => {
@@ -35,6 +37,7 @@ beforeAll(async () => {
     key = (await engine.keys.issue(principal.applicationId)).secret;
     assetId = assets.get("erc20") ?? "";
   }
+  settings = { ...settings, MINTMARK_METRICS_PORT: `${await freePort(9464)}` };
   server = await OperatorProcess.start({ ...operatorOf(world, store), settings });
 }, 120_000);
 afterAll(async () => {
@@ -125,6 +128,16 @@ test("the log has one line for each batch sealed, committed and final, and for e
   const { gasUsed } = await world.client.getTransactionReceipt({ hash: l1TxHash });
   const paid = { vaultId: vaults.validium, quantity: "9", chainId: "31337", txHash: l1TxHash, gas: `${gasUsed}` };
   await expect.poll(() => lines("withdrawal paid"), LONG).toEqual([expect.objectContaining({ level: 30, ...paid })]);
+  const metrics = await (await fetch(`http://127.0.0.1:${settings.MINTMARK_METRICS_PORT}/metrics`)).text();
+  const commits = lines("batch committed").reduce((sum, { gas }) => sum + Number(gas), 0);
+  for (const line of [
+    `mintmark_l1_gas_total{chain="31337",work="commit"} ${commits}`,
+    `mintmark_l1_gas_total{chain="31337",work="withdrawal"} ${gasUsed}`,
+    'mintmark_withdrawals_total{chain="31337",step="settled"} 1',
+    'mintmark_check_ok{check="committee"} 1',
+  ]) {
+    expect(metrics.split("\n")).toContain(line);
+  }
 }, 120_000);
 
 test("each refusal of a withdrawal has one line, with the reason", async () => {

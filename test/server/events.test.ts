@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { shutDown } from "../../server/process/shutdown.ts";
 import { event } from "../../server/schemas/events.ts";
+import { eventually } from "../eventually.ts";
 import { createWorld, entries, refusal, type World, type WorldOptions } from "./fixture.ts";
 import { EventStreamClient, listen } from "./sse.ts";
 
@@ -86,7 +87,7 @@ describe("the stream of events", () => {
     await start({ heartbeatMs: 10 });
     const client = await open(`?after=${FIRST}`);
     const next = client.take(1);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       if (client.comments < 3) throw new Error("no heartbeat yet");
     });
     await mint();
@@ -123,7 +124,7 @@ describe("the stream of events", () => {
     const other = await open("", { "x-api-key": await world.newKey(["read"]) });
     expect(other.response.status).toBe(200);
     clients[0]?.hangUp();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const again = await open();
       clients.push(again);
       expect(again.response.status).toBe(200);

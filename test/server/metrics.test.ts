@@ -14,7 +14,8 @@ test("metrics count requests, problems and mints, tell of batches and L1, and na
     blockNumber: async () => 7n,
     operatorBalance: () => (reachable ? Promise.resolve(5n * 10n ** 17n) : Promise.reject(new Error("down"))),
   };
-  metrics = new Metrics({ engine: world.engine, chains: [chain] });
+  const checks = () => ({ purse: () => Promise.reject(new Error("empty")) });
+  metrics = new Metrics({ engine: world.engine, chains: [chain], checks });
   await using server = await serveMetrics(metrics, "127.0.0.1", 0, ["metrics.example"]);
   const read = async () => (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
 
@@ -39,6 +40,8 @@ test("metrics count requests, problems and mints, tell of batches and L1, and na
     'mintmark_vaults_sealed_total{mode="validium"} 2',
     'mintmark_l1_lag_blocks{chain="31337"} 7',
     'mintmark_operator_balance_ether{chain="31337"} 0.5',
+    'mintmark_check_ok{check="store"} 1',
+    'mintmark_check_ok{check="purse"} 0',
   ]) {
     expect(text.split("\n"), line).toContain(line);
   }

@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { shutDown } from "../../server/process/shutdown.ts";
+import { eventually } from "../eventually.ts";
 import { Connection, listen } from "./connection.ts";
 import { createWorld, entries, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
 
@@ -72,7 +73,7 @@ describe("over a real socket", () => {
       }
     };
     const clients = Array.from({ length: 8 }, client);
-    await vi.waitFor(() => expect(minted.length).toBeGreaterThan(40), { timeout: 20_000 });
+    await eventually(() => expect(minted.length).toBeGreaterThan(40));
     await shutDown(world.app, { deadlineMs: 600_000 });
     await Promise.all(clients);
     expect(answered).toBe(came);
