@@ -1,7 +1,4 @@
-/**
- * Amounts on the mint path: two 32-bit words in typed arrays instead of a bigint each, which would be an object. Below 2^63, as all
- * amounts are.
- */
+/** Amounts on the mint path: two 32-bit words in typed arrays instead of a bigint object. All are below 2^63. */
 
 const WORD = 2 ** 32;
 /** The high word of 2^63 - 1. */
@@ -15,12 +12,11 @@ export function lowWord(amount: bigint): number {
   return Number(amount & 0xffff_ffffn);
 }
 
-/** The amount that two words hold. */
 export function amountOf(high: number, low: number): bigint {
   return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low);
 }
 
-/** Whether the sum of two amounts is an amount still. */
+/** Whether the sum of two amounts is a valid amount. */
 export function addsUp(highA: number, lowA: number, highB: number, lowB: number): boolean {
   return highA + highB + (lowA + lowB >= WORD ? 1 : 0) <= MAX_HIGH;
 }
@@ -31,7 +27,7 @@ export function widthOfWords(high: number, low: number): number {
   return low === 1 ? 0 : byteWidth(low);
 }
 
-/** Bytes of the sum of two amounts that {@link addsUp}. */
+/** Bytes of the sum of two amounts for which {@link addsUp} holds. */
 export function widthOfSum(
   high: number,
   low: number,
@@ -45,7 +41,7 @@ function byteWidth(value: number): number {
   return (32 - Math.clz32(value) + 7) >>> 3;
 }
 
-/** Sums of amounts, which may pass 2^63: exact for 2^20 of them. */
+/** Sums of amounts, which may exceed 2^63: exact for 2^20 of them. */
 export class AmountSum {
   #high = 0;
   #low = 0;

@@ -19,9 +19,9 @@ import {
 } from "./request.ts";
 import { hexOf } from "./vault-columns.ts";
 
-/** Bytes of blobs that a request of unknown size gets room for, an entry. */
+/** Bytes of blobs reserved per entry of a request of unknown size. */
 const USUAL_BLOB_BYTES = 24;
-/** The blobs of one request are fewer bytes than this; one with more goes the plain way, which knows no bound of its own. */
+/** Upper bound of the bytes of blobs in one request. A request with more takes the plain path. */
 const MAX_BLOBS = 2 ** 31;
 /** The entry names its token by `tokenId`. */
 const BY_TOKEN_ID = 1;
@@ -31,12 +31,12 @@ const BY_DECIMAL = 2;
 const BY_DEFAULT = 4;
 
 /**
- * A mint request in which nothing is wrong as far as its form tells, one typed array a property, entries of all users back to back: what
- * core/request.ts reads into objects, for the path on which an object an entry would cost more than all the rest.
+ * A mint request whose form is valid: one typed array a property, the entries of all users in order. `request.ts` reads
+ * the same into objects; this class avoids an object per entry, which would dominate the cost of a mint.
  */
 export class MintColumns {
   readonly count: number;
-  /** Users by their ids, or by the addresses of their owners. */
+  /** Users by id, or by the address of their owner. */
   readonly recipients: (Uuid | Address)[] = [];
   /** Entries of each user. */
   readonly userCounts: number[] = [];
@@ -45,10 +45,10 @@ export class MintColumns {
   readonly mode: Uint8Array;
   readonly amountHigh: Uint32Array;
   readonly amountLow: Uint32Array;
-  /** Where in `blobs` each blob ends; it begins where the one before ends. */
+  /** The end of each blob in `blobs`. A blob begins at the end of the one before. */
   readonly blobEnd: Uint32Array;
   blobs: Uint8Array;
-  /** {@link BY_TOKEN_ID}, {@link BY_DECIMAL} and {@link BY_DEFAULT} of each entry; null while there are none. */
+  /** {@link BY_TOKEN_ID}, {@link BY_DECIMAL} and {@link BY_DEFAULT} of each entry; null while all are 0. */
   #namings: Uint8Array | null = null;
   /** Tokens of each entry; null while every entry has one. */
   #quantities: Uint32Array | null = null;
@@ -68,13 +68,13 @@ export class MintColumns {
     this.blobs = new Uint8Array(count * USUAL_BLOB_BYTES);
   }
 
-  /** Notes that an entry gives its token, its amount or its mode in another way than the usual one. */
+  /** Records that an entry gives its token, its amount or its mode in another way than usual. */
   name(entry: number, naming: typeof BY_TOKEN_ID | typeof BY_DECIMAL | typeof BY_DEFAULT): void {
     this.#namings ??= new Uint8Array(this.count);
     this.#namings[entry] = (this.#namings[entry] as number) | naming;
   }
 
-  /** Notes that the engine is to give an entry so many ids. */
+  /** Records that the engine gives an entry `quantity` ids. */
   setQuantity(entry: number, quantity: number): void {
     this.#quantities ??= new Uint32Array(this.count).fill(1);
     this.#quantities[entry] = quantity;
@@ -109,7 +109,7 @@ export class MintColumns {
     return this.#namings !== null && ((this.#namings[entry] as number) & naming) !== 0;
   }
 
-  /** What tells two requests under one idempotency key apart. */
+  /** A digest of the request, to compare requests with the same idempotency key. */
   digest(): Hex {
     const digest = createHash("sha256");
     digest.update(`${this.recipients.join()} ${this.userCounts.join()}`);
@@ -121,13 +121,13 @@ export class MintColumns {
     return `0x${digest.digest("hex")}`;
   }
 
-  /** The modes as the request gives them: a default may be another one when it is repeated. */
+  /** The modes as given in the request: the default may change before a repetition. */
   #modesGiven(): Uint8Array {
     if (this.#namings === null) return this.mode;
     return this.mode.map((mode, entry) => (this.#isNamed(entry, BY_DEFAULT) ? MODES.length : mode));
   }
 
-  /** The same request in objects. */
+  /** The same request as objects. */
   toRequest(assets: KnownAssets): MintRequest {
     const users = this.recipients.map((recipient, i) => {
       const field = recipient.startsWith("0x") ? ("ownerAddress" as const) : ("userId" as const);
@@ -169,8 +169,8 @@ export class MintColumns {
 }
 
 /**
- * Reads an untrusted, parsed mint request. Null when there is anything in it that the plain reader would find an issue in, or an asset
- * that is not known: then that one has to look, and to say what is wrong.
+ * Reads an untrusted, parsed mint request. Null when the plain reader would find an issue, or for an unknown asset.
+ * Then the plain reader reports the fault.
  */
 export function readMintColumns(
   request: unknown,
@@ -204,7 +204,7 @@ class Reader {
   #blobEnd = 0;
   #assetId = "";
   #assetIndex = 0;
-  /** Of this asset; null until something depends on it. */
+  /** Of this asset; null until needed. */
   #assetForm: AssetForm | null = null;
 
   constructor(columns: MintColumns, assets: KnownAssets, defaultMode: DefaultMode) {
@@ -275,7 +275,7 @@ class Reader {
     return true;
   }
 
-  /** What an entry without an amount mints; undefined when it must have one. */
+  /** The amount of an entry without one; undefined when it needs one. */
   get #usualAmount(): number | undefined {
     return this.#asset.standard === "erc721" ? 1 : undefined;
   }
@@ -308,7 +308,7 @@ class Reader {
     if (mintingBlob !== undefined)
       return tokenId === undefined && quantity === undefined && this.#readBlob(mintingBlob, entry);
     const { standard, blobScheme, nextTokenId } = this.#asset;
-    // Without a token an entry is one of ERC-20, or of an asset that the engine numbers, and only that.
+    // An entry without a token is one of ERC-20, or of an asset that the engine numbers.
     if ((tokenId === undefined) !== (standard === "erc20" || nextTokenId !== null)) return false;
     if (tokenId === undefined) return this.#readQuantity(quantity, nextTokenId !== null, entry);
     if (quantity !== undefined) return false;
@@ -331,7 +331,7 @@ class Reader {
     return this.#takeBlob(0, entry) !== null;
   }
 
-  /** Where the entry's blob of so many bytes begins; null when that is too many. */
+  /** The start of an entry's blob of `bytes` bytes; null when that is too many. */
   #takeBlob(bytes: number, entry: number): number | null {
     const start = this.#blobEnd;
     const end = start + bytes;
@@ -364,7 +364,7 @@ class Reader {
   }
 }
 
-/** What the plain reader read without an issue, as columns; null when an asset is not known. */
+/** Converts the plain reader's request to columns; null for an unknown asset. */
 export function columnsOf(request: MintRequest, assets: KnownAssets, defaultMode: DefaultMode): MintColumns | null {
   let next = 0;
   const users = request.users.map(({ field, recipient, count }) => {
@@ -395,7 +395,7 @@ function readOwner({ userId, ownerAddress }: Readonly<Record<string, unknown>>):
 
 function hasOtherFields(mint: object): boolean {
   for (const field in mint) {
-    // Compared one by one: a look-up in a set for each field would cost a bulk mint a few percent.
+    // Compared one by one: a set look-up per field would slow a bulk mint by a few percent.
     const isKnown =
       field === "tokenId" ||
       field === "mintingBlob" ||

@@ -15,36 +15,36 @@ import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { isText, readSpelling, readUuid, requireAddress } from "../validate.ts";
 
-/** A mint request of the right form; what is null had an issue. Entries of all users back to back. */
+/** A mint request after the check of its form; null values had an issue. The entries of all users are in order. */
 export interface MintRequest {
   readonly users: readonly RequestedUser[];
   readonly mints: readonly RequestedMint[];
 }
 
-/** Who is minted for, by the field that says so, and how many entries; null when neither does. */
+/** A recipient, by the field that names it, and its number of entries; null when neither field does. */
 export interface RequestedUser {
   readonly field: "userId" | "ownerAddress";
-  /** The user's id, or the address of its owner, in lower case. */
+  /** The user's id, or its owner's address in lower case. */
   readonly recipient: Uuid | Address | null;
   readonly count: number;
 }
 
 export interface RequestedMint {
   readonly assetId: Uuid | null;
-  /** `default` when the entry leaves it out. */
+  /** `default` when the entry has none. */
   readonly mode: Mode | "default" | null;
   readonly amount: NamedAmount | null;
   readonly token: NamedToken | null;
   readonly reference: string | null;
 }
 
-/** How an entry gives its amount, by the field that does; an ERC-721 entry may give none. */
+/** An entry's amount, by the field that gives it; an ERC-721 entry needs none. */
 export type NamedAmount =
   | { readonly field: "amount"; readonly units: bigint }
   | { readonly field: "amountDecimal"; readonly text: string }
   | { readonly field: null };
 
-/** How an entry names its token, by the field that does; an ERC-20 entry may name none. */
+/** An entry's token, by the field that names it; an ERC-20 entry needs none. */
 export type NamedToken =
   | {
       readonly field: "mintingBlob";
@@ -63,13 +63,13 @@ export type NamedToken =
     }
   | { readonly field: null };
 
-/** What the form of a request depends on, of each asset. */
+/** The properties of assets that the form of a request depends on. */
 export interface KnownAssets {
   indexOf(assetId: Uuid): number | undefined;
   at(assetIndex: number): AssetForm;
 }
 
-/** What entries without a mode are minted in, as far as the asset has none of its own; null: they must have one. */
+/** The mode of entries without one, if the asset has none of its own; null: every entry needs one. */
 export type DefaultMode = Mode | null;
 
 export interface AssetForm {
@@ -83,14 +83,14 @@ export interface AssetForm {
   readonly nextTokenId: bigint | null;
 }
 
-/** One issue and its place: -1 for the request or the user as a whole. */
+/** One issue and its place: -1 for the request or the whole user. */
 interface Found {
   readonly user: number;
   readonly mint: number;
   readonly issue: Issue;
 }
 
-/** Collects the first {@link MAX_ISSUES} issues of a request, wherever they are found, and tells them in request order. */
+/** Collects the first {@link MAX_ISSUES} issues of a request in any order, and reports them in request order. */
 export class Issues {
   readonly #found: Found[] = [];
 
@@ -112,12 +112,12 @@ export class Issues {
     this.#add({ user, mint, issue: { pointer: `/users/${user}/mints/${mint}${path}`, code, detail } });
   }
 
-  /** Whether one more would be left out. */
+  /** Whether the next issue would be left out. */
   get full(): boolean {
     return this.#found.length === MAX_ISSUES;
   }
 
-  /** Whether some were left out: what is found from now on changes nothing. */
+  /** Whether issues were left out. Then later issues change nothing. */
   get more(): boolean {
     return this.#more;
   }
@@ -127,7 +127,7 @@ export class Issues {
     else this.#found.push(found);
   }
 
-  /** Throws all of them as one error, if there are any. Its code is that of the first in request order. */
+  /** Throws all issues as one error, if there are any, with the code of the first in request order. */
   throwIfAny(): void {
     this.#found.sort((a, b) => a.user - b.user || a.mint - b.mint);
     const issues = this.#found.map(({ issue }) => issue);
@@ -147,10 +147,10 @@ const MAX_DIGITS = 78;
 const ONE = 1n;
 
 /**
- * Reads an untrusted, parsed mint request: its form only, nothing that depends on the engine's state. What is wrong goes to `issues`
- * and is null in the result, so that the rest of the request can still be checked.
+ * Reads an untrusted, parsed mint request. Checks its form only, nothing that depends on the engine's state. An invalid
+ * value adds to `issues` and is null in the result, so the rest can still be checked.
  *
- * @throws MintmarkError only when the request as a whole is unusable: no list of users, or more than the limits
+ * @throws MintmarkError only when the whole request is unusable: no list of users, or above the limits
  */
 export function readMintRequest(request: unknown, limits: Limits, issues: Issues): MintRequest {
   const users = isObject(request) && Array.isArray(request.users) ? (request.users as unknown[]) : null;
@@ -169,7 +169,7 @@ export function readMintRequest(request: unknown, limits: Limits, issues: Issues
   return read;
 }
 
-/** Refuses a request that is too large or holds nothing before looking closer. */
+/** Refuses an empty or too large request before any other check. */
 function requireSizes(users: readonly unknown[], limits: Limits, issues: Issues): void {
   const { usersPerRequest, mintsPerRequest } = limits;
   if (users.length === 0) issues.ofRequest("/users", "validation_failed", "must hold at least one user");
@@ -290,7 +290,7 @@ function readNamedAmount(
   return null;
 }
 
-/** The amount, or the code of what is wrong with it. A number past 2^53 may have been rounded on its way, so it is refused. */
+/** The amount, or the code of its fault. A number above 2^53 may have been rounded before, so it is refused. */
 export function readAmount(value: unknown): bigint | "validation_failed" | "amount_out_of_range" {
   if (value === 1) return ONE;
   if (typeof value === "number") {
@@ -346,7 +346,9 @@ export function isQuantity(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1;
 }
 
-/** The canonical decimal of a token id, null for what is none. A number past 2^53 may have been rounded on its way, so it is refused. */
+/**
+ * The canonical decimal of a token id, null if invalid. A number above 2^53 may have been rounded, so it is refused.
+ */
 export function readTokenId(value: unknown): string | null {
   if (typeof value === "number") return Number.isSafeInteger(value) && value >= 0 ? String(value) : null;
   if (typeof value !== "string" || !DECIMAL.test(value)) return null;
@@ -374,7 +376,7 @@ const MINT_FIELDS: ReadonlySet<string> = new Set([
 ]);
 const UNKNOWN = "is not a field of this request";
 
-/** Looks no further once the list of issues is full: an object can have any number of fields. */
+/** Stops when the list of issues is full, because an object can have any number of fields. */
 function unknownFields(
   value: object,
   known: ReadonlySet<string>,

@@ -2,7 +2,7 @@ import type { Address, Hex } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { amountOf, highWord, lowWord } from "./amount-words.ts";
 
-/** Who holds a vault: what is the same for all vaults of a user. */
+/** The holder of a vault: the values that all vaults of a user share. */
 export interface Holder {
   readonly applicationIndex: number;
   readonly userIndex: number;
@@ -10,7 +10,7 @@ export interface Holder {
   readonly owner: Uint8Array;
 }
 
-/** A vault's content that is not its holder's. */
+/** The content of a vault without its holder. */
 export interface NewVault {
   readonly assetIndex: number;
   readonly amountHigh: number;
@@ -21,7 +21,7 @@ export interface NewVault {
   readonly end: number;
 }
 
-/** The columns that sealing reads and their holders: the vaults of a closed batch as they go to another thread. */
+/** The columns that sealing reads, with their holders: a closed batch on its way to another thread. */
 export interface VaultParts {
   readonly count: number;
   readonly columns: readonly Uint32Array<ArrayBuffer>[];
@@ -33,7 +33,7 @@ const FIRST_CAPACITY = 64;
 const USUAL_BLOB_BYTES = 16;
 const SEALED_COLUMNS = ["userIndex", "assetIndex", "amountHigh", "amountLow", "tokenHash", "blobEnd"] as const;
 
-/** The vaults of a batch in slot order, one typed array a property: {@link StoredVault}s without an object for each. */
+/** The vaults of a batch in slot order, one typed array a property: {@link StoredVault}s without an object each. */
 export class VaultColumns {
   count = 0;
   userIndex: Uint32Array<ArrayBuffer>;
@@ -42,15 +42,15 @@ export class VaultColumns {
   amountLow: Uint32Array<ArrayBuffer>;
   createdAt: Float64Array<ArrayBuffer>;
   updatedAt: Float64Array<ArrayBuffer>;
-  /** Hash of the token, 0 for what is not ERC-721. */
+  /** Hash of the token; 0 unless ERC-721. */
   tokenHash: Uint32Array<ArrayBuffer>;
-  /** Where in `blobs` each blob ends; it begins where the one before ends. */
+  /** The end of each blob in `blobs`. A blob begins at the end of the one before. */
   blobEnd: Uint32Array<ArrayBuffer>;
   blobs: Uint8Array<ArrayBuffer>;
   readonly #holders = new Map<number, Holder>();
   #lastHolder: Holder | null = null;
 
-  /** @param capacity - vaults that there is room for at once */
+  /** @param capacity - number of vaults to reserve space for */
   constructor(capacity = FIRST_CAPACITY) {
     this.userIndex = new Uint32Array(capacity);
     this.assetIndex = new Uint32Array(capacity);
@@ -63,7 +63,7 @@ export class VaultColumns {
     this.blobs = new Uint8Array(capacity * USUAL_BLOB_BYTES);
   }
 
-  /** Puts a vault into the next slot, and returns the slot. */
+  /** Puts a vault into the next slot and returns the slot. */
   push(holder: Holder, vault: NewVault, createdAt: number, updatedAt: number, tokenHash: number): number {
     const slot = this.count;
     if (slot === this.userIndex.length) this.#grow();
@@ -83,7 +83,7 @@ export class VaultColumns {
     return slot;
   }
 
-  /** Adds to a vault's amount, which stays within its bounds. */
+  /** Adds to a vault's amount. The caller has checked the sum. */
   grow(slot: number, high: number, low: number, updatedAt: number): void {
     const sum = (this.amountLow[slot] as number) + low;
     this.amountLow[slot] = sum;
@@ -102,7 +102,7 @@ export class VaultColumns {
 
   holderOf(slot: number): Holder {
     const holder = this.#holders.get(this.userIndex[slot] as number);
-    if (holder === undefined) throw new Error(`the holder of slot ${slot} is not known`);
+    if (holder === undefined) throw new Error(`the holder of slot ${slot} is unknown`);
     return holder;
   }
 
@@ -122,7 +122,7 @@ export class VaultColumns {
     return { count, columns, blobs: this.blobs.slice(0, this.blobStart(count)), holders: [...this.#holders.values()] };
   }
 
-  /** The same vaults, except for when they were made and changed. */
+  /** The same vaults, without their times. */
   static of({ count, columns, blobs, holders }: VaultParts): VaultColumns {
     const vaults = new VaultColumns();
     vaults.count = count;
@@ -132,7 +132,6 @@ export class VaultColumns {
     return vaults;
   }
 
-  /** One vault as an object. */
   at(slot: number): StoredVault {
     const { applicationIndex, userIndex, owner } = this.holderOf(slot);
     return {
@@ -151,7 +150,7 @@ export class VaultColumns {
     return hexOf(this.blobs, this.blobStart(slot), this.blobEnd[slot] as number);
   }
 
-  /** Puts a vault that is an object into the next slot. */
+  /** Puts a vault object into the next slot. */
   pushStored(vault: StoredVault, tokenHash: number): number {
     const { applicationIndex, userIndex, assetIndex, amount, createdAt, updatedAt } = vault;
     const known = this.#holders.get(userIndex);
@@ -189,12 +188,12 @@ function larger<T extends Uint8Array | Uint32Array | Float64Array>(column: T, le
   return copy;
 }
 
-/** `0x` hex of a stretch of bytes. */
+/** `0x` hex of a range of bytes. */
 export function hexOf(bytes: Uint8Array, start: number, end: number): Hex {
   return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex", start, end)}`;
 }
 
-/** What the engine keeps of one slot. In an open batch `amount` and `updatedAt` still move. */
+/** The engine's record of one slot. In an open batch, `amount` and `updatedAt` can change. */
 export interface StoredVault {
   readonly applicationIndex: number;
   readonly userIndex: number;

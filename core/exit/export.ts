@@ -8,15 +8,15 @@ import type { BatchVaultProof } from "../protocol/proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { type ExitKit, requireWholeKit } from "./kit.ts";
 
-/** What an exit kit is checked against when it is made. */
+/** The chain that checks a new exit kit. */
 export type KitChain = Pick<L1Reader, "settlement" | "registration" | "maturity" | "verifyVault">;
 
 /**
- * The exit kit of a proven vault, after the contract itself has verified the proof. The proof may come from an engine, from an archive, or
- * from {@link proveFromL1}.
+ * The exit kit of a proven vault. The contract itself verifies the proof first. The proof comes from an engine, an
+ * archive, or {@link proveFromL1}.
  *
- * @throws MintmarkError `proof_not_ready` while L1 has not committed the batch; `asset_not_registered`; `mint_unwithdrawable` when the batch came
- * before the asset's registration; `l1_failed` with the contract's reason
+ * @throws MintmarkError `proof_not_ready` while L1 has not committed the batch; `asset_not_registered`;
+ *   `mint_unwithdrawable` when the batch came before the asset's registration; `l1_failed` with the contract's reason
  *
  * @example
  * const kit = await exportExitKit(await engine.proofs.exit(vaultId), l1);
@@ -48,20 +48,21 @@ export async function exportExitKit(
   return kit;
 }
 
-/** Where a proof comes from. */
+/** Options of {@link proveFromL1}. */
 export interface ProveFromL1Options {
   readonly l1: Pick<L1Reader, "blockNumber" | "events" | "rollupData">;
-  /** Block of the settlement contract's deployment, or any before the batch's commit. */
+  /** The deployment block of the settlement contract, or any block before the batch's commit. */
   readonly fromBlock: bigint;
-  /** Asked in this order for a validium batch's data. */
+  /** Sources of a validium batch's data, in this order. */
   readonly sources?: readonly BatchSource[];
   readonly signal?: AbortSignal;
 }
 
 /**
- * A vault's proof with nothing but L1, and for validium anyone who serves the batch's data; without a store.
+ * Proves a vault from L1 alone and, for validium, a source of the batch's data. Needs no store.
  *
- * @throws MintmarkError `batch_not_found` when L1 has no such batch; `vault_not_found`; `proof_not_ready` when nobody has the data
+ * @throws MintmarkError `batch_not_found` when L1 has no such batch; `vault_not_found`; `proof_not_ready` when no
+ *   source has the data
  *
  * @example
  * const kit = await exportExitKit(await proveFromL1(vaultId, { l1, fromBlock }), l1);
@@ -82,13 +83,13 @@ export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options)
       faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  const asked = faults.length === 0 ? "name a member or the engine's server to ask" : faults.join("; ");
-  throw new MintmarkError("proof_not_ready", `Nobody gave the data of ${mode}-${batchNumber}: ${asked}.`);
+  const asked = faults.length === 0 ? "name a member or the engine's server as a source" : faults.join("; ");
+  throw new MintmarkError("proof_not_ready", `No source gave the data of ${mode}-${batchNumber}: ${asked}.`);
 }
 
 type CommitEvent = L1Event & { readonly type: "batchCommitted" };
 
-/** Whoever can give the data of a batch, by name, in the order to ask. */
+/** The sources of a batch's data, by name, in order. */
 function readersOf(commit: CommitEvent, { l1, sources = [], signal }: ProveFromL1Options) {
   const { mode, batchNumber, txHash } = commit;
   const onL1 = mode === "zk-rollup" ? [["L1", () => l1.rollupData(txHash)] as const] : [];

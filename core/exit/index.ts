@@ -1,4 +1,4 @@
-/** The owner's exit without engine, server and operator: the kit, where it comes from, and what withdraws with it. */
+/** The owner's exit without engine, server and operator: making a kit, reading it, and withdrawing with it. */
 export { exportExitKit, type KitChain, type ProveFromL1Options, proveFromL1 } from "./export.ts";
 export {
   EXIT_KIT_FORMAT,

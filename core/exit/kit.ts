@@ -7,9 +7,9 @@ import { verifyVaultProof } from "../protocol/proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 
 /**
- * Everything that a vault's owner needs to withdraw it without engine, server and operator: with it, an RPC of the chain and the owner's key
- * the token can be had for as long as the contract stands. Holds no secret: only the owner's own transaction can use it. Good from
- * the batch's commit on, and never stale.
+ * Everything that a vault's owner needs to withdraw without engine, server and operator. The kit, an RPC of the chain
+ * and the owner's key are enough while the contract exists. It holds no secret: only the owner's own transaction can
+ * use it. It is valid from the batch's commit on, and never expires.
  */
 export interface ExitKit extends ProvenVault {
   readonly settlement: Pick<Settlement, "chainId" | "contract">;
@@ -22,17 +22,17 @@ export interface ExitKit extends ProvenVault {
     /** null for ERC-20. */
     readonly tokenId: bigint | null;
   };
-  /** ERC-721: seconds since 1970 from which on L1 lets it out; null for the others, which need not wait. */
+  /** ERC-721: seconds since 1970 from which L1 pays it out; null for others, which need not wait. */
   readonly maturesAt: bigint | null;
 }
 
-/** The file format's name and version; docs/exit-kit.md. */
+/** The format name in the file; docs/exit-kit.md. */
 export const EXIT_KIT_FORMAT = "mintmark-exit-kit";
-/** The version of the form that this package writes. */
+/** The format version that this package writes. */
 export const EXIT_KIT_VERSION = 1;
 
 /**
- * The kit as the JSON of its file: integers that a double cannot hold are decimal strings.
+ * The kit as JSON. Integers that a double cannot hold are decimal strings.
  *
  * @example
  * await writeFile("exit-kit.json", JSON.stringify(exitKitToJson(kit)));
@@ -67,10 +67,10 @@ export function exitKitToJson({ settlement, token, vault, header, siblings, asse
   };
 }
 
-/** The content of a kit's file. */
+/** The content of a kit file. */
 export type ExitKitJson = ReturnType<typeof exitKitToJson>;
 
-/** Throws `validation_failed` that names the first part of a kit that does not fit the others. What only L1 knows, it cannot tell. */
+/** Checks the parts of a kit against each other, without L1. Throws `validation_failed` that names the mismatch. */
 export function requireWholeKit({ settlement, token, vault, header, siblings, assetPath }: ExitKit): void {
   const { address, standard, quantum, blobScheme, tokenId } = token;
   if (vault.chainId !== settlement.chainId) {

@@ -4,53 +4,53 @@ import type { Address, Hash } from "../model.ts";
 import type { L1Owner, L1Reader, WithdrawalCall } from "../ports.ts";
 import { type ExitKit, requireWholeKit } from "./kit.ts";
 
-/** An exit: the kit, the chain and the account. */
+/** Options of an exit. */
 export interface ExitOptions {
   readonly kit: ExitKit;
   readonly l1: Pick<L1Reader, "settlement" | "verifyVault" | "holding" | "block"> & L1Owner;
-  /** The account that `l1` sends from: must be the vault's owner. */
+  /** The account that `l1` sends from: the vault's owner. */
   readonly account: Address;
-  /** Units; default all that is left. */
+  /** Units; default all that are left. */
   readonly quantity?: bigint;
   /** Default: the owner. */
   readonly recipient?: Address;
-  /** What to do about a vault that is not mature: wait for it, or say so. */
+  /** For a vault that is not mature: wait, or throw. */
   readonly immature?: "wait" | "refuse";
-  /** Milliseconds between looks at L1 while waiting; default 2 000. */
+  /** Milliseconds between checks of L1 while waiting; default 2,000. */
   readonly pollingMs?: number;
-  /** Told before anything is sent. */
+  /** Called before anything is sent. */
   readonly onPlan?: (plan: ExitPlan) => void;
-  /** Told while waiting: seconds that L1's clock still has to pass. */
+  /** Called while waiting, with the seconds that remain on L1's clock. */
   readonly onWait?: (seconds: bigint) => void;
-  /** Told once a node has taken the transaction. */
+  /** Called once a node has taken the transaction. */
   readonly onSent?: (txHash: Hash) => void;
   readonly signal?: AbortSignal;
 }
 
-/** What an exit will do, after the contract has verified the kit. */
+/** The effects of an exit, after the contract has verified the kit. */
 export interface ExitPlan {
   readonly withdrawnBefore: bigint;
   readonly quantity: bigint;
   readonly recipient: Address;
-  /** Base units that the token will mint. */
+  /** Base units that the token mints. */
   readonly baseUnits: bigint;
 }
 
-/** An exit that is mined. */
+/** A mined exit. */
 export interface ExitResult extends ExitPlan {
   readonly txHash: Hash;
   readonly blockNumber: bigint;
   readonly gasUsed: bigint;
-  /** What the recipient holds of the token now, in base units, and what it held before. */
+  /** The recipient's balance of the token, in base units, now and before. */
   readonly held: bigint;
   readonly heldBefore: bigint;
 }
 
 /**
- * Withdraws a vault with nothing but its kit and its owner's account. Everything is tried by simulation before it is sent.
+ * Withdraws a vault with its kit and its owner's account. Simulates each transaction before sending it.
  *
- * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account; `insufficient_balance` when less is left;
- *   `proof_not_ready` while the vault is not mature; `l1_failed` with the contract's reason
+ * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account; `insufficient_balance` when
+ *   less is left; `proof_not_ready` while the vault is not mature; `l1_failed` with the contract's reason
  *
  * @example
  * const { txHash } = await exitWithKit({ kit, l1, account: owner.address, immature: "wait" });
@@ -75,7 +75,7 @@ export async function exitWithKit(options: ExitOptions): Promise<ExitResult> {
 }
 
 /**
- * Checks the kit by itself and by the contract, and what is left of the vault. Sends nothing.
+ * Checks the kit by itself and with the contract, and the units left. Sends nothing.
  *
  * @example
  * const { quantity } = await planExit({ kit, l1, account: owner.address });
@@ -91,7 +91,7 @@ export async function planExit({ kit, l1, account, quantity, recipient }: ExitOp
     );
   }
   if (account.toLowerCase() !== vault.owner) {
-    throw new MintmarkError("validation_failed", `The key is of ${account}; the vault's owner is ${vault.owner}.`);
+    throw new MintmarkError("validation_failed", `The key belongs to ${account}; the vault's owner is ${vault.owner}.`);
   }
   const withdrawnBefore = await l1.verifyVault(kit);
   const left = vault.amount - withdrawnBefore;
@@ -101,14 +101,14 @@ export async function planExit({ kit, l1, account, quantity, recipient }: ExitOp
   if (wanted < 1n || wanted > left) {
     throw new MintmarkError(
       "insufficient_balance",
-      `Of this vault ${left} of ${vault.amount} units are left, not ${wanted}.`,
+      `The vault has ${left} of ${vault.amount} units left; cannot withdraw ${wanted}.`,
     );
   }
   const to = recipient ?? vault.owner;
   return { withdrawnBefore, quantity: wanted, recipient: to, baseUnits: wanted * token.quantum };
 }
 
-/** Resolves once L1 would let the vault out; while only time is missing it waits, if it may. */
+/** Resolves once L1 would pay the vault out. If only time is missing, waits or throws, as `immature` says. */
 async function requireWithdrawable(call: WithdrawalCall, options: ExitOptions): Promise<void> {
   const { kit, l1, immature = "refuse", pollingMs = 2_000, onWait, signal } = options;
   for (;;) {

@@ -9,17 +9,17 @@ import type { SourceHistory } from "./history.ts";
 /** The contract that mirrors a settlement contract on another chain. */
 export type MirrorIdentity = Pick<Settlement, "chainId" | "contract">;
 
-/** A way to ask one committee member to vouch for a state: in this process, or a client of its service. */
+/** A client of one committee member, in this process or over its service. */
 export interface AttesterClient {
   readonly address: Address;
-  /** 65 bytes, `r ‖ s ‖ v`; rejects when the member has not seen this state of the source become final. */
+  /** 65 bytes, `r ‖ s ‖ v`. Rejects unless the member has seen this state of the source in a final block. */
   attest(mirror: MirrorIdentity, counts: StateCounts, epoch: bigint, signal?: AbortSignal): Promise<Hex>;
 }
 
 /**
- * A committee member's word for mirrors. It signs no state that it was told of: only what it has read from the source chain itself, below
- * that chain's finality. Asking for counts that the source never had together is refused, so a signature is always over a state between
- * two commits.
+ * A committee member's signer for mirrors. It signs only states that it has read itself from final blocks of the source
+ * chain. It refuses counts that the source never had together, so a signature is always over a state between two
+ * commits.
  *
  * @example
  * const attester = new MirrorAttester(account, new SourceHistory(l1, fromBlock));
@@ -29,7 +29,7 @@ export class MirrorAttester implements AttesterClient {
   readonly #account: LocalAccount;
   readonly #source: SourceHistory;
 
-  /** @param source - the member's own, over the member's own node */
+  /** @param source - the member's own, over its own node */
   constructor(account: LocalAccount, source: SourceHistory) {
     this.address = account.address.toLowerCase() as Address;
     this.#account = account;
@@ -37,7 +37,7 @@ export class MirrorAttester implements AttesterClient {
   }
 
   async attest(mirror: MirrorIdentity, counts: StateCounts, epoch: bigint): Promise<Hex> {
-    // Anyone may ask, so the chain is asked only for what is not known.
+    // Anyone may ask, so the chain is asked only about unknown counts.
     if (!this.#source.hasHad(counts)) await this.#source.follow();
     const { countValidium, countRollup, commitment } = this.#source.stateAt(counts);
     const { chainId: sourceChainId, contract: sourceContract } = this.#source.settlement;
@@ -46,7 +46,7 @@ export class MirrorAttester implements AttesterClient {
   }
 }
 
-/** A member's word for mirrors, asked of its service. */
+/** The client of a member's service that signs for mirrors. */
 export class RemoteAttester implements AttesterClient {
   readonly address: Address;
   readonly #service: MemberService;

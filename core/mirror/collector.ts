@@ -7,19 +7,20 @@ import { type MirroredStateMessage, mirroredStateTypedData } from "../protocol/t
 import type { AttesterClient, MirrorIdentity } from "./attester.ts";
 import type { MirrorCommittee } from "./contract.ts";
 
-/** Those that are asked to vouch for a source's states. */
+/** The committee that signs a source's states. */
 export interface AttesterCommittee {
   readonly members: readonly AttesterClient[];
   readonly threshold: number;
-  /** Milliseconds that one member may take; default 10 000. */
+  /** Timeout of one member in milliseconds; default 10,000. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Gathers the committee's signatures over a state, for one mirror: asks every member at once and takes the first `threshold` valid ones.
+ * Collects the committee's signatures over a state for one mirror. Asks every member at once and takes the first
+ * `threshold` valid ones.
  *
  * @returns an attestation, docs/protocol.md 5
- * @throws MintmarkError `l1_failed` when too few sign, or when the mirror has another committee in force
+ * @throws MintmarkError `l1_failed` when too few sign, or the mirror has another committee in force
  */
 export async function collectState(
   mirror: MirrorIdentity,
@@ -44,7 +45,7 @@ export async function collectState(
   const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
     const signature = await Promise.race([member.attest(mirror, state, epoch, limit), expired]);
     const signer = await recoverTypedDataAddress({ ...typedData, signature });
-    if (signer.toLowerCase() !== member.address) throw new Error("the signature is not the member's over this state");
+    if (signer.toLowerCase() !== member.address) throw new Error("the signature is not this member's over this state");
     return { memberIndex, ...compactSignature(signature) };
   });
   return encodeAttestation({

@@ -4,17 +4,17 @@ import type { StateLeafContent, StateRoots } from "../protocol/commitment.ts";
 import type { MirrorIdentity } from "./attester.ts";
 import type { Growth } from "./history.ts";
 
-/** One accepted growth of the mirrored state. */
+/** One accepted step of the mirrored state. */
 export interface MirrorStep {
-  /** Place among the steps: what duplicates are ordered by on the mirror's chain. */
+  /** Position among the steps. Orders duplicates on the mirror's chain. */
   readonly sequence: number;
   readonly mode: Mode;
-  /** Number of the first batch that came with it. */
+  /** Number of the first batch of the step. */
   readonly first: number;
-  /** Batches of the mode after it. */
+  /** Batches of the mode after the step. */
   readonly count: number;
   readonly root: Hash;
-  /** Seconds since 1970, of the mirror's chain. */
+  /** Seconds since 1970, by the mirror's chain. */
   readonly acceptedAt: bigint;
 }
 
@@ -23,11 +23,11 @@ export interface MirrorCommittee {
   readonly epoch: bigint;
 }
 
-/** What the exit kit of a vault on a mirror is made of, read without an account. */
+/** The reads of a mirror that an exit kit needs. No account. */
 export type MirrorReader = Pick<MirrorContract, "stepCount" | "step" | "isImported" | "settlement" | "maturity"> &
   Pick<MirrorContract, "registration" | "token" | "verifyVault">;
 
-/** The `StateMirror` contract. Every method rejects with `l1_failed` when its chain cannot be asked, or refuses. */
+/** The `StateMirror` contract. Every method rejects with `l1_failed` when its chain is unreachable or refuses. */
 export interface MirrorContract
   extends Portal,
     L1Owner,
@@ -38,15 +38,15 @@ export interface MirrorContract
   commitment(): Promise<Hash>;
   /** The committee in force. */
   committee(): Promise<MirrorCommittee>;
-  /** How many steps it has accepted. */
+  /** Number of accepted steps. */
   stepCount(): Promise<number>;
-  /** One of them, by its sequence. */
+  /** The step with this sequence. */
   step(sequence: number): Promise<MirrorStep>;
-  /** Whether withdrawals of the batch's vaults can be paid here. */
+  /** Whether vaults of the batch can be withdrawn here. */
   isImported(mode: Mode, batchNumber: number): Promise<boolean>;
-  /** Brings the mirror from one state to the next, one run of batches of one mode. Resolves when mined. */
+  /** Advances the mirror by one run of batches of one mode. Resolves when mined. */
   advance(from: StateRoots, growth: Growth, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
-  /** Makes a batch of an accepted step known here. Resolves when mined. */
+  /** Imports the header of a batch of an accepted step. Resolves when mined. */
   importBatch(
     sequence: number,
     batch: StateLeafContent & { readonly siblings: readonly Hash[] },
@@ -54,7 +54,9 @@ export interface MirrorContract
   ): Promise<L1Receipt>;
 }
 
-/** The step that brought a batch to the mirror; null when it is not there yet. Looked for from the newest on: what is asked for is mostly recent. */
+/**
+ * The step that brought a batch to the mirror; null before. Searches from the newest, since most requests are recent.
+ */
 export async function stepOf(
   mirror: Pick<MirrorContract, "stepCount" | "step">,
   mode: Mode,

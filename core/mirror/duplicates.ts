@@ -5,17 +5,17 @@ import { type MirrorContract, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
 import { importBatch } from "./relay.ts";
 
-/** Where duplicates are looked for, and the mirror that voids them. */
+/** Options of {@link voidOnMirror}. */
 export interface MirrorVoidOptions extends Omit<VoidOptions, "portal"> {
-  /** The state's own chain, which the archive follows. */
+  /** The chain of the state, which the archive follows. */
   readonly source: SourceHistory;
   readonly mirror: MirrorContract;
 }
 
 /**
- * Exhausts on a mirror every vault of an ERC-721 token of its chain but the first, as `voidDuplicates` does on the settlement chain. A vault
- * matures from when the mirror accepted its batch, whether or not its batch has been imported; so whoever waits for others to import it
- * comes too late, and both batches are imported here. Vaults whose batch the mirror has not accepted are left for another time.
+ * Voids on a mirror every vault of an ERC-721 token of its chain but the first, like `voidDuplicates` on the settlement
+ * chain. A vault matures from the time when the mirror accepted its batch, imported or not. Another's import could be
+ * too late, so this imports both batches. Skips batches that the mirror has not accepted yet.
  */
 export function voidOnMirror({ source, mirror, ...options }: MirrorVoidOptions): Promise<number> {
   const asImported = async (proven: ProvenVault, signal?: AbortSignal): Promise<ProvenVault> => {

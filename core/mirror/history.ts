@@ -13,32 +13,32 @@ import {
 import { bytesToHex, hexToBytes, unpackHashes } from "../protocol/hex.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 
-/** The part of the source chain that a history is made from. */
+/** The part of the source chain that a history reads. */
 export type SourceChain = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "events">;
 
-/** A state that the source has had, with what stands for it. */
+/** A state of the source, with its commitment. */
 export type SourceState = StateRoots & { readonly commitment: Hash };
 
-/** How one mode's tree grew, with the proof of consistency of docs/protocol.md 7. */
+/** The growth of one mode's tree, with the consistency proof of docs/protocol.md 7. */
 export interface Growth {
   readonly mode: Mode;
-  /** Batches of the mode afterwards. */
+  /** Batches of the mode after it. */
   readonly count: number;
   readonly root: Hash;
   /** The new tree's leaf at the old count. */
   readonly leaf: Hash;
   /** The new tree's 32 siblings at the old count. */
   readonly atOld: readonly Hash[];
-  /** The new tree's 32 siblings at its own count. */
+  /** The new tree's 32 siblings at the new count. */
   readonly atNew: readonly Hash[];
 }
 
 type Committed = L1Event & { readonly type: "batchCommitted" };
 
 /**
- * Every state that a settlement contract has had by its chain's own finality, from its events alone: what a committee member compares with
- * before it vouches for one, and where the proofs for a mirror come from. In memory, about 250 bytes a batch; read anew from the
- * contract's deployment on by each process.
+ * Every state that a settlement contract has had in its chain's final blocks, from its events alone. A committee member
+ * checks it before signing; a mirror's proofs come from it. In memory, about 250 bytes a batch; each process reads it
+ * anew from the contract's deployment on.
  *
  * @example
  * const source = new SourceHistory(l1, fromBlock);
@@ -56,13 +56,13 @@ export class SourceHistory {
   readonly #order: { readonly mode: Mode; readonly validiumBefore: number }[] = [];
   readonly #fromBlock: bigint;
   #nextBlock: bigint;
-  /** Of the newest commit that is known. */
+  /** The block of the newest known commit. */
   #lastCommitBlock: bigint;
   #following: Promise<void> = Promise.resolve();
-  /** A look that has not begun; whoever asks meanwhile shares it, so that many questions are not many looks. */
+  /** A read that has not begun. All callers meanwhile share it, so many questions cause one read. */
   #next: Promise<void> | null = null;
 
-  /** @param fromBlock - of the contract's deployment */
+  /** @param fromBlock - the contract's deployment block */
   constructor(chain: SourceChain, fromBlock: bigint) {
     this.settlement = chain.settlement;
     this.#chain = chain;
@@ -71,12 +71,12 @@ export class SourceHistory {
     this.#lastCommitBlock = fromBlock;
   }
 
-  /** The newest state that is known here. */
+  /** The newest known state. */
   get newest(): StateCounts {
     return { countValidium: this.#trees.validium.count, countRollup: this.#trees["zk-rollup"].count };
   }
 
-  /** Reads what has become final since the last time. Rejects with `l1_failed`. */
+  /** Reads the blocks that have become final since the last call. Rejects with `l1_failed`. */
   follow(): Promise<void> {
     this.#next ??= this.#following
       .catch(() => {})
@@ -102,13 +102,13 @@ export class SourceHistory {
   /**
    * The state at these counts.
    *
-   * @throws MintmarkError `l1_failed` when the source has not had it: the counts never stood together, or are not final yet
+   * @throws MintmarkError `l1_failed` when the source never had these counts together, or they are not final yet
    */
   stateAt({ countValidium, countRollup }: StateCounts): SourceState {
     if (!this.hasHad({ countValidium, countRollup })) {
       throw new MintmarkError(
         "l1_failed",
-        `the source has not had ${countValidium} validium and ${countRollup} rollup batches by its finality`,
+        `the source has no final state of ${countValidium} validium and ${countRollup} rollup batches`,
       );
     }
     const rootValidium = bytesToHex(this.#trees.validium.root(countValidium));
@@ -118,9 +118,9 @@ export class SourceHistory {
   }
 
   /**
-   * The counts of a state by its commitment, looked for from the newest on.
+   * The counts of the state with this commitment, searched from the newest.
    *
-   * @throws MintmarkError `l1_failed` when the source has not had it by its finality
+   * @throws MintmarkError `l1_failed` when the source has no such final state
    */
   countsAt(commitment: Hash): StateCounts {
     for (let made = this.#order.length; made >= 0; made--) {
@@ -128,17 +128,17 @@ export class SourceHistory {
       const counts = { countValidium, countRollup: made - countValidium };
       if (this.stateAt(counts).commitment === commitment) return counts;
     }
-    throw new MintmarkError("l1_failed", `the source has not had a state of commitment ${commitment} by its finality`);
+    throw new MintmarkError("l1_failed", `the source has no final state with commitment ${commitment}`);
   }
 
-  /** Whether the source is known to have had these counts together. */
+  /** Whether the known history has these counts together. */
   hasHad({ countValidium, countRollup }: StateCounts): boolean {
     const next = this.#order[countValidium + countRollup];
     const validium = next === undefined ? this.newest.countValidium : next.validiumBefore;
     return validium === countValidium && countRollup <= this.newest.countRollup;
   }
 
-  /** How far a mirror at these counts can grow in one step: until the source went on in the other mode. null when it is up to date. */
+  /** The longest step of a mirror from these counts: until the source changes mode. null when up to date. */
   nextGrowth(from: StateCounts): Growth | null {
     const first = from.countValidium + from.countRollup;
     const mode = this.#order[first]?.mode;
@@ -148,7 +148,7 @@ export class SourceHistory {
     return this.growth(from, mode, countOf(mode, from) + run);
   }
 
-  /** How one mode's tree grows to `count` batches, more than it has at `from`. */
+  /** The growth of one mode's tree to `count` batches, which exceeds its count at `from`. */
   growth(from: StateCounts, mode: Mode, count: number): Growth {
     const old = countOf(mode, from);
     const tree = this.#trees[mode];
@@ -163,7 +163,7 @@ export class SourceHistory {
   }
 
   /**
-   * A committed batch and its 32 siblings in its mode's tree when that held `count` batches.
+   * A committed batch and its 32 siblings in its mode's tree of `count` batches.
    *
    * @throws MintmarkError `proof_not_ready` when the batch's commit is not final yet
    */
@@ -175,13 +175,13 @@ export class SourceHistory {
     return { ...leaf, siblings: unpackHashes(this.#trees[mode].siblings(batchNumber, count)) };
   }
 
-  /** The next commit, or one that is known. When one is missing, everything behind the last that is known is read again the next time. */
+  /** Takes the next commit; known ones change nothing. After a gap, the next read restarts at the last known one. */
   #take({ mode, batchNumber, vaultCount, dataHash, batchRoot, sequence, blockNumber }: Committed): void {
     const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
     if (sequence < BigInt(this.#order.length)) {
       const known = this.#leaves[mode][batchNumber];
       if (known !== undefined && stateLeaf(known) === bytesToHex(leaf)) return;
-      throw new MintmarkError("l1_failed", `${mode} batch ${batchNumber} is another one than was final before`);
+      throw new MintmarkError("l1_failed", `${mode} batch ${batchNumber} differs from the one that was final before`);
     }
     if (sequence !== BigInt(this.#order.length) || batchNumber !== this.#trees[mode].count) {
       this.#nextBlock = this.#lastCommitBlock;

@@ -1,4 +1,4 @@
-/** The state on another chain: what vouches for it there, what brings it there, and the proofs that withdrawals there begin with. */
+/** The state on another chain: the signatures for it, the relay, and proofs for withdrawals there. */
 
 export { type AttesterClient, MirrorAttester, type MirrorIdentity, RemoteAttester } from "./attester.ts";
 export type { AttesterCommittee } from "./collector.ts";

@@ -8,19 +8,19 @@ import { type AttesterCommittee, collectState } from "./collector.ts";
 import { type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
 
-/** What a relay brings where, and who vouches for it. */
+/** Options of {@link advanceMirror}. */
 export interface RelayOptions {
   readonly source: SourceHistory;
   readonly mirror: MirrorContract;
   readonly committee: AttesterCommittee;
-  /** Told of every step once it is mined. */
+  /** Called after each mined step. */
   readonly onStep?: (step: { readonly mode: Mode; readonly first: number; readonly count: number }) => void;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Brings a mirror to the newest final state of its source, and returns how many steps that took: one for each run of commits of one mode.
- * Where to go on is asked of the mirror each time, so anyone may relay, and a relayer that was killed repeats nothing.
+ * Brings a mirror to the newest final state of its source. Returns the number of steps: one for each run of commits of
+ * one mode. Reads the mirror's position each time, so anyone may relay, and a restarted relayer repeats nothing.
  */
 export async function advanceMirror({ source, mirror, committee, onStep, signal }: RelayOptions): Promise<number> {
   requireMirrorOf(mirror, source);
@@ -45,7 +45,7 @@ export async function advanceMirror({ source, mirror, committee, onStep, signal 
 }
 
 /**
- * Makes a batch's header known on the mirror, if it is not yet; its vaults are withdrawn there with the header that this returns.
+ * Imports a batch's header into the mirror, unless it is there. Vaults are withdrawn there with the returned header.
  *
  * @throws MintmarkError `proof_not_ready` while the mirror has not been advanced to the batch
  */
@@ -58,7 +58,7 @@ export async function importBatch(
   requireMirrorOf(mirror, source);
   const step = await stepOf(mirror, mode, batchNumber);
   if (step === null) {
-    throw new MintmarkError("proof_not_ready", `${mode} batch ${batchNumber} has not come to the mirror yet`);
+    throw new MintmarkError("proof_not_ready", `the mirror does not have ${mode} batch ${batchNumber} yet`);
   }
   await source.follow();
   const batch = source.batch(mode, batchNumber, step.count);
@@ -68,16 +68,16 @@ export async function importBatch(
   return mirrorHeader(step, batch);
 }
 
-/** How far {@link importBatches} has come. */
+/** The progress of {@link importBatches}. */
 export interface ImportProgress {
-  /** The first steps, whose batches are all known. */
+  /** Steps from the first on whose batches are all imported. */
   steps: number;
 }
 
 /**
- * Makes every batch known that has come to the mirror, so that owners have only to withdraw. Returns those that were not known yet.
+ * Imports every batch that the mirror has accepted, so owners need only withdraw. Returns the batches that it imported.
  *
- * @param progress - where the last call ended, moved on; begins with no steps
+ * @param progress - begins with no steps; each call moves it on
  */
 export async function importBatches(
   options: Pick<RelayOptions, "source" | "mirror">,
@@ -99,9 +99,9 @@ export async function importBatches(
 }
 
 /**
- * A vault's proof as a mirror takes it: the siblings of the source, under the header that the mirror keeps. `exportExitKit` makes a kit of it.
+ * A vault's proof for a mirror: the source's siblings, with the mirror's header. `exportExitKit` makes a kit of it.
  *
- * @throws MintmarkError `proof_not_ready` while the batch is not known on the mirror
+ * @throws MintmarkError `proof_not_ready` while the mirror has not imported the batch
  */
 export async function proofOnMirror(
   proof: BatchVaultProof,
@@ -112,13 +112,13 @@ export async function proofOnMirror(
   if (proof.header === null || step === null || !(await mirror.isImported(mode, batchNumber))) {
     throw new MintmarkError(
       "proof_not_ready",
-      `${mode}-${batchNumber} is not known on the mirror yet: relay it first.`,
+      `The mirror has not imported ${mode}-${batchNumber} yet: relay it first.`,
     );
   }
   return { ...proof, header: mirrorHeader(step, proof.header) };
 }
 
-/** A batch's header as its mirror keeps it: maturity and order count from when the mirror learned of it. */
+/** A batch's header on its mirror: maturity and order count from the time when the mirror accepted it. */
 export function mirrorHeader(
   { acceptedAt, sequence }: MirrorStep,
   { batchRoot, vaultCount }: Pick<StateLeafContent, "batchRoot" | "vaultCount">,
@@ -129,7 +129,7 @@ export function mirrorHeader(
 function requireMirrorOf(mirror: MirrorContract, { settlement }: SourceHistory): void {
   const { chainId, contract } = mirror.source;
   if (chainId !== settlement.chainId || contract !== settlement.contract) {
-    const is = `mirror ${mirror.settlement.contract} is of ${contract} on chain ${chainId}`;
+    const is = `mirror ${mirror.settlement.contract} mirrors ${contract} on chain ${chainId}`;
     throw new MintmarkError("l1_failed", `${is}, not of ${settlement.contract} on chain ${settlement.chainId}`);
   }
 }

@@ -10,8 +10,8 @@ const NINE = 0x39;
 const EXACT_DIGITS = 15;
 
 /**
- * {@link tokenIdOf} for the hot path: the usual blob, a short decimal of the `mintmark` scheme, is read straight from its hex, in which
- * digits are `3d3d…`. Everything else takes the plain way. Throws `blob_invalid` as that does.
+ * {@link tokenIdOf} for the hot path. Reads the usual blob, a short decimal of the `mintmark` scheme, from its hex, in
+ * which digits are `3d3d…`. Other blobs take the plain path. Throws `blob_invalid` as that does.
  */
 export function fastTokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex): bigint | null {
   const short = standard === "erc20" || scheme !== "mintmark" ? -1 : shortDecimal(blob);
@@ -19,8 +19,8 @@ export function fastTokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex)
 }
 
 /**
- * The token id that the blob of a new mint names. Throws `blob_invalid` as {@link tokenIdOf} does, and for bytes that are no text unless
- * the asset takes raw blobs: the blob `0x1001` for the id 1001 would name another token for ever.
+ * The token id of a new mint's blob. Throws `blob_invalid` as {@link tokenIdOf} does. Also throws for bytes that are
+ * not text, unless the asset takes raw blobs: the blob `0x1001`, meant as id 1001, would name another token forever.
  */
 export function mintedTokenId({ standard, blobScheme, rawBlobs }: TokenForm, blob: Uint8Array): bigint | null {
   const tokenId = tokenIdOfBytes(standard, blobScheme, blob);
@@ -40,11 +40,11 @@ interface TokenForm {
   readonly rawBlobs: boolean;
 }
 
-/** The number that a canonical decimal of 1 to 15 digits spells; -1 for any other blob. */
+/** The value of a canonical decimal of 1 to 15 digits; -1 for any other blob. */
 function shortDecimal(blob: string): number {
   const end = blob.length;
   if (end < 4 || end > 2 + 2 * EXACT_DIGITS) return -1;
-  // A leading zero is canonical only alone.
+  // Only zero itself may begin with a zero.
   if (blob.charCodeAt(3) === ZERO && end > 4) return -1;
   let value = 0;
   for (let i = 2; i < end; i += 2) {
@@ -55,7 +55,7 @@ function shortDecimal(blob: string): number {
   return value;
 }
 
-/** The number that a canonical decimal of 1 to 15 digits spells in ASCII; -1 for any other bytes. */
+/** The value of a canonical ASCII decimal of 1 to 15 digits; -1 for any other bytes. */
 export function shortDecimalIn(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
   if (length < 1 || length > EXACT_DIGITS || (length > 1 && bytes[start] === ZERO)) return -1;

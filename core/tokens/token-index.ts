@@ -1,12 +1,13 @@
 import { SHARDS } from "../store/batch-tokens.ts";
 
 /**
- * Where every ERC-721 token is, in memory: a table from a token's 32-bit hash to its vault, 8 bytes a place, 10.7 to 16 bytes a token.
- * Two tokens can share a hash, so what is found is a candidate: whoever asks reads the vault to be sure. What is not found does not
- * exist, and that is the usual answer to a mint, for which nothing is read.
+ * The place of every ERC-721 token, in memory: a table from a token's 32-bit hash to its vault, 8 bytes a place, 10.7
+ * to 16 bytes a token. Tokens can share a hash, so a result is a candidate that the caller must check in the vault. A
+ * hash without result proves that the token does not exist; that is the usual answer to a mint, and it reads nothing.
  *
- * 256 shards, told apart by the low byte of the hash, grow one by one, so that no growth takes long. In a shard a token's place is
- * proportional to the rest of its hash, then the next free one behind it; so growing walks through memory in order.
+ * The low byte of the hash selects one of 256 shards. They grow one by one, so no growth takes long. In a shard a
+ * token's place is proportional to the rest of its hash, or the next free one after it; so growing walks through memory
+ * in order.
  *
  * ```
  *   shard  [ hash ref | 0 0 | hash ref | hash ref | 0 0 | … ]      ref 0: free
@@ -16,26 +17,24 @@ export class TokenIndex {
   readonly #shards: Uint32Array[] = [];
   readonly #counts = new Uint32Array(SHARDS);
   #size = 0;
-  /** Of no use, but for it the compiler might leave out the reads. */
+  /** Unused, but it keeps the compiler from removing the reads. */
   readonly #prefetched = new Uint32Array(1);
 
-  /** @param expected - tokens to make room for at once */
+  /** @param expected - number of tokens to reserve space for */
   constructor(expected = 0) {
     const capacity = Math.max(MIN_CAPACITY, Math.ceil((expected / SHARDS) * (1 / START_LOAD)));
     for (let i = 0; i < SHARDS; i++) this.#shards.push(new Uint32Array(2 * capacity));
   }
 
-  /** The number of tokens. */
   get size(): number {
     return this.#size;
   }
 
-  /** Bytes that the table takes. */
   get bytes(): number {
     return this.#shards.reduce((sum, shard) => sum + shard.byteLength, 0);
   }
 
-  /** The refs of all tokens that have this hash; null when there is none. */
+  /** The refs of all tokens with this hash; null when there are none. */
   candidates(hash: number): number[] | null {
     const shard = this.#shards[hash & (SHARDS - 1)] as Uint32Array;
     let found: number[] | null = null;
@@ -48,8 +47,8 @@ export class TokenIndex {
   }
 
   /**
-   * Of each hash the ref that stands in its own place, 0 when that is free: then no token has the hash. The table is far larger than the
-   * processor's caches, and in this loop no look-up waits for the memory of the one before.
+   * The ref in each hash's own place; 0 when the place is free, which proves that no token has the hash. The table
+   * exceeds the processor's caches. In this loop the look-ups do not wait for each other's memory.
    */
   refsAtHome(hashes: Uint32Array): Uint32Array {
     const refs = new Uint32Array(hashes.length);
@@ -61,7 +60,7 @@ export class TokenIndex {
     return refs;
   }
 
-  /** Reads the hashes' own places for the same reason, so that what asks for them next finds them in the caches. */
+  /** Reads the hashes' places, to bring them into the caches for the next look-ups. */
   prefetch(hashes: Uint32Array): void {
     let read = 0;
     for (let i = 0; i < hashes.length; i++) {
@@ -80,7 +79,7 @@ export class TokenIndex {
     this.#put(shard, at, hash, ref);
   }
 
-  /** {@link insert} unless there is a token of this hash; whether it was put in. One walk, where asking first would take two. */
+  /** {@link insert} unless a token has this hash. Returns whether it did. One walk instead of two. */
   insertNew(hash: number, ref: number): boolean {
     const shard = this.#withRoom(hash & (SHARDS - 1));
     let at = home(hash, shard);
@@ -90,7 +89,7 @@ export class TokenIndex {
   }
 
   /**
-   * {@link insert} of tokens that are all of one shard, in one loop.
+   * {@link insert} for tokens of one shard, in one loop.
    *
    * @param refs - `firstRef` and twice the slot is a token's ref
    */
@@ -101,7 +100,7 @@ export class TokenIndex {
     this.#size += hashes.length;
   }
 
-  /** The shard, grown when so many more tokens would overfill it. */
+  /** The shard, grown if `more` tokens would overfill it. */
   #withRoom(number: number, more = 1): Uint32Array {
     let shard = this.#shards[number] as Uint32Array;
     while ((this.#counts[number] as number) + more > (shard.length >>> 1) * MAX_LOAD) shard = grown(shard);
@@ -117,20 +116,20 @@ export class TokenIndex {
     this.#size++;
   }
 
-  /** Gives a token that is there another ref. */
+  /** Gives an existing token another ref. */
   move(hash: number, from: number, to: number): void {
     const shard = this.#shards[hash & (SHARDS - 1)] as Uint32Array;
     shard[find(shard, hash, from) + 1] = to;
   }
 
-  /** Takes out a token that is there. */
+  /** Removes an existing token. */
   remove(hash: number, ref: number): void {
     const number = hash & (SHARDS - 1);
     const shard = this.#shards[number] as Uint32Array;
     let free = find(shard, hash, ref);
     this.#counts[number] = (this.#counts[number] as number) - 1;
     this.#size--;
-    // Those behind move up, unless that would put them before their own place.
+    // Later tokens move up, unless that would put them before their own place.
     for (let at = next(free, shard); shard[at + 1] !== 0; at = next(at, shard)) {
       const own = home(shard[at] as number, shard);
       const between = free < at ? own > free && own <= at : own > free || own <= at;
@@ -146,7 +145,7 @@ export class TokenIndex {
 
 const MIN_CAPACITY = 4;
 const MAX_LOAD = 0.75;
-/** Of a table that is made for an expected number: room to grow by a quarter. */
+/** The load of a table at its expected size: it can grow by a quarter. */
 const START_LOAD = 0.6;
 const GROWTH = 1.5;
 

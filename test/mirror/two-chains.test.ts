@@ -113,7 +113,7 @@ describe("a mirror on another chain", () => {
     const { commitment } = await world.near.l1.state();
     expect(await world.mirror.commitment()).toBe(commitment);
     expect(world.source.countsAt(commitment)).toEqual({ countValidium: 1, countRollup: 1 });
-    expect(() => world.source.countsAt(`0x${"11".repeat(32)}`)).toThrow("has not had a state of commitment");
+    expect(() => world.source.countsAt(`0x${"11".repeat(32)}`)).toThrow("no final state with commitment");
     // The first step again, claimed to follow on the present state.
     const now = world.source.stateAt({ countValidium: 1, countRollup: 1 });
     const growth = world.source.nextGrowth({ countValidium: 0, countRollup: 0 });
