@@ -1,8 +1,8 @@
 import { type Code, encoded, type Local, unsignedLeb } from "./instructions.ts";
 
 /**
- * The WebAssembly binary format, as far as one self-contained module needs it: functions without results, one memory, one data
- * segment. Layout: WebAssembly core specification 2.0, chapter 5.5.
+ * The WebAssembly binary format for one self-contained module: functions without results, one memory, one data segment.
+ * Layout: WebAssembly core specification 2.0, chapter 5.5.
  */
 
 export type ValueType = "i32" | "i64" | "v128";
@@ -11,7 +11,7 @@ const VALUE_TYPES: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e,
 
 const MAGIC_AND_VERSION: Code = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 
-/** A function while it is being written: hands out its parameters and locals. */
+/** Allocates the parameters and locals of a function under construction. */
 export class FunctionFrame {
   readonly #parameters: readonly ValueType[];
   readonly #locals: ValueType[] = [];
@@ -20,12 +20,10 @@ export class FunctionFrame {
     this.#parameters = parameters;
   }
 
-  /** A new local, zero at first. */
   local(type: ValueType): Local {
     return this.#parameters.length + this.#locals.push(type) - 1;
   }
 
-  /** `count` new locals of one type. */
   locals(type: ValueType, count: number): readonly Local[] {
     return Array.from({ length: count }, () => this.local(type));
   }
@@ -48,7 +46,7 @@ export class FunctionFrame {
   }
 }
 
-/** A finished function. Functions are called by their place in {@link ModuleParts.functions}. */
+/** A finished function. Calls name its index in {@link ModuleParts.functions}. */
 export interface WasmFunction {
   readonly name: string;
   readonly type: Code;
@@ -67,7 +65,7 @@ export function wasmFunction(
 }
 
 export interface ModuleParts {
-  /** All are exported under their names. */
+  /** All are exported by name. */
   readonly functions: readonly WasmFunction[];
   /** Pages of 64 KiB; the memory is exported as `memory` and cannot grow. */
   readonly memoryPages: number;

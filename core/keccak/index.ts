@@ -2,19 +2,19 @@ import { KECCAK_NAMES, type KeccakKernel, type KeccakName, nobleKernel } from ".
 import { wasmKernel, wasmSupports } from "./wasm.ts";
 
 /**
- * keccak-256 (the original padding, as Ethereum has it), in the shapes that Merkle trees need, by the fastest implementation that the
- * runtime supports: WebAssembly with two states in vectors, WebAssembly with one in integers, `@noble/hashes`. The WebAssembly is
- * written by the files of this folder when it is first needed, and compiled synchronously. Everything is synchronous; inputs are only
- * read, outputs are written where the caller says.
+ * keccak-256 (with Ethereum's original padding) for the shapes of Merkle trees, by the fastest implementation that the
+ * runtime supports: WebAssembly with two states in vectors, WebAssembly with one state in integers, `@noble/hashes`.
+ * The files of this folder generate the WebAssembly at first use. Everything is synchronous, including its compilation.
+ * Inputs are only read; the caller gives the output buffers.
  */
 
 export { KECCAK_NAMES, type KeccakName } from "./kernel.ts";
 
-/** First byte of a node's preimage, apart from that of leaves, so that neither can be shown as the other. */
+/** First byte of a node's preimage. It differs from a leaf's, so neither can pass for the other. */
 const NODE_PREFIX = 0x01;
 const MAX_PATH = 32;
 
-/** One implementation with its arguments checked. Every method throws a RangeError that names the argument at fault. */
+/** One implementation, with checks of its arguments. Every method throws a RangeError that names the bad argument. */
 export class Keccak {
   readonly #kernel: KeccakKernel;
 
@@ -26,7 +26,7 @@ export class Keccak {
     return this.#kernel.name;
   }
 
-  /** keccak-256 of a message of any length; a fresh array of 32 bytes. */
+  /** keccak-256 of a message of any length; a new array of 32 bytes. */
   keccak256(message: Uint8Array): Uint8Array<ArrayBuffer> {
     return this.#kernel.keccak256(message);
   }
@@ -35,24 +35,24 @@ export class Keccak {
    * One level of a tree: `output[i] = keccak256(prefix ‖ input[i])`, i < count.
    *
    * @param input - at least `count` pairs of 64 bytes
-   * @param output - receives 32 bytes a pair; may overlap `input`, as if that had been read before
-   * @param prefix - a byte, 0x01 unless said otherwise
+   * @param output - receives 32 bytes a pair; may overlap `input`
+   * @param prefix - one byte, default 0x01
    */
   hashPairs(input: Uint8Array, output: Uint8Array, count = Math.floor(input.length / 64), prefix = NODE_PREFIX): void {
     requireInteger("count", count, Math.min(Math.floor(input.length / 64), Math.floor(output.length / 32)));
     requireInteger("prefix", prefix, 0xff);
     if (count === 0) return;
-    // Digests fall behind the pairs they are made of, so only an output that begins later can hit a pair that is still to be read.
+    // A digest starts no later than its pair, so only an output that begins later can overwrite an unread pair.
     const source = overlap(input, output) && output.byteOffset > input.byteOffset ? input.slice(0, 64 * count) : input;
     this.#kernel.hashPairs(source, output, count, prefix);
   }
 
   /**
-   * keccak-256 of many messages that lie back to back in one buffer.
+   * keccak-256 of many messages in one buffer, one after the other.
    *
-   * @param input - message i is `input[ends[i - 1] .. ends[i])`, the first one starts at 0
-   * @param ends - end offsets, none below the one before
-   * @param output - receives 32 bytes a message; may overlap `input`, as if that had been read before
+   * @param input - message i is `input[ends[i - 1] .. ends[i])`; the first one starts at 0
+   * @param ends - end offsets, ascending or equal
+   * @param output - receives 32 bytes a message; may overlap `input`
    */
   hashMessages(input: Uint8Array, ends: Uint32Array, output: Uint8Array): void {
     requireInteger("number of messages", ends.length, Math.floor(output.length / 32));
@@ -69,13 +69,13 @@ export class Keccak {
   }
 
   /**
-   * The root that a leaf, its position and its siblings lead to, with nodes as {@link Keccak.hashPairs} hashes them. From the leaf
-   * upwards, bit 0 of the position first: a 0 bit makes the accumulator the left child, a 1 bit the right one.
+   * The root from a leaf, its position and its siblings, with nodes as in {@link Keccak.hashPairs}. Goes from the leaf
+   * upwards, bit 0 of the position first: at a 0 bit the accumulator is the left child, at a 1 bit the right one.
    *
    * @param leaf - 32 bytes
    * @param position - 0 to 2^32 - 1
-   * @param siblings - 32 bytes a level, back to back, at most 32
-   * @returns a fresh array of 32 bytes; the leaf itself when there are no siblings
+   * @param siblings - 32 bytes a level, packed, at most 32
+   * @returns a new array of 32 bytes; the leaf itself when there are no siblings
    */
   foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array, prefix = NODE_PREFIX): Uint8Array<ArrayBuffer> {
     if (leaf.length !== 32) throw new RangeError(`leaf must be 32 bytes, got ${leaf.length}`);
@@ -87,13 +87,13 @@ export class Keccak {
   }
 }
 
-/** The implementations that this runtime supports, the fastest first. */
+/** The implementations that this runtime supports, fastest first. */
 export function supportedKeccaks(): readonly KeccakName[] {
   return KECCAK_NAMES.filter((name) => name === "noble" || wasmSupports(name));
 }
 
 /**
- * A new instance of an implementation, by default of the fastest.
+ * A new instance of an implementation, by default the fastest.
  *
  * @throws Error when the runtime does not support it
  */
@@ -107,7 +107,7 @@ function fastest(): KeccakName {
 
 let shared: Keccak | undefined;
 
-/** The instance that this process shares, made when it is first asked for. */
+/** The shared instance of this process, created at first use. */
 export function keccak(): Keccak {
   shared ??= createKeccak();
   return shared;

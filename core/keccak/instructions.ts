@@ -1,25 +1,24 @@
 /**
- * The WebAssembly instructions that the keccak module needs, as functions from operands to bytes. An expression reads as it would in
- * a language: `i64.xor(local.get(a), i64.const(1n))` is `local.get a; i64.const 1; i64.xor`.
+ * The WebAssembly instructions of the keccak module, as functions from operands to bytes.
+ * `i64.xor(local.get(a), i64.const(1n))` gives `local.get a; i64.const 1; i64.xor`.
  *
- * Opcodes: WebAssembly core specification 2.0, chapter 5.4 (https://webassembly.github.io/spec/core/binary/instructions.html).
+ * Opcodes: WebAssembly core specification 2.0, chapter 5.4
+ * (https://webassembly.github.io/spec/core/binary/instructions.html).
  */
 
 /**
- * Encoded instructions: bytes, nested as they were put together, so that composing copies nothing; {@link encoded} flattens them. An
- * expression leaves one value on the stack, a statement none.
+ * Encoded instructions as nested bytes, so composing copies nothing; {@link encoded} flattens them. An expression
+ * leaves one value on the stack, a statement none.
  */
 export type Code = readonly (number | Code)[];
 
 /** Index of a parameter or local of a function. */
 export type Local = number;
 
-/** Joins statements. */
 export function sequence(...parts: readonly Code[]): Code {
   return parts;
 }
 
-/** The bytes of an instruction sequence. */
 export function encoded(code: Code): number[] {
   const bytes: number[] = [];
   const append = (part: Code): void => {
@@ -59,7 +58,7 @@ export const local = {
   tee: (index: Local, value: Code): Code => [value, 0x22, unsignedLeb(index)],
 };
 
-/** A load or store: the alignment hint (a power of two that nothing depends on) is always 0, the offset is added to the address. */
+/** A load or store. The alignment hint is always 0, since nothing depends on it; the offset is added to the address. */
 function access(opcode: Code, operands: Code, offset: number): Code {
   return [operands, opcode, 0, unsignedLeb(offset)];
 }
@@ -112,11 +111,11 @@ export const v128 = {
   store: (address: Code, value: Code, offset = 0): Code => access(simd(0x0b), [address, value], offset),
   /** Both halves from the same eight bytes. */
   load64Splat: (address: Code, offset = 0): Code => access(simd(0x0a), address, offset),
-  /** The low half from memory, the high half zero. */
+  /** The low half from memory; the high half is zero. */
   load64Zero: (address: Code, offset = 0): Code => access(simd(0x5d), address, offset),
   /** `vector` with its high half replaced from memory. */
   load64High: (address: Code, vector: Code, offset = 0): Code => [access(simd(0x57), [address, vector], offset), 1],
-  /** Writes one half, 0 the low one. */
+  /** Writes one half; 0 is the low one. */
   store64Half: (half: 0 | 1, address: Code, vector: Code, offset = 0): Code => [
     access(simd(0x5b), [address, vector], offset),
     half,
@@ -137,7 +136,7 @@ export const i64x2 = {
   shrU: vectorBinary(0xcd),
 };
 
-/** Runs the body once; `branchIf(0, …)` inside it starts it again. */
+/** Runs the body once. `branchIf(0, …)` inside restarts it. */
 export function loop(...body: readonly Code[]): Code {
   return [0x03, 0x40, ...body, 0x0b];
 }
@@ -152,12 +151,12 @@ export function when(condition: Code, ...then: readonly Code[]): Code {
   return [condition, 0x04, 0x40, then, 0x0b];
 }
 
-/** Branches to the label `depth` levels out, for a loop its start, if the condition is not zero. */
+/** If the condition is not zero, branches to the label `depth` levels out; for a loop, to its start. */
 export function branchIf(depth: number, condition: Code): Code {
   return [condition, 0x0d, unsignedLeb(depth)];
 }
 
-/** Calls a function of the module by its index; the operands are its arguments in order. */
+/** Calls a function of the module by index, with the operands as arguments. */
 export function call(index: number, ...operands: readonly Code[]): Code {
   return [operands, 0x10, unsignedLeb(index)];
 }

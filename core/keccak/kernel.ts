@@ -1,17 +1,14 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 
-/** Names of the implementations, the fastest first. */
+/** The implementations, fastest first. */
 export const KECCAK_NAMES = ["simd", "scalar", "noble"] as const;
 export type KeccakName = (typeof KECCAK_NAMES)[number];
 
-/**
- * What an implementation provides. Arguments have been checked: they fit one another, and where an output overlaps its
- * input, the input is a copy or the overlap harmless.
- */
+/** One implementation. Its caller has checked that the arguments fit, and that output over input is harmless. */
 export interface KeccakKernel {
   readonly name: KeccakName;
   keccak256(message: Uint8Array): Uint8Array<ArrayBuffer>;
-  /** `count` is at least 1. Digests may overwrite the pairs, if `output` does not begin after `input`. */
+  /** `count` is at least 1. Digests may overwrite the pairs if `output` does not begin after `input`. */
   hashPairs(input: Uint8Array, output: Uint8Array, count: number, prefix: number): void;
   /** There is at least one message. */
   hashMessages(input: Uint8Array, ends: Uint32Array, output: Uint8Array): void;
@@ -19,7 +16,7 @@ export interface KeccakKernel {
   foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array, prefix: number): Uint8Array<ArrayBuffer>;
 }
 
-/** The plain implementation, for runtimes without WebAssembly; the one that the others are tested against. */
+/** The plain implementation, for runtimes without WebAssembly, and the reference in the tests of the others. */
 export function nobleKernel(): KeccakKernel {
   return {
     name: "noble",

@@ -3,20 +3,20 @@ import { type Code, i32, i64, i64x2, type Local, local, v128 } from "./instructi
 import { LANES, TWIN_EFFECT, TWIN_ODD, TWIN_STATE } from "./layout.ts";
 
 /**
- * What one lane of the keccak state is held in: 64 bits of one state, or 64 bits each of two independent states that are permuted
- * together. The generators in this folder are written once, over this interface.
+ * The type of a lane of the keccak state: 64 bits of one state, or 64 bits each of two independent states, permuted
+ * together. The generators in this folder use this interface for both.
  */
 export interface LaneKind {
-  /** States that are permuted at once. */
+  /** States of one permutation. */
   readonly states: 1 | 2;
   /**
-   * Lanes that are kept complemented between rounds. Without an and-not instruction, chi costs a complement a lane; with these
-   * six lanes complemented, one a row (Keccak implementation overview 3.2, section 2.2, "lane complementing").
+   * Lanes kept complemented between rounds. Without an and-not instruction, chi costs one complement per lane; with
+   * these six, one per row (Keccak implementation overview 3.2, section 2.2, "lane complementing").
    */
   readonly complemented: readonly number[];
-  /** Whether a round adds up the column parities of what it writes, or the next one reads it all again; whichever is faster. */
+  /** Whether a round accumulates its output's column parities, or the next round reads it all again. Measured. */
   readonly accumulatesParities: boolean;
-  /** The places that a permutation works in, within one function. */
+  /** Allocates the places of a permutation in one function. */
   workspace(frame: FunctionFrame): Workspace;
   xor(left: Code, right: Code): Code;
   and(left: Code, right: Code): Code;
@@ -58,7 +58,7 @@ export const scalarLanes: LaneKind = {
   scatter: ([address = []], value, offset) => i64.store(address, value, offset),
 };
 
-/** Two states, in the halves of 128-bit vectors. There is no vector rotation, so that one costs two shifts. */
+/** Two states in the halves of 128-bit vectors. There is no vector rotation, so a rotation costs two shifts. */
 export const vectorLanes: LaneKind = {
   states: 2,
   complemented: [],
@@ -87,13 +87,13 @@ export const vectorLanes: LaneKind = {
   ],
 };
 
-/** Where a lane is held: a local, or a fixed address in memory. */
+/** The place of a lane: a local, or a fixed address in memory. */
 export interface Place {
   readonly get: Code;
   set(value: Code): Code;
 }
 
-/** The places of a permutation: two states, since a round reads one and writes the other, and what a round needs in between. */
+/** The places of a permutation: two states, because a round reads one and writes the other, and temporaries. */
 export interface Workspace {
   readonly even: readonly Place[];
   readonly odd: readonly Place[];
@@ -105,7 +105,7 @@ export interface Workspace {
   readonly constant: Local;
 }
 
-/** Everything in locals, for the compiler to place; what it spills to the stack are aligned words. */
+/** Everything in locals. The compiler spills them to the stack as aligned words. */
 export function scalarWorkspace(frame: FunctionFrame): Workspace {
   const places = (count: number) => frame.locals("i64", count).map(inLocal);
   return {
@@ -120,9 +120,9 @@ export function scalarWorkspace(frame: FunctionFrame): Workspace {
 }
 
 /**
- * The states in memory, and so much else that 15 vector registers hold the rest. With the states in locals the compiler spills
- * them to the stack, which V8 aligns to 8 bytes only: when a spilled vector happens to lie across a page boundary, which depends on
- * how deep the caller is in its own calls, the whole permutation takes half as long again. Memory is always aligned.
+ * The states in memory, so that the rest fits 15 vector registers. With the states in locals, the compiler spills them
+ * to the stack, which V8 aligns to 8 bytes only. A spilled vector can then cross a page boundary, depending on the
+ * caller's stack depth, and the permutation takes half as long again. Memory is always aligned.
  */
 export function vectorWorkspace(frame: FunctionFrame): Workspace {
   const places = (count: number) => frame.locals("v128", count).map(inLocal);

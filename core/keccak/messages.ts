@@ -15,13 +15,14 @@ import {
 import { PADDED, RATE, TWIN_STATE } from "./layout.ts";
 
 /**
- * Both functions of this file: `(ends: i32, count: i32, start: i32, delta: i32, output: i32)` hashes `count` messages, at least one, that
- * lie back to back from address `start`. `ends` is the address of their end offsets; `delta` turns an offset into an address.
+ * The signature of both functions here: `(ends: i32, count: i32, start: i32, delta: i32, output: i32)` hashes `count`
+ * messages, at least one, packed from address `start`. `ends` is the address of their end offsets; `delta` turns an
+ * offset into an address.
  */
 const PARAMETERS = ["i32", "i32", "i32", "i32", "i32"] as const;
 const [ENDS, COUNT, START, DELTA, OUTPUT] = [0, 1, 2, 3, 4];
 
-/** Moves on to the next message: leaves its address in `message` and its length in `length`. */
+/** Moves to the next message: its address goes to `message`, its length to `length`. */
 function takeNext(message: Local, length: Local): Code {
   return sequence(
     local.set(message, local.get(START)),
@@ -51,8 +52,8 @@ export function messagesFunction(name: string, absorb: number, finish: number): 
 }
 
 /**
- * Two messages at a time. Each half of the twin state works through its own message and takes the next one as soon as it has
- * finished, so that messages of different lengths keep both halves busy:
+ * Two messages at a time. Each half of the twin state hashes its own message and takes the next one when done, so
+ * messages of different lengths keep both halves busy:
  *
  * ```
  *   low half    m0 m0 m2 m3 m3 m3
@@ -78,10 +79,10 @@ export function twinMessagesFunction(name: string, pad: number, absorbTwin: numb
   });
 }
 
-/** The locals of one half of the twin state, and what it does around a permutation. */
+/** The locals of one half of the twin state, and its code around a permutation. */
 class Half {
   readonly #half: 0 | 1;
-  /** What is left of the message; length -1 when there was none to take. */
+  /** The rest of the message; length -1 when there was none to take. */
   readonly #message: Local;
   readonly length: Local;
   readonly #digest: Local;
@@ -89,7 +90,7 @@ class Half {
   readonly #last: Local;
   /** Address of the block to absorb next. */
   readonly block: Local;
-  /** All ones if that block goes on with a message, 0 if it begins one. */
+  /** All ones if the block continues a message, 0 if it begins one. */
   readonly keep: Local;
 
   constructor(frame: FunctionFrame, half: 0 | 1) {
@@ -115,7 +116,9 @@ class Half {
     );
   }
 
-  /** Points `block` at the message's next block, or at a padded copy of its last one; an idle half at anything. */
+  /**
+   * Points `block` at the message's next block, or at a padded copy of the last one; for an idle half, at any block.
+   */
   nextBlock(pad: number): Code {
     const length = local.get(this.length);
     const padded = i32.const(PADDED[this.#half]);

@@ -6,10 +6,10 @@ import { foldFunction, pairsFunction } from "./pairs.ts";
 import { roundConstants } from "./permutation.ts";
 import { absorbFunction, absorbTwinFunction, finishFunction, padFunction } from "./sponge.ts";
 
-/** The form of the module: one state at a time in integers, or also two at a time in vectors. */
+/** The form of the module: one state at a time in integers, or also two in vectors. */
 export type ModuleForm = "scalar" | "simd";
 
-/** What the module exports. All arguments are addresses in its memory or counts; see the functions' own files. */
+/** The module's exports. Arguments are addresses in its memory, or counts; see the files of the functions. */
 export interface KeccakExports {
   readonly memory: { readonly buffer: ArrayBuffer };
   readonly pairs: (input: number, output: number, count: number, prefix: number) => void;
@@ -22,10 +22,10 @@ export interface KeccakExports {
   readonly twinMessages?: (ends: number, count: number, start: number, delta: number, output: number) => void;
 }
 
-/** Writes the whole module: about 7 KB, with the vector functions about 20 KB. */
+/** Generates the module: about 7 KB; with vector functions about 20 KB. */
 export function keccakModule(form: ModuleForm): Uint8Array<ArrayBuffer> {
   const functions: WasmFunction[] = [];
-  // Functions call one another by index, so each is written after the ones it calls.
+  // A call names a function's index, so callees come first.
   const define = (written: WasmFunction): number => functions.push(written) - 1;
   const pairs = define(pairsFunction("pairs", scalarLanes));
   define(foldFunction("fold", pairs));

@@ -4,12 +4,13 @@ import type { LaneKind } from "./lanes.ts";
 import { PAIR } from "./layout.ts";
 import { Permutation } from "./permutation.ts";
 
-/** Lanes of a 65-byte message's only block that hold none of it and no padding. */
+/** Lanes of a 65-byte message's only block without message bytes or padding. */
 const ZERO_LANES = [9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, 24];
 
 /**
- * `(input: i32, output: i32, count: i32, prefix: i32)`: hashes `prefix(1) ‖ pair(64)` for `count` pairs, which is a multiple of
- * `kind.states` and not 0. Digests may overwrite the pairs from their beginning: each is written after its pair was read.
+ * `(input: i32, output: i32, count: i32, prefix: i32)`: hashes `prefix(1) ‖ pair(64)` for `count` pairs, a positive
+ * multiple of `kind.states`. Digests may overwrite the pairs from the beginning: each is written after its pair was
+ * read.
  *
  * The 65 bytes are one block, made from the pair without a copy. Lane i > 0 holds the pair's bytes from 8i - 1:
  *
@@ -47,8 +48,8 @@ export function pairsFunction(name: string, kind: LaneKind): WasmFunction {
 }
 
 /**
- * `(input: i32, height: i32, position: i32, prefix: i32)`: folds a path in place. `input` holds a leaf and then `height` siblings,
- * at least one, 32 bytes each, from the leaf upwards; the root replaces the leaf.
+ * `(input: i32, height: i32, position: i32, prefix: i32)`: folds a path in place. `input` holds a leaf and then
+ * `height` siblings, at least one, 32 bytes each, from the leaf upwards. The root replaces the leaf.
  *
  * @param pairs - index of the scalar pairs function
  */
@@ -63,7 +64,7 @@ export function foldFunction(name: string, pairs: number): WasmFunction {
       local.set(sibling, local.get(input)),
       loop(
         local.set(sibling, i32.add(local.get(sibling), i32.const(32))),
-        // A 0 bit makes the accumulator the left half, at place 0, a 1 bit the right one, at place 32.
+        // At a 0 bit the accumulator is the left half, at offset 0; at a 1 bit the right one, at offset 32.
         local.set(place, i32.shl(i32.and(local.get(position), i32.const(1)), i32.const(5))),
         ...copy(input, local.get(place)),
         ...copy(sibling, i32.sub(i32.const(32), local.get(place))),

@@ -3,9 +3,7 @@ import { branchIf, type Code, i32, local, loop, sequence } from "./instructions.
 import type { LaneKind, Place, Workspace } from "./lanes.ts";
 import { LANES } from "./layout.ts";
 
-/**
- * Writes the permutation keccak-f[1600] (FIPS 202, section 3) as code over places that hold a lane each. Lane (x, y) has index x + 5y.
- */
+/** Generates keccak-f[1600] (FIPS 202, section 3) over places of one lane each. Lane (x, y) has index x + 5y. */
 
 const ROUNDS = 24;
 
@@ -16,7 +14,7 @@ const ROTATIONS = [
 
 const FIVE = [0, 1, 2, 3, 4] as const;
 
-/** The constants of iota, 8 bytes each, little-endian, as the module's memory holds them (FIPS 202, algorithm 5). */
+/** The constants of iota, 8 bytes each, little-endian, as in the module's memory (FIPS 202, algorithm 5). */
 export function roundConstants(): Uint8Array {
   const bytes = new Uint8Array(8 * ROUNDS);
   let register = 1;
@@ -30,16 +28,16 @@ export function roundConstants(): Uint8Array {
   return bytes;
 }
 
-/** A lane as the generator knows it: where it is, and whether its complement is held there. */
+/** A lane in the generator: its place, and whether the place holds its complement. */
 export interface Lane {
   readonly place: Place;
   readonly complemented: boolean;
 }
 
-/** A state; `null` is a lane that is known to be zero, which costs nothing. */
+/** A state. `null` is a lane known to be zero, which costs nothing. */
 export type State = readonly (Lane | null)[];
 
-/** A permutation within one function. The caller fills {@link Permutation.state}, places the code, and reads the state again. */
+/** A permutation in one function. The caller fills {@link Permutation.state}, inserts the code, and reads the state. */
 export class Permutation {
   readonly #kind: LaneKind;
   readonly #space: Workspace;
@@ -55,12 +53,12 @@ export class Permutation {
   }
 
   /**
-   * All 24 rounds: the first, which can skip lanes known to be zero; a loop of 11 times two, since a round reads the even places and
-   * writes the odd ones or the reverse; the last, which computes only the lanes asked for. Unrolling the vector code further made it
-   * slower: it no longer fits where the processor keeps decoded instructions.
+   * All 24 rounds: the first skips lanes known to be zero; then a loop of 11 times two, since rounds alternate between
+   * the even and odd places; the last computes only the wanted lanes. Unrolling the vector code further made it slower,
+   * because it no longer fits the processor's cache of decoded instructions.
    *
    * @param zero - lanes of the input that are zero
-   * @param outputs - lanes wanted, counted from lane 0; 1 to 5 or 25
+   * @param outputs - number of wanted lanes, from lane 0; 1 to 5 or 25
    */
   code(zero: readonly number[] = [], outputs = LANES): Code {
     const { even, odd, constant } = this.#space;
@@ -91,14 +89,14 @@ type Position = "first" | "between" | "last";
 
 interface Round {
   readonly from: State;
-  /** As many lanes as are wanted. */
+  /** Only the wanted lanes. */
   readonly to: readonly Lane[];
   readonly position: Position;
-  /** Of the round's constant, in bytes from the local that counts them. */
+  /** Of the round constant, in bytes from the local that counts them. */
   readonly offset: number;
 }
 
-/** One round, theta to iota, a row of the result at a time. */
+/** One round, theta to iota, one row of the result at a time. */
 function emitRound(kind: LaneKind, space: Workspace, { from, to, position, offset }: Round): Code {
   const parities = columnParities(space, from);
   const effects = emitTheta(kind, space, parities);
@@ -113,12 +111,12 @@ function emitRound(kind: LaneKind, space: Workspace, { from, to, position, offse
     });
     return sequence(row.code, ...results);
   });
-  // The round before has accumulated the parities of what it wrote.
+  // The previous round has accumulated the parities of its output.
   const known = kind.accumulatesParities && position !== "first";
   return sequence(known ? [] : emitParities(kind, parities, from), effects.code, ...rows);
 }
 
-/** Writes a lane of a round's result, and adds it to its column's parity for the next round while it is at hand. */
+/** Writes a lane of a round's result. Adds it to its column's parity for the next round while it is at hand. */
 function emitResult(kind: LaneKind, space: Workspace, to: Place, value: Code, x: number, y: number): Code {
   const parity = at(space.parity, x);
   const fresh = space.scratch;
@@ -129,7 +127,7 @@ function emitResult(kind: LaneKind, space: Workspace, to: Place, value: Code, x:
   );
 }
 
-/** C[x], the parities of the columns, which theta needs. */
+/** C[x], the parities of the columns, for theta. */
 function columnParities(space: Workspace, from: State): readonly Lane[] {
   return FIVE.map((x) => {
     const complements = FIVE.filter((y) => from[x + 5 * y]?.complemented);
@@ -160,7 +158,7 @@ function emitTheta(
   return { code: effects.map(({ code }) => code), lanes: effects };
 }
 
-/** Row y after rho and pi: its lane x is lane (x + 3y, x) of the round's input, with theta's effect, rotated. */
+/** Row y after rho and pi: its lane x is lane (x + 3y, x) of the round's input with theta's effect, rotated. */
 function emitRhoPi(
   kind: LaneKind,
   space: Workspace,
@@ -182,8 +180,8 @@ function emitRhoPi(
 }
 
 /**
- * Chi for one lane, an expression: a ^ (~b & c), or the complement of that. Which of the operands are held as complements decides
- * what it costs: writing b' for ~b, ~b & c is b' & c, and ~b & ~c' is ~(b | c'), the complement of one instruction.
+ * Chi for one lane, an expression: a ^ (~b & c), or its complement. The cost depends on which operands are
+ * complemented: with b' for ~b, ~b & c is b' & c, and ~b & ~c' is ~(b | c'), the complement of one instruction.
  */
 function emitChi(kind: LaneKind, row: readonly Lane[], x: number, complement: boolean): Code {
   const a = at(row, x);
@@ -191,7 +189,7 @@ function emitChi(kind: LaneKind, row: readonly Lane[], x: number, complement: bo
   const c = at(row, (x + 2) % 5);
   const [valueB, valueC] = [b.place.get, c.place.get];
   const wanted = complement !== a.complemented;
-  // Where b and c are held alike, one of them has to be complemented, and the result can be had either way.
+  // If both or neither of b and c are complemented, one must be inverted; the result is possible either way.
   const [product, complemented] =
     b.complemented === c.complemented
       ? wanted

@@ -8,8 +8,9 @@ const RATE_LANES = RATE / 8;
 const DIGEST_OFFSETS = [0, 8, 16, 24];
 
 /**
- * `(input: i32, length: i32, block: i32)`: copies the last `length` bytes of a message, 0 to 135, to a block and pads them as keccak-256
- * does (not as SHA-3): 0x01 after the message, 0x80 in the block's last byte. Reads up to 7 bytes past the message and drops them.
+ * `(input: i32, length: i32, block: i32)`: copies the last `length` bytes of a message, 0 to 135, to a block and pads
+ * it for keccak-256 (not SHA-3): 0x01 after the message, 0x80 in the block's last byte. Reads up to 7 bytes past the
+ * message and drops them.
  */
 export function padFunction(name: string): WasmFunction {
   return wasmFunction(name, ["i32", "i32", "i32"], (frame) => {
@@ -18,7 +19,7 @@ export function padFunction(name: string): WasmFunction {
     const bits = frame.local("i64");
     const message = i64.load(i32.add(local.get(input), local.get(offset)));
     const copied = i64.store(i32.add(local.get(block), local.get(offset)), message);
-    // The lane in which the message ends: its bytes below `bits`, then 0x01.
+    // The lane with the message's end: its bytes below `bits`, then 0x01.
     const one = i64.shl(i64.const(1n), local.get(bits));
     const end = i64.or(i64.and(message, i64.sub(one, i64.const(1n))), one);
     const next = local.tee(offset, i32.add(local.get(offset), i32.const(8)));
@@ -58,8 +59,8 @@ export function absorbFunction(name: string): WasmFunction {
 }
 
 /**
- * `(input: i32, length: i32, output: i32)`: absorbs the last `length` bytes of a message, 0 to 135, writes its digest, and leaves
- * the resting state zero for the next one.
+ * `(input: i32, length: i32, output: i32)`: absorbs the last `length` bytes of a message, 0 to 135, writes its digest,
+ * and resets the resting state to zero.
  */
 export function finishFunction(name: string, pad: number, absorb: number): WasmFunction {
   return wasmFunction(name, ["i32", "i32", "i32"], () => {
@@ -75,8 +76,8 @@ export function finishFunction(name: string, pad: number, absorb: number): WasmF
 }
 
 /**
- * `(low: i32, high: i32, keepLow: i64, keepHigh: i64)`: absorbs one block into each half of the twin state. `keep` is all ones to go on
- * with a message and 0 to begin one.
+ * `(low: i32, high: i32, keepLow: i64, keepHigh: i64)`: absorbs one block into each half of the twin state. `keep` is
+ * all ones to continue a message, 0 to begin one.
  */
 export function absorbTwinFunction(name: string): WasmFunction {
   return wasmFunction(name, ["i32", "i32", "i64", "i64"], (frame) => {

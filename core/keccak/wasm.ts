@@ -2,7 +2,7 @@ import type { KeccakKernel } from "./kernel.ts";
 import { ENDS, INPUT, INPUT_BYTES, MAX_MESSAGES, OUTPUT, RATE } from "./layout.ts";
 import { type KeccakExports, keccakModule, type ModuleForm } from "./module.ts";
 
-/** The part of the WebAssembly interface that is used here; absent where a runtime has none or forbids it. */
+/** The parts of the WebAssembly interface in use; absent where a runtime lacks or forbids it. */
 interface WebAssemblyInterface {
   validate(bytes: Uint8Array<ArrayBuffer>): boolean;
   readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
@@ -12,14 +12,13 @@ interface WebAssemblyInterface {
 const CHUNK_PAIRS = INPUT_BYTES / 64;
 const CHUNK_BLOCKS = Math.floor(INPUT_BYTES / RATE);
 
-/** Whether this runtime runs a form of the module; the module itself is the probe. */
+/** Whether this runtime runs a form of the module. The module itself is the probe. */
 export function wasmSupports(form: ModuleForm): boolean {
   return compiled(form) !== undefined;
 }
 
 /**
- * An instance of the module, wrapped. Each kernel owns one memory of 256 KiB, through which inputs of any size pass in chunks; nothing
- * of it is visible outside.
+ * An instance of the module. Each kernel owns one memory of 256 KiB; inputs of any size pass through it in chunks.
  *
  * @throws Error when the runtime does not support this form
  */
@@ -35,7 +34,7 @@ interface CompiledModule {
 
 const compiledForms = new Map<ModuleForm, CompiledModule | undefined>();
 
-/** Writes and compiles a form once; undefined when the runtime lacks an instruction, or forbids WebAssembly by policy. */
+/** Generates and compiles a form once; undefined when the runtime lacks an instruction or forbids WebAssembly. */
 function compiled(form: ModuleForm): CompiledModule | undefined {
   if (!compiledForms.has(form)) compiledForms.set(form, compile(form));
   return compiledForms.get(form);
@@ -88,7 +87,7 @@ class WasmKernel implements KeccakKernel {
     }
   }
 
-  /** Hashes pairs at INPUT over themselves: two at a time where that is possible, an odd last one alone. */
+  /** Hashes pairs at INPUT in place: two at a time if possible, an odd last one alone. */
   #pairsInPlace(count: number, prefix: number): void {
     const twinPairs = this.#wasm.twinPairs;
     const together = twinPairs === undefined ? 0 : count & ~1;
@@ -127,7 +126,7 @@ class WasmKernel implements KeccakKernel {
   }
 }
 
-/** How many messages from `first` on, the first of which begins at `start`, fit a chunk; 0 when that one alone is too long. */
+/** How many messages from `first` on fit a chunk, the first beginning at `start`; 0 when the first is too long. */
 function messagesThatFit(ends: Uint32Array, first: number, start: number): number {
   let low = 0;
   let high = Math.min(MAX_MESSAGES, ends.length - first);

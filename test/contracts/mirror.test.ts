@@ -66,7 +66,7 @@ describe("advancing a mirror", () => {
     expect(await step(d, counts)).toBeNull();
     expect(await d.mirror.read.stepCount()).toBe(3n);
     // Two validium batches and one rollup batch, but not in this order.
-    expect(() => d.source.history.stateAt({ countValidium: 1, countRollup: 1 })).toThrow("has not had");
+    expect(() => d.source.history.stateAt({ countValidium: 1, countRollup: 1 })).toThrow("has no final state");
   });
 
   it("refuses what does not start where it is, and what is not newer", async () => {
