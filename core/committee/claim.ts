@@ -9,30 +9,31 @@ import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { Refusal } from "./refusal.ts";
 
-/** Batches that are stored beyond those that L1 has. An honest operator needs few; a hostile one would fill the disk. */
+/** Most batches stored ahead of L1. An honest operator needs few; a hostile one would fill the disk. */
 export const MAX_AHEAD = 16;
 
 /**
- * Derives a batch from its data and compares the result with the operator's claim, before anybody signs it.
+ * Derives a batch from its data and compares the result with the operator's claim, before any signature.
  *
  * @throws Refusal `data_hash`, `malformed`, or `root`
  */
 export function deriveClaimed(batch: ClaimedBatch): DerivedBatch {
   const { mode, batchNumber, dataHash, data } = batch;
-  if (bytesToHex(keccak256(data)) !== dataHash) throw new Refusal("data_hash", "the data is not of this hash");
+  if (bytesToHex(keccak256(data)) !== dataHash) throw new Refusal("data_hash", "the data does not have this hash");
   const derived = wellFormed(() => deriveBatch(mode, batchNumber, data));
   if (isBatch(derived, batch)) return derived;
-  throw new Refusal("root", `the data makes root ${derived.batchRoot} of ${derived.vaultCount} slots`);
+  throw new Refusal("root", `the data gives root ${derived.batchRoot} of ${derived.vaultCount} slots`);
 }
 
 /**
- * Holds every vault of a batch to the final registration of its asset, by L1's own rules.
+ * Checks every vault of a batch against the final registration of its asset, by L1's rules.
  *
  * @throws Refusal `unregistered`, or `malformed`
  */
 export async function requireRegistered({ data }: ClaimedBatch, derived: DerivedBatch, assets: KnownAssets) {
   const vaults = vaultsOf(derived);
-  // A vault counts only if its asset was registered before L1 took its batch, and a registration that is not final may still come later.
+  // A vault counts only if its asset was registered before L1 took its batch. A registration that is not final may move
+  // later.
   await assets.learn(vaults);
   wellFormed(() => {
     for (const { chainId, assetType, blob } of vaults) {
@@ -40,14 +41,14 @@ export async function requireRegistered({ data }: ClaimedBatch, derived: Derived
       if (asset === null) throw new Refusal("unregistered", `asset ${assetType} has no final registration on L1`);
       tokenIdOf(asset.standard, asset.blobScheme, blob);
     }
-    // Once more with each asset's standard: amounts of ERC-721, blobs of ERC-20.
+    // Derives again with each asset's standard, for amounts of ERC-721 and blobs of ERC-20.
     const standardOf = (chainId: bigint, assetType: `0x${string}`) =>
       assets.known(chainId, assetType)?.standard ?? null;
     decodeBatchData(data, { standardOf });
   });
 }
 
-/** Refuses as `malformed` what the decoder or a blob scheme does not take. */
+/** Turns errors of the decoder or of a blob scheme into the refusal `malformed`. */
 function wellFormed<T>(work: () => T): T {
   try {
     return work();

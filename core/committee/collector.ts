@@ -6,53 +6,53 @@ import { committeeHash, compactSignature, encodeAttestation, type MemberSignatur
 import { validiumBatchTypedData } from "../protocol/typed-data.ts";
 import type { AttestationTerms } from "./request.ts";
 
-/** A way to ask one member: in this process, or a client of its service. */
+/** A client of one member, in this process or over its service. */
 export interface MemberClient {
   readonly address: Address;
-  /** 65 bytes, `r ‖ s ‖ v`; rejects when the member refuses or cannot be reached. */
+  /** 65 bytes, `r ‖ s ‖ v`; rejects when the member refuses or is unreachable. */
   sign(batch: ClaimedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex>;
-  /** The number of the first validium batch that the member does not have yet. */
+  /** The number of the first validium batch that the member lacks. */
   nextBatch?(signal: AbortSignal): Promise<number>;
 }
 
-/** Whose signatures are gathered, and how many it takes. */
+/** The committee, and how to ask it. */
 export interface CollectorOptions {
   readonly members: readonly MemberClient[];
   readonly threshold: number;
   readonly l1: Pick<L1Reader, "settlement" | "committee">;
-  /** Milliseconds that one member may take; default 10 000. */
+  /** Timeout of one member in milliseconds; default 10,000. */
   readonly timeoutMs?: number;
   /**
-   * Any sealed validium batch, for members that missed some: a member takes batches in their order only, because it checks each token
-   * against all earlier ones. Without it such a member stays out.
+   * Returns a sealed validium batch, for members that missed some. A member takes batches only in order, because it
+   * checks each token against all earlier ones. Without this function such a member stays out.
    */
   readonly earlierBatch?: (batchNumber: number) => Promise<ClaimedBatch>;
-  /** Told why a member has not signed, also when enough others did. Default: nobody. */
+  /** Called when a member has not signed, even if enough others did. Default: none. */
   readonly onFailure?: (member: Address, error: unknown) => void;
 }
 
-/** What a member did when it was last asked. */
+/** The result of the last request to a member. */
 export interface MemberStanding {
   readonly address: Address;
-  /** The validium batch that it was asked to sign; null before the first. */
+  /** The validium batch of the request; null before the first. */
   readonly batchNumber: number | null;
   readonly state: "idle" | "asked" | "signed" | "failed";
-  /** Why it has not signed. */
+  /** The reason why it has not signed. */
   readonly failure: string | null;
 }
 
-/** A committee whose members are asked one by one, and which tells how each of them stands. */
+/** A committee that requests each signature separately and keeps the result of each member. */
 export interface Collector extends Committee {
-  /** By address. A member that was not waited for still gets to "signed" or "failed" when its answer comes. */
+  /** By address. A late answer still changes its member's standing to "signed" or "failed". */
   standings(): readonly MemberStanding[];
-  /** Rejects with `validation_failed` unless these members and this threshold are the committee that the contract has in force. */
+  /** Rejects with `validation_failed` unless the contract has this committee and threshold in force. */
   requireInForce(): Promise<void>;
 }
 
 /**
- * Gathers a committee's signatures: asks every member at once, takes the first `threshold` valid ones, and does not wait for the rest. A
- * dead, slow or lying member costs nothing as long as enough others answer. Rejects with `l1_failed` that names each
- * member's fault when too few do.
+ * Collects a committee's signatures. Asks every member at once, takes the first `threshold` valid ones, and does not
+ * wait for the rest. Dead, slow or lying members cost nothing while enough others answer. Otherwise rejects with
+ * `l1_failed` that names each member's fault.
  *
  * @example
  * const members = [new RemoteMember({ address, url, operator, settlement: engine.settlement })];
@@ -65,7 +65,7 @@ export function collectAttestations(options: CollectorOptions): Collector {
   const standings = new Map<Address, MemberStanding>();
   for (const address of addresses) standings.set(address, { address, batchNumber: null, state: "idle", failure: null });
 
-  /** The epoch of the committee in force, which must be this one: L1 would refuse the signatures of any other. */
+  /** The epoch of the committee in force. It must be this committee: L1 refuses the signatures of any other. */
   async function epochInForce(): Promise<bigint> {
     const { epoch, committeeHash: inForce } = await l1.committee();
     if (committeeHash(epoch, { threshold, members: addresses }) !== inForce)
@@ -111,7 +111,7 @@ function notInForce({ threshold, l1 }: CollectorOptions, members: readonly Addre
   return new MintmarkError(
     "validation_failed",
     `the committee in force at ${l1.settlement.contract} (epoch ${epoch}) is not ${threshold} of ${members.join(", ")}; ` +
-      "configure the members and the threshold that the contract's last CommitteeChanged event names",
+      "configure the members and the threshold of the contract's last CommitteeChanged event",
   );
 }
 
@@ -119,7 +119,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The member's signature, checked to be its own over this very batch. */
+/** The member's signature, checked to be its own over this batch. */
 async function askMember(
   member: MemberClient,
   batch: ClaimedBatch,
@@ -135,11 +135,11 @@ async function askMember(
   const signature = await member.sign(batch, terms, limit);
   const message = validiumBatchTypedData(l1.settlement, { ...batch, ...terms });
   const signer = await recoverTypedDataAddress({ ...message, signature });
-  if (signer.toLowerCase() !== member.address) throw new Error("the signature is not the member's over this batch");
+  if (signer.toLowerCase() !== member.address) throw new Error("the signature is not this member's over this batch");
   return signature;
 }
 
-/** The first `threshold` that succeed, by member; as soon as too few can, an error that says why. */
+/** The first `threshold` successes, by member. Rejects with the reasons as soon as too few can succeed. */
 export function enough(
   asked: readonly Promise<MemberSignature>[],
   threshold: number,

@@ -1,4 +1,4 @@
-/** The data availability committee: a member, a client of its service, and what gathers its members' signatures. */
+/** The data availability committee: a member, the client of its service, and the collector of signatures. */
 export {
   type Collector,
   type CollectorOptions,

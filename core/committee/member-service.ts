@@ -2,11 +2,11 @@ import { readBody } from "../archive/batch-source.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Hex } from "../model.ts";
 
-/** Answers are a few lines of JSON; a member that sends more is not listened to. */
+/** A response is a few lines of JSON. Longer ones are refused. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const SIGNATURE = /^0x[0-9a-f]{130}$/;
 
-/** A committee member's service, over HTTP. Nothing it says is believed unchecked; how long it may take, the caller's signal decides. */
+/** The client of a committee member's service over HTTP. Checks every answer; the caller's signal limits the time. */
 export class MemberService {
   readonly #url: string;
 
@@ -14,30 +14,30 @@ export class MemberService {
     this.#url = url.replace(/\/+$/, "");
   }
 
-  /** The answer's JSON object. Rejects with `l1_failed` and the member's own code and detail when it refuses. */
+  /** The JSON object of the response. Rejects with `l1_failed` and the member's own code and detail when it refuses. */
   async ask(path: string, init: RequestInit): Promise<Readonly<Record<string, unknown>>> {
     const response = await this.#fetch(path, init);
     const text = new TextDecoder().decode(await readBody(response, MAX_ANSWER_BYTES));
     const answer = parseObject(text);
     if (response.ok && answer !== null) return answer;
-    if (response.ok || answer === null) throw nonsense(`${response.status}, and not JSON`);
+    if (response.ok || answer === null) throw nonsense(`${response.status}, but not JSON`);
     const { code, detail } = answer;
     throw new MintmarkError("l1_failed", `refused (${short(code)}): ${short(detail)}`);
   }
 
-  /** The `signature` of the answer, 65 bytes; whose it is, the caller finds out. */
+  /** The `signature` of the response, 65 bytes. The caller checks the signer. */
   async askForSignature(path: string, init: RequestInit): Promise<Hex> {
     const { signature } = await this.ask(path, init);
     if (typeof signature !== "string" || !SIGNATURE.test(signature)) throw nonsense("no signature");
     return signature as Hex;
   }
 
-  /** The same for a batch, whose data goes with an operator's signed request. */
+  /** Like {@link askForSignature}, for a batch: sends its data with an operator's signed request. */
   async sendBatch(path: string, data: Uint8Array, request: Hex, signal: AbortSignal): Promise<Hex> {
     return this.askForSignature(path, {
       method: "POST",
       headers: { "content-type": "application/octet-stream", authorization: `Operator ${request}` },
-      // A view of its own buffer: what fetch takes must not be shared.
+      // A copy, because fetch does not accept a shared buffer.
       body: Uint8Array.from(data),
       signal,
     });
@@ -47,7 +47,7 @@ export class MemberService {
     try {
       return await fetch(`${this.#url}${path}`, { ...init, redirect: "error" });
     } catch (error) {
-      // Node says only "fetch failed"; why, is in the cause.
+      // Node reports only "fetch failed". The cause has the reason.
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
       throw new MintmarkError("l1_failed", `cannot be reached at ${this.#url} (${cause})`, { cause: error });
     }
@@ -55,7 +55,7 @@ export class MemberService {
 }
 
 export function nonsense(what: string): MintmarkError {
-  return new MintmarkError("l1_failed", `answered nonsense: ${what}`);
+  return new MintmarkError("l1_failed", `sent an invalid response: ${what}`);
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | null {
@@ -67,7 +67,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** What a stranger says, cut to what a log line holds. */
+/** Text from outside, cut to fit a log line. */
 function short(value: unknown): string {
   return String(value)
     .replaceAll(/[^\x20-\x7e]/g, " ")

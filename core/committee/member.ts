@@ -24,31 +24,31 @@ import { deriveClaimed, MAX_AHEAD, requireRegistered } from "./claim.ts";
 import { Refusal } from "./refusal.ts";
 import type { AttestationTerms } from "./request.ts";
 
-/** What a member is opened with. */
+/** Options of {@link CommitteeMember.open}. */
 export interface MemberOptions {
   readonly account: LocalAccount;
-  /** The member's own store, shared with nobody. Closed by {@link CommitteeMember.close}. */
+  /** The member's own store, not shared. {@link CommitteeMember.close} closes it. */
   readonly store: Database;
   readonly l1: AssetReader & Pick<L1Reader, "state">;
-  /** Milliseconds that its node may be behind the operator's before the member refuses; default 5,000. */
+  /** Milliseconds that the member waits for its node to catch up with the operator's; default 5,000. */
   readonly lagMs?: number;
 }
 
-/** Between two questions to a node that is behind. */
+/** Milliseconds between two requests to a node that is behind. */
 const LAG_POLL_MS = 250;
 
 /**
- * One member of the data availability committee. It signs a validium batch only after it has stored the whole data and re-derived from it
- * what it signs, and only as the next batch of the history that its own node shows, or of that history with batches behind it that it has
- * signed itself. L1 takes the signature after that history and no other. It never signs two roots for one batch number and one history,
- * also after a restart.
+ * One member of the data availability committee. Before it signs a validium batch, it stores all data and derives from
+ * it everything that it signs. The batch must be the next one in its own node's history, or after further batches that
+ * it has signed itself. L1 takes the signature after that history only. A member never signs two roots for one batch
+ * number and one history, even after a restart.
  *
- * When L1's history goes on without a signed batch, another batch may take its number. Otherwise the lost batch of one of two operators on
- * copies of one store would block the number for ever. Nobody can use the first signature then: the history that it names has passed. The
- * member keeps the data of both.
+ * When L1's history continues without a signed batch, another batch may take its number. Otherwise the lost batch of
+ * one of two operators on copies of one store would block the number forever. The first signature is then useless,
+ * because its history has passed. The member keeps the data of both.
  *
- * Its store is an {@link Archive}, so whoever keeps that in step with L1 (a `Watcher`) makes the member check tokens and caps against
- * rollup batches too, and brings it the batches that it missed.
+ * Its store is an {@link Archive}. A `Watcher` that keeps it up to date with L1 lets the member also check tokens and
+ * caps against rollup batches, and gives it the batches that it missed.
  *
  * @example
  * const member = await CommitteeMember.open({ account, store: new Level("./member"), l1 });
@@ -70,7 +70,7 @@ export class CommitteeMember {
     this.#lagMs = lagMs;
   }
 
-  /** Opens the member's store; rejects with `store_mismatch` when it is not this settlement contract's. */
+  /** Opens the member's store; rejects with `store_mismatch` for another settlement contract. */
   static async open(options: MemberOptions): Promise<CommitteeMember> {
     return new CommitteeMember(options, await Archive.open(options));
   }
@@ -78,11 +78,11 @@ export class CommitteeMember {
   /**
    * Stores and checks a batch, then signs it: 65 bytes, `r ‖ s ‖ v`.
    *
-   * @throws Refusal with the reason, when the batch is not what it claims or another one was signed under its number
+   * @throws Refusal with the reason, when the claim is wrong or the member has signed another batch for the number
    */
   async sign(batch: ClaimedBatch, terms: AttestationTerms): Promise<Hex> {
     if (batch.mode !== "validium") throw new Refusal("mode", "the committee signs validium batches only");
-    // What is out of bounds is refused here, before anything is stored.
+    // Values out of bounds are refused here, before anything is stored.
     const message = validiumBatchTypedData(this.archive.settlement, { ...batch, ...terms });
     const deadline = performance.now() + this.#lagMs;
     for (;;) {
@@ -97,7 +97,7 @@ export class CommitteeMember {
     }
   }
 
-  /** The stored data of a batch, null when this member has not seen it. */
+  /** The stored data of a batch; null when this member has not seen it. */
   async data(mode: Mode, batchNumber: number): Promise<Uint8Array | null> {
     const committed = await this.archive.data(mode, batchNumber);
     if (committed !== null || mode !== "validium") return committed;
@@ -111,7 +111,7 @@ export class CommitteeMember {
     for await (const key of this.archive.store.keys<string>(newest)) {
       this.#next = Math.max(this.#next, batchNumberOf(key) + 1);
     }
-    // Batches that others have signed, and that came with their data from L1's history.
+    // Batches that others signed, with data from L1's history.
     while (await this.archive.holds("validium", this.#next)) this.#next++;
     return this.#next;
   }
@@ -120,7 +120,7 @@ export class CommitteeMember {
     return this.archive.close();
   }
 
-  /** Checks everything, then writes data, record and index at once; on disk when it resolves. */
+  /** Checks everything, then writes data, record and index at once; durable when it resolves. */
   async #take(batch: ClaimedBatch, asked: HistoryPoint): Promise<void> {
     const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const { history } = asked;
@@ -135,10 +135,10 @@ export class CommitteeMember {
     const isLost = signed !== null && isNext && signed.history !== history && committed === null;
     if (signed !== null && isSame(signed, batch) && !isLost) return;
     if (!isLost && (signed !== null || (committed !== null && !isSame(committed, batch)))) {
-      throw new Refusal("equivocation", `another root stands for validium batch ${batchNumber}`);
+      throw new Refusal("equivocation", `validium batch ${batchNumber} has another root`);
     }
     if (batchNumber > (await this.nextBatch())) {
-      throw new Refusal("gap", `validium batch ${this.#next} has not been seen`);
+      throw new Refusal("gap", `this member has not seen validium batch ${this.#next}`);
     }
     if (isNext) await this.#requireHeld(onL1);
     if (isLost) await this.#forget(batchNumber);
@@ -151,8 +151,8 @@ export class CommitteeMember {
   }
 
   /**
-   * The number of validium batches in a history: L1's own, or one that batches of this member make which it signed behind L1's newest. The
-   * index holds the very same batches then.
+   * The number of validium batches in a history: L1's own, or L1's with batches that this member has signed since. In
+   * both cases the index holds these batches.
    */
   async #nextAfter(asked: HistoryPoint, onL1: L1State): Promise<number> {
     let { history, countValidium: next } = onL1;
@@ -166,8 +166,8 @@ export class CommitteeMember {
   }
 
   /**
-   * L1 has the validium batches that are in the index here, so that the next one is checked against those. Where it has taken others, those
-   * that were signed are forgotten: the next request brings the ones on L1.
+   * Checks that L1 has the validium batches of the index here, so the next batch is checked against them. Where L1 took
+   * others, the member forgets the signed ones, and a later request brings L1's.
    */
   async #requireHeld({ countValidium, rootValidium }: L1State): Promise<void> {
     const final = this.archive.state().countValidium;
@@ -181,7 +181,7 @@ export class CommitteeMember {
     throw new Refusal("gap", `L1 has other validium batches from ${final} on than this member: ask again`);
   }
 
-  /** Takes the batches from a number on, which L1 did not take, out of the index and the record of signatures; their data stays. */
+  /** Removes batches from a number on, which L1 did not take, from the index and the signatures. Keeps their data. */
   async #forget(from: number): Promise<void> {
     const signed = { ...within("signed/"), gte: signedKey(from), reverse: true };
     for await (const key of this.archive.store.keys<string>(signed)) {
@@ -191,7 +191,7 @@ export class CommitteeMember {
     this.#next = Math.min(this.#next, from);
   }
 
-  /** The index entries that the batch adds, after all checks. */
+  /** Checks the batch and returns its index entries. */
   async #check(batch: ClaimedBatch): Promise<ReadonlyMap<string, string>> {
     const derived = deriveClaimed(batch);
     await requireRegistered(batch, derived, this.archive.assets);
@@ -201,9 +201,9 @@ export class CommitteeMember {
     return indexing.puts;
   }
 
-  /** Refuses tokens that are there already, and amounts that a token's cap would never let out. */
+  /** Refuses tokens that exist already, and amounts above a token's cap. */
   async #requireNew(derived: DerivedBatch, { puts, repeats }: IndexEntries): Promise<void> {
-    // Of another chain's tokens a second reading is noted for those who watch there, and refuses nothing here.
+    // For a token of another chain, a second reading is recorded for watchers there and refuses nothing here.
     const repeat = repeats.find(({ asset, scheme }) => scheme === asset.blobScheme);
     if (repeat !== undefined) {
       throw new Refusal("duplicate", `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`);
@@ -214,7 +214,7 @@ export class CommitteeMember {
       if (asset === null || cap === null) continue;
       const minted = BigInt(puts.get(mintedKey(chainId, asset.token)) ?? "0");
       if (minted > cap) {
-        throw new Refusal("cap", `${minted} base units of ${asset.token} would be minted, above its cap ${cap}`);
+        throw new Refusal("cap", `this would mint ${minted} base units of ${asset.token}, above its cap ${cap}`);
       }
     }
   }
@@ -230,13 +230,13 @@ function disagreed({ sequence }: HistoryPoint, { countValidium, countRollup }: L
   const commits = BigInt(countValidium + countRollup);
   if (commits < sequence) {
     const detail = `this member's node shows ${commits} commits, and the batch follows ${sequence}`;
-    return new Refusal("behind", `${detail}: ask again, and look at the node if that does not help`);
+    return new Refusal("behind", `${detail}: ask again; if that does not help, check the node`);
   }
-  const detail = `this member's node shows another history of ${commits} commits than the one that the batch follows`;
-  return new Refusal("diverged", `${detail}: ask again, and compare the operator's store with L1`);
+  const detail = `this member's node shows another history of ${commits} commits than the batch follows`;
+  return new Refusal("diverged", `${detail}: ask again; if that does not help, compare the operator's store with L1`);
 }
 
-/** What is claimed of a batch's data. */
+/** The operator's claim about a batch's data. */
 interface BatchClaim {
   readonly batchRoot: Hash;
   readonly vaultCount: number;

@@ -1,4 +1,4 @@
-/** Why a committee member or an issuer does not sign. The reasons are stable. */
+/** The reasons of a committee member or an issuer for refusing a signature. They are stable. */
 export const REFUSAL_REASONS = [
   "mode",
   "behind",
@@ -19,7 +19,7 @@ export const REFUSAL_REASONS = [
 /** Why a signature was refused. */
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-/** A committee member or an issuer looked at a batch and does not sign it. */
+/** A committee member or an issuer refuses to sign a batch. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly reason: RefusalReason;

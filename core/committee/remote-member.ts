@@ -5,18 +5,18 @@ import type { MemberClient } from "./collector.ts";
 import { MemberService, nonsense } from "./member-service.ts";
 import { type AttestationTerms, attestationRequestTypedData } from "./request.ts";
 
-/** Where a member's service is, and who asks it. */
+/** Options of {@link RemoteMember}. */
 export interface RemoteMemberOptions {
-  /** The member's own address; what it answers is checked against it. */
+  /** The member's own address; its signatures are checked against it. */
   readonly address: Address;
-  /** Where its service listens. */
+  /** The URL of its service. */
   readonly url: string;
-  /** Signs the requests; holds the operator role of the contract. */
+  /** Signs the requests. Holds the operator role of the contract. */
   readonly operator: LocalAccount;
   readonly settlement: Settlement;
 }
 
-/** A committee member that runs as a service of its own. How long it may take, the collector decides. */
+/** A committee member that runs as a separate service. The collector limits the time of a request. */
 export class RemoteMember implements MemberClient {
   readonly address: Address;
   readonly #service: MemberService;

@@ -5,23 +5,25 @@ import type { HistoryPoint, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
 import { TYPED_DATA_TYPES, type ValidiumBatchMessage, validiumBatchTypedData } from "../protocol/typed-data.ts";
 
-/** What a member is to sign a batch for. */
+/** The values that a member signs with a batch. */
 export interface AttestationTerms extends HistoryPoint {
-  /** Of the committee in force. */
+  /** The epoch of the committee in force. */
   readonly epoch: bigint;
 }
 
 /**
- * What an operator signs so that a member looks at a batch. Without it anyone could give a member a batch of their own and so use up the
- * number, under which the member signs no other batch until L1's history goes on. The fields of the attestation and one more, under another
- * name, so that neither can stand for the other. Repeating a request does nothing new.
+ * The operator's signed request to a member. Without it, anyone could give a member a batch and use up the number: the
+ * member signs no other batch for it until L1's history continues. It has the attestation's fields and one more under
+ * another type name, so neither signature can pass for the other. A repeated request changes nothing.
  */
 export interface AttestationRequest extends ValidiumBatchMessage {
-  /** Commits in `history`, so that a member can tell which side is behind. */
+  /** Commits in `history`: shows a member which side is behind. */
   readonly sequence: bigint;
 }
 
-/** The whole `AttestationRequest` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
+/**
+ * The `AttestationRequest` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ */
 export function attestationRequestTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
   request: AttestationRequest,
@@ -37,7 +39,7 @@ export function attestationRequestTypedData(
   } as const;
 }
 
-/** The account that signed a request, typed data as viem takes it. Throws `credentials_invalid` for what is no signature. */
+/** The account that signed the typed data of a request. Throws `credentials_invalid` for an invalid signature. */
 export async function requestSigner(request: TypedDataDefinition, signature: Hex): Promise<Address> {
   try {
     return (await recoverTypedDataAddress({ ...request, signature })).toLowerCase() as Address;

@@ -18,10 +18,10 @@ import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type BatchRecord, batchApplicationsRecord, type WithdrawalRecord } from "../store/records.ts";
 import { applicationEventKey, batchApplicationsKey } from "../store/store-keys.ts";
 
-/** Events read from disk at a time: what a reader who never comes back for more holds in memory. */
+/** Events read from disk at once: the memory held for a reader that stops reading. */
 const PAGE = 128;
 
-/** Appends an event to what an application is told, in the same write as what it tells of. */
+/** Adds an event for an application, in the same write as its cause. */
 export function tell(ledger: Ledger, group: Group, applicationIndex: number, time: number, event: StoredEvent): void {
   const application = ledger.applications.latest(applicationIndex);
   if (application === undefined) throw new Error(`application ${applicationIndex} is not loaded`);
@@ -30,7 +30,7 @@ export function tell(ledger: Ledger, group: Group, applicationIndex: number, tim
   ledger.putApplication(group, { ...application, eventCount: sequence });
 }
 
-/** Tells every application that has vaults in a batch that it is sealed, and records which they are. */
+/** Records which applications have vaults in a sealed batch, and adds an event for each. */
 export function tellSealed(
   ledger: Ledger,
   group: Group,
@@ -45,7 +45,7 @@ export function tellSealed(
   for (const index of applications) tell(ledger, group, index, time, batchEvent("batch.sealed", batch));
 }
 
-/** Tells them what has become of a sealed batch since. */
+/** Adds an event about a sealed batch for each of its applications. */
 export async function tellBatch(
   ledger: Ledger,
   group: Group,
@@ -74,9 +74,9 @@ export function withdrawalEvent(type: WithdrawalEventType, withdrawal: Withdrawa
 }
 
 /**
- * An application's events in order, as far as they are on disk. They are read a page at a time when asked for, so a slow reader holds
- * no more than that. Throws `application_not_found`, and `validation_failed` for an `after` that no event has; the iteration rejects
- * with `engine_closed`, `store_failed`, `store_corrupt` or the signal's reason.
+ * An application's durable events in order. They are read one page at a time, so a slow reader holds no more. Throws
+ * `application_not_found`, and `validation_failed` for an `after` without event. The iteration rejects with
+ * `engine_closed`, `store_failed`, `store_corrupt` or the signal's reason.
  */
 function applicationEvents(
   ledger: Ledger,
@@ -119,10 +119,10 @@ async function* events(
   }
 }
 
-/** Reads that are under way, by application and sequences, for each ledger. */
+/** Reads in progress, by application and sequences, for each ledger. */
 const reading = new WeakMap<Ledger, Map<string, Promise<readonly ApplicationEvent[]>>>();
 
-/** The events of these sequences, both included. Readers who are woken together share one read and its events. */
+/** The events from `first` to `last`, both included. Concurrent readers share one read. */
 function sharedEvents(
   ledger: Ledger,
   application: number,
@@ -160,7 +160,7 @@ async function readEvents(
   });
 }
 
-/** What an event tells, in the words of callers. */
+/** The event's data in the API's terms. */
 function dataOf(event: StoredEvent, userIds: ReadonlyMap<number, Uuid>): ApplicationEvent["data"] {
   if ("userIndex" in event) {
     const { type: _, userIndex, ...data } = event;
@@ -174,13 +174,13 @@ function dataOf(event: StoredEvent, userIds: ReadonlyMap<number, Uuid>): Applica
   return data;
 }
 
-/** Where a stream of events begins and ends. */
+/** Options of {@link Events.stream}. */
 export interface EventOptions {
-  /** The sequence of the last event that is known already; default 0, from the first. */
+  /** The sequence of the last known event; default 0, which starts with the first event. */
   readonly after?: number;
-  /** Waits for what is still to come, instead of ending with the newest event. Default false. */
+  /** Waits for future events instead of ending after the newest. Default false. */
   readonly follow?: boolean;
-  /** Ends the iteration: it rejects with the signal's reason. */
+  /** Ends the iteration, which rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -192,21 +192,21 @@ export function eventsOf(context: EngineContext, hub: EventHub): Events {
 }
 
 /**
- * What applications are told, and what the process is told.
+ * The events of applications and of the process.
  *
  * @example
  * for await (const event of engine.events.stream(applicationId, { after: 41, follow: true })) handle(event);
  */
 export interface Events {
   /**
-   * What an application is told, in order, without gap or duplicate, however often the engine was closed or killed since. Throws
-   * `application_not_found`, and `validation_failed` for an `after` beyond the newest event. `signal` or closing the engine ends a
-   * stream that waits with `follow`; until its next event nothing else ends it.
+   * An application's events, in order, without gap or duplicate, also across restarts. Throws `application_not_found`,
+   * and `validation_failed` for an `after` beyond the newest event. Only `signal`, or closing the engine, ends a stream
+   * that waits with `follow`.
    */
   stream(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
   /**
-   * Calls `listener` after each such thing is durable; returns the function that stops it. What a listener throws does
-   * not reach the engine: it is an unhandled rejection, which Node ends the process for unless it is listened to.
+   * Calls `listener` after each durable event of the type; returns the unsubscribe function. An error of a listener
+   * does not reach the engine. It becomes an unhandled rejection, which ends the Node process by default.
    */
   on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
 }

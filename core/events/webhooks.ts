@@ -14,20 +14,20 @@ import { rotationKey } from "../store/store-keys.ts";
 import { requireText, requireUuid } from "../validate.ts";
 import { tell } from "./event-log.ts";
 
-/** Webhooks that an application may have. */
+/** Most webhooks of an application. */
 const PER_APPLICATION = 10;
-/** Characters of why a delivery failed. */
+/** Most characters of a delivery's failure. */
 const MAX_FAILURE = 2_000;
-/** How long the secret before a rotation is still signed with: a day. */
+/** Time for which the previous secret still signs after a rotation: a day. */
 const OLD_SECRET_MS = 86_400_000;
 
-/** The registrations of webhooks. How far each has been delivered is journaled with them, so a restart goes on where it stood. */
+/** The registrations of webhooks. The journal holds the progress of their deliveries, so a restart resumes. */
 export class LedgerWebhooks implements Webhooks, Deliveries {
   readonly #ledger: Ledger;
   readonly #context: EngineContext;
   readonly #storeSecret: Uint8Array;
 
-  /** @param storeSecret - what the secrets of webhooks are derived from, so that none is stored */
+  /** @param storeSecret - derives the secrets of webhooks, so none is stored */
   constructor(ledger: Ledger, context: EngineContext, storeSecret: Uint8Array) {
     this.#ledger = ledger;
     this.#context = context;
@@ -114,7 +114,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
   async enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook> {
     const known = await this.get(applicationId, webhookId);
     if (known.status === "active") {
-      // What delivers may be waiting for hours after a failure: it tries at once.
+      // A delivery may be waiting for hours after a failure. This starts it at once.
       this.#ledger.emit("webhook", { webhookId });
       return known;
     }
@@ -141,7 +141,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
 
   async recordDelivered(webhookId: Uuid, sequence: number, { signal }: WaitOptions = {}): Promise<void> {
     const ledger = this.#usable;
-    // Shares its write with whatever is being written, so that deliveries do not hold mints up.
+    // Joins the write in progress, so deliveries do not delay mints.
     await ledger.writer.run(
       {
         weight: 1,
@@ -188,7 +188,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     }, signal);
   }
 
-  /** null once it was deleted or disabled: what was on its way then no longer counts. */
+  /** null once deleted or disabled: a delivery in progress then no longer counts. */
   #latestActive(webhookId: Uuid): WebhookRecord | null {
     const record = this.#ledger.webhooks.latest(this.#indexOf(webhookId));
     return record?.status === "active" ? record : null;
@@ -210,7 +210,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     }, signal);
   }
 
-  /** Writes a registration as it now is, and tells listeners unless it is only how far deliveries have come. */
+  /** Writes a registration. Notifies listeners unless only the progress of deliveries changed. */
   #put(group: Group, record: WebhookRecord, told: "told" | "quiet" = "told"): WebhookRecord {
     this.#ledger.putWebhook(group, record);
     const { webhookId } = record;
@@ -218,7 +218,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     return record;
   }
 
-  /** -1 for one that is not known. */
+  /** -1 when unknown. */
   #indexOf(webhookId: Uuid): number {
     return this.#ledger.webhookIndices.get(String(webhookId).toLowerCase()) ?? -1;
   }
@@ -236,7 +236,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     return { webhookId, applicationId, url, types: wanted, status, delivered, failingSince, failure, createdAt };
   }
 
-  /** HKDF of the store's own secret (RFC 5869): whoever has a store's files can sign, whoever has its journal alone cannot. */
+  /** HKDF of the store's own secret (RFC 5869). The store's files are enough to sign; the journal alone is not. */
   #secret(webhookId: Uuid, rotations: number): string {
     const purpose = `mintmark webhook ${webhookId} ${rotations}`;
     return `whsec_${Buffer.from(hkdfSync("sha256", this.#storeSecret, "", purpose, 32)).toString("base64")}`;
@@ -247,7 +247,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
   }
 }
 
-/** What was registered under the same id, if it is what is asked for again. */
+/** Throws unless the request repeats the registration under the same id. */
 function requireSame(
   record: WebhookRecord,
   applicationIndex: number,
@@ -271,44 +271,44 @@ function requireOwn(record: WebhookRecord | undefined, applicationIndex: number)
   return record;
 }
 
-/** An address that an application's events are delivered to, each at least once and in order. */
+/** An address for an application's events. Each event is delivered at least once, in order. */
 export interface Webhook {
   readonly webhookId: Uuid;
   readonly applicationId: Uuid;
   readonly url: string;
-  /** Delivered are events of these types; of all, also those that are yet to be, when empty. */
+  /** Only events of these types are delivered. Empty: all types, future ones included. */
   readonly types: readonly EventType[];
-  /** `disabled`: it has failed for so long that nothing is delivered until it is enabled again. */
+  /** `disabled`: deliveries have failed for so long that they stopped until it is enabled again. */
   readonly status: "active" | "disabled";
-  /** The sequence of the last event that was delivered, or passed over for its type. */
+  /** The sequence of the last event that was delivered, or skipped for its type. */
   readonly delivered: number;
-  /** Since when deliveries have failed, ms since 1970; null when the last one did not. */
+  /** Time of the first failure in a row, milliseconds since 1970; null when the last delivery succeeded. */
   readonly failingSince: number | null;
-  /** Why the last one failed; null when it did not. */
+  /** The reason of the last failure; null when the last delivery succeeded. */
   readonly failure: string | null;
   readonly createdAt: number;
 }
 
-/** What a webhook is registered with. */
+/** Input of {@link Webhooks.create}. */
 export interface NewWebhook {
-  /** Default: a new one. The same webhook under the same id again is the same registration, and counts once. */
+  /** Default: a new one. Repeating a registration with its id returns the same one. */
   readonly webhookId?: Uuid;
-  /** `https:`; in the sandbox `http:` too. Without credentials or a fragment, at most 2,000 characters. */
+  /** `https:`; in the sandbox also `http:`. No credentials or fragment, at most 2,000 characters. */
   readonly url: string;
   /** Default: all. */
   readonly types?: readonly EventType[];
 }
 
-/** How a secret is rotated so that a repeated call rotates once. */
+/** Options of {@link Webhooks.rotateSecret}. */
 export interface RotateOptions extends WaitOptions {
-  /** Default: a new one. */
+  /** Default: a new one. A call repeated with its id rotates once. */
   readonly rotationId?: Uuid;
 }
 
-/** A webhook with the secret that its deliveries are signed with. */
+/** A webhook with the secret that signs its deliveries. */
 export interface IssuedWebhook {
   readonly webhook: Webhook;
-  /** `whsec_` and 32 bytes in base64, as Standard Webhooks has it. Shown once. */
+  /** `whsec_` and 32 bytes in base64, as in Standard Webhooks. Shown once. */
   readonly secret: string;
 }
 
@@ -319,40 +319,40 @@ export interface IssuedWebhook {
  * const { secret } = await engine.webhooks.create(applicationId, { url: "https://game.example/minted" });
  */
 export interface Webhooks {
-  /** Delivers what happens from now on. Throws `validation_failed`, `too_many_webhooks`, `idempotency_key_reused`. */
+  /** Delivers all events from now on. Throws `validation_failed`, `too_many_webhooks`, `idempotency_key_reused`. */
   create(applicationId: Uuid, webhook: NewWebhook, wait?: WaitOptions): Promise<IssuedWebhook>;
   /** Oldest first. */
   list(applicationId: Uuid, page?: PageOptions): List<Webhook>;
-  /** Throws `webhook_not_found`, as do all that follow. */
+  /** Throws `webhook_not_found`, as do all methods below. */
   get(applicationId: Uuid, webhookId: Uuid): Promise<Webhook>;
-  /** Nothing more is delivered to it. */
+  /** Ends its deliveries. */
   delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void>;
   /**
-   * A new secret. Deliveries are signed with the one before as well for another day. The same `rotationId` again answers the same secret, and
-   * for another webhook `idempotency_key_reused`.
+   * Creates a new secret. For another day, deliveries also carry a signature by the previous one. A repeated
+   * `rotationId` returns the same secret, or throws `idempotency_key_reused` for another webhook.
    */
   rotateSecret(applicationId: Uuid, webhookId: Uuid, options?: RotateOptions): Promise<IssuedWebhook>;
-  /** Takes up deliveries where they stopped, and tries at once. */
+  /** Resumes deliveries where they stopped, at once. */
   enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook>;
 }
 
-/** What delivers to the webhooks of all applications. */
+/** The deliveries to the webhooks of all applications. */
 export interface Deliveries {
-  /** Those to deliver to now: active, of applications that are not suspended. */
+  /** Webhooks that receive deliveries now: active, of applications that are not suspended. */
   deliverable(): readonly Webhook[];
-  /** What deliveries are signed with now: the secret, and the one before for a day after it was rotated. */
+  /** The secrets that sign deliveries now: the current one, and the previous one for a day after a rotation. */
   secrets(webhookId: Uuid): readonly string[];
-  /** Events up to this one need not be delivered again. */
+  /** Records that events up to `sequence` need no further delivery. */
   recordDelivered(webhookId: Uuid, sequence: number, wait?: WaitOptions): Promise<void>;
-  /** A failure; the first one after a success begins `failingSince`. */
+  /** Records a failure. The first after a success sets `failingSince`. */
   recordFailing(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void>;
-  /** Gives up, and tells the application by the event `webhook.disabled`. */
+  /** Disables the webhook, and sends the application the event `webhook.disabled`. */
   recordDisabled(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void>;
 }
 
 const MAX_URL = 2_000;
 
-/** The address in its canonical form. Where it leads is looked at when it is connected to. */
+/** The canonical form of the address. Its target is checked on connecting. */
 function requireUrl(environment: Environment, url: string): string {
   const parsed = typeof url === "string" && url.length <= MAX_URL && URL.canParse(url) ? new URL(url) : null;
   const allowed = environment === "live" ? ["https:"] : ["https:", "http:"];
@@ -363,10 +363,10 @@ function requireUrl(environment: Environment, url: string): string {
   return parsed.href;
 }
 
-/** The types, each once. */
+/** The types without repetitions. */
 function requireTypes(types: readonly string[]): string[] {
   const unknown = types.findIndex((type) => !EVENT_TYPES.has(type));
-  if (unknown >= 0) throw invalid(`/types/${unknown}`, "No such type of event; docs/api.md lists them.");
+  if (unknown >= 0) throw invalid(`/types/${unknown}`, "No such event type; docs/api.md lists them.");
   return [...new Set(types)];
 }
 

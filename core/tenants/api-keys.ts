@@ -31,7 +31,7 @@ import type { KeyRecord } from "../store/records.ts";
  */
 const TOKEN = /^mm_(test|live)_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 const TAG: Readonly<Record<Environment, string>> = { sandbox: "test", live: "live" };
-/** Compared with when the key is unknown, so that the answer takes as long. */
+/** Compared with for an unknown key, so that the answer takes as long. */
 const NOBODY = randomBytes(32);
 
 function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
@@ -55,8 +55,8 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
 }
 
 /**
- * Whose token this is. Takes as long for an unknown key as for a wrong secret.
- * Throws `credentials_invalid`, `credentials_expired`, `application_suspended`.
+ * The principal of a token. Takes as long for an unknown key as for a wrong secret. Throws `credentials_invalid`,
+ * `credentials_expired`, `application_suspended`.
  */
 function authenticate(ledger: Ledger, token: string): Principal {
   const [, tag, keyId = "", secret = "", checksum] = (typeof token === "string" && TOKEN.exec(token)) || [];
@@ -76,7 +76,7 @@ function authenticate(ledger: Ledger, token: string): Principal {
   return { applicationId: application.applicationId, keyId, scopes: key.scopes };
 }
 
-/** The key as the writer has it: it may have been revoked or suspended since the request was let in. */
+/** The current key: it may have been revoked or suspended since the request's authentication. */
 export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
   const index = ledger.keyIndices.get(principal.keyId);
   const key = index === undefined ? undefined : ledger.keys.latest(index);
@@ -108,13 +108,13 @@ function hashOf(secret: string): Buffer {
   return hash("sha256", secret, "buffer");
 }
 
-/** What a key is issued with. */
+/** Input of {@link Keys.issue}. */
 export interface NewKey {
   /** Default: all. */
   readonly scopes?: readonly Scope[];
   /** Milliseconds since 1970; default never. */
   readonly expiresAt?: number | null;
-  /** Most mint entries the key may ever make; default no bound. */
+  /** Most mint entries that the key may ever make; null, the default: no limit. */
   readonly mintQuota?: bigint | null;
 }
 
@@ -126,8 +126,8 @@ export interface IssuedKey {
 }
 
 /**
- * The first four hex digits of a settlement contract's address. Every API key's id starts with its contract's tag, so that whoever
- * stands before several engines, one a contract, can tell from the key alone whose it is.
+ * The first four hex digits of a settlement contract's address. The id of every API key starts with it, so a gateway
+ * for several engines can route a request by its key alone.
  */
 export function contractTag(contract: Address): string {
   return contract.slice(2, 6).toLowerCase();
@@ -135,8 +135,7 @@ export function contractTag(contract: Address): string {
 
 /** Throws `scope_missing`. */
 export function requireScope(principal: Principal, scope: Scope): void {
-  if (!principal.scopes.includes(scope))
-    throw new MintmarkError("scope_missing", `The key does not carry the scope ${scope}.`);
+  if (!principal.scopes.includes(scope)) throw new MintmarkError("scope_missing", `The key lacks the scope ${scope}.`);
 }
 
 export function keysOf(context: EngineContext): Keys {
@@ -193,12 +192,12 @@ export function keysOf(context: EngineContext): Keys {
  * const principal = await engine.keys.authenticate(secret);
  */
 export interface Keys {
-  /** Resolves with the secret too, which is shown this once. Rejects with `application_not_found`. */
+  /** Creates a key. Shows its secret this once. Rejects with `application_not_found`. */
   issue(applicationId: Uuid, key?: NewKey, wait?: WaitOptions): Promise<IssuedKey>;
-  /** Oldest first, revoked ones included. */
+  /** Oldest first, with revoked keys. */
   list(applicationId: Uuid, page?: PageOptions): List<ApiKey>;
-  /** Ends a key; a revoked one stays as it is. Rejects with `key_not_found`. */
+  /** Revokes a key; repeats change nothing. Rejects with `key_not_found`. */
   revoke(keyId: string, wait?: WaitOptions): Promise<ApiKey>;
-  /** Whose token this is. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`. */
+  /** The principal of a token. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`. */
   authenticate(token: string): Promise<Principal>;
 }

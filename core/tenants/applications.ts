@@ -13,7 +13,7 @@ export function applicationView(record: ApplicationRecord): Application {
   return { applicationId, name, suspended, dataAvailabilityMode, createdAt };
 }
 
-/** Takes in a tenant. Throws `validation_failed`, also for an id that is taken. */
+/** Creates a tenant. Throws `validation_failed`, also for an id in use. */
 export async function createApplication(
   ledger: Ledger,
   application: NewApplication,
@@ -84,28 +84,28 @@ export function applicationsOf(context: EngineContext): Applications {
  * const { applicationId } = await engine.applications.create({ name: "My game" });
  */
 export interface Applications {
-  /** Takes in a tenant. Rejects with `validation_failed`, also for an id that is taken. */
+  /** Creates a tenant. Rejects with `validation_failed`, also for an id in use. */
   create(application: NewApplication, wait?: WaitOptions): Promise<Application>;
   /** Rejects with `application_not_found`. */
   get(applicationId: Uuid): Promise<Application>;
   /** Oldest first. */
   list(page?: PageOptions): List<Application>;
-  /** Sets what its mints are minted in that name no mode; null: they must name one. */
+  /** Sets the mode of mints that name none; null: mints must name one. */
   change(
     applicationId: Uuid,
     changes: { readonly dataAvailabilityMode: Mode | null },
     wait?: WaitOptions,
   ): Promise<Application>;
-  /** Refuses the application's keys until {@link Applications.resume} lets it in again. */
+  /** Refuses the application's keys until {@link Applications.resume}. */
   suspend(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
-  /** Lets a suspended application's keys in again. */
+  /** Accepts a suspended application's keys again. */
   resume(applicationId: Uuid, wait?: WaitOptions): Promise<Application>;
 }
 
-/** What an application is made with. */
+/** Input of {@link Applications.create}. */
 export interface NewApplication {
   readonly applicationId?: Uuid | undefined;
   readonly name: string;
-  /** Of its mints that name none; default null: they must name one. */
+  /** The mode of mints that name none; null, the default: they must name one. */
   readonly dataAvailabilityMode?: Mode | null | undefined;
 }

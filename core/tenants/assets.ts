@@ -25,10 +25,10 @@ import type { AssetRecord } from "../store/records.ts";
 import { enablementKey } from "../store/store-keys.ts";
 import { readUuid, requireAddress, requireFlag, requireModeOrNull, requireText } from "../validate.ts";
 
-/** First engine version of a settlement contract that takes a standard. */
+/** First engine version of a settlement contract that supports a standard. */
 const SINCE_VERSION: Readonly<Record<Standard, number>> = { erc721: 4, erc20: 5, erc1155: 5 };
 
-/** Why an asset cannot be minted now by an application that has it enabled or not; null when it can. */
+/** The reason why nobody can mint the asset now; null when it is available. */
 export function availability(
   settlement: Settlement,
   asset: AssetRecord,
@@ -48,7 +48,7 @@ export function availability(
   return null;
 }
 
-/** An asset as an application sees it; `application` null for the operator, to whom nothing is enabled. */
+/** An asset as shown to an application; `application` null for the operator, who has none enabled. */
 export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: number | null): Asset {
   const enabled =
     applicationIndex !== null && (ledger.enablements.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
@@ -75,19 +75,19 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
     registered: asset.registered,
     enabled,
     minterLocked: asset.minterLocked,
-    // Every asset that can be made known here is one that a withdrawal mints.
+    // Every asset that can be added is minted by a withdrawal.
     mintable: true,
     mintingAvailable: obstacle === null && !exhausted,
-    unavailableReason: obstacle?.detail ?? (exhausted ? "the supply cap is reached" : null),
+    unavailableReason: obstacle?.detail ?? (exhausted ? "the asset has reached its supply cap" : null),
   };
 }
 
-/** Whether an application may know of an asset: the operator can keep one for another application. */
+/** Whether an application can see an asset: the operator can reserve one for another application. */
 export function isVisible({ applicationIndex: ofOne, removed }: AssetRecord, applicationIndex: number): boolean {
   return !removed && (ofOne === null || ofOne === applicationIndex);
 }
 
-/** The asset as an application's readers see it. Throws `asset_not_found`. */
+/** The asset as durable now, for readers of an application. Throws `asset_not_found`. */
 function durableAsset(ledger: Ledger, applicationIndex: number, assetId: Uuid): AssetRecord {
   const index = ledger.assetIndices.get(String(assetId).toLowerCase());
   const asset = index === undefined ? undefined : ledger.assets.get(index);
@@ -103,8 +103,8 @@ function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
 }
 
 /**
- * Makes a token known; one of an application is whitelisted and enabled for it in the same step.
- * Throws `validation_failed`, `asset_exists`, `application_not_found`.
+ * Adds a token. The asset of one application is also whitelisted and enabled for it. Throws `validation_failed`,
+ * `asset_exists`, `application_not_found`.
  */
 async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
   const given = newAsset(ledger, asset);
@@ -117,7 +117,7 @@ async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): 
     if (applicationIndex === null) return assetView(ledger, record, null);
     const listed = putWhitelisted(ledger, group, record, true);
     putEnabled(ledger, group, { ...record, applicationIndex }, true);
-    // Nothing is enabled for readers before the write is done.
+    // Readers see it enabled only after the write.
     return { ...assetView(ledger, listed, null), enabled: true };
   }, signal);
 }
@@ -146,7 +146,7 @@ function putRegistered(ledger: Ledger, group: Group, asset: AssetRecord, minterL
   return changed;
 }
 
-/** Takes an asset away of which nothing was minted; returns the applications that had it enabled. Throws `asset_minted`. */
+/** Removes an asset without mints; returns the applications that had it enabled. Throws `asset_minted`. */
 function putRemoved(ledger: Ledger, group: Group, asset: AssetRecord): number[] {
   if (asset.minted !== 0n) throw new MintmarkError("asset_minted");
   const { assetIndex } = asset;
@@ -160,8 +160,8 @@ function putRemoved(ledger: Ledger, group: Group, asset: AssetRecord): number[] 
 }
 
 /**
- * Changes what is known of an asset. What a mint may depend on is changed by another record under the same id: records of before never
- * mean something else. The new one is whitelisted and enabled as the old one was, and registered if it is the same asset on L1.
+ * Changes an asset. Changes that affect mints create another record under the same id, so older records keep their
+ * meaning. The new one is whitelisted and enabled like the old one, and registered if it is the same asset on L1.
  */
 async function changeAsset(ledger: Ledger, assetId: Uuid, changes: AssetChanges, signal?: AbortSignal): Promise<Asset> {
   return ledger.writer.alone(async (group) => {
@@ -192,7 +192,7 @@ async function changeAsset(ledger: Ledger, assetId: Uuid, changes: AssetChanges,
   }, signal);
 }
 
-/** What stays as it is once something was minted. */
+/** Fields that cannot change after the first mint. */
 const FIXED = [
   "standard",
   "chainId",
@@ -206,12 +206,11 @@ const FIXED = [
   "nextTokenId",
 ] as const;
 
-/** The fields that are not undefined. */
 function defined<T extends object>(fields: T): Partial<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** What is told of a new asset, but for what the ledger counts. */
+/** The facts of a new asset, without those that the ledger counts. */
 type GivenFacts = Omit<EntryOf<"assetAdded">, "assetIndex" | "applicationIndex">;
 interface GivenAsset extends GivenFacts {
   readonly assetType: Hash;
@@ -256,22 +255,19 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
 function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
   if (firstTokenId === null) return null;
   if (standard !== "erc721")
-    throw new MintmarkError(
-      "validation_failed",
-      "firstTokenId is for ERC-721, the tokens of which the engine can number",
-    );
+    throw new MintmarkError("validation_failed", "firstTokenId is only for ERC-721: the engine numbers their tokens");
   requireBigint("firstTokenId", firstTokenId, 0n, MAX_UINT64);
   return firstTokenId;
 }
 
 /**
- * One contract has one standard and one asset; uniqueness of tokens stands on that.
+ * A contract has one standard and one asset; the uniqueness of tokens relies on it.
  *
- * @param changed - the asset that the entry takes the place of
+ * @param changed - the asset that the entry replaces
  */
 function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): void {
   if (changed === undefined && ledger.assetIndices.has(entry.assetId))
-    throw new MintmarkError("asset_exists", "An asset of this id is known.");
+    throw new MintmarkError("asset_exists", "An asset with this id exists.");
   for (const known of ledger.assets.latestValues()) {
     if (known.removed || known.assetIndex === changed) continue;
     if (known.chainId === entry.chainId && known.contractAddress === entry.contractAddress) {
@@ -293,7 +289,7 @@ export async function markAssetRegistered(
   }, signal);
 }
 
-/** Records why L1 would refuse to mint of an asset, or that it would not any more. */
+/** Records why L1 would refuse mints of an asset; null when it no longer would. */
 export async function setMintingFault(
   ledger: Ledger,
   assetId: Uuid,
@@ -328,7 +324,7 @@ function putEnabled(
   else group.remove(key);
 }
 
-/** Whether an asset belongs on a page of this filter. */
+/** Whether a list with this filter shows the asset. */
 function assetMatches(asset: Asset, filter: AssetFilter): boolean {
   return (
     (filter.standard === undefined || filter.standard.length === 0 || filter.standard.includes(asset.standard)) &&
@@ -338,7 +334,7 @@ function assetMatches(asset: Asset, filter: AssetFilter): boolean {
   );
 }
 
-/** Which assets a list shows. */
+/** The filter of a list of assets. */
 export interface AssetFilter extends PageOptions {
   /** Any of these. */
   readonly standard?: readonly Standard[] | undefined;
@@ -347,14 +343,14 @@ export interface AssetFilter extends PageOptions {
   readonly symbol?: string | undefined;
 }
 
-/** A token contract that becomes an asset. */
+/** Input of {@link Assets.add}. */
 export interface NewAsset {
   readonly assetId?: Uuid;
   readonly standard: Standard;
   /** The token's chain; default the settlement's. */
   readonly chainId?: bigint;
   readonly contractAddress: Address;
-  /** Base units of one unit here; 1 for ERC-721 and ERC-1155. Default 1. */
+  /** Base units of one quantized unit; 1 for ERC-721 and ERC-1155. Default 1. */
   readonly quantum?: bigint;
   readonly name: string;
   readonly symbol: string;
@@ -362,24 +358,24 @@ export interface NewAsset {
   readonly decimals?: number;
   /** Default `mintmark`. */
   readonly blobScheme?: BlobScheme;
-  /** Whether minting blobs may be any bytes; default false: each is the hex of a text without control characters. */
+  /** Whether minting blobs can be any bytes. Default false: each is the hex of a text without control characters. */
   readonly rawBlobs?: boolean;
-  /** Of mints that name none; default null: the application's. */
+  /** The mode of mints that name none; null, the default: the application's. */
   readonly dataAvailabilityMode?: Mode | null;
   /**
-   * Of ERC-721: the engine numbers the tokens from this id on, below 2^64; mints give a `quantity` and no ids. Default null: mints name
-   * their ids.
+   * ERC-721: the engine numbers tokens from this id on, below 2^64; mints give a `quantity`. Default null: they name
+   * ids.
    */
   readonly firstTokenId?: bigint | null;
   readonly supplyCap?: bigint | null;
   /**
-   * Whose token it is: the asset is whitelisted and enabled for this application, and no other can enable it. Default: any
-   * application can, once the operator has whitelisted it.
+   * The owner of the token: the asset is whitelisted and enabled for this application, and no other can enable it.
+   * Default: any application can enable it once whitelisted.
    */
   readonly applicationId?: Uuid;
 }
 
-/** What is to change of an asset; what is left out stays. */
+/** The changes of an asset; missing fields stay. */
 export type AssetChanges = Partial<Omit<NewAsset, "assetId" | "applicationId">>;
 
 export function assetsOf(context: EngineContext): Assets {
@@ -437,7 +433,7 @@ export function assetsOf(context: EngineContext): Assets {
   };
 }
 
-/** Every known asset as the operator sees it: `enabled` is false. */
+/** Every known asset, as shown to the operator: `enabled` is false. */
 export function allAssets(context: EngineContext, page: PageOptions): List<Asset> {
   return listOf(context, "all assets", "", page, (start) => {
     const { ledger } = context;
@@ -446,32 +442,36 @@ export function allAssets(context: EngineContext, page: PageOptions): List<Asset
 }
 
 /**
- * The tokens that can be minted, and by whom.
+ * The assets, and who can mint them.
  *
  * @example
  * const token = { standard: "erc721", contractAddress, name: "Swords", symbol: "SWRD" } as const;
  * const { assetId } = await engine.assets.add({ ...token, applicationId });
  */
 export interface Assets {
-  /** Makes a token known. It is minted once whitelisted, registered and enabled; one of an application is enabled at once. */
+  /**
+   * Adds a token. It is mintable once whitelisted, registered and enabled; one application's asset is enabled at once.
+   */
   add(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
   /**
-   * Mends an asset: its default mode and `rawBlobs` at any time, all else while nothing was minted of it. One that is another on L1 then has
-   * to be registered anew. Rejects with `asset_minted`, `asset_exists`, `asset_not_found`.
+   * Changes an asset: its default mode and `rawBlobs` at any time, all else before the first mint. If it is another
+   * asset on L1 then, it needs a new registration. Rejects with `asset_minted`, `asset_exists`, `asset_not_found`.
    */
   change(assetId: Uuid, changes: AssetChanges, wait?: WaitOptions): Promise<Asset>;
-  /** Takes away an asset of which nothing was minted; its contract can be added again. Rejects with `asset_minted`, `asset_not_found`. */
+  /**
+   * Removes an asset without mints; its contract can be added again. Rejects with `asset_minted`, `asset_not_found`.
+   */
   remove(assetId: Uuid, wait?: WaitOptions): Promise<void>;
   /** Lets applications enable the asset. */
   whitelist(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
-  /** Takes the asset off the whitelist: nothing of it is minted any more. */
+  /** Ends mints of the asset by all applications. */
   unlist(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
-  /** Lets the application mint of the asset. Rejects with `asset_not_found`, `asset_not_whitelisted`. */
+  /** Allows the application to mint the asset. Rejects with `asset_not_found`, `asset_not_whitelisted`. */
   enable(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
-  /** The application no longer mints of the asset. */
+  /** Ends mints of the asset by the application. */
   disable(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
-  /** The asset as the application sees it. Rejects with `asset_not_found`. */
+  /** The asset as shown to the application. Rejects with `asset_not_found`. */
   get(applicationId: Uuid, assetId: Uuid): Promise<Asset>;
-  /** What an application may see, in the order in which it became known. */
+  /** The assets that the application can see, in the order of their addition. */
   list(applicationId: Uuid, filter?: AssetFilter): List<Asset>;
 }

@@ -22,17 +22,17 @@ import {
 } from "../store/store-keys.ts";
 import { requireAddress, requireText, requireUuid } from "../validate.ts";
 
-/** Most users that are created at once. */
+/** Most users created at once. */
 export const MAX_NEW_USERS = 1_000;
 
 type UserFacts = Pick<CachedUser, "userIndex" | "userId" | "ownerAddress">;
 
-/** Where a transition finds the user whom it names by its id, or by the address of its owner. */
+/** The key that finds a user by id, or by the address of its owner. */
 export function recipientKey(applicationIndex: number, recipient: Uuid | Address): Buffer {
   return isOwner(recipient) ? ownerKey(applicationIndex, recipient) : userIdKey(applicationIndex, recipient);
 }
 
-/** What the record under {@link recipientKey} says. */
+/** The facts in the record under {@link recipientKey}. */
 export function recipientOf(recipient: Uuid | Address, record: Buffer): UserFacts {
   const name = `User ${recipient}`;
   return isOwner(recipient)
@@ -44,7 +44,7 @@ export function isOwner(recipient: Uuid | Address): recipient is Address {
   return recipient.startsWith("0x");
 }
 
-/** Makes a user. The caller has found no user of this id, and whether the owner has another one. */
+/** Creates a user. The caller has checked that the id is free, and whether the owner has another user. */
 export function putUser(
   ledger: Ledger,
   group: Group,
@@ -69,7 +69,7 @@ export function putUser(
   return user;
 }
 
-/** A user as it is asked for; without an id it is the owner's first user, or a new one. */
+/** A requested user; without an id, the owner's first user or a new one. */
 interface AskedUser {
   readonly userId: Uuid | null;
   readonly ownerAddress: Address;
@@ -86,9 +86,9 @@ function askedUser({ userId, ownerAddress, reference }: NewUser): AskedUser {
 }
 
 /**
- * Finds or makes users, all or none. Resolves with them in their order.
+ * Finds or creates users, all or none. Resolves with them in their order.
  *
- * @param refuse - is told the position of a user whose id has another owner; throws
+ * @param refuse - called with the position of a user whose id has another owner; throws
  */
 async function findOrCreate(
   ledger: Ledger,
@@ -108,7 +108,7 @@ async function findOrCreate(
       weight: asked.length,
       keys: () => keys,
       apply(group, stored) {
-        // What is stored stays as it was read; what this transition makes is in the group.
+        // `stored` stays as read. The users of this transition are in the group.
         const known = new Map(keys.map((key, i) => [key.toString("latin1"), stored[i]]));
         const find = (recipient: Uuid | Address): UserFacts | null => {
           const key = recipientKey(applicationIndex, recipient);
@@ -136,10 +136,7 @@ async function findOrCreate(
   return readUsers(ledger, applicationIndex, indices);
 }
 
-/**
- * Registers a user and its owner address; again with the same address changes nothing.
- * Throws `validation_failed`, `application_not_found`, `user_exists`.
- */
+/** Registers a user; repeats change nothing. Throws `validation_failed`, `application_not_found`, `user_exists`. */
 export async function createUser(
   ledger: Ledger,
   applicationId: Uuid,
@@ -151,7 +148,7 @@ export async function createUser(
     throw new MintmarkError("user_exists");
   };
   const [created] = await findOrCreate(ledger, applicationId, [asked], refuse, signal);
-  if (created === undefined) throw new Error("a user was neither found nor made");
+  if (created === undefined) throw new Error("a user was neither found nor created");
   return created;
 }
 
@@ -232,11 +229,11 @@ export function usersOf(context: EngineContext): Users {
  * const { userId } = await engine.users.create(applicationId, { ownerAddress });
  */
 export interface Users {
-  /** Idempotent for the same id and address; another address for a known id is `user_exists`. */
+  /** Idempotent for the same id and address. Rejects with `user_exists` for another address. */
   create(applicationId: Uuid, user: NewUser, wait?: WaitOptions): Promise<User>;
   /**
-   * Creates at most 1,000 users, all or none, and resolves with them in their order. An entry without an id is the first user of its owner
-   * address, which is made if there is none; so the same call again changes nothing.
+   * Creates at most 1,000 users, all or none, and resolves with them in their order. An entry without an id is the
+   * first user of its owner address, created if there is none; so repeats change nothing.
    */
   createAll(applicationId: Uuid, users: readonly NewUser[], wait?: WaitOptions): Promise<User[]>;
   /** Rejects with `user_not_found`. */
@@ -245,15 +242,15 @@ export interface Users {
   list(applicationId: Uuid, filter?: UserFilter): List<User>;
 }
 
-/** What a user is created with. */
+/** Input of {@link Users.create}. */
 export interface NewUser {
   readonly userId?: Uuid | undefined;
   readonly ownerAddress: Address;
-  /** Your own name for the user, at most 64 characters without control characters; need not be unique. */
+  /** Your own name for the user, at most 64 characters without control characters. It need not be unique. */
   readonly reference?: string | null | undefined;
 }
 
-/** Which users a list shows. */
+/** The filter of a list of users. */
 export interface UserFilter extends PageOptions {
   readonly ownerAddress?: Address | undefined;
   readonly reference?: string | undefined;

@@ -18,7 +18,7 @@ import type { StoredVault } from "../store/vault-chunk.ts";
 import type { ReferenceEvents } from "./events.ts";
 import { batchExpected, type Expected, expectedRecord } from "./records.ts";
 
-/** What the journal must have been told of a batch. */
+/** The journal's claims about a batch. */
 export type Roots = Pick<BatchRecord, "batchRoot" | "dataHash" | "stateRoot">;
 type AssetAt = (assetIndex: number) => AssetRecord | undefined;
 type Place = Pick<BatchRecord, "mode" | "batchNumber">;
@@ -40,14 +40,14 @@ export function withoutVoids(vaults: readonly StoredVault[], runs: readonly Void
   return held;
 }
 
-/** What became of a batch that is sealed anew. */
+/** The state of a batch that is sealed anew. */
 const UNSENT = { status: "sealed", l1TxHash: null, submittedAt: null, leftOut: null } as const;
 
 function isIn({ firstSlot, count }: VoidRun, slot: number): boolean {
   return slot >= firstSlot && slot < firstSlot + count;
 }
 
-/** The part of the reference that follows batches from their sealing on: roots, void slots, status on L1. */
+/** The part of the reference for sealed batches: roots, void slots, status on L1. */
 export class ReferenceBatches {
   readonly #report: (problem: string) => void;
   readonly #records: Record<Mode, BatchRecord[]> = { validium: [], "zk-rollup": [] };
@@ -55,9 +55,9 @@ export class ReferenceBatches {
   /** Leaves of the state trees by batch number, 32 bytes each. */
   readonly #leaves: Record<Mode, Uint8Array[]> = { validium: [], "zk-rollup": [] };
   readonly #voids = new Map<string, VoidedRun[]>();
-  /** By batch: how many more times the journal makes slots of it void. */
+  /** By batch: how many further entries make slots of it void. */
   readonly #coming: Map<string, number>;
-  /** The vaults of sealed batches of which slots will become void. */
+  /** The vaults of sealed batches with slots that become void later. */
   readonly #kept = new Map<string, readonly StoredVault[]>();
   readonly #isReplaced: (place: Place) => boolean;
   readonly #events: ReferenceEvents;
@@ -65,8 +65,8 @@ export class ReferenceBatches {
   readonly #tokensOf: (vaults: readonly (StoredVault | null)[]) => Buffer;
 
   /**
-   * @param voidings - by {@link batchName}: how many entries of the journal make slots of the batch void
-   * @param isReplaced - whether L1's batch will take the place of the one that is there now
+   * @param voidings - by {@link batchName}: number of journal entries that make slots of the batch void
+   * @param isReplaced - whether L1's batch will replace this one
    * @param tokensOf - the record of a batch's tokens; null for a void slot
    */
   constructor(
@@ -93,7 +93,7 @@ export class ReferenceBatches {
     return this.#records[mode][batchNumber];
   }
 
-  /** A batch is sealed with these vaults; the records that will not change any more, and the roots that follow. */
+  /** Seals a batch with these vaults. Returns the final records and the roots. */
   seal(entry: EntryOf<"batchSealed">, vaults: readonly StoredVault[], time: number) {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
     const none = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
@@ -113,7 +113,7 @@ export class ReferenceBatches {
     return { roots, expected: [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)] };
   }
 
-  /** L1's batch takes the place of one that was dropped. */
+  /** L1's batch replaces a dropped one. */
   adopt(
     entry: Omit<EntryOf<"batchSealed">, "kind">,
     vaults: readonly StoredVault[],
@@ -127,7 +127,7 @@ export class ReferenceBatches {
     return this.seal({ kind: "batchSealed", ...entry }, vaults, time);
   }
 
-  /** Forgets a mode's batches from one on; their vaults, null for a void slot, and all of them. */
+  /** Drops a mode's batches from `first` on. Returns their vaults, null for a void slot, and all of them. */
   drop(mode: Mode, first: number) {
     const dropped = this.#records[mode].splice(first).map(({ batchNumber }) => {
       const name = batchName({ mode, batchNumber });
@@ -141,7 +141,7 @@ export class ReferenceBatches {
     return dropped;
   }
 
-  /** Makes slots void; returns their vaults, the records that change no more, and the new roots. */
+  /** Makes slots void. Returns their vaults, the final records, and the new roots. */
   voidSlots(entry: EntryOf<"slotsVoided">, time: number) {
     const { mode, batchNumber } = entry;
     const batch = this.at(entry);
@@ -157,7 +157,7 @@ export class ReferenceBatches {
     return { roots: this.at(entry) as Roots, voided, expected };
   }
 
-  /** L1 leaves assets of a batch out, these and none others; the roots that follow, null when it cannot. */
+  /** Sets the assets that L1 leaves out of a batch. Returns the roots; null when L1 cannot leave them out. */
   setLeftOut(entry: EntryOf<"assetsLeftOut">): Roots | null {
     const { mode, batchNumber, assets: leftOut } = entry;
     const batch = this.at(entry);
@@ -173,7 +173,7 @@ export class ReferenceBatches {
     return this.at(entry) as Roots;
   }
 
-  /** The final history leaves slots out, all of the assets that it left out; returns their vaults, and the records that change no more. */
+  /** Makes the slots of left-out assets void for good. Returns their vaults and the final records. */
   leaveOut(entry: EntryOf<"slotsLeftOut">, time: number) {
     const batch = this.at(entry);
     const failureOf = ({ assetIndex }: StoredVault) => {
@@ -194,7 +194,7 @@ export class ReferenceBatches {
     return { voided, expected: [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)] };
   }
 
-  /** Notes that slots are void from now on; null unless each of them holds a vault. */
+  /** Marks slots as void; null unless each holds a vault. */
   #fail(entry: EntryOf<"slotsVoided"> | EntryOf<"slotsLeftOut">, time: number, leftOut: boolean) {
     const name = batchName(entry);
     const vaults = this.#kept.get(name) ?? [];
@@ -212,11 +212,11 @@ export class ReferenceBatches {
     return { vaults, voided, told: this.#events.failMints(entry, vaults, time) };
   }
 
-  /** A transaction that commits the batch is on its way, or L1 has taken it. */
+  /** A batch's commit was sent, or L1 has taken it. */
   progress(entry: EntryOf<"batchSubmitted"> | EntryOf<"batchCommitted">, time: number): Expected[] {
     const submittedAt = this.at(entry)?.submittedAt ?? time;
     const { txHash: l1TxHash } = entry;
-    if (this.at(entry) === undefined) this.#report(`the journal tells of ${batchName(entry)} before it is sealed`);
+    if (this.at(entry) === undefined) this.#report(`the journal has ${batchName(entry)} on L1 before it is sealed`);
     if (entry.kind === "batchSubmitted") {
       return this.change(entry, { status: "submitted", l1TxHash, submittedAt }, "batch.submitted", time);
     }
@@ -230,7 +230,7 @@ export class ReferenceBatches {
     );
   }
 
-  /** Changes a sealed batch, and tells those who have vaults in it. */
+  /** Changes a sealed batch, and adds an event for each application with vaults in it. */
   change(place: Place, change: Partial<BatchRecord>, type: BatchEventType, time: number): Expected[] {
     const known = this.at(place);
     if (known === undefined) return [];
@@ -239,7 +239,7 @@ export class ReferenceBatches {
     return this.#events.batch(type, changed, time);
   }
 
-  /** Changes those that L1 has committed in some of its blocks. */
+  /** Changes the batches that L1 committed in a range of blocks. */
   changeCommitted(
     statuses: readonly BatchRecord["status"][],
     within: (block: bigint) => boolean,
@@ -254,7 +254,7 @@ export class ReferenceBatches {
     });
   }
 
-  /** The state tree's root over the batches that are sealed. */
+  /** The root of the state tree over the sealed batches. */
   root(mode: Mode): Hash {
     return bytesToHex(this.#trees[mode].root);
   }
@@ -280,7 +280,7 @@ export class ReferenceBatches {
       const { owner, amount, blob } = vault;
       return { vaultId: packVaultId({ mode, batchNumber, slot }), chainId, owner, assetType, amount, blob };
     });
-    // The root of one void slot is zero, which the contract refuses: such a batch has two (docs/protocol.md 4).
+    // The root of one void slot is zero, which the contract refuses. Such a batch has two (docs/protocol.md 4).
     const slots = contents.length === 1 && contents[0] === null ? [null, null] : contents;
     const data = encodeBatchData(slots, mode === "validium" ? "bytes" : "gas");
     const tree = new BatchTree(vaultLeaves(slots));
@@ -291,7 +291,7 @@ export class ReferenceBatches {
     return { data, pageRoots: tree.pageRoots(), leaf, assets, content, batchRoot, dataHash };
   }
 
-  /** The records that follow from a batch's slots, once no more of them become void; nothing before. */
+  /** The records of a batch's slots; none before the last of them became void. */
   #settledRecords(place: Place, vaults: readonly StoredVault[], data: Uint8Array, pageRoots: Uint8Array): Expected[] {
     const { mode, batchNumber } = place;
     const name = batchName(place);
@@ -309,7 +309,7 @@ export class ReferenceBatches {
     ];
   }
 
-  /** All leaves once more: the tree knows no way back. */
+  /** Adds all leaves again, because the tree cannot remove any. */
   #rebuildTree(mode: Mode, from: number): void {
     const tree = new StateTree();
     for (const [number, record] of this.#records[mode].entries()) {

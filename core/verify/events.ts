@@ -8,13 +8,13 @@ import * as keys from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
 import { type Expected, expectedRecord } from "./records.ts";
 
-/** The part of the reference that follows what applications are told. */
+/** The part of the reference for events of applications. */
 export class ReferenceEvents {
   /** By application. */
   readonly #counts: number[] = [];
   readonly #applications: Record<Mode, number[][]> = { validium: [], "zk-rollup": [] };
 
-  /** Events that the application has been told so far. */
+  /** Number of the application's events so far. */
   countOf(applicationIndex: number): number {
     return this.#counts[applicationIndex] ?? 0;
   }
@@ -26,7 +26,7 @@ export class ReferenceEvents {
     return expectedRecord(key, encodeEvent(time, event), `event ${sequence} of application ${applicationIndex}`);
   }
 
-  /** A batch is sealed: who has vaults in it. */
+  /** A batch is sealed: the applications with vaults in it. */
   seal({ mode, batchNumber }: BatchRecord, vaults: readonly StoredVault[]): Expected {
     const applications = vaults.map(({ applicationIndex }) => applicationIndex).sort((a, b) => a - b);
     const distinct = applications.filter((index, i) => index !== applications[i - 1]);
@@ -39,7 +39,7 @@ export class ReferenceEvents {
     );
   }
 
-  /** Vaults became void: one event for each stretch of them that is one application's. */
+  /** Vaults became void: one event for each range of one application's vaults. */
   failMints(
     { mode, batchNumber, voids }: Pick<EntryOf<"slotsVoided">, "mode" | "batchNumber" | "voids">,
     vaults: readonly StoredVault[],
@@ -61,7 +61,7 @@ export class ReferenceEvents {
     });
   }
 
-  /** What has become of a batch, to each of them. */
+  /** A change of a batch: one event for each application in it. */
   batch(type: BatchEventType, batch: BatchRecord, time: number): Expected[] {
     const { mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber } = batch;
     if (batchRoot === null) return [];

@@ -2,9 +2,11 @@ import type { Mode } from "../model.ts";
 import * as keys from "../store/store-keys.ts";
 import { type Expected, expectedRecord } from "./records.ts";
 
-/** The part of the reference that marks blocks of an application's sequences by the assets and modes of the requests that begin there. */
+/**
+ * The part of the reference for marks: blocks of an application's sequences, by the assets and modes of their requests.
+ */
 export class ReferenceMarks {
-  /** The last block that has a mark, by the mark. */
+  /** The last block with a mark, by mark. */
   readonly #last = new Map<string, number>();
 
   /** The marks that the next request of an application adds. */

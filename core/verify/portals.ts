@@ -5,11 +5,11 @@ import { checkpointRecord, type PortalRecord, portalRecord } from "../store/reco
 import * as keys from "../store/store-keys.ts";
 import { type Expected, expectedRecord } from "./records.ts";
 
-/** The part of the reference that follows how far each chain was read, the settlement contract's first. */
+/** The part of the reference for the progress of reading each chain, the settlement contract's first. */
 export class ReferencePortals {
   readonly #report: (problem: string) => void;
   readonly #byChain = new Map<bigint, PortalRecord>();
-  /** Hashes of the blocks up to which each chain was read. */
+  /** Hashes of the last blocks read of each chain. */
   readonly #hashes = new Map<bigint, Map<bigint, Hash>>();
 
   constructor(report: (problem: string) => void) {
@@ -20,14 +20,14 @@ export class ReferencePortals {
     this.#byChain.set(chainId, { chainId, contract, observed: null, finalized: null });
   }
 
-  /** Batches are committed on the chain of the first one. */
+  /** Batches are committed on the first chain. */
   isHome(chainId: bigint): boolean {
     return chainId === this.#byChain.keys().next().value;
   }
 
   change(chainId: bigint, change: Partial<PortalRecord>): void {
     const portal = this.#byChain.get(chainId);
-    if (portal === undefined) this.#report(`the journal tells of chain ${chainId}, on which it has no contract`);
+    if (portal === undefined) this.#report(`the journal has chain ${chainId}, on which it has no contract`);
     else this.#byChain.set(chainId, { ...portal, ...change });
   }
 
@@ -36,7 +36,7 @@ export class ReferencePortals {
     this.#note(chainId, blockNumber, blockHash);
   }
 
-  /** Of final blocks the newest 64 hashes are kept. */
+  /** The newest 64 hashes of final blocks are kept. */
   finalize({ chainId, blockNumber, blockHash }: EntryOf<"l1Finalized">): void {
     this.change(chainId, { finalized: blockNumber });
     this.#note(chainId, blockNumber, blockHash);
@@ -51,7 +51,7 @@ export class ReferencePortals {
     this.#hashes.set(chainId, hashes.set(blockNumber, hash));
   }
 
-  /** Blocks from this one on are gone. */
+  /** Blocks from this one on were replaced. */
   revert(chainId: bigint, blockNumber: bigint): void {
     const hashes = this.#hashes.get(chainId);
     for (const number of [...(hashes?.keys() ?? [])]) if (number >= blockNumber) hashes?.delete(number);

@@ -4,14 +4,14 @@ import { type BatchRecord, batchRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../store/vault-chunk.ts";
 
-/** A record that must be in the store exactly so. */
+/** A record that the store must hold with exactly this value. */
 export interface Expected {
   readonly key: Buffer;
   readonly value: Buffer;
   readonly name: string;
 }
 
-/** Prefixes whose records are few, or belong to what can still change. */
+/** Prefixes with few records, or with records that can still change. */
 export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.head,
   keys.PREFIX.divergence,
@@ -34,7 +34,6 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.checkpoint,
 ]);
 
-/** Names a record and what it must hold. */
 export function expectedRecord(key: Buffer, value: Buffer, name: string): Expected {
   return { key, value, name };
 }

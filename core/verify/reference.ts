@@ -28,26 +28,28 @@ import { ReferenceVaults } from "./vaults.ts";
 import { ReferenceWebhooks } from "./webhooks.ts";
 import { ReferenceWithdrawals } from "./withdrawals.ts";
 
-/** What must be known of the whole journal before its first entry: records that a later entry changes or takes away. */
+/**
+ * Facts of the whole journal that are needed before its first entry, because later entries change or delete records.
+ */
 export interface Foreseen {
-  /** As {@link ReferenceBatches} asks for. */
+  /** For {@link ReferenceBatches}. */
   readonly voidings: ReadonlyMap<string, number>;
-  /** The first batch of each mode that L1's history replaces, for each time that it is adopted. */
+  /** The first batch of each mode that L1's history replaces, for each adoption. */
   readonly adoptions: readonly (readonly Pick<BatchRecord, "mode" | "batchNumber">[])[];
-  /** Journal sequence before which idempotency keys are forgotten in the end. */
+  /** Idempotency keys before this journal sequence are deleted in the end. */
   readonly keysForgotten: number;
 }
 
-/** What an ERC-1155 id is bound to, and the first batch of each mode that holds it. */
+/** The binding of an ERC-1155 id, and the first batch of each mode that holds it. */
 interface Binding {
   readonly expected: Expected;
   readonly firsts: Readonly<Partial<Record<Mode, number>>>;
 }
 
 /**
- * The engine's state derived from the journal alone, one entry at a time, as plainly as possible. `verify` compares the
- * store with it. It shares no computation with the ledger: this room imports byte formats and protocol functions only.
- * It keeps in memory the records that are few or not sealed yet, and returns each other record once that is final.
+ * The engine's state derived from the journal alone, one entry at a time, with plain code. `verify` compares the store
+ * with it. It shares no computation with the ledger: this room imports only byte formats and protocol functions. It
+ * keeps records in memory that are few, or not sealed yet, and returns all others once final.
  */
 export class Reference {
   entries = 0;
@@ -66,9 +68,9 @@ export class Reference {
   readonly #marks = new ReferenceMarks();
   /** The assets of a sealed batch's vaults, by its name. */
   readonly #assetsOf = new Map<string, Uint32Array>();
-  /** Those that are still to come. */
+  /** Adoptions still to come. */
   readonly #adoptions: Foreseen["adoptions"][number][];
-  /** What ERC-1155 ids are bound to, until no adoption comes any more that could change it. */
+  /** Bindings of ERC-1155 ids that a later adoption can change. */
   readonly #bindings = new Map<string, Binding>();
   #divergence: DivergenceRecord | null = null;
   #head: HeadRecord = {
@@ -116,7 +118,7 @@ export class Reference {
     return this.#tokens.size;
   }
 
-  /** Takes in the next entry; returns the records that are determined by now and will not change. */
+  /** Applies the next entry; returns the records that are final now. */
   apply({ sequence, time, entry }: Journaled): Expected[] {
     if (time < this.#head.time) this.#report(`journal entry ${sequence} is older than the one before`);
     this.entries++;
@@ -126,33 +128,33 @@ export class Reference {
     return expected;
   }
 
-  /** Pairs of vaults found since the last time that may hold the same ERC-721 token. */
+  /** Pairs of vaults, found since the last call, that may hold the same ERC-721 token. */
   suspects(): Suspect[] {
     return this.#tokens.suspects();
   }
 
-  /** The token that a vault of the store holds, as {@link suspects} tells tokens. */
+  /** The token of a vault of the store, named as in {@link suspects}. */
   tokenOf(vault: StoredVault): string | null {
     const tokenId = this.#tokens.idOf(vault);
     return tokenId === null ? null : tokenName(vault.assetIndex, tokenId);
   }
 
-  /** A vault of a batch that is not sealed yet. */
+  /** A vault of a batch before sealing. */
   growingVault(place: VaultPlace): StoredVault | undefined {
     return this.#vaults.at(place);
   }
 
-  /** Whether the records under a prefix are compared at the end, all of them. */
+  /** Whether all records under a prefix are compared at the end. */
   comparesWhole(prefix: number): boolean {
     return COMPARED_WHOLE.has(prefix);
   }
 
-  /** How many records there must be under a prefix; null where it cannot be told. */
+  /** The number of records under a prefix; null where the reference cannot tell. */
   countOf(prefix: number): number | null {
     if (COMPARED_WHOLE.has(prefix) || prefix === keys.PREFIX.secret || prefix === keys.PREFIX.position) return null;
     if (prefix === keys.PREFIX.journal) return this.entries;
     if (prefix === keys.PREFIX.seed) return 1;
-    // Later mints of a bound ERC-1155 id tell of the same record again.
+    // Later mints of a bound ERC-1155 id return the same record again.
     if (prefix === keys.PREFIX.binding) return null;
     return this.#counts.get(prefix) ?? 0;
   }
@@ -197,9 +199,7 @@ export class Reference {
       case "assetsLeftOut": {
         const roots = this.#batches.setLeftOut(entry);
         if (roots === null || !sameRoots(entry, roots))
-          this.#report(
-            `assets of ${batchName(entry)} are left out that could not be, or with another root than follows`,
-          );
+          this.#report(`assets of ${batchName(entry)} are left out that could not be, or with a wrong root`);
         return [];
       }
       case "slotsLeftOut":
@@ -212,7 +212,7 @@ export class Reference {
       case "idempotencyForgotten": {
         const { upTo } = entry;
         if (upTo <= this.#head.keysForgotten || upTo > sequence)
-          this.#report(`entry ${sequence} forgets up to ${upTo}`);
+          this.#report(`entry ${sequence} deletes keys up to ${upTo}`);
         this.#head = { ...this.#head, keysForgotten: upTo };
         return [];
       }
@@ -269,13 +269,13 @@ export class Reference {
     const { roots, expected } = this.#batches.seal(entry, vaults, time);
     const same = batchNumber === this.sealed[mode] && vaultCount === vaults.length && mintCount === mints;
     if (!same || !sameRoots(entry, roots)) {
-      this.#report(`${batchName(entry)} was sealed with other vaults or another root than follow from its mints`);
+      this.#report(`${batchName(entry)} was sealed with other vaults or another root than its mints give`);
     }
     this.sealed[mode]++;
     return [...(this.#isReplaced(entry) ? [] : this.#vaultRecords(entry, vaults, vaults)), ...expected];
   }
 
-  /** The records of a sealed batch's vaults, and of those that hold something by what it is. */
+  /** The records of a sealed batch's vaults, and of their tokens. */
   #vaultRecords(
     { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
     vaults: readonly StoredVault[],
@@ -290,7 +290,7 @@ export class Reference {
     );
   }
 
-  /** L1's batches take the place of those that the journal told of. */
+  /** L1's batches replace batches of the journal. */
   #adopt(entry: EntryOf<"historyAdopted">, sequence: number, time: number): Expected[] {
     const { firsts, batches, lost, failure } = entry;
     this.#adoptions.shift();
@@ -333,7 +333,7 @@ export class Reference {
     );
     const counts = { vaultCount: vaults.length, mintCount: vaults.length };
     const { roots, expected } = this.#batches.adopt({ ...batch, ...counts }, vaults, voids, time);
-    if (!sameRoots(batch, roots)) this.#report(`${batchName(batch)} was adopted with another root than follows`);
+    if (!sameRoots(batch, roots)) this.#report(`${batchName(batch)} was adopted with a wrong root`);
     const held = withoutVoids(vaults, voids);
     this.#countAll({ mode, batchNumber }, held, 1n);
     for (const vault of held) if (vault !== null) this.#bind(this.#tokens.bindingOf(vault), batch);
@@ -341,7 +341,7 @@ export class Reference {
     return [...written, ...expected];
   }
 
-  /** Adds what vaults hold to the supplies and the tokens, or takes it away; null for a void slot. */
+  /** Adds vaults to the supplies and the tokens, or removes them; null for a void slot. */
   #countAll(
     { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
     vaults: readonly (StoredVault | null)[],
@@ -368,7 +368,7 @@ export class Reference {
     }
   }
 
-  /** Forgets the bindings that no batch holds any more once those from these on are gone. */
+  /** Deletes bindings that no batch holds once the batches from these on are gone. */
   #unbind(dropped: readonly Pick<BatchRecord, "mode" | "batchNumber">[]): void {
     for (const [name, { expected, firsts }] of this.#bindings) {
       const left = Object.entries(firsts).filter(([mode, first]) =>
@@ -388,12 +388,12 @@ export class Reference {
   #void(entry: EntryOf<"slotsVoided">, time: number): Expected[] {
     const resealed = this.#batches.voidSlots(entry, time);
     if (resealed === null || !sameRoots(entry, resealed.roots)) {
-      this.#report(`slots of ${batchName(entry)} became void that could not, or with another root than follows`);
+      this.#report(`slots of ${batchName(entry)} became void that could not, or with a wrong root`);
     }
     return resealed === null ? [] : [...resealed.expected, ...this.#release(entry, resealed.voided, time)];
   }
 
-  /** Gives back what the vaults of void slots took; what is pending of them has failed. */
+  /** Releases the tokens and amounts of void slots; their pending withdrawals have failed. */
   #release(
     entry: EntryOf<"slotsVoided"> | EntryOf<"slotsLeftOut">,
     voided: readonly { readonly slot: number; readonly vault: StoredVault }[],

@@ -8,26 +8,25 @@ import type { Expected } from "./records.ts";
 import { Reference } from "./reference.ts";
 import { foreseen, requireDifferent } from "./verify.ts";
 
-/** How a restore is watched and stopped. */
+/** Options of {@link restoreStore}. */
 export interface RestoreOptions {
-  /** Stops between two entries; the store is of no use then. */
+  /** Stops between two entries; the store is then useless. */
   readonly signal?: AbortSignal | undefined;
-  /** Called now and then with the number of journal entries that are derived. */
+  /** Called from time to time with the number of derived journal entries. */
   readonly onProgress?: (entries: number) => void;
 }
 
-/** Records that are written together. */
+/** Records in one write. */
 const RECORDS_AT_ONCE = 4_096;
 
 /**
- * Makes a store from a journal: copies the journal, and derives every record with the second implementation, which
- * `verify` uses too. Resolves with the number of entries. An engine over the store continues with the same roots.
+ * Creates a store from a journal: copies the journal and derives every record with the second implementation, which
+ * `verify` uses too. Resolves with the number of entries. An engine on the store continues with the same roots.
  *
  * The store gets a new random secret: it refuses earlier cursors, and each webhook signs with another secret.
  *
- * @param store - empty; closed when this settles. Its head is written last, so the engine refuses a half-made store
- * @throws MintmarkError `store_mismatch` when the store is not empty, `store_corrupt` when no store follows from the
- * journal
+ * @param store - empty; closed when this settles. Its head is written last, so the engine refuses a partial store
+ * @throws MintmarkError `store_mismatch` when the store is not empty, `store_corrupt` for an invalid journal
  *
  * @example
  * await restoreStore(await LevelJournal.open("/other-disk/journal"), "./data");
@@ -40,7 +39,7 @@ export async function restoreStore(
   const target = await LevelStore.of(store, true);
   try {
     for await (const _ of target.entries({ limit: 1 })) {
-      throw new MintmarkError("store_mismatch", "The store to be made holds records already; give an empty one.");
+      throw new MintmarkError("store_mismatch", "The new store already holds records; give an empty one.");
     }
     const records = new Records(target);
     await records.put(newSecrets());
@@ -58,7 +57,7 @@ export async function restoreStore(
 
 async function derive(store: Store, records: Records, { signal, onProgress }: RestoreOptions): Promise<number> {
   const report = (problem: string): never => {
-    throw new MintmarkError("store_corrupt", `No store follows from the journal: ${problem}.`);
+    throw new MintmarkError("store_corrupt", `The journal gives no store: ${problem}.`);
   };
   const reference = new Reference(report, await readSeed(store), await foreseen(store));
   for await (const journaled of readJournal(store)) {
@@ -83,7 +82,7 @@ function asPut({ key, value }: Expected): StoreOperation {
   return { type: "put", key, value };
 }
 
-/** Records on their way to a store, many to a write. */
+/** Buffered writes of records. */
 class Records {
   readonly #store: Store;
   #waiting: StoreOperation[] = [];

@@ -18,13 +18,13 @@ import { NO_ASSET } from "./batches.ts";
 import type { ReferenceEvents } from "./events.ts";
 import { type Expected, expectedRecord } from "./records.ts";
 
-/** Whose a user is, and the address that owns what is minted for it. */
+/** The application of a user, and its owner address. */
 interface Owner {
   readonly applicationIndex: number;
   readonly owner: StoredVault["owner"];
 }
 
-/** The part of the reference that follows applications, keys, assets and users. */
+/** The part of the reference for applications, keys, assets and users. */
 export class ReferenceTenants {
   readonly #report: (problem: string) => void;
   readonly #events: ReferenceEvents;
@@ -54,7 +54,7 @@ export class ReferenceTenants {
     return this.#owners[userIndex];
   }
 
-  /** Takes in an entry of this part; null for any other. */
+  /** Applies an entry of this part; null for any other. */
   apply(entry: Entry, time: number): Expected[] | null {
     switch (entry.kind) {
       case "applicationCreated": {
@@ -106,7 +106,7 @@ export class ReferenceTenants {
     }
   }
 
-  /** Counts so many transactions of an application from a sequence on; false when that is not its next one. */
+  /** Counts transactions of an application from a sequence on; false when that is not its next one. */
   advance(applicationIndex: number, firstSequence: number, count: number): boolean {
     const next = this.#applications[applicationIndex]?.nextSequence;
     this.#change(this.#applications, applicationIndex, { nextSequence: firstSequence + count });
@@ -118,13 +118,13 @@ export class ReferenceTenants {
     this.#change(this.#keys, keyIndex, { mintsUsed: used + BigInt(count) });
   }
 
-  /** Adds to what was minted of an asset; less when the amount is negative. */
+  /** Adds to the minted supply of an asset; subtracts for a negative amount. */
   countSupply(assetIndex: number, amount: bigint): void {
     const minted = this.asset(assetIndex)?.minted ?? 0n;
     this.#change(this.#assets, assetIndex, { minted: minted + amount });
   }
 
-  /** An ERC-721 token exists: the next id that the engine gives lies behind it. */
+  /** An ERC-721 token exists: the engine's next id is above it. */
   countId(assetIndex: number, tokenId: bigint): void {
     const next = this.asset(assetIndex)?.nextTokenId ?? null;
     if (next !== null && tokenId >= next) this.#change(this.#assets, assetIndex, { nextTokenId: tokenId + 1n });
@@ -169,7 +169,7 @@ export class ReferenceTenants {
 
   #change<T>(records: T[], index: number, change: Partial<T>): Expected[] {
     const record = records[index];
-    if (record === undefined) this.#report(`the journal changes a record ${index} that it never made`);
+    if (record === undefined) this.#report(`the journal changes a record ${index} that it never created`);
     else records[index] = { ...record, ...change };
     return [];
   }

@@ -11,23 +11,23 @@ import { TokenHasher } from "../store/token-hash.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
 import { type Expected, expectedRecord } from "./records.ts";
 
-/** A token whose hash an earlier one had already. */
+/** A token whose hash equals an earlier token's. */
 export interface Suspect {
   readonly earlier: VaultPlace;
-  /** As {@link tokenName} gives it. */
+  /** From {@link tokenName}. */
   readonly token: string;
 }
 
-/** Tells tokens of all assets apart. */
+/** A name for a token among all assets. */
 export function tokenName(assetIndex: number, tokenId: bigint): string {
   return `${tokenId} of asset ${assetIndex}`;
 }
 
-/** The ERC-721 tokens that the journal has told of, by their hashes: their ids would take far more memory. */
+/** The ERC-721 tokens of the journal, by hash, because their ids would take far more memory. */
 export class ReferenceTokens {
   readonly #hasher: TokenHasher;
   readonly #table = new TokenTable();
-  /** Tokens that there are. */
+  /** Number of tokens. */
   size = 0;
   readonly #assetAt: (assetIndex: number) => AssetRecord | undefined;
   #suspects: Suspect[] = [];
@@ -38,7 +38,7 @@ export class ReferenceTokens {
     this.#assetAt = assetAt;
   }
 
-  /** The token id that a blob of an asset names; null for none. */
+  /** The token id of a blob; null for none. */
   idOf({ assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">): bigint | null {
     const asset = this.#assetAt(assetIndex);
     return asset === undefined ? null : tokenIdOf(asset.standard, asset.blobScheme, blob);
@@ -58,7 +58,7 @@ export class ReferenceTokens {
     return this.#assetAt(assetIndex)?.standard === "erc721";
   }
 
-  /** What an ERC-1155 vault binds its id to. */
+  /** The binding of an ERC-1155 vault's id. */
   bindingOf(vault: StoredVault): Expected[] {
     const tokenId = this.#assetAt(vault.assetIndex)?.standard === "erc1155" ? this.idOf(vault) : null;
     if (tokenId === null) return [];
@@ -91,13 +91,13 @@ export class ReferenceTokens {
     this.size++;
   }
 
-  /** A vault became void, and its token free. */
+  /** A vault became void, so its token is free. */
   remove(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
     this.size--;
     this.#table.remove(this.#hash(assetIndex, tokenId), numberOf(place));
   }
 
-  /** Those found since the last time. */
+  /** The suspects since the last call. */
   suspects(): Suspect[] {
     return this.#suspects.splice(0);
   }
@@ -107,7 +107,7 @@ export class ReferenceTokens {
   }
 }
 
-/** A place as a number from 1 to 2^53: its vault id with the mode as the last bit instead of the first, plus one. */
+/** A place as a number from 1 to 2^53: its vault id plus one, with the mode as the last bit instead of the first. */
 function numberOf({ mode, batchNumber, slot }: VaultPlace): number {
   return 2 * Number(packVaultId({ mode: "validium", batchNumber, slot })) + MODES.indexOf(mode) + 1;
 }
@@ -128,7 +128,7 @@ class TokenTable {
   #places = new Float64Array(1024);
   #used = 0;
 
-  /** Adds a place; returns those that were there under the same hash. */
+  /** Adds a place; returns the earlier ones with the same hash. */
   add(hash: number, place: number): number[] {
     if (this.#used + 1 > this.#places.length * MAX_LOAD) this.#grow();
     const known: number[] = [];

@@ -8,13 +8,13 @@ import { batchExpected, chunksExpected, type Expected, expectedRecord } from "./
 import type { ReferenceTenants } from "./tenants.ts";
 import type { ReferenceTokens } from "./tokens.ts";
 
-/** A batch while its vaults are known one by one: open, or closed and about to be sealed by the next entries. */
+/** A batch before sealing: open, or closed. */
 interface Growing {
   readonly vaults: StoredVault[];
   mintCount: number;
 }
 
-/** The part of the reference that puts mints into the vaults of batches that are not sealed yet. */
+/** The part of the reference that puts mints into the vaults of unsealed batches. */
 export class ReferenceVaults {
   vaults = 0;
   mints = 0;
@@ -33,7 +33,7 @@ export class ReferenceVaults {
     return this.#growing[mode].get(batchNumber)?.vaults[slot];
   }
 
-  /** Puts one mint into its vault by the rules of docs/protocol.md 3. */
+  /** Adds one mint to its vault by the rules of docs/protocol.md 3. */
   place(mint: PlacedMint, applicationIndex: number, userIndex: number, time: number): Expected[] {
     const { assetIndex, amount, blob, mode, batchNumber, slot } = mint;
     const asset = this.#tenants.asset(assetIndex);
@@ -60,7 +60,7 @@ export class ReferenceVaults {
       vault.createdAt !== time - mint.age ||
       asset.standard === "erc721"
     ) {
-      this.#report(`a mint was added to vault ${vaultIdOf(mint)} to which it does not belong`);
+      this.#report(`a mint was added to vault ${vaultIdOf(mint)}, which does not match it`);
     } else {
       vault.amount += amount;
       vault.updatedAt = time;
@@ -76,14 +76,14 @@ export class ReferenceVaults {
     return [expectedRecord(key, Buffer.from(hexToBytes(blob)), `token ${tokenId} of ${asset.assetId}`)];
   }
 
-  /** The batch is sealed: what it holds, which is forgotten here. */
+  /** Removes a sealed batch and returns its content. */
   take(mode: Mode, batchNumber: number): Readonly<Growing> {
     const batch = this.#batch(mode, batchNumber);
     this.#growing[mode].delete(batchNumber);
     return batch;
   }
 
-  /** Forgets a mode's batches from one on, as L1's history replaces them; their vaults. */
+  /** Drops a mode's batches from `first` on, which L1's history replaces. Returns their vaults. */
   drop(mode: Mode, first: number) {
     const dropped = [...this.#growing[mode]].filter(([number]) => number >= first);
     for (const [number] of dropped) this.#growing[mode].delete(number);

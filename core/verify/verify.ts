@@ -16,8 +16,8 @@ const MAX_PROBLEMS = 100;
 const PROGRESS_EVERY = 1024;
 
 /**
- * Derives every record from the journal by {@link Reference} and compares it with the store's, byte for byte. Then looks
- * for records that no journal entry explains. Works on a snapshot, so the engine goes on meanwhile.
+ * Derives every record from the journal by {@link Reference} and compares it with the store's, byte for byte. Then
+ * looks for records without a journal entry. Works on a snapshot, so the engine can continue.
  */
 export async function verifyStore(
   opened: Store,
@@ -38,7 +38,7 @@ export async function verifyStore(
         if (reference.entries % PROGRESS_EVERY === 0) onProgress?.(reference.entries);
       }
     } catch (error) {
-      // What follows a damaged entry cannot be derived, so the comparison ends here.
+      // Records after a damaged entry cannot be derived, so the comparison ends here.
       if (!(error instanceof MintmarkError) || error.code !== "store_corrupt") throw error;
       report(error.message);
     }
@@ -59,7 +59,7 @@ export async function verifyStore(
   });
 }
 
-/** What the journal takes back later. Damage is left for the reading that follows. */
+/** Reads ahead what later entries change. Leaves damage to the following read. */
 export async function foreseen(store: Pick<StoreReader, "entries">): Promise<Foreseen> {
   const voidings = new Map<string, number>();
   const adoptions: Foreseen["adoptions"][number][] = [];
@@ -94,11 +94,11 @@ async function compare(
   for (const [i, { key, value, name }] of expected.entries()) {
     const record = stored[i];
     if (record === undefined) report(`${name} is missing (${key.toString("hex")})`);
-    else if (!record.equals(value)) report(`${name} is not what the journal says (${key.toString("hex")})`);
+    else if (!record.equals(value)) report(`${name} differs from the journal (${key.toString("hex")})`);
   }
 }
 
-/** Two tokens of the same hash: whether they are the same token, by the earlier one's vault. */
+/** For two tokens of one hash: whether they are the same token, by the earlier one's vault. */
 export async function requireDifferent(
   store: Pick<StoreReader, "get">,
   reference: Reference,
@@ -112,7 +112,7 @@ export async function requireDifferent(
   if (vault !== undefined && reference.tokenOf(vault) === token) report(`token ${token} was minted twice`);
 }
 
-/** Compares the records that many entries determine together, and the number of all others. */
+/** Compares the records that many entries determine, and the number of all others. */
 async function compareRest(
   store: Pick<StoreReader, "entries">,
   reference: Reference,
@@ -127,9 +127,9 @@ async function compareRest(
     counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
     const expected = settled.get(keyString(key));
     if (expected === undefined && !reference.comparesWhole(prefix)) continue;
-    if (expected === undefined) report(`a record that the journal does not explain (${key.toString("hex")})`);
+    if (expected === undefined) report(`a record without a journal entry (${key.toString("hex")})`);
     else if (!value.equals(expected.value))
-      report(`${expected.name} is not what the journal says (${key.toString("hex")})`);
+      report(`${expected.name} differs from the journal (${key.toString("hex")})`);
     settled.delete(keyString(key));
   }
   for (const { key, name } of settled.values()) report(`${name} is missing (${key.toString("hex")})`);
@@ -140,15 +140,15 @@ async function compareRest(
   }
 }
 
-/** How a verification is watched and stopped. */
+/** Options of `verify`. */
 export interface VerifyOptions {
   /** Stops between two entries of the journal. */
   readonly signal?: AbortSignal | undefined;
-  /** Called now and then with the number of journal entries read. */
+  /** Called from time to time with the number of journal entries read. */
   readonly onProgress?: (entries: number) => void;
 }
 
-/** What `verify` found. `problems` is empty when every record is what the journal says. */
+/** The result of `verify`. `problems` is empty when every record matches the journal. */
 export interface VerifyReport {
   readonly journalEntries: number;
   readonly vaults: number;

@@ -6,7 +6,7 @@ import * as keys from "../store/store-keys.ts";
 import type { ReferenceEvents } from "./events.ts";
 import { type Expected, expectedRecord } from "./records.ts";
 
-/** The part of the reference that follows webhooks. */
+/** The part of the reference for webhooks. */
 export class ReferenceWebhooks {
   readonly #told: ReferenceEvents;
   readonly #webhooks: WebhookRecord[] = [];

@@ -22,9 +22,9 @@ interface SeenEvent {
   readonly chainId: bigint;
   readonly blockNumber: bigint;
   readonly logIndex: number;
-  /** null for an event that brought a batch to a mirror. */
+  /** null for an import of a batch to a mirror. */
   readonly vaultId: bigint | null;
-  /** null for an event that withdrew nothing. */
+  /** null for an event without a withdrawal. */
   readonly total: bigint | null;
   readonly withdrawalId: string | null;
   readonly imported: EntryOf<"batchImported"> | null;
@@ -33,7 +33,7 @@ interface SeenEvent {
 const OVERTAKEN = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
 const CANCELLED = "The owner has cancelled the authorization on L1.";
 
-/** The part of the reference that follows withdrawals: every request and every L1 event, in memory. */
+/** The part of the reference for withdrawals: every request and every L1 event, in memory. */
 export class ReferenceWithdrawals {
   readonly #withdrawals = new Map<string, WithdrawalRecord>();
   /** The asset of each withdrawal. */
@@ -46,7 +46,7 @@ export class ReferenceWithdrawals {
     this.#told = told;
   }
 
-  /** Takes in a request of a vault of an asset; returns its index records and what is told of it. */
+  /** Applies a request for a vault of an asset; returns its index records and its event. */
   request(
     entry: EntryOf<"withdrawalRequested">,
     assetIndex: number,
@@ -111,7 +111,7 @@ export class ReferenceWithdrawals {
     }
   }
 
-  /** The vaults of these slots became void: what is pending of them has failed, in the order of the vaults. */
+  /** The vaults of these slots became void, so their pending withdrawals have failed, in vault order. */
   failVoided(
     { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
     voids: readonly VoidRun[],
@@ -129,7 +129,7 @@ export class ReferenceWithdrawals {
     return told;
   }
 
-  /** L1's history lacks these vaults: what is pending of them has failed, in the order of the vaults. */
+  /** L1's history lacks these vaults, so their pending withdrawals have failed, in vault order. */
   failLost(
     { mode, batchNumber, runs }: EntryOf<"historyAdopted">["lost"][number],
     failure: string,
@@ -145,7 +145,7 @@ export class ReferenceWithdrawals {
     return told;
   }
 
-  /** In the order of the chain's events that settled them. */
+  /** Settles withdrawals, in the order of the chain's events. */
   finalize(chainId: bigint, blockNumber: bigint, time: number): Expected[] {
     const told: Expected[] = [];
     for (const { withdrawalId } of this.#events.filter((event) => event.chainId === chainId).sort(inOrder)) {
@@ -217,7 +217,7 @@ export class ReferenceWithdrawals {
       if (imported !== null)
         add(keys.importKey(chainId, imported.mode, imported.batchNumber), encodeRecord(importRecord, imported), name);
     }
-    // Two requests of one digest share their authorization record; the later one wrote it last.
+    // Two requests with one digest share their authorization record. The later one wrote it last.
     return [...new Map(expected.map((one) => [keys.keyString(one.key), one])).values()];
   }
 
@@ -251,7 +251,7 @@ export class ReferenceWithdrawals {
     return this.#tell("withdrawal.failed", withdrawalId, time);
   }
 
-  /** What the application is told of a withdrawal as it now is. */
+  /** The event of a withdrawal in its present state. */
   #tell(type: WithdrawalEventType, withdrawalId: string, time: number): Expected[] {
     const known = this.#withdrawals.get(withdrawalId);
     if (known === undefined) return [];
