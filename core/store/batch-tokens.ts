@@ -2,18 +2,18 @@ import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
 import { RECORD_VERSION } from "./layout.ts";
 
-/** Shards of the index of tokens, by which the record is sorted; a power of two. */
+/** Shards of the index of tokens; the record is sorted by shard. A power of two. */
 export const SHARDS = 256;
 
-/** The ERC-721 tokens of a batch: their hashes, and the slots that they are in. */
+/** The ERC-721 tokens of a batch: their hashes and their slots. */
 export interface BatchTokens {
   readonly hashes: Uint32Array;
   readonly slots: Uint32Array;
 }
 
 /**
- * The record of a sealed batch from which the index of tokens is made again when the engine opens. Sorted by shard of the index, then
- * by slot, so that all batches together fill one shard after another, each while it is in the processor's cache:
+ * The record of a sealed batch that restores the index of tokens when the engine opens. Sorted by shard of the index,
+ * then by slot. So all batches together fill one shard after another, each while it is in the processor's cache:
  *
  * ```
  * record = version:1 = 0x01 count*( hash:4 ) count*( slot:4 ) crc32:4
@@ -50,7 +50,7 @@ export function decodeBatchTokens(record: Buffer, name: string): BatchTokens {
   if (!whole || record.readUInt32BE(end) !== crc32(record.subarray(0, end))) {
     throw new MintmarkError("store_corrupt", `The tokens of ${name} are not what the engine wrote.`);
   }
-  // Swapped into this machine's order in one go: a read of each would take longer than all the rest of opening.
+  // Converts all to this machine's byte order at once. Single reads would take longer than the rest of opening.
   const words = Buffer.allocUnsafeSlow(8 * count);
   record.copy(words, 0, 1, end);
   const values = new Uint32Array(words.swap32().buffer);

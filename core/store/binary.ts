@@ -2,8 +2,8 @@ import { MintmarkError } from "../errors.ts";
 import type { Hex } from "../model.ts";
 
 /**
- * Writes binary records back to back into one growing buffer, which is reused from record to record. Integers are big-endian; a
- * varint is base 128, low group first, top bit set on all bytes but the last.
+ * Writes binary records one after the other into one growing, reused buffer. Integers are big-endian; a varint is base
+ * 128, low group first, top bit set on all bytes but the last.
  */
 export class ByteWriter {
   #buffer: Buffer;
@@ -27,7 +27,7 @@ export class ByteWriter {
     this.#buffer.writeUInt32BE(value, at);
   }
 
-  /** A time in ms, or any other whole number below 2^48. */
+  /** A time in milliseconds, or any other whole number below 2^48. */
   u48(value: number): void {
     const at = this.#grow(6);
     this.#buffer.writeUIntBE(value, at, 6);
@@ -60,7 +60,7 @@ export class ByteWriter {
     this.u8(Number(rest));
   }
 
-  /** The same for a number of two 32-bit words. */
+  /** The same, for a number of two 32-bit words. */
   varintWords(high: number, low: number): void {
     if (high < 0x20_0000) {
       this.varint(high * 2 ** 32 + low);
@@ -69,7 +69,7 @@ export class ByteWriter {
     this.bigVarint((BigInt(high) << 32n) | BigInt(low));
   }
 
-  /** A stretch of bytes. Blobs are short, so a loop is quicker than a view. */
+  /** A range of bytes. Blobs are short, so a loop is faster than a view. */
   slice(from: Uint8Array, start: number, end: number): void {
     let at = this.#grow(end - start);
     const buffer = this.#buffer;
@@ -81,24 +81,24 @@ export class ByteWriter {
     this.#buffer.set(value, at);
   }
 
-  /** The bytes of a `0x` hex string, without their number. */
+  /** The bytes of a `0x` hex string, without their length. */
   hex(value: Hex): void {
     const bytes = (value.length - 2) / 2;
     const at = this.#grow(bytes);
     if (bytes > 0) this.#buffer.write(value.slice(2), at, bytes, "hex");
   }
 
-  /** Everything written from `start` on, as a copy. */
+  /** A copy of everything written from `start` on. */
   copy(start = 0): Buffer {
     return Buffer.from(this.#buffer.subarray(start, this.#length));
   }
 
-  /** Everything written from `start` on, valid until the next write. */
+  /** A view of everything written from `start` on, valid until the next write. */
   view(start = 0): Buffer {
     return this.#buffer.subarray(start, this.#length);
   }
 
-  /** Starts over in the same buffer. */
+  /** Starts again in the same buffer. */
   reset(): void {
     this.#length = 0;
   }
@@ -115,7 +115,10 @@ export class ByteWriter {
   }
 }
 
-/** Reads what {@link ByteWriter} wrote. Whatever does not fit is `store_corrupt`: only the store's own records are read by it. */
+/**
+ * Reads the output of {@link ByteWriter}. Throws `store_corrupt` for anything else, because it reads only the store's
+ * own records.
+ */
 export class ByteReader {
   readonly #buffer: Buffer;
   #at: number;
@@ -129,7 +132,6 @@ export class ByteReader {
     return this.#at;
   }
 
-  /** Whether everything has been read. */
   get ended(): boolean {
     return this.#at === this.#buffer.length;
   }
@@ -162,7 +164,7 @@ export class ByteReader {
   }
 
   bigVarint(): bigint {
-    // Most are small: as a number up to 2^49, so that each byte is not a bigint of its own.
+    // Most are small: a number up to 2^49 avoids a bigint per byte.
     let small = 0;
     for (let scale = 1; scale < 2 ** 49; scale *= 128) {
       const byte = this.u8();
@@ -187,17 +189,17 @@ export class ByteReader {
     return this.hexAt(this.#take(length), length);
   }
 
-  /** Passes over the next bytes; returns where they are. */
+  /** Skips bytes; returns their position. */
   skip(length: number): number {
     return this.#take(length);
   }
 
-  /** Bytes that have been passed over. */
+  /** Bytes that have been skipped. */
   hexAt(at: number, length: number): Hex {
     return `0x${this.#buffer.toString("hex", at, at + length)}`;
   }
 
-  /** Throws `store_corrupt` unless everything has been read. */
+  /** Throws `store_corrupt` unless everything was read. */
   end(): void {
     if (!this.ended) throw corrupt(`${this.#buffer.length - this.#at} bytes too many`);
   }

@@ -19,20 +19,20 @@ import {
 } from "./layout.ts";
 import { accepted, batchPlace, leftOutAsset, lostRun, roots, voidRun } from "./records.ts";
 
-/** Of mints that name none; null: they must. */
-/** What the block was when it was read. */
+/** The block's hash at the time of reading. */
 const blockHash = { blockHash: later(nullable(hash), null) } as const;
+/** For mints without a mode; null: they need one. */
 const defaultMode = { dataAvailabilityMode: later(nullable(oneOf(MODES)), null) } as const;
 
 /**
- * The kinds of journal entry but `mint`, which has its own module, by their number. The fields lie in this order, as core/store/layout.ts
- * writes each. Numbers and fields are never changed, only added to: the journal is the store's truth for ever. Fields that a kind got later
- * come third; entries that were written before them lack them.
+ * The kinds of journal entry by number, except `mint`, which has its own module. The fields are in this order, written
+ * as in core/store/layout.ts. Numbers and fields never change; new ones are added, because the journal is permanent.
+ * The third value has fields that were added to a kind later; earlier entries lack them.
  *
- * Applications, keys, assets and users are named by the order in which they were journaled, counting each kind from 0.
+ * Applications, keys, assets and users are named by their order in the journal, from 0 for each kind.
  */
 const KINDS = {
-  /** Always sequence 0: what this journal is of. */
+  /** Always sequence 0: identifies the journal. */
   genesis: [
     0,
     {
@@ -73,10 +73,10 @@ const KINDS = {
       decimals: varint,
       blobScheme: oneOf(BLOB_SCHEMES),
       supplyCap: nullable(bigVarint),
-      /** Which alone can enable it; null: any can. */
+      /** The only application that can enable it; null: any can. */
       applicationIndex: nullable(varint),
     },
-    /** Whether its blobs may be any bytes. */
+    /** Whether its blobs can be any bytes. */
     {
       rawBlobs: later(flag, false),
       ...defaultMode,
@@ -96,7 +96,9 @@ const KINDS = {
   batchSealed: [11, { ...batchPlace, vaultCount: varint, mintCount: varint, ...roots }],
   batchSubmitted: [12, { ...batchPlace, txHash: hash }],
   batchCommitted: [13, { ...batchPlace, txHash: hash, blockNumber: bigVarint, ...accepted }],
-  /** Something happened to a vault on its token's chain. `total` is what has been withdrawn of it, exhausted by a void included. */
+  /**
+   * An event of a vault on its token's chain. `total` is the sum of withdrawals, including units that a void exhausted.
+   */
   vaultWithdrawn: [
     14,
     {
@@ -117,7 +119,7 @@ const KINDS = {
   /** Events of a chain up to this block are applied. */
   l1Observed: [16, { chainId: bigVarint, blockNumber: bigVarint }, blockHash],
   l1Finalized: [17, { chainId: bigVarint, blockNumber: bigVarint }, blockHash],
-  /** Blocks of a chain from this one on are gone. */
+  /** Blocks of a chain from this one on were replaced. */
   l1Reorganised: [18, { chainId: bigVarint, blockNumber: bigVarint }],
   withdrawalRequested: [
     19,
@@ -127,7 +129,7 @@ const KINDS = {
       userIndex: varint,
       /** The application's sequence of transactions. */
       sequence: varint,
-      /** Of the vault's token. */
+      /** The chain of the vault's token. */
       chainId: bigVarint,
       vaultId: u64,
       quantity: bigVarint,
@@ -141,19 +143,19 @@ const KINDS = {
   withdrawalSubmitted: [20, { withdrawalId: uuid, txHash: hash }],
   withdrawalAttempted: [21, { withdrawalId: uuid, failure: text }],
   withdrawalFailed: [22, { withdrawalId: uuid, failure: text }],
-  /** Why L1 would refuse to mint of the asset; null when it would not, or no longer. */
+  /** The reason why L1 would refuse mints of the asset; null when it would not. */
   assetFault: [24, { assetIndex: varint, fault: nullable(text) }],
-  /** Slots of a sealed batch that L1 refuses are void from here on; the roots are those that the batch then has. */
+  /** Slots of a sealed batch that L1 refuses become void; the roots are the batch's new ones. */
   slotsVoided: [23, { ...batchPlace, voids: listOf(voidRun), ...roots }],
-  /** The idempotency keys of mints before this journal sequence are forgotten. */
+  /** The idempotency keys of mints before this journal sequence are deleted. */
   idempotencyForgotten: [25, { upTo: varint }],
-  /** The contract that pays withdrawals on another chain than the settlement contract's. */
+  /** The contract that pays withdrawals on a chain other than the settlement contract's. */
   mirrorAdded: [26, { chainId: bigVarint, contract: address }],
-  /** A mirror knows a batch of the state from here on. */
+  /** A mirror has imported a batch. */
   batchImported: [27, { chainId: bigVarint, ...batchPlace, blockNumber: bigVarint, logIndex: varint, ...accepted }],
-  /** L1 holds another history than this store. */
+  /** L1's history differs from this store's. */
   historyDiverged: [28, { detail: text }],
-  /** L1's batches took the place of this store's, of each mode from one on. */
+  /** L1's batches replace this store's, from one batch on in each mode. */
   historyAdopted: [
     29,
     {
@@ -162,7 +164,7 @@ const KINDS = {
       batches: listOf(
         layout({
           ...batchPlace,
-          /** The vaults as core/store/vault-chunk.ts writes them; those of void slots stand for nothing. */
+          /** The vaults, as in core/store/vault-chunk.ts; those of void slots are placeholders. */
           chunks: listOf(hexBytes),
           voids: listOf(voidRun),
           ...roots,
@@ -184,7 +186,7 @@ const KINDS = {
       webhookId: uuid,
       applicationIndex: varint,
       url: text,
-      /** Types of event; none for all. */
+      /** Types of event; all if empty. */
       types: listOf(text),
       /** Events up to this one are not delivered. */
       delivered: varint,
@@ -196,16 +198,16 @@ const KINDS = {
   webhookDelivered: [34, { webhookIndex: varint, sequence: varint }],
   webhookFailing: [35, { webhookIndex: varint, failure: text }],
   webhookDisabled: [36, { webhookIndex: varint, failure: text }],
-  /** A rotation that the application named, so that its repetition is none. */
-  /** L1 leaves these assets of a sealed batch out, none others; the roots are those that the batch then has. */
+  /** L1 leaves out exactly these assets of a sealed batch; the roots are the batch's new ones. */
   assetsLeftOut: [38, { ...batchPlace, assets: listOf(leftOutAsset), ...roots }],
-  /** The final history leaves these slots out: they are void from here on, and their leaves stand. */
+  /** The final history leaves these slots out: they become void, and their leaves stay. */
   slotsLeftOut: [39, { ...batchPlace, voids: listOf(voidRun) }],
+  /** The application's id of the rotation, so a repetition changes nothing. */
   webhookSecretRotatedOnce: [37, { webhookIndex: varint, rotationId: uuid }],
   applicationChanged: [40, { applicationIndex: varint, dataAvailabilityMode: nullable(oneOf(MODES)) }],
-  /** What may change of an asset that was minted, too. */
+  /** Fields that can change even after the first mint. */
   assetChanged: [41, { assetIndex: varint, rawBlobs: flag, dataAvailabilityMode: nullable(oneOf(MODES)) }],
-  /** Nothing had been minted of it. One that is added under its id by the next entry is the same asset, changed. */
+  /** The asset had no mints. If the next entry adds an asset under its id, that is the same asset, changed. */
   assetRemoved: [42, { assetIndex: varint }],
 } as const satisfies KindFields;
 
@@ -219,5 +221,5 @@ export type EntryOf<K extends EntryKind> = { readonly kind: K } & ContentOf<Entr
 /** Any entry but a mint. */
 export type Entry = { [K in EntryKind]: EntryOf<K> }[EntryKind];
 
-/** How entries lie in the journal; `mint` is none of these. */
+/** The layouts of entries, without `mint`. */
 export const ENTRY_KINDS = new Kinds(KINDS);

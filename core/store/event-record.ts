@@ -39,7 +39,7 @@ const WITHDRAWAL = {
   failure: nullable(text),
 };
 
-/** The types of event by their numbers, which are never changed, only added to. Fields lie in this order. */
+/** The types of event by number. Numbers and fields never change; new ones are added. The fields are in this order. */
 const TYPES = {
   "mint.accepted": [0, { mintId: uuid, users: varint, mints: varint }],
   "asset.enabled": [1, { assetId: uuid }],
@@ -61,14 +61,13 @@ const TYPES = {
 } as const satisfies KindFields & Record<EventType, unknown>;
 
 type Types = typeof TYPES;
-/** An event as it is stored, by its type: users by their index. */
+/** A stored event, by its type; it names users by their index. */
 export type StoredEventOf<T extends EventType> = { readonly type: T } & ContentOf<Types, T>;
 export type StoredEvent = { [T in EventType]: StoredEventOf<T> }[EventType];
 export type BatchEventType = Extract<EventType, `batch.${string}`>;
 export type WithdrawalEventType = Extract<EventType, `withdrawal.${string}`>;
 
 const LAYOUTS = new Kinds(TYPES);
-/** Every type of event. */
 export const EVENT_TYPES: ReadonlySet<string> = new Set(Object.keys(TYPES));
 const scratch = new ByteWriter(256);
 

@@ -13,7 +13,7 @@ import { HEAD_KEY, journalKey, portalKey, SECRET_KEY, SEED_KEY } from "./store-k
 /** Version of everything this store holds. */
 const FORMAT_VERSION = 4;
 
-/** What the journal of these options begins with. */
+/** The first entry of a journal with these options. */
 export function genesisOf({
   environment,
   settlement,
@@ -25,21 +25,21 @@ export function genesisOf({
   return { kind: "genesis", formatVersion: FORMAT_VERSION, environment, chainId, contract, engineVersion };
 }
 
-/** Throws `store_mismatch` for a journal of another format than this version's. */
+/** Throws `store_mismatch` for a journal of another format. */
 export function requireFormat({ formatVersion }: EntryOf<"genesis">): void {
   if (formatVersion === FORMAT_VERSION) return;
   const detail = `The journal has format ${formatVersion}, and this version of Mintmark reads format ${FORMAT_VERSION}.`;
   throw new MintmarkError("store_mismatch", `${detail} Use the version that wrote it.`);
 }
 
-/** Throws `store_corrupt` for a store without a head that holds something. */
+/** Throws `store_corrupt` for a store with records but without a head. */
 export async function requireEmpty(store: Store): Promise<void> {
   for await (const _ of store.entries({ limit: 1 })) {
     throw new MintmarkError("store_corrupt", "The store holds records but no head; it is not an engine's, or damaged.");
   }
 }
 
-/** Writes what a new store begins with. */
+/** Writes the first records of a new store. */
 export async function createStore(store: Store, genesis: EntryOf<"genesis">, time: number): Promise<void> {
   const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0, indexVersion: INDEX_VERSION };
   const home = { chainId: genesis.chainId, contract: genesis.contract, observed: null, finalized: null };
@@ -51,7 +51,7 @@ export async function createStore(store: Store, genesis: EntryOf<"genesis">, tim
   ]);
 }
 
-/** What a store has of its own, and no journal determines. */
+/** The store's own secrets, which no journal determines. */
 export function newSecrets(): StoreOperation[] {
   return [
     { type: "put", key: SECRET_KEY, value: randomBytes(32) },
@@ -59,14 +59,14 @@ export function newSecrets(): StoreOperation[] {
   ];
 }
 
-/** Another seed than the one that the stored hashes were made with would hide every token, so it has its own checksum. */
+/** The seed has its own checksum, because a wrong one would hide every token. */
 export async function readSeed(store: Pick<StoreReader, "get">): Promise<Uint8Array> {
   const record = await store.get(SEED_KEY);
   if (record === undefined) throw new MintmarkError("store_corrupt", "The store's seed is missing.");
   return hexToBytes(decodeRecord(hash, record, "The store's seed"), 32);
 }
 
-/** Throws `store_mismatch` and names what differs. */
+/** Throws `store_mismatch` and names the difference. */
 export async function requireSameStore(store: Store, expected: EntryOf<"genesis">): Promise<void> {
   const { entry } = await readEntry(store, 0);
   if (entry.kind !== "genesis")

@@ -1,22 +1,19 @@
 import type { Store, StoreOperation } from "./ports.ts";
 import { keyString } from "./store-keys.ts";
 
-/**
- * The changes that go to disk in one atomic write: those of one transition, or of many that arrived together. Whatever a later
- * transition may ask for before this is on disk can be looked up here.
- */
+/** The changes of one atomic write, of one or many transitions. Later ones can read here before it is durable. */
 export class Group {
   readonly operations: StoreOperation[] = [];
   readonly #staged = new Map<string, Buffer | null>();
   readonly #onDurable: (() => void)[] = [];
-  /** The group before, while its write may not have been seen by this one's reads. */
+  /** The previous group, while this one's reads may not see its write. */
   #previous: Group | null;
 
   constructor(previous: Group | null = null) {
     this.#previous = previous;
   }
 
-  /** Writes a record that no transition reads back before it is on disk. */
+  /** Writes a record that no transition reads before the write is durable. */
   put(key: Buffer, value: Uint8Array): void {
     this.operations.push({ type: "put", key, value });
   }
@@ -32,18 +29,18 @@ export class Group {
     this.operations.push({ type: "del", key });
   }
 
-  /** What this group or the one before it makes of a key: null for removed, undefined when neither touches it. */
+  /** The value of a key in this group or the previous one: null when removed, undefined when unchanged. */
   staged(key: string): Buffer | null | undefined {
     const own = this.#staged.get(key);
     return own !== undefined || this.#previous === null ? own : this.#previous.staged(key);
   }
 
-  /** The record as it will be after this group, given what the store held. */
+  /** The record after this group, given the stored one. */
   resolve(key: Buffer, stored: Buffer | undefined): Buffer | undefined {
     return this.resolveString(keyString(key), stored);
   }
 
-  /** The same for a key that is a string already. */
+  /** The same for a key as a string. */
   resolveString(key: string, stored: Buffer | undefined): Buffer | undefined {
     const staged = this.staged(key);
     return staged === undefined ? stored : (staged ?? undefined);
@@ -54,18 +51,18 @@ export class Group {
     return staged === undefined ? store.get(key) : (staged ?? undefined);
   }
 
-  /** Calls `publish` once everything here is on disk; in the order in which they were given. */
+  /** Calls `publish` once all changes are durable, in the order of these calls. */
   onDurable(publish: () => void): void {
     this.#onDurable.push(publish);
   }
 
-  /** The write succeeded: show readers what it holds. */
+  /** After the write: shows the changes to readers. */
   published(): void {
     this.#previous = null;
     for (const publish of this.#onDurable) publish();
   }
 
-  /** Every transition of this group has been applied: the one before is not looked at again. */
+  /** All transitions of this group have been applied, so the previous group is no longer needed. */
   sealed(): void {
     this.#previous = null;
   }

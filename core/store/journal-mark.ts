@@ -8,9 +8,9 @@ import { MintmarkError } from "../errors.ts";
 const BYTES = 12;
 
 /**
- * How many entries the journal has held, in a file of its own beside LevelDB's: `length(8) ‖ crc32(4)`, big-endian. It is written after
- * each write of the store and before that is acknowledged, so a journal that is shorter has lost entries. The file is not flushed to
- * disk each time, which would cost as much as the write itself: after a power cut it may name a smaller length, never a larger one.
+ * The number of journal entries, in a file next to LevelDB's: `length(8) ‖ crc32(4)`, big-endian. Written after each
+ * write of the store and before its acknowledgement, so a shorter journal has lost entries. It is not flushed each
+ * time, which would cost as much as the write. So after a power cut it can hold a smaller length, never a larger one.
  */
 export class JournalMark {
   /** Entries; null when the folder has no mark. */
@@ -28,7 +28,7 @@ export class JournalMark {
     return join(folder, "journal-length");
   }
 
-  /** Removes the mark of a store whose writes another journal has. */
+  /** Removes the mark of a store whose writes another journal holds. */
   static async remove(folder: string): Promise<void> {
     await rm(JournalMark.pathIn(folder), { force: true });
   }
@@ -44,20 +44,20 @@ export class JournalMark {
       throw error;
     }
     if (bytes.length !== BYTES || bytes.readUInt32BE(8) !== crc32(bytes.subarray(0, 8))) {
-      const detail = `${path} is damaged, so nobody can tell whether the journal is whole. Restore the folder from a copy.`;
+      const detail = `${path} is damaged, so nobody can tell whether the journal is complete. Restore the folder from a copy.`;
       throw new MintmarkError("store_corrupt", `${detail} To go on with the journal as it is, delete that file.`);
     }
     return new JournalMark(path, Number(bytes.readBigUInt64BE(0)));
   }
 
-  /** Makes the file durable once, so that later marks only change bytes that are there. */
+  /** Makes the file durable once; later marks change only existing bytes. */
   async begin(length: number): Promise<void> {
     this.#file ??= await open(this.#path, this.length === null ? "w" : "r+", 0o600);
     this.set(length);
     await this.#file.sync();
   }
 
-  /** A few microseconds: the bytes go to the system's cache. */
+  /** Takes a few microseconds: the bytes go to the system's cache. */
   set(length: number): void {
     if (this.#file === null) throw new Error("the mark is not open");
     this.#bytes.writeBigUInt64BE(BigInt(length), 0);

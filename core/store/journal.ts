@@ -8,16 +8,16 @@ import { encodeMint, type MintEntry, type MintHeader, type PlacedColumns } from 
 import type { StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
-/** An entry as the journal holds it. */
+/** An entry of the journal. */
 export interface Journaled<E = Entry | MintEntry> {
-  /** 0 for genesis, then one by one. */
+  /** 0 for genesis, then consecutive. */
   readonly sequence: number;
-  /** ms since 1970; never smaller than the entry's before. */
+  /** Milliseconds since 1970; at least the previous entry's. */
   readonly time: number;
   readonly entry: E;
 }
 
-/** Where a record has its kind: behind version and time. */
+/** Position of the kind in a record, after version and time. */
 const KIND_AT = 7;
 
 const scratch = new ByteWriter(1 << 16);
@@ -38,7 +38,6 @@ export function encodeEntry(time: number, entry: Entry): Buffer {
   return withChecksum(scratch);
 }
 
-/** The entry of a mint. */
 export function encodeMintEntry(time: number, header: MintHeader, columns: MintColumns, placed: PlacedColumns): Buffer {
   begin(time, MINT_KIND);
   encodeMint(scratch, header, columns, placed);
@@ -81,7 +80,7 @@ export async function* readJournal(store: Pick<StoreReader, "entries">): AsyncGe
   }
 }
 
-/** The entries from a sequence on, without what they hold but for the header of a mint. Throws `store_corrupt`. */
+/** The entries from a sequence on, without contents except headers of mints. Throws `store_corrupt`. */
 export async function* readMintHeaders(
   store: Pick<StoreReader, "entries">,
   from: number,
@@ -95,7 +94,7 @@ export async function* readMintHeaders(
   }
 }
 
-/** The intact entries of some kinds, in order: the others are not decoded. */
+/** The intact entries of some kinds, in order. Does not decode the others. */
 export async function* readJournalKinds<K extends EntryKind>(
   store: Pick<StoreReader, "entries">,
   kinds: readonly K[],
@@ -122,7 +121,7 @@ function isOfKind<K extends EntryKind>(
   return kinds.some((kind) => kind === entry.kind);
 }
 
-/** The mint at this sequence number. Throws `store_corrupt` when there is none: an index record led here. */
+/** The mint at this sequence number. An index record names it, so any other entry throws `store_corrupt`. */
 export async function readMint(store: Pick<StoreReader, "get">, sequence: number): Promise<Journaled<MintEntry>> {
   const found = await readEntry(store, sequence);
   if (found.entry.kind !== "mint") throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no mint.`);
@@ -133,7 +132,7 @@ export async function readEntry(store: Pick<StoreReader, "get">, sequence: numbe
   return decodeEntry(sequence, await readRecord(store, sequence));
 }
 
-/** The mints among the entries at these sequences, in that order. Throws `store_corrupt` when an entry is missing. */
+/** The mints at these sequences, in that order. Throws `store_corrupt` when an entry is missing. */
 export async function readMintEntries(
   store: Pick<StoreReader, "getMany">,
   sequences: readonly number[],
@@ -147,7 +146,7 @@ export async function readMintEntries(
   });
 }
 
-/** The time of the entry at this sequence, without decoding the rest. Throws `store_corrupt`. */
+/** The time of the entry at this sequence; decodes nothing else. Throws `store_corrupt`. */
 export async function readTime(store: Pick<StoreReader, "get">, sequence: number): Promise<number> {
   const record = checkedRecord(await readRecord(store, sequence), `Journal entry ${sequence}`);
   return new ByteReader(record, 1).u48();
@@ -159,7 +158,7 @@ async function readRecord(store: Pick<StoreReader, "get">, sequence: number): Pr
   return record;
 }
 
-/** The journal sequence that an index record holds. */
+/** The journal sequence in an index record. */
 export function sequenceIn(reference: Buffer): number {
   if (reference.length !== 8) throw new MintmarkError("store_corrupt", "An index record is damaged.");
   return Number(reference.readBigUInt64BE());

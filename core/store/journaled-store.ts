@@ -3,21 +3,20 @@ import { requireInteger } from "../protocol/bounds.ts";
 import type { Journal, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
-/** Entries that are copied together. */
+/** Entries copied at once. */
 const ENTRIES_AT_ONCE = 1_024;
-/** Entries before the journal's end that must be the store's: ids in them are random, so another store's are not. */
+/** Last entries of a journal that must equal the store's. Ids in them are random, so another store's differ. */
 const ENTRIES_COMPARED = 256;
 const JOURNAL = Buffer.from([PREFIX.journal]);
 
 /**
- * A store whose journal is copied to another one: a write resolves when it is in the store, whole, and its entries of the journal are in
- * the other. So the other is never ahead of the store, and has everything that was acknowledged; what it lacks after a crash it gets
- * when it is opened.
+ * A store with a second copy of its journal. A write resolves once it is complete in the store and its entries are in
+ * the copy. So the copy has every acknowledged write and is never ahead. After a crash, opening adds missing entries.
  */
 export class JournaledStore implements Store {
   readonly #store: Store;
   readonly #journal: Journal;
-  /** Entries that the journal holds. */
+  /** Number of entries in the journal. */
   #length: number;
 
   private constructor(store: Store, journal: Journal, length: number) {
@@ -26,7 +25,7 @@ export class JournaledStore implements Store {
     this.#length = length;
   }
 
-  /** Brings the journal up to the store; see {@link bringUp}. */
+  /** Adds the store's missing entries to the journal; see {@link bringUp}. */
   static async open(store: Store, journal: Journal): Promise<JournaledStore> {
     return new JournaledStore(store, journal, (await bringUp(store, journal)).entries);
   }
@@ -65,24 +64,24 @@ export class JournaledStore implements Store {
   }
 }
 
-/** What a journal holds after it was brought up. */
+/** The result of {@link bringUp}. */
 export interface Copied {
   readonly entries: number;
-  /** Entries that it lacked. */
+  /** Number of entries that were missing. */
   readonly added: number;
 }
 
-/** How a copy is watched and stopped. */
+/** Options of a copy. */
 export interface CopyOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called now and then with the number of entries that the journal holds. */
+  /** Called from time to time with the number of entries in the journal. */
   readonly onProgress?: (entries: number) => void;
 }
 
 /**
- * Appends what a journal lacks of a store's. The entries that both have must be the same: the newest are compared.
+ * Appends a store's missing entries to a journal. Compares the newest common entries.
  *
- * @throws MintmarkError `store_mismatch` for a journal that is not the beginning of the store's own
+ * @throws MintmarkError `store_mismatch` when the journal is not a prefix of the store's own
  */
 export async function bringUp(
   store: StoreReader,
@@ -107,35 +106,35 @@ export async function bringUp(
   return { entries: length, added: length - before };
 }
 
-/** Throws `store_corrupt` unless a journal's entries are those of the store, each of them. */
+/** Throws `store_corrupt` unless a journal's entries equal the store's. */
 export async function requireCopy(store: StoreReader, journal: Journal, { signal }: CopyOptions = {}): Promise<void> {
   const copies = journal.read(0)[Symbol.asyncIterator]();
   let number = 0;
   for await (const [, entry] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL) })) {
     signal?.throwIfAborted();
     const { value: copy, done } = await copies.next();
-    // The store has grown since.
+    // The store has grown meanwhile.
     if (done === true) return;
     if (!entry.equals(copy)) throw new MintmarkError("store_corrupt", `Entry ${number} of the copy is damaged.`);
     number++;
   }
 }
 
-/** Whether a journal ends within the store's, and with the same entries as that has there. */
+/** Throws unless a journal ends within the store's, with the same entries there. */
 async function requireBeginning(store: StoreReader, journal: Journal, length: number): Promise<void> {
   requireInteger("the journal's length", length, 0, Number.MAX_SAFE_INTEGER);
   if (length === 0) return;
   if ((await store.get(journalKey(length - 1))) === undefined) {
     throw new MintmarkError(
       "store_mismatch",
-      "The journal goes on after the store's end: make a store of the journal.",
+      "The journal is longer than the store's own: make a store from the journal.",
     );
   }
   let number = Math.max(0, length - ENTRIES_COMPARED);
   for (const entry of await answered(() => readUpTo(journal, number, length))) {
     const own = await store.get(journalKey(number));
     if (own === undefined || !own.equals(entry)) {
-      throw new MintmarkError("store_mismatch", `Entry ${number} of the journal is not that of this store.`);
+      throw new MintmarkError("store_mismatch", `Entry ${number} of the journal differs from this store's.`);
     }
     number++;
   }
@@ -148,12 +147,13 @@ async function readUpTo(journal: Journal, from: number, to: number): Promise<Uin
   return entries;
 }
 
-/** What the journal answers; `store_failed` when it fails. */
+/** The journal's result; `store_failed` when it fails. */
 async function answered<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (cause) {
-    const detail = "The journal beside the store has failed. Open the engine again: it goes on where the journal ends.";
+    const detail =
+      "The journal beside the store has failed. Open the engine again: it continues where the journal ends.";
     throw new MintmarkError("store_failed", detail, { cause });
   }
 }

@@ -1,6 +1,6 @@
 import { type Field, type Fields, grownLayout, type LaterFields, type LaterOf, type RecordOf } from "./layout.ts";
 
-/** Kinds of a record by their names: each has a number, which stands for it on disk, fields of its own, and fields that it got later. */
+/** Kinds of a record by name: each has a number on disk, its fields, and fields that were added later. */
 export type KindFields = Readonly<Record<string, readonly [number, Fields, LaterFields?]>>;
 
 /** The content of a record of one kind. */
@@ -13,7 +13,7 @@ export interface Kind<N> {
   readonly field: Field<Record<string, unknown>>;
 }
 
-/** Finds how a kind's content lies in a record, by the kind's name when it is written and by its number when it is read. */
+/** Finds the layout of a kind's content: by name for writing, by number for reading. */
 export class Kinds<K extends KindFields> {
   readonly #byName = new Map<keyof K, Kind<keyof K>>();
   readonly #byNumber = new Map<number, Kind<keyof K>>();
@@ -33,7 +33,7 @@ export class Kinds<K extends KindFields> {
     return found;
   }
 
-  /** undefined for a number of no kind. */
+  /** undefined for an unknown number. */
   numbered(number: number): Kind<keyof K> | undefined {
     return this.#byNumber.get(number);
   }

@@ -7,7 +7,7 @@ import { ByteReader, ByteWriter } from "./binary.ts";
 const UUID_BYTES = 16;
 const DASH = 0x2d;
 
-/** How one value lies in a record. */
+/** The layout of one value in a record. */
 export interface Field<T> {
   write(to: ByteWriter, value: T): void;
   read(from: ByteReader): T;
@@ -15,7 +15,7 @@ export interface Field<T> {
 
 export type ValueOf<F> = F extends Field<infer T> ? T : never;
 
-/** A record's fields in the order of their bytes. */
+/** The fields of a record, in byte order. */
 export type Fields = Readonly<Record<string, Field<unknown>>>;
 export type RecordOf<S extends Fields> = { readonly [K in keyof S]: ValueOf<S[K]> };
 
@@ -29,10 +29,10 @@ export const bigVarint: Field<bigint> = {
   read: (from) => from.bigVarint(),
 };
 
-/** The last time that a record can hold: the year 10889. */
+/** The last time that fits a record: in the year 10889. */
 export const MAX_TIME = 2 ** 48 - 1;
 
-/** ms since 1970, 6 bytes. */
+/** Milliseconds since 1970, 6 bytes. */
 export const time: Field<number> = {
   write: (to, value) => to.u48(value),
   read: (from) => from.u48(),
@@ -49,7 +49,7 @@ export const flag: Field<boolean> = {
   read: (from) => from.u8() === 1,
 };
 
-/** UTF-8 after its length as a varint. */
+/** The length as a varint, then UTF-8. */
 export const text: Field<string> = {
   write(to, value) {
     const bytes = Buffer.from(value, "utf8");
@@ -67,7 +67,7 @@ export function fixedHex(length: number): Field<Hex> {
   };
 }
 
-/** Bytes after their number as a varint. */
+/** The number of bytes as a varint, then the bytes. */
 export const hexBytes: Field<Hex> = {
   write(to, value) {
     to.varint((value.length - 2) / 2);
@@ -85,7 +85,7 @@ export const uuid: Field<Uuid> = {
   read: (from) => uuidText(from.bytes(16)),
 };
 
-/** The 16 bytes of a UUID in its usual form, which is not checked. */
+/** The 16 bytes of a UUID in the usual form. Does not check it. */
 export function uuidBytes(value: Uuid): Buffer {
   const bytes = Buffer.allocUnsafe(UUID_BYTES);
   putUuid(bytes, 0, value);
@@ -128,7 +128,7 @@ export function nullable<T>(field: Field<T>): Field<T | null> {
   };
 }
 
-/** The number as a varint, then each. */
+/** The number as a varint, then each value. */
 export function listOf<T>(field: Field<T>): Field<readonly T[]> {
   return {
     write(to, values) {
@@ -165,7 +165,7 @@ export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
   };
 }
 
-/** A field that a record got after there were records without it, and its value in those. */
+/** A field that was added later, and its value in earlier records. */
 export interface LaterField<T> {
   readonly field: Field<T>;
   readonly before: T;
@@ -179,10 +179,7 @@ export function later<T>(field: Field<T>, before: NoInfer<T>): LaterField<T> {
 export type LaterFields = Readonly<Record<string, LaterField<any>>>;
 export type LaterOf<L extends LaterFields> = { readonly [K in keyof L]: L[K]["before"] };
 
-/**
- * A record whose later fields come last, to the end of the record. The last ones that have their value of before are left out, so a
- * record that was written before there were such fields is read, and written, as it is.
- */
+/** A record with later fields at its end. Leaves out trailing defaults, so earlier records stay as they are. */
 export function grownLayout<S extends Fields, L extends LaterFields>(
   fields: S,
   laterFields: L,
@@ -207,9 +204,7 @@ export function grownLayout<S extends Fields, L extends LaterFields>(
 /** First byte of every record of this version of the store. */
 export const RECORD_VERSION = 1;
 
-/**
- * A record as it is stored: `version(1) = 0x01 ‖ fields ‖ crc32(4)` of all before it, so that a flipped bit is found when the record is read.
- */
+/** A stored record: `version(1) = 0x01 ‖ fields ‖ crc32(4)` of all before it, which finds a flipped bit on reading. */
 export function encodeRecord<T>(field: Field<T>, value: T): Buffer {
   const writer = new ByteWriter(128);
   writer.u8(RECORD_VERSION);
@@ -217,7 +212,7 @@ export function encodeRecord<T>(field: Field<T>, value: T): Buffer {
   return withChecksum(writer);
 }
 
-/** The value of a record. Throws `store_corrupt` when it is not what {@link encodeRecord} wrote. */
+/** The value of a record. Throws `store_corrupt` for anything but output of {@link encodeRecord}. */
 export function decodeRecord<T>(field: Field<T>, record: Uint8Array, name: string): T {
   const reader = new ByteReader(checkedRecord(record, name), 1);
   const value = field.read(reader);
@@ -225,18 +220,21 @@ export function decodeRecord<T>(field: Field<T>, record: Uint8Array, name: strin
   return value;
 }
 
-/** Ends what was written with its checksum, and copies it out. */
+/** Appends the checksum and copies the record out. */
 export function withChecksum(writer: ByteWriter): Buffer {
   writer.u32(crc32(writer.view()));
   return writer.copy();
 }
 
-/** The record without its checksum, which is checked, and so is the version. Throws `store_corrupt`. */
+/** The record without its checksum, after checking it and the version. Throws `store_corrupt`. */
 export function checkedRecord(record: Uint8Array, name: string): Uint8Array {
   const body = record.subarray(0, Math.max(0, record.length - 4));
   const stored = Buffer.from(record.buffer, record.byteOffset + body.length, record.length - body.length);
   if (body.length === 0 || stored.readUInt32BE(0) !== crc32(body) || body[0] !== RECORD_VERSION) {
-    throw new MintmarkError("store_corrupt", `${name} is not what the engine wrote. Restore the store from a copy.`);
+    throw new MintmarkError(
+      "store_corrupt",
+      `The engine did not write ${name} like this. Restore the store from a copy.`,
+    );
   }
   return body;
 }

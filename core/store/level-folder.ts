@@ -6,15 +6,15 @@ import { JournalMark } from "./journal-mark.ts";
 import { LogHole, oldestLog, putKeys, readLog } from "./level-log.ts";
 import { PREFIX } from "./store-keys.ts";
 
-/** LevelDB's files, and the journal's mark. */
+/** The files of LevelDB, and the journal's mark. */
 const STORE_FILE = /^(?:CURRENT|LOCK|LOG(?:\.old)?|MANIFEST-\d+|\d+\.(?:dbtmp|ldb|sst|log)|journal-length)$/;
 const TABLE_FILE = /^\d+\.(?:ldb|sst)$/;
 const LOG_FILE = /^\d+\.log$/;
 const RESTORE = "Nothing in the folder was changed. Restore the whole folder from a copy.";
 
-/** The folder of a LevelDB store, held by this process and known to be whole. */
+/** The folder of a LevelDB store, locked by this process and checked to be complete. */
 export class LevelFolder implements AsyncDisposable {
-  /** The real path: within a process LevelDB's own lock goes by the folder's name. */
+  /** The real path, because LevelDB's own lock within a process uses the folder's name. */
   readonly path: string;
   readonly mark: JournalMark;
   readonly #lock: Server | null;
@@ -26,9 +26,9 @@ export class LevelFolder implements AsyncDisposable {
   }
 
   /**
-   * Locks a folder and looks at what LevelDB would drop without a word, before LevelDB changes anything there.
+   * Locks a folder and checks it for data that LevelDB would silently drop, before LevelDB changes anything.
    *
-   * @param createIfMissing - whether a folder without a store may become one
+   * @param createIfMissing - whether to create a store in a folder without one
    * @throws MintmarkError `store_missing`, `store_locked`, or `store_corrupt`
    */
   static async open(folder: string, createIfMissing: boolean): Promise<LevelFolder> {
@@ -37,7 +37,7 @@ export class LevelFolder implements AsyncDisposable {
     const path = await realpath(folder);
     const lock = await lockFolder(path);
     try {
-      // The mark first: it is never ahead of the log, not even while another process writes.
+      // Reads the mark first: it is never ahead of the log, even while another process writes.
       const mark = await JournalMark.read(path);
       const isStore = await requireWhole(path, mark.length);
       if (!isStore && !createIfMissing) throw storeMissing(folder);
@@ -56,7 +56,7 @@ export class LevelFolder implements AsyncDisposable {
   }
 }
 
-/** Why a store is not made by itself: over an emptied folder a new one would sell the tokens of the old one again. */
+/** A store is not created by default: over an emptied folder, a new one would mint the old one's tokens again. */
 export function storeMissing(folder: string): MintmarkError {
   return new MintmarkError(
     "store_missing",
@@ -66,10 +66,10 @@ export function storeMissing(folder: string): MintmarkError {
 }
 
 /**
- * Whether a folder holds a store. One whose creation was interrupted, as its mark says, does not.
+ * Whether a folder holds a store. After an interrupted creation, which its mark shows, it does not.
  *
- * @param marked - entries that the journal has held; null when that is not known
- * @throws MintmarkError `store_corrupt` for a store that lacks its CURRENT file, its manifest, its log or acknowledged writes
+ * @param marked - number of journal entries by the mark; null when unknown
+ * @throws MintmarkError `store_corrupt` for a store without its CURRENT file, manifest, log or acknowledged writes
  */
 async function requireWhole(folder: string, marked: number | null): Promise<boolean> {
   const files = await readdir(folder);
@@ -82,7 +82,7 @@ async function requireWhole(folder: string, marked: number | null): Promise<bool
   const length = await requireLogs(folder, logs);
   if (marked === 0 && length === null && !hasTables) return false;
   if (!files.includes("CURRENT")) {
-    throw new MintmarkError("store_corrupt", `${folder} holds ${left} of a store, and no CURRENT file. ${RESTORE}`);
+    throw new MintmarkError("store_corrupt", `${folder} holds ${left} of a store, but no CURRENT file. ${RESTORE}`);
   }
   const manifest = (await readFile(join(folder, "CURRENT"), "utf8")).trim();
   if (!STORE_FILE.test(manifest) || !files.includes(manifest)) {
@@ -95,21 +95,21 @@ async function requireWhole(folder: string, marked: number | null): Promise<bool
   }
   const oldest = oldestLog(await readFile(join(folder, manifest)));
   if (oldest !== null && !logs.some((log) => Number.parseInt(log, 10) === oldest)) {
-    const detail = `${join(folder, manifest)} names a log that is missing: the manifest is cut short, or the log is gone.`;
+    const detail = `${join(folder, manifest)} names a log that is missing: the manifest is truncated, or the log is gone.`;
     throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`);
   }
   if (marked !== null && length !== null && length < marked) throw entriesMissing(folder, length, marked);
   return true;
 }
 
-/** What the store of a folder is told whose journal ends too early. */
+/** The error for a journal that is shorter than its mark. */
 export function entriesMissing(folder: string, length: number, marked: number): MintmarkError {
-  const detail = `The journal in ${folder} ends with entry ${length - 1}, and entries up to ${marked - 1} were acknowledged.`;
-  const accept = `To go on without them, delete ${JournalMark.pathIn(folder)}; whoever was told of them is not told again.`;
+  const detail = `The journal in ${folder} ends with entry ${length - 1}, but entries up to ${marked - 1} were acknowledged.`;
+  const accept = `To continue without them, delete ${JournalMark.pathIn(folder)}; their callers get no further notice.`;
   return new MintmarkError("store_corrupt", `${detail} Restore the folder from a copy. ${accept}`);
 }
 
-/** The length of the journal as the logs tell it; null when they hold no entry. */
+/** The journal's length by the logs; null when they hold no entry. */
 async function requireLogs(folder: string, logs: readonly string[]): Promise<number | null> {
   let expected: bigint | undefined;
   let newest: Buffer | undefined;
@@ -129,8 +129,8 @@ async function requireLogs(folder: string, logs: readonly string[]): Promise<num
 }
 
 /**
- * LevelDB locks a file in the folder, which anyone can remove. A name in Linux's abstract namespace goes with the process alone. It is
- * the folder's inode, so that another path to the folder has the same one.
+ * LevelDB locks a file in the folder, which anyone can remove. A name in Linux's abstract namespace ends with the
+ * process. The name is the folder's inode, so other paths to the folder have the same one.
  */
 async function lockFolder(path: string): Promise<Server | null> {
   if (process.platform !== "linux") return null;

@@ -6,7 +6,7 @@ import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 const JOURNAL = Buffer.from([PREFIX.journal]);
 
 /**
- * A journal in a LevelDB folder of its own, on another disk for instance, or in another abstract-level database.
+ * A journal in its own LevelDB folder, for example on another disk, or in another abstract-level database.
  *
  * @example
  * await using journal = await LevelJournal.open("/other-disk/journal");
@@ -21,7 +21,7 @@ export class LevelJournal implements Journal, AsyncDisposable {
     this.#length = length;
   }
 
-  /** Rejects with `store_locked` while somebody else has it open, with `store_corrupt` or `store_failed`. */
+  /** Rejects with `store_locked` while another process has it open, with `store_corrupt` or `store_failed`. */
   static async open(journal: string | Database): Promise<LevelJournal> {
     const store = await LevelStore.open(journal, true);
     for await (const [key] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 })) {

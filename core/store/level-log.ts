@@ -1,6 +1,6 @@
 /**
- * LevelDB's log of writes that are not in its tables yet. Opening it, LevelDB leaves out what it cannot read and says nothing, so the
- * log is read here first.
+ * LevelDB's log of writes that are not in its tables yet. When LevelDB opens it, it silently drops what it cannot read.
+ * So the log is read here first.
  *
  * ```
  * log    = blocks of 32 KiB; a block's last bytes are padding when no record's head fits there
@@ -14,7 +14,7 @@ const HEAD_BYTES = 7;
 const WRITE_HEAD_BYTES = 12;
 const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4];
 const CRC_MASK = 0xa282ead8;
-/** CRC-32C of each byte; `node:zlib` has the other CRC-32 only. */
+/** CRC-32C of each byte; `node:zlib` has only the other CRC-32. */
 const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;
   for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
@@ -24,21 +24,21 @@ const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
 interface LogRecord {
   readonly type: number;
   readonly payload: Buffer;
-  /** Where the next record begins. */
+  /** The start of the next record. */
   readonly end: number;
 }
 
 /** One atomic write. */
 export interface LogWrite {
-  /** LevelDB's number of its first operation; one write begins where the one before ends. */
+  /** LevelDB's number of its first operation. Writes have consecutive ranges. */
   readonly sequence: bigint;
-  /** The operations as LevelDB encodes them. */
+  /** The operations in LevelDB's encoding. */
   readonly operations: Buffer;
   /** The number of the first operation of the next write. */
   readonly next: bigint;
 }
 
-/** A log that lacks a write which later ones followed. */
+/** A log without a write that later ones follow. */
 export class LogHole extends Error {
   override readonly name = "LogHole";
   constructor(at: number) {
@@ -47,10 +47,10 @@ export class LogHole extends Error {
 }
 
 /**
- * The writes of a log in order, up to its end or to a torn last write: one that a crash cut short, which nobody was told of. Writes go
- * to disk one after another, so a damaged write that another one follows had been acknowledged.
+ * The writes of a log in order, up to its end or to a torn last write. A crash cut that one short, and nobody got its
+ * acknowledgement. Writes go to disk one after another, so a damaged write before another one had been acknowledged.
  *
- * @param expected - the sequence that the first write must have; undefined for any
+ * @param expected - the sequence of the first write; undefined for any
  * @throws LogHole
  */
 export function* readLog(log: Buffer, expected?: bigint): Generator<LogWrite, void, void> {
@@ -82,7 +82,7 @@ function recordStart(at: number): number {
   return left < HEAD_BYTES ? at + left : at;
 }
 
-/** The record that begins here; null when none does. */
+/** The record at a position; null when there is none. */
 function readRecord(log: Buffer, at: number): LogRecord | null {
   const type = log[at + 6];
   if (type === undefined || type < FULL || type > LAST) return null;
@@ -113,7 +113,7 @@ function crc32c(bytes: Uint8Array): number {
   return ~crc;
 }
 
-/** Whether another write begins at or behind a byte: damage may have hidden where records begin, so every byte is tried. */
+/** Whether another write follows, at a byte or later. Damage can hide where records begin, so this tries every byte. */
 function laterWrite(log: Buffer, from: number, expected: bigint | undefined): boolean {
   for (let at = from; at + HEAD_BYTES + WRITE_HEAD_BYTES <= log.length; at++) {
     const type = log[at + 6];
@@ -137,7 +137,7 @@ export function* putKeys({ operations }: LogWrite): Generator<Buffer, void, void
   }
 }
 
-/** Fields of a manifest's record: each begins with its tag, and `n` numbers or byte strings `b` follow. */
+/** Fields of a manifest's record: a tag, then numbers `n` or byte strings `b`. */
 const MANIFEST_FIELDS: Readonly<Record<number, string>> = {
   1: "b",
   2: "n",
@@ -151,8 +151,8 @@ const MANIFEST_FIELDS: Readonly<Record<number, string>> = {
 const LOG_NUMBER = 2;
 
 /**
- * The number of the oldest log that holds writes which are not in tables, as a manifest says; null when it does not say. A manifest is
- * written like a log. LevelDB takes one that was cut for a shorter one, and then deletes or overwrites the tables that it does not name.
+ * The number of the oldest log with writes that are not in tables, from a manifest; null without one. A manifest has
+ * the format of a log. LevelDB trusts a truncated one, and then deletes or overwrites the tables that it lacks.
  */
 export function oldestLog(manifest: Buffer): number | null {
   let parts: Buffer[] = [];
@@ -176,7 +176,7 @@ export function oldestLog(manifest: Buffer): number | null {
   }
 }
 
-/** Reads LevelDB's varints, and byte strings behind their length. */
+/** Reads LevelDB's varints, and byte strings after their length. */
 class FieldReader {
   readonly #data: Buffer;
   #at = 0;

@@ -8,17 +8,17 @@ import { endOf, PREFIX } from "./store-keys.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 const JOURNAL = Buffer.from([PREFIX.journal]);
-/** Databases that an engine has open in this process. */
+/** Databases that an engine in this process has open. */
 const OPEN_DATABASES = new WeakSet<Database>();
 
-/** The store over LevelDB, or over any other abstract-level database. */
+/** The store on LevelDB, or on any other abstract-level database. */
 export class LevelStore implements Store {
   readonly #db: Database;
   readonly #options: typeof BINARY & { readonly snapshot?: AbstractSnapshot };
 
-  /** null over a database that was given. */
+  /** null for a database from the caller. */
   readonly #folder: LevelFolder | null;
-  /** Whether a write is on disk when it resolves. */
+  /** Whether a write is durable when it resolves. */
   readonly #sync: boolean;
 
   private constructor(db: Database, folder: LevelFolder | null, sync: boolean, snapshot?: AbstractSnapshot) {
@@ -29,11 +29,12 @@ export class LevelStore implements Store {
   }
 
   /**
-   * Opens a folder as LevelDB, or a database that was given.
+   * Opens a folder as LevelDB, or a database of the caller.
    *
-   * @param createIfMissing - whether a folder without a store may become one; nobody creates a database that was given
-   * @param durability - `process` when another journal has every write, so that a power cut may take the newest ones from here
-   * @throws MintmarkError `store_missing`, `store_locked` when another engine has it open, `store_corrupt` or `store_failed`
+   * @param createIfMissing - whether to create a store in an empty folder; a given database is never created
+   * @param durability - `process` when another journal has every write, so a power cut may lose the newest writes here
+   * @throws MintmarkError `store_missing`, `store_locked` when another engine has it open, `store_corrupt` or
+   *   `store_failed`
    */
   static async open(
     store: string | Database,
@@ -60,12 +61,12 @@ export class LevelStore implements Store {
     }
   }
 
-  /** A folder or a database as a store; a store as it is. */
+  /** Opens a folder or a database as a store; returns a store unchanged. */
   static async of(named: string | Database | Store, createIfMissing: boolean): Promise<Store> {
     return typeof named === "object" && "frozen" in named ? named : LevelStore.open(named, createIfMissing);
   }
 
-  /** Holds the journal against the mark once more: what is in LevelDB's tables is known only now. */
+  /** Compares the journal with the mark again: only now are LevelDB's tables readable. */
   async #beginMark({ path, mark }: LevelFolder): Promise<void> {
     let length = 0;
     for await (const [key] of this.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 })) {
@@ -109,7 +110,7 @@ export class LevelStore implements Store {
     await guarded(this.#write(operations));
   }
 
-  /** A chained batch: given as an array, an operation costs the event loop four times as much. */
+  /** A chained batch: with an array, an operation would cost the event loop four times as much. */
   async #write(operations: readonly StoreOperation[]): Promise<void> {
     const batch = this.#db.batch();
     let entry: Buffer | undefined;
@@ -118,7 +119,7 @@ export class LevelStore implements Store {
       if (operation.type === "put") batch.put<Buffer, Uint8Array>(operation.key, operation.value, BINARY);
       else batch.del(operation.key, BINARY);
     }
-    // LevelDB takes `sync`, which abstract-level's own types do not know: without it a write survives the process, not the machine.
+    // LevelDB has `sync`, which abstract-level's types lack. Without it a write survives the process, not the machine.
     await batch.write({ sync: this.#sync } as object);
     if (entry !== undefined && this.#sync) this.#folder?.mark.set(lengthUpTo(entry));
   }
@@ -142,7 +143,7 @@ async function opened(db: Database): Promise<Database> {
   return db;
 }
 
-/** The journal's length when this is the key of its newest entry. */
+/** The length of a journal whose newest entry has this key. */
 function lengthUpTo(key: Buffer): number {
   return Number(key.readBigUInt64BE(1)) + 1;
 }
@@ -167,7 +168,7 @@ function openingFailure(error: unknown): MintmarkError {
     default:
       return new MintmarkError(
         "store_failed",
-        `The store could not be opened: ${inner instanceof Error ? inner.message : inner}. Look at the folder's rights and its disk.`,
+        `The store could not be opened: ${inner instanceof Error ? inner.message : inner}. Check the folder's permissions and its disk.`,
         { cause: error },
       );
   }

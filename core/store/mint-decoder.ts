@@ -26,7 +26,7 @@ export function decodeMint(from: ByteReader): MintEntry {
   return { kind: "mint", ...entries.header, mints, references };
 }
 
-/** What comes before the entries. */
+/** The part before the entries. */
 export function decodeMintHeader(from: ByteReader): MintHeader {
   const applicationIndex = from.varint();
   const keyIndex = from.varint();
@@ -42,7 +42,7 @@ function decodeOpen(from: ByteReader): OpenPlace {
   return { batchNumber: from.varint(), slot: from.varint() };
 }
 
-/** The entries of a mint one after another, as {@link PlacedMint} has them but without an object for each. */
+/** Reads the entries of a mint one by one, as {@link PlacedMint} without an object each. */
 export class MintEntries implements PlacedMint {
   readonly header: MintHeader;
   readonly count: number;
@@ -54,12 +54,12 @@ export class MintEntries implements PlacedMint {
   age = 0;
   amount = 0n;
   readonly #from: ByteReader;
-  /** Where the next new vault of each mode is. */
+  /** The place of the next new vault of each mode. */
   readonly #next: Readonly<Record<Mode, { batchNumber: number; slot: number }>>;
   #blobAt = 0;
   #blobBytes = 0;
 
-  /** @param from - at the beginning of the mint's content */
+  /** @param from - at the start of the mint's content */
   constructor(from: ByteReader) {
     this.#from = from;
     this.header = decodeMintHeader(from);
@@ -68,7 +68,7 @@ export class MintEntries implements PlacedMint {
     this.#next = { validium: { ...validium }, "zk-rollup": { ...rollup } };
   }
 
-  /** Goes on to the next entry, the first time to the first one. */
+  /** Moves to the next entry; at first, to the first one. */
   next(): void {
     const from = this.#from;
     this.assetIndex = from.varint();

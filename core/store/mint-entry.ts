@@ -5,31 +5,31 @@ import { packVaultId } from "../protocol/vault.ts";
 import type { ByteWriter } from "./binary.ts";
 import { listOf, pairOf, text, uuidBytes, varint } from "./layout.ts";
 
-/** Where a mode's open batch stood before the request: the number of the batch and its next free slot. */
+/** A mode's open batch before the request: the number of the batch and its next free slot. */
 export interface OpenPlace {
   readonly batchNumber: number;
   readonly slot: number;
 }
 
-/** One entry of a request and where it went. */
+/** One entry of a request and its place. */
 export interface PlacedMint {
   readonly assetIndex: number;
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly slot: number;
-  /** What the vault held before this entry; 0 for a new vault. */
+  /** The vault's amount before this entry; 0 for a new vault. */
   readonly amountBefore: bigint;
-  /** ms since the vault was made; 0 for a new vault. */
+  /** The vault's age in milliseconds; 0 for a new vault. */
   readonly age: number;
   readonly amount: bigint;
   readonly blob: Hex;
 }
 
-/** What a mint's entry says of the request as a whole. */
+/** The request-wide part of a mint's entry. */
 export interface MintHeader {
   readonly applicationIndex: number;
   readonly keyIndex: number;
-  /** The application's sequence number of the first transaction; the others follow one by one. */
+  /** The application's sequence number of the first transaction; the others are consecutive. */
   readonly firstSequence: number;
   readonly mintId: Uuid;
   /** SHA-256 of the idempotency key and of the request, when the caller sent a key. */
@@ -43,15 +43,15 @@ export interface MintHeader {
 export interface MintEntry extends MintHeader {
   readonly kind: "mint";
   readonly mints: readonly PlacedMint[];
-  /** What the caller calls its entries, by their position in `mints`. */
+  /** The caller's references of entries, by position in `mints`. */
   readonly references: ReadonlyMap<number, string>;
 }
 
-/** Where the entries of a request went, one typed array a property: {@link PlacedMint}s without an object for each. */
+/** The places of a request's entries, one typed array a property: {@link PlacedMint} without an object each. */
 export class PlacedColumns {
   readonly batchNumber: Uint32Array;
   readonly slot: Uint32Array;
-  /** What the vault held before; both words 0 for a new vault. */
+  /** The vault's amount before; both words 0 for a new vault. */
   readonly beforeHigh: Uint32Array;
   readonly beforeLow: Uint32Array;
   readonly age: Float64Array;
@@ -64,13 +64,13 @@ export class PlacedColumns {
     this.age = new Float64Array(count);
   }
 
-  /** An entry that made a vault. */
+  /** Adds an entry that created a vault. */
   added(entry: number, { batchNumber }: { readonly batchNumber: number }, slot: number): void {
     this.batchNumber[entry] = batchNumber;
     this.slot[entry] = slot;
   }
 
-  /** An entry that is about to be added to a vault. */
+  /** Adds an entry for an existing vault, before its amount changes. */
   existing(
     entry: number,
     { batchNumber, vaults }: { readonly batchNumber: number; readonly vaults: VaultColumns },
@@ -89,7 +89,7 @@ export function vaultIdOf(mint: PlacedMint): VaultId {
   return packVaultId({ mode: mint.mode, batchNumber: mint.batchNumber, slot: mint.slot });
 }
 
-/** Entries and what the caller calls them. */
+/** Entries with the caller's references. */
 export const REFERENCES = listOf(pairOf(varint, text));
 
 export const MODE_BIT = 1;
@@ -98,7 +98,7 @@ export const EXISTING_BIT = 4;
 export const AMOUNT_BIT = 8;
 
 /**
- * The content of a mint's journal entry. Slots of new vaults follow one another, so only vaults that existed are named:
+ * The content of a mint's journal entry. New vaults have consecutive slots, so only existing vaults are named:
  *
  * ```
  * mint       = applicationIndex keyIndex firstSequence mintId:16 open open idempotent:1 [ key:32 digest:32 ]

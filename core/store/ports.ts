@@ -5,7 +5,7 @@ export type StoreOperation =
   | { readonly type: "put"; readonly key: Buffer; readonly value: Uint8Array }
   | { readonly type: "del"; readonly key: Buffer };
 
-/** Bounds of a scan, each optional, over the order of the bytes. */
+/** Optional bounds of a scan, in byte order. */
 export interface KeyRange {
   readonly gte?: Buffer;
   readonly gt?: Buffer;
@@ -15,42 +15,42 @@ export interface KeyRange {
   readonly limit?: number;
 }
 
-/** Binary keys and values, in the order of the keys' bytes. */
+/** Binary keys and values, in byte order of the keys. */
 export interface StoreReader {
-  /** undefined for a key that is not there. */
+  /** undefined for a missing key. */
   get(key: Buffer): Promise<Buffer | undefined>;
-  /** In the order of the keys; undefined for those that are not there. */
+  /** In the order of `keys`; undefined for missing ones. */
   getMany(keys: Buffer[]): Promise<(Buffer | undefined)[]>;
-  /** The entries of a range in order, as they were when the first was asked for. */
+  /** The entries of a range in order, as of the first read. */
   entries(range: KeyRange): AsyncIterable<[Buffer, Buffer]>;
 }
 
 /**
- * Where an engine keeps everything, its journal too. Failing is never "no such key": every method rejects with `store_failed` then, or
- * with `store_corrupt` for what is known to be damaged. One engine has it at a time; whatever opens it sees to that.
+ * The store of an engine with everything, including its journal. A failure never reads as a missing key: every method
+ * then rejects with `store_failed`, or `store_corrupt` for known damage. Only one engine may have it open.
  */
 export interface Store extends StoreReader {
-  /** Calls `body` with the store as it is now; what is written meanwhile does not show in it. */
+  /** Calls `body` with a snapshot of the store. */
   frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T>;
-  /** All operations or none, and durable when it resolves. The engine asks for one write at a time. */
+  /** Atomic, and durable when it resolves. The engine makes one write at a time. */
   write(operations: readonly StoreOperation[]): Promise<void>;
-  /** Frees what the store holds open. */
+  /** Releases the store's resources. */
   close(): Promise<void>;
 }
 
 /**
- * An ordered log outside the store that an engine's journal is copied to, e.g. a replicated one. Entries are opaque bytes, numbered from
- * 0 without a gap.
+ * An ordered log outside the store that receives a copy of an engine's journal, such as a replicated one. Entries are
+ * opaque bytes, with consecutive numbers from 0.
  */
 export interface Journal {
-  /** Entries that it holds. */
+  /** Number of its entries. */
   length(): Promise<number>;
-  /** Puts entries behind the `length` that it holds, in order, and durable when it resolves. A first part of them may be in it when it rejects. */
+  /** Appends entries after the first `length`, durable when it resolves. May have added some when it rejects. */
   append(length: number, entries: readonly Uint8Array[]): Promise<void>;
   /** The entries from a number on, in order. */
   read(from: number): AsyncIterable<Uint8Array>;
 }
 
-/** An abstract-level database of any kind; the engine uses it with binary keys and values and closes it with itself. */
+/** Any abstract-level database. The engine uses it with binary keys and values, and closes it. */
 // biome-ignore lint/suspicious/noExplicitAny: abstract-level's first parameter is the implementation's private format.
 export type Database = AbstractLevel<any, any, any>;

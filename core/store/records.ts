@@ -21,14 +21,14 @@ import {
 } from "./layout.ts";
 
 /**
- * The records that the engine derives from its journal, in the order of their bytes (core/store/layout.ts); under the keys of
- * core/store/store-keys.ts. Everything here can be made again from the journal.
+ * The records that the engine derives from its journal, in byte order (core/store/layout.ts), with the keys of
+ * core/store/store-keys.ts. The journal is enough to make all of them again.
  */
 
 /** Fields that several records and journal entries have in this order. */
 export const batchPlace = { mode: oneOf(MODES), batchNumber: varint } as const;
 export const roots = { batchRoot: hash, dataHash: hash, stateRoot: hash } as const;
-/** When the contract accepted a batch, and in which place. */
+/** Time and place of a batch in the contract's order. */
 export const accepted = { committedAt: bigVarint, l1Sequence: bigVarint } as const;
 
 export const applicationRecord = grownLayout(
@@ -40,10 +40,10 @@ export const applicationRecord = grownLayout(
     createdAt: time,
     /** Sequence number of the application's next transaction. */
     nextSequence: varint,
-    /** Events that the application has been told; the newest has this sequence number. */
+    /** Number of the application's events; also the newest one's sequence number. */
     eventCount: varint,
   },
-  /** Of its mints that name none, of assets that have none of their own. */
+  /** For mints without a mode, of assets without a default of their own. */
   { dataAvailabilityMode: later(nullable(oneOf(MODES)), null) },
 );
 export type ApplicationRecord = ValueOf<typeof applicationRecord>;
@@ -76,24 +76,24 @@ export const assetRecord = grownLayout(
     decimals: varint,
     blobScheme: oneOf(BLOB_SCHEMES),
     supplyCap: nullable(bigVarint),
-    /** Which alone can enable it; null: any can. */
+    /** The only application that can enable it; null: any can. */
     applicationIndex: nullable(varint),
     minted: bigVarint,
     whitelisted: flag,
     registered: flag,
     minterLocked: nullable(flag),
-    /** Why L1 would refuse to mint of it. */
+    /** The reason why L1 would refuse mints of it. */
     fault: nullable(text),
     createdAt: time,
   },
-  /** Whether its blobs may be any bytes. */
+  /** Whether its blobs can be any bytes. */
   {
     rawBlobs: later(flag, false),
-    /** Of mints that name none. */
+    /** For mints without a mode. */
     dataAvailabilityMode: later(nullable(oneOf(MODES)), null),
     /** The id that the engine gives next; null where mints name their ids. */
     nextTokenId: later(nullable(bigVarint), null),
-    /** Nobody finds it any more; the id belongs to a later record if the asset was changed. */
+    /** No longer visible. If the asset was changed, its id belongs to a later record. */
     removed: later(flag, false),
   },
 );
@@ -106,11 +106,11 @@ export const userRecord = grownLayout(
 );
 export type UserRecord = ValueOf<typeof userRecord>;
 
-/** userId → index and owner: what a mint needs of a user. */
+/** userId → index and owner, for a mint to a user. */
 export const userIdRecord = layout({ userIndex: varint, ownerAddress: address });
 export type UserIdRecord = ValueOf<typeof userIdRecord>;
 
-/** owner → a user of it: what a mint to an address needs of a user. */
+/** owner → one of its users, for a mint to an address. */
 export const ownerRecord = layout({ userIndex: varint, userId: uuid });
 
 export const webhookRecord = layout({
@@ -120,10 +120,10 @@ export const webhookRecord = layout({
   url: text,
   types: listOf(text),
   status: oneOf(["active", "disabled", "deleted"]),
-  /** How often the secret was rotated: what tells it from the ones before. */
+  /** Number of rotations of the secret, which identifies the current one. */
   rotations: varint,
   rotatedAt: nullable(time),
-  /** Sequence of the last event that need not be delivered again. */
+  /** Sequence of the last event that is delivered, or need not be. */
   delivered: varint,
   failingSince: nullable(time),
   failure: nullable(text),
@@ -131,10 +131,10 @@ export const webhookRecord = layout({
 });
 export type WebhookRecord = ValueOf<typeof webhookRecord>;
 
-/** Under a rotation's id: which of the webhook's secrets it made. */
+/** Of a rotation's id: the webhook's secret that it created. */
 export const rotationRecord = layout({ webhookIndex: varint, rotations: varint });
 
-/** An asset that L1 leaves out, by its place in the batch's manifest, and why: its vaults in the batch pay nobody. */
+/** An asset that L1 leaves out, by its place in the batch's manifest, with the reason. Its vaults here pay nobody. */
 export const leftOutAsset = layout({ asset: varint, failure: text });
 export type LeftOutAsset = ValueOf<typeof leftOutAsset>;
 
@@ -162,31 +162,31 @@ export const batchRecord = grownLayout(
     content: later(nullable(hash), null),
     /** The batch's manifest; null while the batch is open. */
     assets: later(nullable(listOf(layout({ chainId: bigVarint, assetType: hash }))), null),
-    /** The assets that L1 leaves out, or will once it takes the batch; null for none. */
+    /** The assets that L1 leaves out, or will when it takes the batch; null for none. */
     leftOut: later(nullable(listOf(leftOutAsset)), null),
   },
 );
 export type BatchRecord = ValueOf<typeof batchRecord>;
 
-/** The applications that have vaults in a sealed batch, in ascending order. */
+/** The applications with vaults in a sealed batch, ascending. */
 export const batchApplicationsRecord = listOf(varint);
 
-/** Consecutive void slots of a sealed batch, and why L1 refuses them. */
+/** Consecutive void slots of a sealed batch, with L1's reason. */
 export const voidRun = layout({ firstSlot: varint, count: varint, failure: text });
 export type VoidRun = ValueOf<typeof voidRun>;
 
 const storedRun = layout({ firstSlot: varint, count: varint, failure: text, voidedAt: time });
 
-/** A run that is void, since when. */
+/** A void run, with its time. */
 export interface VoidedRun extends VoidRun {
   readonly voidedAt: number;
-  /** Whether the leaves stand in the tree all the same: L1 took the batch, and left the asset out of its manifest. */
+  /** Whether the leaves stay in the tree: L1 took the batch, but left the asset out of its manifest. */
   readonly leftOut: boolean;
 }
 
 const runsRecord = grownLayout(
   { ...batchPlace, runs: listOf(storedRun) },
-  /** Places in the list of the runs that are left out. */
+  /** Positions of the left-out runs in the list. */
   { leftOut: later(nullable(listOf(varint)), null) },
 );
 
@@ -208,62 +208,61 @@ export const voidsRecord: Field<VoidsRecord> = {
   },
 };
 
-/** How L1's history differs from the store's, and since when. */
+/** The difference between L1's history and the store's, with its time. */
 export const divergenceRecord = layout({ detail: text, since: time });
 export type DivergenceRecord = ValueOf<typeof divergenceRecord>;
 
-/** Consecutive slots of a batch that L1's replaced, of whose mints those are lost that made a vault hold more than `above`. */
+/** Consecutive slots of a replaced batch. Their mints above the amount `above` are lost. */
 export const lostRun = layout({ firstSlot: varint, count: varint, above: bigVarint });
 export type LostRun = ValueOf<typeof lostRun>;
 
-/** The mints of a batch that L1's history lacks: those that were journaled before `upTo`, the entry that adopted L1's. */
+/** The mints of a batch that L1's history lacks, journaled before `upTo`, the entry that adopted L1's. */
 export const lostRecord = layout({
   ...batchPlace,
   upTo: varint,
   failure: text,
   since: time,
   runs: listOf(lostRun),
-  /** What the lost vaults held of which a withdrawal was requested. */
+  /** The content of lost vaults with a requested withdrawal. */
   withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
 });
 export type LostRecord = ValueOf<typeof lostRecord>;
 
-/** Raised with each index that stores of before lack: opening such a store makes it, core/opening/upgrade.ts. */
+/** Raised with each index that earlier stores lack; opening such a store creates the index, core/opening/upgrade.ts. */
 export const INDEX_VERSION = 2;
 
 export const headRecord = grownLayout(
   {
-    /** Entries in the journal. */
     journalLength: varint,
-    /** Time of the newest one. */
+    /** Time of the newest entry. */
     time: time,
     userCount: varint,
-    /** Journal sequence before which the mints' idempotency keys are forgotten. */
+    /** The idempotency keys of mints before this journal sequence are deleted. */
     keysForgotten: varint,
   },
-  /** Which indexes the store has: {@link INDEX_VERSION}, or an earlier one until it is opened. */
+  /** The version of the store's indexes: {@link INDEX_VERSION}, or an earlier one until it is opened. */
   { indexVersion: later(varint, 0) },
 );
 export type HeadRecord = ValueOf<typeof headRecord>;
 
-/** A contract that pays withdrawals, and how far the events of its chain are applied. The settlement contract's is the first. */
+/** A contract that pays withdrawals, with the progress of reading its chain. The settlement contract is the first. */
 export const portalRecord = layout({
   chainId: bigVarint,
   contract: address,
   /** Last block whose events are applied. */
   observed: nullable(bigVarint),
-  /** Last block that is known to be final. */
+  /** Last block known to be final. */
   finalized: nullable(bigVarint),
 });
 export type PortalRecord = ValueOf<typeof portalRecord>;
 
-/** A block's hash when its events were applied. */
+/** A block's hash at the time when its events were applied. */
 export const checkpointRecord = hash;
 
-/** What a mirror's header of a batch has of its own. */
+/** The mirror's own part of a batch header. */
 export const importRecord = layout(accepted);
 
-/** What happened to one sealed vault since: the vault's own record never changes. */
+/** The later history of one sealed vault, whose own record never changes. */
 export const activityRecord = layout({
   withdrawn: bigVarint,
   /** Sum over `pending`. */
@@ -273,7 +272,7 @@ export const activityRecord = layout({
 });
 export type ActivityRecord = ValueOf<typeof activityRecord>;
 
-/** The statuses of a withdrawal, by the numbers that stand for them. */
+/** The statuses of a withdrawal, by number. */
 export const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
 
 export const withdrawalRecord = layout({
@@ -281,7 +280,7 @@ export const withdrawalRecord = layout({
   applicationIndex: varint,
   userIndex: varint,
   sequence: varint,
-  /** Of the entry that requested it. */
+  /** Of the entry with the request. */
   journalSequence: varint,
   chainId: bigVarint,
   vaultId: u64,
@@ -306,10 +305,10 @@ export type WithdrawalRecord = ValueOf<typeof withdrawalRecord>;
 
 const DISTANCES = listOf(varint);
 
-/** What had been withdrawn of a vault at an L1 event. */
+/** The withdrawn total of a vault at an L1 event. */
 export const bigRecord = bigVarint;
 
-/** Slots in ascending order: how far each lies behind the one before, the first behind -1. */
+/** Ascending slots: each as the distance from the one before, the first from -1. */
 export const itemSlotsRecord: Field<readonly number[]> = {
   write(to, slots) {
     DISTANCES.write(
@@ -323,13 +322,13 @@ export const itemSlotsRecord: Field<readonly number[]> = {
   },
 };
 
-/** Under an idempotency key: SHA-256 of the request, and the journal sequence of the mint that answers it. */
+/** Of an idempotency key: SHA-256 of the request, and the journal sequence of its mint. */
 export const idempotencyRecord = layout({ digest: hash, sequence: varint });
 
 /** An index record that names a withdrawal. */
 export const withdrawalIdRecord = uuid;
 
-/** An L1 event that was applied: the vault that it touched, with the withdrawal whose fate it decided, or the batch that it brought to a mirror. */
+/** An applied L1 event: its vault and the withdrawal that it decided, or the batch that it brought to a mirror. */
 export const l1EventRecord = layout({
   vaultId: nullable(u64),
   withdrawalId: nullable(uuid),

@@ -1,17 +1,17 @@
 import { type Address, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { putUuid } from "./layout.ts";
 
-/** First byte of each kind of key. Integers in keys are big-endian, so that the order of the bytes is theirs. */
+/** First byte of each kind of key. Integers in keys are big-endian, so byte order is their order. */
 export const PREFIX = {
-  /** `head`: what the journal's end is and where the open batches stand. */
+  /** `head`: the end of the journal and the open batches. */
   head: 0x01,
-  /** `secret`: this store's own random key for cursors; the one thing here that the journal does not determine. */
+  /** `secret`: this store's own random key for cursors. The journal does not determine it. */
   secret: 0x02,
   /** `seed`: this store's own random key for the hashes of tokens. */
   seed: 0x04,
-  /** `divergence`, present while L1 holds another history than the store. */
+  /** `divergence`, present while L1's history differs from the store's. */
   divergence: 0x05,
-  /** `position`: of a server in a cluster, how many writes of the shared journal its store holds. */
+  /** `position`: in a cluster, the number of writes of the shared journal that this server's store holds. */
   position: 0x06,
   /** sequence(8) → journal entry. */
   journal: 0x03,
@@ -31,7 +31,7 @@ export const PREFIX = {
   webhook: 0x16,
   /** applicationIndex(4) ‖ rotationId(16) → the rotation of a webhook's secret. */
   rotation: 0x17,
-  /** applicationIndex(4) ‖ owner(20) → the owner's first user; with userIndex(4) behind → each of its others. */
+  /** applicationIndex(4) ‖ owner(20) → the owner's first user; with userIndex(4) at the end → each of its others. */
   owner: 0x18,
   /** applicationIndex(4) ‖ reference ‖ 0(1) ‖ userIndex(4), present for a user with this reference. */
   userReference: 0x19,
@@ -45,19 +45,21 @@ export const PREFIX = {
   pageRoots: 0x23,
   /** mode(1) ‖ batchNumber(4) → hashes of the ERC-721 tokens of a sealed batch. */
   batchTokens: 0x24,
-  /** mode(1) ‖ batchNumber(4) → the applications that have vaults in a sealed batch. */
+  /** mode(1) ‖ batchNumber(4) → the applications with vaults in a sealed batch. */
   batchApplications: 0x25,
-  /** mode(1) ‖ batchNumber(4) → the void slots of a sealed batch that has some. */
+  /** mode(1) ‖ batchNumber(4) → the void slots of a sealed batch, if any. */
   voids: 0x26,
-  /** mode(1) ‖ batchNumber(4) ‖ journal sequence(8) → the mints that were lost when L1's history was adopted. */
+  /** mode(1) ‖ batchNumber(4) ‖ journal sequence(8) → the mints lost when L1's history was adopted. */
   lost: 0x27,
-  /** assetIndex(4) ‖ token id (8 or 32) ‖ mode(1) ‖ batchNumber(4) → the slots of a sealed batch that hold an ERC-1155 id. */
+  /**
+   * assetIndex(4) ‖ token id (8 or 32) ‖ mode(1) ‖ batchNumber(4) → the slots of a sealed batch with an ERC-1155 id.
+   */
   item: 0x28,
-  /** assetIndex(4) ‖ token id (8 or 32) → the blob that an ERC-1155 id is bound to. */
+  /** assetIndex(4) ‖ token id (8 or 32) → the blob bound to an ERC-1155 id. */
   binding: 0x30,
   /** applicationIndex(4) ‖ first sequence(8) → journal sequence: the application's transactions. */
   transaction: 0x40,
-  /** applicationIndex(4) ‖ userIndex(4) ‖ first sequence(8) → journal sequence: those that touch the user. */
+  /** applicationIndex(4) ‖ userIndex(4) ‖ first sequence(8) → journal sequence: the user's transactions. */
   userTransaction: 0x41,
   /** mintId(16) → journal sequence. */
   mint: 0x42,
@@ -67,18 +69,18 @@ export const PREFIX = {
   applicationEvent: 0x44,
   /** applicationIndex(4) ‖ sequence(8) → journal sequence: the application's withdrawals. */
   applicationWithdrawal: 0x45,
-  /** applicationIndex(4) ‖ reference ‖ 0(1) ‖ first sequence(8) → journal sequence: the mints that have the reference. */
+  /** applicationIndex(4) ‖ reference ‖ 0(1) ‖ first sequence(8) → journal sequence: the mints with the reference. */
   mintReference: 0x46,
   /**
-   * applicationIndex(4) ‖ kind(1) ‖ value ‖ block(8), present when a request that begins in the block has the value: of kind 1 the mode(1),
-   * of kind 2 the assetIndex(4).
+   * applicationIndex(4) ‖ kind(1) ‖ value ‖ block(8), present when a request that begins in the block has the value:
+   * for kind 1 the mode(1), for kind 2 the assetIndex(4).
    */
   mark: 0x47,
   /**
    * applicationIndex(4) ‖ kind(1) ‖ value ‖ sequence(8) → journal sequence: withdrawals of a user(4), asset(4), vault(8) or status(1).
    */
   withdrawalBy: 0x48,
-  /** vaultId(8) → what was withdrawn of a vault and is reserved. */
+  /** vaultId(8) → the withdrawn and reserved amounts of a vault. */
   activity: 0x50,
   /** withdrawalId(16) → withdrawal. */
   withdrawal: 0x51,
@@ -86,15 +88,15 @@ export const PREFIX = {
   pendingWithdrawal: 0x52,
   /** digest(32) → withdrawalId. */
   authorization: 0x53,
-  /** chainId(8) ‖ blockNumber(8) ‖ logIndex(4) → L1 event that was applied. */
+  /** chainId(8) ‖ blockNumber(8) ‖ logIndex(4) → an applied L1 event. */
   l1Event: 0x60,
   /** vaultId(8) ‖ blockNumber(8) ‖ logIndex(4) → total withdrawn then; blocks of the chain of the vault's token. */
   vaultEvent: 0x61,
-  /** chainId(8) → contract that pays withdrawals there. */
+  /** chainId(8) → the contract that pays withdrawals there. */
   portal: 0x62,
-  /** chainId(8) ‖ mode(1) ‖ batchNumber(4) → header of a batch that a mirror knows. */
+  /** chainId(8) ‖ mode(1) ‖ batchNumber(4) → header of a batch that a mirror has imported. */
   import: 0x63,
-  /** chainId(8) ‖ blockNumber(8) → hash of a block whose events were applied. */
+  /** chainId(8) ‖ blockNumber(8) → hash of a block with applied events. */
   checkpoint: 0x64,
 } as const;
 
@@ -104,14 +106,14 @@ export const SECRET_KEY = Buffer.from([PREFIX.secret]);
 export const POSITION_KEY = Buffer.from([PREFIX.position]);
 export const SEED_KEY = Buffer.from([PREFIX.seed]);
 
-/** A key with nothing behind its prefix yet. */
+/** A key of a prefix only; the rest is zero. */
 function ofLength(prefix: number, length: number): Buffer {
   const key = Buffer.allocUnsafe(length);
   key[0] = prefix;
   return key;
 }
 
-/** A key of u32 parts after its prefix, and room for more bytes. */
+/** A key of u32 parts after its prefix, with space for `more` bytes. */
 function ofU32(prefix: number, first: number, second?: number, more = 0): Buffer {
   const key = ofLength(prefix, (second === undefined ? 5 : 9) + more);
   key.writeUInt32BE(first, 1);
@@ -154,7 +156,7 @@ export const ownerKey = (application: number, owner: Address): Buffer =>
   Buffer.concat([ofU32(PREFIX.owner, application), Buffer.from(owner.slice(2), "hex")]);
 export const ownerUserKey = (application: number, owner: Address, user: number): Buffer =>
   Buffer.concat([ownerKey(application, owner), u32(user)]);
-/** No reference holds a zero, so none is the beginning of another. */
+/** No reference holds a zero, so none is a prefix of another. */
 export const userReferencesOf = (application: number, reference: string): Buffer =>
   Buffer.concat([ofU32(PREFIX.userReference, application), Buffer.from(`${reference}\0`)]);
 export const userReferenceKey = (application: number, reference: string, user: number): Buffer =>
@@ -189,14 +191,14 @@ export function chunkKey(mode: Mode, batchNumber: number, chunk: number): Buffer
 }
 
 /**
- * The key of what an ERC-1155 id is bound to: the asset stands for its chain and contract, which it alone has. Ids below 2^64 take 8 bytes, so
- * that the usual ones stay short and neighbours lie together; others 32.
+ * The key of an ERC-1155 id's binding. The asset stands for its chain and contract, of which it is the only one. Ids
+ * below 2^64 take 8 bytes, so usual keys are short and neighbours adjacent; other ids take 32.
  */
 export function bindingKey(assetIndex: number, tokenId: bigint): Buffer {
   return ofToken(PREFIX.binding, assetIndex, tokenId);
 }
 
-/** The keys of the sealed vaults of an ERC-1155 id in a mode begin so. */
+/** The prefix of the keys of sealed vaults of an ERC-1155 id in a mode. */
 export const itemsOf = (assetIndex: number, tokenId: bigint, mode: Mode): Buffer =>
   Buffer.concat([ofToken(PREFIX.item, assetIndex, tokenId), Buffer.from([MODES.indexOf(mode)])]);
 export const itemKey = (assetIndex: number, tokenId: bigint, mode: Mode, batchNumber: number): Buffer =>
@@ -222,7 +224,7 @@ export const applicationEventKey = (application: number, sequence: number): Buff
   endedByU64(ofU32(PREFIX.applicationEvent, application, undefined, 8), sequence);
 export const mintKey = (mintId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.mint, 17), mintId);
 
-/** Sequences of an application that are marked together: few enough to be looked at for one that is wanted. */
+/** Sequences of an application that share marks: few enough to scan. */
 const BLOCK = 64;
 export const blockOf = (sequence: number): number => Math.floor(sequence / BLOCK);
 export const firstOfBlock = (block: number): number => block * BLOCK;
@@ -245,7 +247,7 @@ export const withdrawalsOfVault = (application: number, vaultId: VaultId): Buffe
 /** @param status - its number in a withdrawal's record */
 export const withdrawalsOfStatus = (application: number, status: number): Buffer =>
   withdrawalsBy(application, 4, Buffer.from([status]));
-/** @param of - one of the above */
+/** @param of - a prefix from one of the functions above */
 export const withdrawalByKey = (of: Buffer, sequence: number): Buffer =>
   endedByU64(Buffer.concat([of, Buffer.alloc(8)]), sequence);
 
@@ -275,7 +277,7 @@ export const l1EventsFrom = (chainId: bigint, blockNumber: bigint): Buffer =>
   ofU64(PREFIX.l1Event, chainId, blockNumber);
 export const l1EventKey = (chainId: bigint, blockNumber: bigint, logIndex: number): Buffer =>
   Buffer.concat([l1EventsFrom(chainId, blockNumber), u32(logIndex)]);
-/** The inverse of {@link l1EventKey}, but for the chain. */
+/** The inverse of {@link l1EventKey}, without the chain. */
 export const placeOfL1Event = (key: Buffer): { readonly blockNumber: bigint; readonly logIndex: number } => ({
   blockNumber: key.readBigUInt64BE(9),
   logIndex: key.readUInt32BE(17),
@@ -288,7 +290,7 @@ export const portalKey = (chainId: bigint): Buffer => ofU64(PREFIX.portal, chain
 export const checkpointsOf = (chainId: bigint): Buffer => ofU64(PREFIX.checkpoint, chainId);
 export const checkpointKey = (chainId: bigint, blockNumber: bigint): Buffer =>
   ofU64(PREFIX.checkpoint, chainId, blockNumber);
-/** The inverse of {@link checkpointKey}, but for the chain. */
+/** The inverse of {@link checkpointKey}, without the chain. */
 export const blockOfCheckpoint = (key: Buffer): bigint => key.readBigUInt64BE(9);
 export const importKey = (chainId: bigint, mode: Mode, batchNumber: number): Buffer =>
   Buffer.concat([ofU64(PREFIX.import, chainId), ofBatch(0, mode, batchNumber).subarray(1)]);
@@ -306,12 +308,12 @@ function u32(value: number): Buffer {
   return bytes;
 }
 
-/** A key as a map's key. */
+/** A key as the key of a Map. */
 export function keyString(key: Buffer): string {
   return key.toString("latin1");
 }
 
-/** The first key after every key that starts with `prefix`. */
+/** The first key after all keys that start with `prefix`. */
 export function endOf(prefix: Buffer): Buffer {
   const end = Buffer.from(prefix);
   let last = end.length - 1;

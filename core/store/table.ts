@@ -2,51 +2,51 @@ import type { Group } from "./group.ts";
 import { encodeRecord, type Field } from "./layout.ts";
 
 /**
- * Immutable records in memory in two views: as the writer has them, which may not be on disk yet, and as readers may see them, which
- * is. Few enough to be held whole: applications, keys, assets, batches.
+ * Immutable records in memory in two views: the writer's, perhaps not durable yet, and the readers', which is durable.
+ * Few enough to hold all: applications, keys, assets, batches.
  */
 export class Table<K, V> {
   readonly #latest = new Map<K, V>();
   readonly #durable = new Map<K, V>();
-  /** What the group that is being filled puts in, shown to readers in one go. */
+  /** The changes of the current group, shown to readers together. */
   #filling: { readonly group: Group; readonly records: Map<K, V> } | null = null;
 
-  /** As the writer has it. */
+  /** The writer's view. */
   latest(key: K): V | undefined {
     return this.#latest.get(key);
   }
 
-  /** As it is on disk. */
+  /** The durable view. */
   get(key: K): V | undefined {
     return this.#durable.get(key);
   }
 
-  /** The number of records that the writer has. */
+  /** Number of records in the writer's view. */
   get latestCount(): number {
     return this.#latest.size;
   }
 
-  /** The number of records that are on disk. */
+  /** Number of durable records. */
   get count(): number {
     return this.#durable.size;
   }
 
-  /** All that are on disk, in the order of their making. */
+  /** All durable records, in the order of their creation. */
   values(): IterableIterator<V> {
     return this.#durable.values();
   }
 
-  /** The keys of all that are on disk. */
+  /** The keys of all durable records. */
   keys(): IterableIterator<K> {
     return this.#durable.keys();
   }
 
-  /** All that the writer has, in the order of their making. */
+  /** All records of the writer's view, in the order of their creation. */
   latestValues(): IterableIterator<V> {
     return this.#latest.values();
   }
 
-  /** Sets a record for the writer at once, for readers when the group is on disk. */
+  /** Sets a record: for the writer at once, for readers when the group is durable. */
   put(group: Group, key: K, value: V): void {
     this.#latest.set(key, value);
     if (this.#filling?.group !== group) this.#filling = this.#begin(group);
@@ -62,26 +62,26 @@ export class Table<K, V> {
     return { group, records };
   }
 
-  /** Takes out a record, for readers when the group is on disk. */
+  /** Removes a record: for readers when the group is durable. */
   remove(group: Group, key: K): void {
     this.#latest.delete(key);
     group.onDurable(() => this.#durable.delete(key));
   }
 
-  /** Puts in what was read from disk. */
+  /** Adds a record read from disk. */
   load(key: K, value: V): void {
     this.#latest.set(key, value);
     this.#durable.set(key, value);
   }
 
-  /** Takes out what was removed from disk. */
+  /** Removes a record that is no longer on disk. */
   unload(key: K): void {
     this.#latest.delete(key);
     this.#durable.delete(key);
   }
 }
 
-/** A table of records that are in the store one by one: a group writes each once, however often its transitions change it. */
+/** A table whose records are in the store one by one. A group writes each changed record once. */
 export class RecordTable<K, V> extends Table<K, V> {
   readonly #keyOf: (key: K) => Buffer;
   readonly #field: Field<V>;
@@ -98,7 +98,7 @@ export class RecordTable<K, V> extends Table<K, V> {
     this.#changed.add(key);
   }
 
-  /** Writes what was put since the last time; returns the keys. */
+  /** Writes the changes since the last call; returns their keys. */
   flush(group: Group): K[] {
     const changed = [...this.#changed];
     this.#changed.clear();

@@ -1,6 +1,6 @@
 /**
- * Keyed 32-bit hashes of tokens for the index in memory (`core/tokens/token-index.ts`): HalfSipHash-1-3 over 32-bit words, after Aumasson and
- * Bernstein. Keyed by the store's own seed, so that nobody who chooses token ids can choose where they fall.
+ * Keyed 32-bit hashes of tokens for the index in memory (`core/tokens/token-index.ts`): HalfSipHash-1-3 over 32-bit
+ * words, after Aumasson and Bernstein. The key is the store's own seed, so nobody can choose token ids that collide.
  */
 export class TokenHasher {
   readonly #k0: number;
@@ -14,7 +14,7 @@ export class TokenHasher {
     this.#k1 = view.getUint32(4) | 0;
   }
 
-  /** The hash of a token whose id is below 2^53: the same as {@link ofId} gives for it. */
+  /** The hash of a token with an id below 2^53; equal to {@link ofId}. */
   ofShortId(assetIndex: number, tokenId: number): number {
     const words = this.#words;
     words[0] = assetIndex;

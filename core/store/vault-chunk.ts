@@ -6,16 +6,16 @@ import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
 
 export type { StoredVault };
 
-/** Vaults of one stored record. */
+/** Vaults in one stored record. */
 export const CHUNK_VAULTS = 64;
 
-/** The hash of the token that a vault holds, 0 for what is not ERC-721. */
+/** The hash of a vault's token; 0 unless ERC-721. */
 export type TokenHashOf = (vault: NewVault) => number;
 
 const scratch = new ByteWriter(1 << 14);
 
 /**
- * Up to 64 vaults of consecutive slots. Neighbours mostly share owner and time, so these are written once:
+ * Up to 64 vaults of consecutive slots. Neighbours mostly share owner and time, which are then written once:
  *
  * ```
  * chunk  = version:1 = 0x01 baseTime:6 holderCount:1 holderCount*holder vaultCount:1 vaultCount*vault crc32:4
@@ -54,14 +54,14 @@ export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
   return withChecksum(scratch);
 }
 
-/** {@link encodeChunk} of the vaults from slot `first` to before `end`, straight from their columns. */
+/** {@link encodeChunk} of the vaults in slots `first` to before `end`, from their columns. */
 export function encodeColumns(vaults: VaultColumns, first: number, end: number): Buffer {
   const { userIndex, assetIndex, amountHigh, amountLow, createdAt, updatedAt, blobEnd, blobs } = vaults;
   const positions = new Map<number, number>();
   const base = createdAt[first] as number;
   scratch.reset();
   scratch.u8(RECORD_VERSION);
-  // Vaults are made in the order of their slots, and time never goes back.
+  // Vaults are created in slot order, and time never decreases.
   scratch.u48(base);
   for (let slot = first; slot < end; slot++) {
     const user = userIndex[slot] as number;

@@ -2,16 +2,16 @@ import { MintmarkError } from "../errors.ts";
 import { Group } from "./group.ts";
 import type { Store } from "./ports.ts";
 
-/** A transition that shares its write with others that arrived with it. */
+/** A transition that shares its write with others. */
 export interface Transition<T> {
-  /** Its share of a group's bound, e.g. the number of mints. */
+  /** Its share of a group's limit, such as its number of mints. */
   readonly weight: number;
-  /** Records that `apply` needs, as far as they are on disk. Changes nothing; throws a `MintmarkError` to refuse. */
+  /** The keys of the records that `apply` needs. Changes nothing; throws a `MintmarkError` to refuse. */
   keys(): Buffer[];
   /**
-   * Checks and applies in one go. Throws a `MintmarkError` only before it has changed anything; any other error stops the engine.
+   * Checks and applies. Throws a `MintmarkError` only before any change; any other error stops the engine.
    *
-   * @param stored - in the order of `keys`; what earlier transitions changed since is in `group`
+   * @param stored - in the order of `keys`; later changes of earlier transitions are in `group`
    */
   apply(group: Group, stored: readonly (Buffer | undefined)[]): T;
 }
@@ -19,12 +19,12 @@ export interface Transition<T> {
 interface Waiting {
   readonly weight: number;
   readonly alone: boolean;
-  /** null for one that runs alone. */
+  /** null for a body that runs alone. */
   readonly transition: Transition<unknown> | null;
   readonly body: ((group: Group) => Promise<unknown>) | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** It no longer waits, so it can no longer be given up; null for one that never could. */
+  /** Marks it as started, so it can no longer be cancelled; null without a signal. */
   begin: (() => void) | null;
 }
 
@@ -37,13 +37,13 @@ interface Outcome {
 const GROUP_WEIGHT = 1 << 14;
 
 /**
- * The single writer. Transitions are applied one after another to the state in memory, many of them go to disk in one write, and each
- * is acknowledged when that write is on disk. While one group is being written the next is read for and applied; so a failed write
- * leaves the memory ahead of the disk, and the writer refuses everything from then on.
+ * The single writer. It applies transitions one after another to the state in memory, puts many of them into one write,
+ * and acknowledges each when that write is durable. It reads for and applies the next group during a write. So after a
+ * failed write the memory is ahead of the disk, and the writer refuses everything.
  */
 export class Writer {
   readonly #store: Store;
-  /** Adds the records that a group changes once, however many transitions touch them. */
+  /** Adds the records that a group writes once, however many transitions change them. */
   readonly #finish: (group: Group) => void;
   /** Resolves when another group may be applied; null when it may at once. */
   readonly #room: () => Promise<void> | null;
@@ -66,27 +66,27 @@ export class Writer {
     if (this.#closed) throw new MintmarkError("engine_closed");
   }
 
-  /** Aborted once nothing is taken any more, with what {@link ensureUsable} throws then. */
+  /** Aborted once the writer takes no more, with the error of {@link ensureUsable}. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** Queues a transition; resolves with its result when it is on disk. An aborted signal takes it out of the queue, never out of a group. */
+  /** Queues a transition; resolves once durable. An aborted signal removes it from the queue, never from a group. */
   run<T>(transition: Transition<T>, signal?: AbortSignal): Promise<T> {
     return this.#enqueue<T>({ transition, body: null, weight: transition.weight, alone: false }, signal);
   }
 
-  /** Queues a transition that reads the store as it goes; it has the writer for itself, and everything before it is on disk. */
+  /** Queues a transition that reads the store as it goes. It runs alone, after everything before it is durable. */
   alone<T>(body: (group: Group) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.#enqueue<T>({ transition: null, body, weight: 1, alone: true }, signal);
   }
 
-  /** Refuses every change with `not_leader` from now on: another server makes them. */
+  /** Refuses every change with `not_leader` from now on, because another server leads. */
   standBy(): void {
     this.#standsBy = true;
   }
 
-  /** Finishes what is queued, and takes no more. */
+  /** Finishes the queue and accepts no more. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#ended.abort(new MintmarkError("engine_closed"));
@@ -111,7 +111,7 @@ export class Writer {
     signal.addEventListener("abort", cancel);
   }
 
-  /** Only what still waits can be given up. */
+  /** Only a queued transition can be cancelled. */
   #cancel(waiting: Waiting, reason: unknown): void {
     const at = this.#queue.indexOf(waiting);
     if (at < 0) return;
@@ -120,14 +120,14 @@ export class Writer {
   }
 
   async #drain(): Promise<void> {
-    // Whatever is queued in this turn of the event loop goes into the first group.
+    // All transitions queued in this turn of the event loop join the first group.
     await null;
     let previous: Group | null = null;
     let written: Promise<void> = Promise.resolve();
     while (this.#failure === null) {
       if (this.#queue.length === 0) {
         await written;
-        // What came in meanwhile starts the next group. From here to the end nothing waits, so nothing can come in unseen.
+        // Later arrivals start the next group. From here on there is no await, so none is missed.
         if (this.#queue.length === 0) break;
       }
       await this.#room();
@@ -153,7 +153,7 @@ export class Writer {
     this.#running = null;
   }
 
-  /** The next transitions that can share a write: one alone, or as many others as the bound allows. */
+  /** The next transitions that can share a write: one that runs alone, or as many others as the limit allows. */
   #take(): Waiting[] {
     let weight = 0;
     let count = 0;
@@ -216,7 +216,7 @@ export class Writer {
   }
 }
 
-/** A transition and the records that it needs; nothing when it is refused before any is read. */
+/** A transition and the keys of its records; empty when it refuses at once. */
 function asked(waiting: Waiting): { readonly waiting: Waiting; readonly keys: Buffer[] }[] {
   try {
     return [{ waiting, keys: waiting.transition?.keys() ?? [] }];
@@ -227,7 +227,7 @@ function asked(waiting: Waiting): { readonly waiting: Waiting; readonly keys: Bu
   }
 }
 
-/** Whether a transition was refused; any other error leaves the state in doubt. */
+/** Whether a transition refused; any other error leaves the state in doubt. */
 function isRefusal(error: unknown): boolean {
   return error instanceof MintmarkError && error.code !== "store_failed" && error.code !== "store_corrupt";
 }

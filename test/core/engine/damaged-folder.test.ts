@@ -90,7 +90,7 @@ describe("a folder without a store", () => {
     const opening = openTest(join(path, "store"));
     await expect(opening).rejects.toMatchObject({
       code: "store_failed",
-      message: expect.stringMatching(/could not be opened: .*ENOTDIR.* Look at the folder's rights and its disk/s),
+      message: expect.stringMatching(/could not be opened: .*ENOTDIR.* Check the folder's permissions and its disk/s),
     });
   });
 
