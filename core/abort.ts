@@ -1,4 +1,4 @@
-/** What a promise settles with, or the signal's reason once that is aborted; whatever makes the promise goes on unheard then. */
+/** Settles like the promise, or rejects with the signal's reason once aborted. The promise's work continues unheard. */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
@@ -9,11 +9,11 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/** How a caller who waits can give up. */
+/** How a caller can cancel its wait. */
 export interface WaitOptions {
   /**
-   * Gives up the wait: the promise rejects with the signal's reason, and then nothing has changed and nothing will. A change that is part
-   * of a write already can no longer be taken out of it: the promise then settles with that write, as if there were no signal.
+   * Cancels the wait: the promise rejects with the signal's reason, and nothing changes. A change that is already part
+   * of a write cannot be cancelled: then the promise settles with that write.
    */
   readonly signal?: AbortSignal | undefined;
 }

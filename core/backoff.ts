@@ -1,16 +1,19 @@
-/** Waits that double from `firstMs` up to `maxMs`, each shortened by up to a quarter at random so that many waiters spread out. */
+/**
+ * Waits that double from `firstMs` up to `maxMs`, each shortened at random by up to a quarter, so that clients spread
+ * out.
+ */
 export interface Backoff {
   readonly firstMs: number;
   readonly maxMs: number;
 }
 
-/** Milliseconds to wait before attempt `attempt`; 1 is the first repetition. */
+/** Milliseconds to wait before attempt `attempt`; 1 is the first retry. */
 export function backoffDelay({ firstMs, maxMs }: Backoff, attempt: number): number {
   const full = Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30));
   return full * (1 - Math.random() / 4);
 }
 
-/** Milliseconds that a Retry-After field asks for (RFC 9110, 10.2.3): seconds, or a date. Undefined when it names neither. */
+/** Milliseconds of a Retry-After field (RFC 9110, 10.2.3): seconds, or a date. Undefined for anything else. */
 export function retryAfterMs(field: string | null | undefined): number | undefined {
   const text = field ?? "";
   if (/^\d+$/.test(text)) return Number(text) * 1000;
@@ -18,7 +21,7 @@ export function retryAfterMs(field: string | null | undefined): number | undefin
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
-/** Resolves after `ms` milliseconds; rejects with the signal's reason as soon as it is aborted. */
+/** Resolves after `ms` milliseconds; rejects with the signal's reason once aborted. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -35,15 +38,15 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 export interface RepeatOptions {
-  /** Milliseconds after a round that went well. */
+  /** Milliseconds after a successful round. */
   readonly intervalMs: number;
-  /** After rounds that failed, when it is longer. */
+  /** The wait after failed rounds, if longer. */
   readonly backoff: Backoff;
-  /** Told after each round what went wrong in it; null when it went well. */
+  /** Called after each round with its error; null when it succeeded. */
   readonly onRound: (error: unknown) => void;
 }
 
-/** Rounds until the signal aborts; then resolves. A round that fails is repeated, later and later. */
+/** Runs rounds until the signal aborts. The delay after failed rounds grows. */
 export async function repeat(
   round: (signal: AbortSignal) => Promise<unknown>,
   { intervalMs, backoff, onRound }: RepeatOptions,

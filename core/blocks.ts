@@ -1,12 +1,12 @@
 import { MintmarkError } from "./errors.ts";
 import type { L1Block, L1Event, L1Reader } from "./ports.ts";
 
-/** Most blocks of one question for logs; many nodes refuse more. */
+/** Most blocks of one query for logs; many nodes refuse more. */
 export const MOST_BLOCKS = 2_000n;
 
 /**
- * Blocks that are read once more the next time. Several nodes often stand behind one RPC. A node that lags answers a
- * question for logs of blocks that it lacks with fewer logs, or none, and without an error.
+ * Blocks that the next read covers again. Several nodes often serve one RPC. A node that lags answers for blocks that
+ * it lacks with fewer logs, or none, and without an error.
  */
 const OVERLAP = 128n;
 
@@ -14,12 +14,12 @@ export function least(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
-/** Where to read on so that the newest blocks before `next` are read once more, but none before `first`. */
+/** The block to continue from: reads the newest blocks before `next` again, but none before `first`. */
 export function overlapping(next: bigint, first: bigint): bigint {
   return next - OVERLAP > first ? next - OVERLAP : first;
 }
 
-/** The blocks from `first` to `last` in ranges that nodes take. */
+/** The blocks from `first` to `last`, in ranges that nodes accept. */
 export function* blockRanges(first: bigint, last: bigint): Generator<readonly [from: bigint, to: bigint]> {
   for (let from = first; from <= last; from += MOST_BLOCKS) yield [from, least(from + MOST_BLOCKS - 1n, last)];
 }
@@ -40,6 +40,6 @@ export async function eventsUpTo(
 /** Throws `l1_failed` when the chain does not have the block. */
 export async function requireBlock(l1: Pick<L1Reader, "block">, number: bigint): Promise<L1Block> {
   const block = await l1.block(number);
-  if (block === null) throw new MintmarkError("l1_failed", `the chain has no block ${number} any more, or not yet`);
+  if (block === null) throw new MintmarkError("l1_failed", `the chain does not have block ${number}, or no longer`);
   return block;
 }

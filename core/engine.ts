@@ -35,14 +35,14 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   return (await openAs("leader", options)).engine;
 }
 
-/** An engine that only reads, and follows what a leader writes. Every change is refused with `not_leader`. */
+/** An engine that only reads, and follows a leader's writes. Refuses every change with `not_leader`. */
 export interface Standby {
   readonly engine: Engine;
-  /** Takes in a write that the store has. Returns false when the engine must be opened anew instead. */
+  /** Applies a write that the store already has. Returns false when the engine must be opened anew. */
   apply(operations: readonly StoreOperation[]): boolean;
 }
 
-/** Opens a store that holds a leader's writes; see {@link openEngine} for the options and errors. */
+/** Opens a store with a leader's writes; see {@link openEngine} for the options and errors. */
 export async function openStandby(options: EngineOptions): Promise<Standby> {
   const { engine, ledger } = await openAs("standby", options);
   const replica = new Replica(ledger);
@@ -87,7 +87,7 @@ async function openAs(
   return { engine, ledger };
 }
 
-/** Finishes what is queued, tells of it, and closes the store, once however often it is called. */
+/** Finishes the queue, publishes its events, and closes the store. Later calls share the first one's result. */
 function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
   let closed: Promise<void> | null = null;
   const close = async (): Promise<void> => {
@@ -103,9 +103,8 @@ function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
 }
 
 /**
- * The minting engine over one store. A call that changes something resolves when the change is on disk; reads see only
- * what is on disk. Every call rejects with `MintmarkError`: after a failed write with `store_failed`, after `close` with
- * `engine_closed`.
+ * The minting engine on one store. A change resolves when it is durable; reads see only durable data. Every call
+ * rejects with `MintmarkError`: after a failed write with `store_failed`, after `close` with `engine_closed`.
  */
 export interface Engine extends SettlementPort, AsyncDisposable {
   readonly environment: Environment;
@@ -113,9 +112,9 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   /**
    * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API, untrusted:
    * `{users: [{userId, mints: [{tokenId, assetId, amount, dataAvailabilityMode}]}]}`. An entry of ERC-20 has no
-   * `tokenId`, and a token can be named by `mintingBlob` instead.
+   * `tokenId`, and `mintingBlob` can name a token instead.
    *
-   * Rejects with every bad entry in `issues`, in request order; the error's own code is that of the first of them.
+   * Rejects with every bad entry in `issues`, in request order. The error has the code of the first one.
    */
   mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
   readonly mints: Mints;
@@ -128,8 +127,8 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   readonly withdrawals: Withdrawals;
   readonly events: Events;
   readonly webhooks: Webhooks;
-  /** Finishes what is queued, then closes the store. Idempotent. */
+  /** Finishes the queue, then closes the store. Idempotent. */
   close(): Promise<void>;
-  /** Aborted once nothing is taken any more: by `close`, or with the error of the store that has failed. */
+  /** Aborted when the engine ends: by `close`, or with the error of a failed store. */
   readonly ended: AbortSignal;
 }

@@ -1,19 +1,19 @@
 /**
- * Every error a caller can meet, by stable code. `kind` says whose turn it is; the HTTP adapter maps kinds and codes to statuses, and
- * a test holds this table, the HTTP mapping and the documentation equal.
+ * Every error that a caller can get, by stable code. The HTTP adapter maps codes to statuses. A test keeps this table,
+ * the HTTP mapping and the documentation equal.
  */
 export const ERROR_CODES = {
-  // The request is not what the documentation asks for.
+  // The request breaks the documentation.
   validation_failed: "One or more fields are missing, unknown or of the wrong form; see `errors`.",
   cursor_invalid:
     "The cursor was not issued by this engine for this application and these filters. Start again without a cursor.",
-  // The caller is not who it must be.
+  // The caller is not authorized.
   credentials_missing: "No credentials were sent. Send the API key as X-Api-Key.",
   credentials_invalid: "The credentials are unknown, revoked, malformed or of the other environment.",
   credentials_expired: "The credentials have expired. Issue a new key.",
   scope_missing: "The key does not carry the scope that this call needs.",
   application_suspended: "The operator has suspended this application.",
-  // The thing named does not exist for this application.
+  // The named thing does not exist for this application.
   application_not_found: "No such application.",
   key_not_found: "No such API key.",
   user_not_found: "No such user in this application.",
@@ -24,7 +24,7 @@ export const ERROR_CODES = {
   batch_not_found: "No such batch.",
   withdrawal_not_found: "No such withdrawal in this application.",
   webhook_not_found: "No such webhook in this application.",
-  // The state of things forbids it.
+  // The present state forbids it.
   token_already_minted: "This ERC-721 token has been minted before; a token exists once.",
   token_id_conflict: "Another minting blob is already bound to this ERC-1155 token id.",
   asset_exists: "An asset of this contract is already known.",
@@ -41,7 +41,7 @@ export const ERROR_CODES = {
   mint_consented: "The issuer has consented to a batch that uses this mint, so it cannot be cancelled.",
   withdrawal_pending: "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
   too_many_webhooks: "The application has as many webhooks as it may; delete one.",
-  // The request is well-formed but cannot be carried out.
+  // The request is well-formed but impossible.
   amount_out_of_range: "The amount must be a whole number from 1 to 2^63 - 1.",
   erc721_amount_not_one: "The amount of an ERC-721 mint must be 1.",
   blob_invalid:
@@ -58,7 +58,7 @@ export const ERROR_CODES = {
   signature_invalid: "The signature is not the vault owner's over this withdrawal.",
   deadline_invalid: "The deadline has passed, is less than a minute away, or more than 30 days.",
   idempotency_key_reused: "This idempotency key was used with another request.",
-  // The engine cannot serve now, or found its own data wrong.
+  // The engine cannot serve now, or has found damage in its data.
   store_missing:
     "There is no store here. Create one with `mintmark init`, or restore the one that was here from a copy.",
   store_locked: "Another process has this store open. One engine, one store.",
@@ -77,23 +77,23 @@ export const ERROR_CODES = {
 /** A stable error code; codes are never renamed. */
 export type ErrorCode = keyof typeof ERROR_CODES;
 
-/** One bad entry of a request. `pointer` is an RFC 6901 JSON pointer into it. */
+/** One bad entry of a request. `pointer` is an RFC 6901 JSON pointer to it. */
 export interface Issue {
   readonly pointer: string;
   readonly code: ErrorCode;
   readonly detail: string;
 }
 
-/** Most bad entries that one error lists. A request can hold far more of them than anybody reads. */
+/** Most bad entries in one error. A request can have far more than anybody reads. */
 export const MAX_ISSUES = 100;
 
-/** The one error class of the core: a stable `code`, a sentence that says what to do next, and all bad entries at once. */
+/** The only error class of the core: a stable `code`, a sentence with the next step, and all bad entries. */
 export class MintmarkError extends Error {
   override readonly name = "MintmarkError";
   readonly code: ErrorCode;
-  /** The bad entries of the request, in its order; empty when the error is not about entries. */
+  /** The bad entries of the request, in order; empty when the error is not about entries. */
   readonly issues: readonly Issue[];
-  /** Whether `issues` leaves some out: only the first {@link MAX_ISSUES} are listed. */
+  /** Whether more than {@link MAX_ISSUES} entries are bad, so `issues` is incomplete. */
   readonly moreIssues: boolean;
 
   constructor(

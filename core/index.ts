@@ -1,4 +1,4 @@
-/** The public surface of the core: what an embedding application, the server and the scripts import. */
+/** The public interface of the core, for embedding applications, the server and the scripts. */
 
 export type { WaitOptions } from "./abort.ts";
 export type { Adopted, AdoptedBatches } from "./batches/adopt.ts";

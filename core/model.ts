@@ -1,4 +1,7 @@
-/** The engine's domain in the shapes that callers see: plain, readonly, amounts as bigint (quantized units), times in ms since 1970. */
+/**
+ * The engine's domain as callers see it: plain readonly objects, amounts as bigint (quantized units), times in
+ * milliseconds since 1970.
+ */
 
 /** `0x` and lower-case hex. */
 export type Hex = `0x${string}`;
@@ -11,7 +14,7 @@ export type Uuid = string;
 /** u64 `mode << 63 | batchNumber << 20 | slot`; a decimal string in JSON. */
 export type VaultId = bigint;
 
-/** Where a mint's data lives: with the committee, or in L1 calldata. */
+/** The place of a mint's data: the committee, or L1 calldata. */
 export type Mode = "validium" | "zk-rollup";
 /** Both modes. */
 export const MODES = ["validium", "zk-rollup"] as const satisfies readonly Mode[];
@@ -21,19 +24,19 @@ export type Standard = "erc20" | "erc721" | "erc1155";
 /** All token standards. */
 export const STANDARDS = ["erc20", "erc721", "erc1155"] as const satisfies readonly Standard[];
 
-/** How a minting blob names a token id; see docs/protocol.md 1. */
+/** The rule by which a minting blob names a token id; docs/protocol.md 1. */
 export const BLOB_SCHEMES = ["mintmark", "imx", "raw32"] as const;
 /** A scheme of minting blobs. */
 export type BlobScheme = (typeof BLOB_SCHEMES)[number];
 
-/** Sandbox and live keys, data and chains never mix. */
+/** Keys, data and chains of sandbox and live never mix. */
 export const ENVIRONMENTS = ["sandbox", "live"] as const;
-/** Which environment an engine and its keys belong to. */
+/** The environment of an engine and its keys. */
 export type Environment = (typeof ENVIRONMENTS)[number];
 
 /** The amounts a vault or mint can hold: 1 to 2^63 - 1. */
 export const MAX_AMOUNT = (1n << 63n) - 1n;
-/** Most characters of a reference, the caller's own name for a thing. */
+/** Most characters of a reference, which is the caller's own name for a thing. */
 export const MAX_REFERENCE = 64;
 /** Most slots of one batch: 2^20. */
 export const MAX_BATCH_VAULTS = 1 << 20;
@@ -43,22 +46,22 @@ export interface Application {
   readonly applicationId: Uuid;
   readonly name: string;
   readonly suspended: boolean;
-  /** Of its mints that name none, of assets that have none of their own; null: they must name one. */
+  /** The mode of mints without one, of assets without a default of their own; null: they need one. */
   readonly dataAvailabilityMode: Mode | null;
   readonly createdAt: number;
 }
 
-/** What a key can be allowed to do. */
+/** The permissions of keys. */
 export const SCOPES = ["mint", "read", "users", "assets", "withdraw", "webhooks"] as const;
-/** One thing that a key is allowed to do. */
+/** One permission of a key. */
 export type Scope = (typeof SCOPES)[number];
 
-/** What is known of an API key after it was issued; never its secret. */
+/** An API key without its secret. */
 export interface ApiKey {
   readonly keyId: string;
   readonly applicationId: Uuid;
   readonly scopes: readonly Scope[];
-  /** Most mint entries this key may ever make; null for no bound. */
+  /** Most mint entries that this key may ever make; null for no limit. */
   readonly mintQuota: bigint | null;
   readonly mintsUsed: bigint;
   readonly createdAt: number;
@@ -66,14 +69,14 @@ export interface ApiKey {
   readonly revokedAt: number | null;
 }
 
-/** Who is calling, established by `authenticate`. */
+/** The authenticated caller. */
 export interface Principal {
   readonly applicationId: Uuid;
   readonly keyId: string;
   readonly scopes: readonly Scope[];
 }
 
-/** A user of an application and the L1 address that owns what is minted for it; the address never changes. */
+/** A user of an application and the L1 address that owns its mints. The address never changes. */
 export interface User {
   readonly userId: Uuid;
   readonly ownerAddress: Address;
@@ -82,7 +85,7 @@ export interface User {
   readonly createdAt: number;
 }
 
-/** A token contract known to the engine, as one application sees it. */
+/** A token contract that the engine has, as shown to one application. */
 export interface Asset {
   readonly assetId: Uuid;
   readonly standard: Standard;
@@ -95,13 +98,13 @@ export interface Asset {
   readonly symbol: string;
   readonly decimals: number;
   readonly blobScheme: BlobScheme;
-  /** Whether minting blobs may be any bytes; otherwise each is text. */
+  /** Whether minting blobs can be any bytes; otherwise each is text. */
   readonly rawBlobs: boolean;
-  /** Of its mints that name none; null: the application's. */
+  /** The mode of its mints without one; null: the application's. */
   readonly dataAvailabilityMode: Mode | null;
   /** The id that the engine gives next; null where mints name their ids. */
   readonly nextTokenId: bigint | null;
-  /** Most quantized units that may ever be minted; null for no bound. */
+  /** Most quantized units that can ever be minted; null for no bound. */
   readonly supplyCap: bigint | null;
   readonly minted: bigint;
   readonly whitelisted: boolean;
@@ -109,10 +112,10 @@ export interface Asset {
   readonly registered: boolean;
   /** Enabled for the application that asks. */
   readonly enabled: boolean;
-  /** Whether the token's minter role is locked for ever; null when L1 has not been asked. */
+  /** Whether the token's minter role is locked forever; null before L1 was asked. */
   readonly minterLocked: boolean | null;
   readonly mintable: boolean;
-  /** Whether a mint would be taken now; otherwise `unavailableReason` says what is missing. */
+  /** Whether a mint would be accepted now; otherwise `unavailableReason` says why not. */
   readonly mintingAvailable: boolean;
   readonly unavailableReason: string | null;
 }
@@ -129,7 +132,7 @@ export const STATUSES = [
   "failed",
 ] as const satisfies readonly Status[];
 
-/** What an owner holds of one token in one slot of one batch. */
+/** An owner's holding of one token in one slot of one batch. */
 export interface Vault {
   readonly vaultId: VaultId;
   readonly userId: Uuid;
@@ -154,7 +157,7 @@ export interface Vault {
   readonly updatedAt: number;
 }
 
-/** One mint entry or one withdrawal, through its whole life. */
+/** One mint entry or one withdrawal, with its history. */
 export interface Transaction {
   /** `<mintId>.<position>` for mints, the withdrawal's id for withdrawals. */
   readonly transactionId: string;
@@ -178,29 +181,29 @@ export interface Transaction {
   readonly l1TxHash: Hash | null;
   readonly l1BlockNumber: bigint | null;
   readonly failure: string | null;
-  /** When each status was reached. */
+  /** The time of each reached status. */
   readonly timestamps: Readonly<Partial<Record<Status, number>>>;
 }
 
-/** A batch that is open, sealed or committed. */
+/** An open, sealed or committed batch. */
 export interface Batch {
   readonly batchId: string;
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly vaultCount: number;
-  /** Mint entries that went into it; several may add up in one vault. */
+  /** Number of its mint entries; several can add up in one vault. */
   readonly mintCount: number;
   readonly status: "open" | "sealed" | "submitted" | "settled" | "finalized";
-  /** The assets that the batch holds, ascending by chain and asset type; none while it is open. */
+  /** The assets of the batch, ascending by chain and asset type; none while it is open. */
   readonly assets: readonly { readonly chainId: bigint; readonly assetType: Hash }[];
-  /** Root of the tree of its vaults. */
+  /** Root of its vault tree. */
   readonly content: Hash | null;
   /**
-   * The assets that L1 leaves out for want of their issuer's consent, by their places in `assets`, and why; null for none. Their vaults pay
-   * nobody, and their mints fail when the commit is final.
+   * The assets that L1 leaves out because their issuer's consent is missing, by position in `assets`, with the reason;
+   * null for none. Their vaults pay nobody, and their mints fail when the commit is final.
    */
   readonly leftOut: readonly { readonly asset: number; readonly failure: string }[] | null;
-  /** Over the content and the manifest of the assets. */
+  /** The root over the content and the manifest of assets. */
   readonly batchRoot: Hash | null;
   readonly dataHash: Hash | null;
   /** Root of the mode's state tree after this batch. */
@@ -213,11 +216,11 @@ export interface Batch {
   readonly timestamps: Readonly<Partial<Record<"open" | "sealed" | "submitted" | "settled" | "finalized", number>>>;
 }
 
-/** A withdrawal of a vault to L1, as its application sees it. */
+/** A withdrawal of a vault to L1, as shown to its application. */
 export interface Withdrawal {
   readonly withdrawalId: Uuid;
   readonly userId: Uuid;
-  /** Of the vault's token, and of the transaction and block below. */
+  /** The chain of the vault's token, and of the transaction and block below. */
   readonly chainId: bigint;
   readonly vaultId: VaultId;
   readonly quantity: bigint;
@@ -233,7 +236,7 @@ export interface Withdrawal {
   readonly updatedAt: number;
 }
 
-/** One page of a list, keyset on an ever-increasing sequence: stable while new entries arrive. */
+/** One page of a list. Pages follow an increasing sequence, so they are stable while new entries arrive. */
 export interface Page<T> {
   readonly data: readonly T[];
   readonly nextCursor: string | null;
@@ -251,66 +254,66 @@ export function batchIdOf(mode: Mode, batchNumber: number): string {
   return `${mode}-${batchNumber}`;
 }
 
-/** Bounds of one request and of one batch. A batch is sealed by itself before it passes one of its bounds. */
+/** Limits of a request and of a batch. A batch is sealed before it exceeds a limit. */
 export interface Limits {
   readonly usersPerRequest: number;
   readonly mintsPerRequest: number;
   /** Most vaults of a batch, 1 to 2^20, by mode. */
   readonly batchVaults: Readonly<Record<Mode, number>>;
-  /** Most bytes of a validium batch's encoded data: what the committee's members take. */
+  /** Most bytes of a validium batch's encoded data. The committee's members accept no more. */
   readonly validiumBytes: number;
   /** Most bytes of a rollup batch's encoded data; the transaction must stay below 128 KB. */
   readonly rollupBytes: number;
-  /** Most gas that committing a rollup batch may take, by an upper bound that also holds once slots of it are void. */
+  /** Most gas for committing a rollup batch, by an upper bound that also holds after slots become void. */
   readonly rollupGas: number;
   /**
-   * Most vaults that L1 has not committed; a mint that could make more is refused with `backpressure`. null, the default, for no bound:
-   * an engine whose batches nobody commits would stop for good.
+   * Most vaults that L1 has not committed; mints beyond it are refused with `backpressure`. null, the default, for no
+   * bound: without commits, an engine with a bound would stop forever.
    */
   readonly uncommittedVaults: number | null;
 }
 
-/** A batch that holds vaults of the application, as it stood then. */
+/** A batch with vaults of the application, at the time of the event. */
 export interface BatchEventData {
   /** `validium-12`, `zk-rollup-3`. */
   readonly batchId: string;
   readonly dataAvailabilityMode: Mode;
-  /** Vaults of all applications together. */
+  /** Vaults of all applications. */
   readonly vaultCount: number;
   readonly batchRoot: Hash;
   readonly l1TxHash: Hash | null;
   readonly l1BlockNumber: bigint | null;
 }
 
-/** A withdrawal as it stood then. */
+/** A withdrawal at the time of the event. */
 export interface WithdrawalEventData {
   readonly withdrawalId: Uuid;
   readonly userId: Uuid;
-  /** Of the vault's token, and of the transaction and block below. */
+  /** The chain of the vault's token, and of the transaction and block below. */
   readonly chainId: bigint;
   readonly vaultId: VaultId;
   readonly quantity: bigint;
   readonly recipient: Address;
   readonly l1TxHash: Hash | null;
   readonly l1BlockNumber: bigint | null;
-  /** Why L1 refused an attempt, or why the withdrawal has failed. */
+  /** Why L1 refused an attempt, or why the withdrawal failed. */
   readonly failure: string | null;
 }
 
-/** What each type of event tells. Types are only added to; docs/api.md lists them. */
+/** The data of each type of event. New types may be added; docs/api.md lists them. */
 export interface EventData {
-  /** A request was minted: one event however many mints it holds. */
+  /** A request was minted. One event, whatever its number of mints. */
   readonly "mint.accepted": { readonly mintId: Uuid; readonly users: number; readonly mints: number };
-  /** L1 refuses these vaults, so they are void and their mints have failed: consecutive vault ids of one batch. */
+  /** L1 refuses these vaults, so they are void and their mints have failed. The ids are consecutive in one batch. */
   readonly "mint.failed": { readonly firstVaultId: VaultId; readonly vaults: number; readonly failure: string };
   readonly "asset.enabled": { readonly assetId: Uuid };
   readonly "asset.disabled": { readonly assetId: Uuid };
   readonly "batch.sealed": BatchEventData;
-  /** A transaction that commits the batch is on its way; again for each transaction that replaces another. */
+  /** A transaction that commits the batch was sent; repeated for each replacement. */
   readonly "batch.submitted": BatchEventData;
   readonly "batch.settled": BatchEventData;
   readonly "batch.finalized": BatchEventData;
-  /** A reorganisation of L1 took the batch back from settled to submitted. */
+  /** A reorganisation of L1 moved the batch from settled to submitted. */
   readonly "batch.reverted": BatchEventData;
   readonly "withdrawal.accepted": WithdrawalEventData;
   readonly "withdrawal.submitted": WithdrawalEventData;
@@ -319,22 +322,22 @@ export interface EventData {
   readonly "withdrawal.settled": WithdrawalEventData;
   readonly "withdrawal.finalized": WithdrawalEventData;
   readonly "withdrawal.failed": WithdrawalEventData;
-  /** A reorganisation of L1 made the withdrawal pending again. */
+  /** A reorganisation of L1 moved the withdrawal to pending. */
   readonly "withdrawal.reverted": WithdrawalEventData;
-  /** A webhook has failed for so long that nothing is delivered to it until it is enabled again. */
+  /** Deliveries of a webhook have failed for so long that they stopped until it is enabled again. */
   readonly "webhook.disabled": { readonly webhookId: Uuid; readonly failure: string };
 }
 
 /** A type of event. */
 export type EventType = keyof EventData;
 
-/** One thing that an application is told of. What it tells never changes: it is written once, with what happened. */
+/** One event of an application. It never changes. */
 export type ApplicationEvent = {
   readonly [T in EventType]: {
-    /** 1, 2, 3 … within the application, without a gap. */
+    /** 1, 2, 3 … within the application, consecutive. */
     readonly sequence: number;
     readonly type: T;
-    /** ms since 1970; never smaller than the event's before. */
+    /** Milliseconds since 1970; at least the previous event's. */
     readonly createdAt: number;
     readonly data: EventData[T];
   };

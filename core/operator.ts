@@ -88,9 +88,9 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
   };
 }
 
-/** All that the settlement loops are given of an engine: they can neither mint nor see a tenant. */
+/** The engine as the settlement loops see it. They can neither mint nor see a tenant. */
 export interface SettlementPort {
-  /** The contract that the batches are committed to. */
+  /** The contract that receives the commits. */
   readonly settlement: Settlement;
   readonly batches: Batches;
   readonly proofs: Proofs;
@@ -98,8 +98,8 @@ export interface SettlementPort {
 }
 
 /**
- * What only the operator and the settlement loops call. Each `record…` takes in what L1 showed. It is one atomic,
- * journaled transition, and a repeated call changes nothing.
+ * The methods for the operator and the settlement loops. Each `record…` method records an observation of L1 as one
+ * atomic, journaled transition; repeats change nothing.
  *
  * @example
  * const { problems } = await engine.operator.verify();
@@ -107,120 +107,124 @@ export interface SettlementPort {
  */
 export interface Operator {
   readonly webhooks: Deliveries;
-  /** Every known asset, `enabled` false, in the order in which each became known. */
+  /** Every known asset, with `enabled` false, in the order of addition. */
   assets(page?: PageOptions): List<Asset>;
   /** Closes the mode's open batch; null when it is empty. */
   seal(mode: Mode, wait?: WaitOptions): Promise<Batch | null>;
   /**
-   * Makes slots of a sealed batch void that L1 refuses. Their mints have failed, with these reasons, and the batch can
-   * be committed without them. Rejects with `batch_committed` once L1 has the batch. The caller makes sure that no
-   * earlier transaction can still commit the batch as it was; the settlement loops do.
+   * Makes slots void that L1 refuses, so the batch can be committed without them. Their mints fail with these reasons.
+   * Rejects with `batch_committed` once L1 has the batch. The caller must ensure that no earlier transaction can still
+   * commit the batch; the settlement loops do.
    */
   voidSlots(mode: Mode, batchNumber: number, slots: readonly VoidSlots[], wait?: WaitOptions): Promise<Batch>;
   /**
-   * Notes which assets of a sealed batch L1 will leave out for want of a consent, and why; none others. When the commit is final, the
-   * mints of what L1 did leave out have failed. Rejects with `batch_committed` once L1 has the batch.
+   * Records exactly which assets of a sealed batch L1 will leave out for lack of a consent, with reasons. When the
+   * commit is final, the mints of assets that L1 left out fail. Rejects with `batch_committed` once L1 has the batch.
    */
   leaveOut(mode: Mode, batchNumber: number, assets: readonly LeftOut[], wait?: WaitOptions): Promise<Batch>;
-  /** The asset is in L1's registry. */
+  /** Records that the asset is in L1's registry. */
   recordRegistered(
     assetId: Uuid,
     facts?: { readonly minterLocked?: boolean | null },
     wait?: WaitOptions,
   ): Promise<Asset>;
   /**
-   * Why L1 would refuse to mint of the asset; null when it would not. While there is a fault, mints of the asset are
-   * refused with `mint_unwithdrawable`, and its `unavailableReason` names the fault.
+   * Records why L1 would refuse mints of the asset; null when it would not. While there is a fault, mints of the asset
+   * are refused with `mint_unwithdrawable`, and its `unavailableReason` names the fault.
    */
   recordMintingFault(assetId: Uuid, fault: string | null, wait?: WaitOptions): Promise<Asset>;
   /**
-   * One hash over the batches that L1 has committed, in L1's order, derived from this store alone. The contract's
-   * `history` must be the same. The next commit names it (docs/protocol.md 3).
+   * One hash over the batches that L1 has committed, in L1's order, from this store alone. The contract's `history`
+   * must be equal. The next commit names it (docs/protocol.md 3).
    */
   history(): Hash;
   /**
-   * Forgets the idempotency keys of mints that were made before a time (ms since 1970). The mints stay, and others go
-   * on meanwhile. A repeated request mints anew then, so leave callers the time that they were promised. Resolves with
-   * the number of keys. An aborted `signal` stops it between two steps.
+   * Deletes the idempotency keys of mints before `before` (milliseconds since 1970); the mints stay. Other mints
+   * continue meanwhile. A repeated request then mints anew, so keep the keys for the time promised to callers. Resolves
+   * with the number of keys. An aborted `signal` stops it between two steps.
    */
   forgetIdempotencyKeys(before: number, wait?: WaitOptions): Promise<number>;
   /**
-   * Copies the journal's entries that a backup lacks, while the engine goes on, and compares the whole backup with the journal.
-   * `restoreStore` makes a store of it.
+   * Copies the journal's missing entries to a backup while the engine runs, and compares the whole backup with the
+   * journal. `restoreStore` makes a store from it.
    *
    * @throws MintmarkError `store_mismatch` for the backup of another store, `store_corrupt` for a damaged one
    */
   backup(journal: Journal, options?: CopyOptions): Promise<Copied>;
-  /** Derives every record from the journal by a second implementation and compares it; finds any flipped byte. */
+  /** Derives every record from the journal by a second implementation and compares it. Finds any flipped byte. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
-  /** What is wrong with the system's clock and what to do; null when it fits the journal. */
+  /** The fault of the system's clock, with the remedy; null when it fits the journal. */
   clockFault(): string | null;
   /**
-   * A time that has certainly been reached, in ms since 1970, however wrong the system's clock is. It is behind the
-   * clock by the time for which nothing ran. Use it for what must not expire too early.
+   * A time in milliseconds since 1970 that has certainly passed, even if the system's clock is wrong. It lags by the
+   * time for which nothing ran. Use it for things that must not expire too early.
    */
   reachedTime(): number;
   /**
-   * Makes the mirror on another chain known, so that withdrawals of that chain's tokens are taken. Rejects with
+   * Adds the mirror on another chain, so that withdrawals of that chain's tokens are accepted. Rejects with
    * `store_mismatch` for another contract than the chain's first.
    */
   addMirror(mirror: PortalIdentity, wait?: WaitOptions): Promise<void>;
-  /** What pays withdrawals, by chain: the settlement contract, then the mirrors. */
+  /** The contracts that pay withdrawals, by chain: the settlement contract, then the mirrors. */
   portals(): readonly FollowedPortal[];
-  /** The one of a chain. Throws `chain_not_supported`. */
+  /** The contract on a chain. Throws `chain_not_supported`. */
   portal(chainId: bigint): FollowedPortal;
-  /** A transaction that commits the batch is on its way. */
+  /** Records a sent transaction that commits the batch. */
   recordSubmitted(mode: Mode, batchNumber: number, txHash: Hash, wait?: WaitOptions): Promise<Batch>;
   /**
    * Applies the events of a chain's blocks from the last observed one up to `toBlock`, in order, all or nothing.
-   * Rejects with `history_diverged` for what this store cannot have caused; on a mirror's chain with `l1_failed`.
+   * Rejects with `history_diverged` for events that this store cannot have caused; on a mirror's chain with
+   * `l1_failed`.
    */
   recordEvents(chainId: bigint, events: readonly L1Event[], toBlock: bigint, options?: ReadOptions): Promise<void>;
-  /** Everything up to this block can no longer be reorganised away. */
+  /** Records that everything up to this block is final. */
   recordFinalized(chainId: bigint, blockNumber: bigint, options?: ReadOptions): Promise<void>;
   /**
-   * Blocks of a chain up to which events were recorded, or were final, with the hashes that they had then; newest first.
-   * Of the final ones the newest 64 are kept.
+   * Blocks of a chain that were read or final, with their hashes at that time; newest first. The newest 64 final ones
+   * are kept.
    */
   checkpoints(chainId: bigint): AsyncIterable<Checkpoint>;
-  /** Blocks from this one on are gone: what they settled is submitted again, the cursor goes back before them. */
+  /** Blocks from this one on were replaced: what they settled is submitted again, and reading restarts before them. */
   recordReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
-  /** The same for a chain that has replaced blocks that were recorded as final. */
+  /** The same for a chain that replaced blocks recorded as final. */
   recordDeepReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
-  /** How L1's history differs from this store's, and since when (ms since 1970); null while they agree. */
+  /**
+   * The difference between L1's history and this store's, with its time (milliseconds since 1970); null while they
+   * agree.
+   */
   divergence(): { readonly detail: string; readonly since: number } | null;
-  /** Refuses mints and withdrawals with `l1_not_compared` until {@link Operator.compareState} finds one history. */
+  /** Refuses mints and withdrawals with `l1_not_compared` until {@link Operator.compareState} succeeds. */
   awaitComparison(): void;
-  /** Throws what mints are refused with now: `history_diverged`, `l1_not_compared`. */
+  /** Throws the error that mints would get now: `history_diverged`, `l1_not_compared`. */
   requirePromising(): void;
   /**
    * Requires that L1's batches are the first ones of this store. Otherwise it rejects with `history_diverged`, and from
-   * then on mints, withdrawals and seals are refused with that code, after a restart too.
+   * then on mints, withdrawals and seals are refused with that code, even after a restart.
    *
-   * Resolves with false when only the events of commits that are not recorded yet can tell, because L1 may have left
-   * assets out of them. Record these, then compare again.
+   * Resolves with false when it needs the events of unrecorded commits first, because L1 may have left assets out of
+   * them. Record these, then compare again.
    */
   compareState(state: L1State, wait?: WaitOptions): Promise<boolean>;
   /**
-   * Puts L1's batches in the place of the store's, from the first difference of each mode on, and ends the divergence,
-   * in one atomic step. Mints that L1's history lacks have failed, and their applications are told. Vaults of unknown
-   * owners belong to an application of their own, `Adopted from L1`. Rejects with `asset_not_found` for an asset that
-   * must be added first, `l1_failed` for data that do not make their root. `adoptFromL1` gathers the batches.
+   * Replaces the store's batches by L1's, from the first difference of each mode on, and ends the divergence, in one
+   * atomic step. Mints that L1's history lacks fail, and their applications get events. Vaults of unknown owners go to
+   * an application of their own, `Adopted from L1`. Rejects with `asset_not_found` for an asset that must be added
+   * first, `l1_failed` for data that do not match their root. `adoptFromL1` collects the batches.
    */
   adopt(adopted: readonly AdoptedBatches[], wait?: WaitOptions): Promise<Adopted>;
-  /** A transaction that pays the withdrawal is on its way. */
+  /** Records a sent transaction that pays the withdrawal. */
   recordWithdrawalSubmitted(withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions): Promise<Withdrawal>;
-  /** L1 refused an attempt. The authorization is still good, so the reservation stays, with the reason. */
+  /** Records that L1 refused an attempt. The authorization is still valid, so the reservation stays. */
   recordWithdrawalAttempt(withdrawalId: Uuid, failure: string, wait?: WaitOptions): Promise<Withdrawal>;
   /**
-   * Gives up and releases the reservation. Rejects with `withdrawal_pending` while the authorization can still be used:
-   * until `l1Time`, seconds of a finalized block, is past its deadline, or L1 has cancelled or overtaken it.
+   * Fails the withdrawal and releases its reservation. Rejects with `withdrawal_pending` while the authorization can
+   * still be used: until `l1Time`, seconds of a final block, is past its deadline, or L1 has cancelled or overtaken it.
    */
   recordWithdrawalFailed(withdrawalId: Uuid, failure: string, l1Time: bigint, wait?: WaitOptions): Promise<Withdrawal>;
-  /** Reorganisations recorded since the opening, of all chains: another number means that what was read may have been taken back. */
+  /** Number of reorganisations of all chains since the opening. When it changes, earlier reads may be outdated. */
   reorganisations(): number;
   /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
   pendingWithdrawals(chainId: bigint, options?: PendingOptions): AsyncIterable<PendingWithdrawal>;
-  /** One of them, as it is now; null when it has been settled or has failed. */
+  /** One pending withdrawal; null once settled or failed. */
   pendingWithdrawal(withdrawalId: Uuid): Promise<PendingWithdrawal | null>;
 }

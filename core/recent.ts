@@ -1,6 +1,6 @@
 /**
- * A cache of what was used lately. Two generations stand in for recency: a hit moves an entry to the young one; when that is full, the
- * old one is forgotten. Entries have two keys, so that their number needs no key that joins both.
+ * A cache of recently used entries. Two generations approximate recency: a hit moves an entry to the young one; when
+ * that is full, the old one is dropped. Entries have two keys, so a lookup needs no joined key.
  */
 export class Recent<A, B, V> {
   readonly #generation: number;
@@ -11,8 +11,8 @@ export class Recent<A, B, V> {
   #weight = 0;
 
   /**
-   * @param generation - weight that a generation holds
-   * @param weightOf - of an entry, which does not change while it is here
+   * @param generation - maximum weight of a generation
+   * @param weightOf - the weight of an entry, which must not change while it is here
    */
   constructor(generation: number, weightOf: (value: V) => number = () => 1) {
     this.#generation = generation;
@@ -39,14 +39,13 @@ export class Recent<A, B, V> {
     this.#weight += this.#weightOf(value);
   }
 
-  /** Forgets all entries. */
   clear(): void {
     this.#young.clear();
     this.#old.clear();
     this.#weight = 0;
   }
 
-  /** Takes an entry out of both generations; returns it. */
+  /** Removes an entry from both generations and returns it. */
   take(a: A, b: B): V | undefined {
     const young = this.#young.get(a)?.get(b);
     const value = young ?? this.#old.get(a)?.get(b);

@@ -2,14 +2,14 @@ import { checksumAddress } from "viem";
 import { MintmarkError } from "./errors.ts";
 import { type Address, ENVIRONMENTS, type Environment, type Hash, MODES, type Mode, type Uuid } from "./model.ts";
 
-/** What the engine's methods ask of their arguments. Each throws `validation_failed` and names the argument. */
+/** Checks of arguments. Each throws `validation_failed` and names the argument. */
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
 const CONTROL = /\p{Cc}/u;
 
-/** The lower-case address. The zero address is nobody's. */
+/** The lower-case address. Refuses the zero address, which has no owner. */
 export function requireAddress(name: string, value: unknown): Address {
   if (typeof value !== "string" || !ADDRESS.test(value) || /^0x0{40}$/.test(value)) {
     throw new MintmarkError("validation_failed", `${name} must be 0x and 40 hex digits, and not zero`);
@@ -18,11 +18,14 @@ export function requireAddress(name: string, value: unknown): Address {
   return value.toLowerCase() as Address;
 }
 
-/** What a wrong checksum is refused with. */
+/** The error for a wrong checksum. */
 export const CHECKSUM_WRONG =
   "The address's mixed case is not its EIP-55 checksum, so a digit may be wrong. Copy it again.";
 
-/** Whether the case of 0x and 40 hex digits is all lower, all upper, or the EIP-55 checksum: other mixed case means a typing error. */
+/**
+ * Whether 0x and 40 hex digits are all lower case, all upper case, or match the EIP-55 checksum. Other mixed case means
+ * a typing error.
+ */
 export function checksumHolds(address: string): boolean {
   const digits = address.slice(2);
   if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return true;
@@ -57,7 +60,7 @@ export function requireUuid(name: string, value: unknown): string {
   return uuid;
 }
 
-/** The lower-case form of a UUID, or null for what is none. */
+/** The lower-case form of a UUID; null for anything else. */
 export function readUuid(value: unknown): Uuid | null {
   return typeof value === "string" && UUID.test(value) ? value.toLowerCase() : null;
 }
@@ -72,10 +75,12 @@ export function requireFlag(name: string, value: unknown): boolean {
   return value;
 }
 
-/** Longer text spells none of our words. */
+/** Longer text cannot be a known value. */
 const MAX_SPELLING = 64;
 
-/** The value that a text spells, as we write it or as the original's SDKs do: `MintableErc721`, `ZK_ROLLUP`. null for none. */
+/**
+ * The value of a text, in our spelling or that of the original's SDKs: `MintableErc721`, `ZK_ROLLUP`. null for none.
+ */
 export function readSpelling<V extends string>(values: readonly V[], text: unknown): V | null {
   const known = values.find((value) => value === text);
   if (known !== undefined || typeof text !== "string" || text.length > MAX_SPELLING) return known ?? null;
