@@ -1,8 +1,8 @@
 /**
- * Coverage of the contracts by test/contracts and test/mirror: `node scripts/coverage.ts`. Hardhat counts lines and statements (coverage/html,
- * coverage/lcov.info). Branches are counted here: every condition of an `if`, a loop or a `?:`, and every operand of `&&` and `||`, must
- * have been both true and false. Yul in assembly blocks is counted by neither; the differential and fuzz tests hold it. Exits with 1 below
- * the least that is accepted.
+ * Coverage of the contracts by test/contracts and test/mirror: `node scripts/coverage.ts`. Hardhat counts lines and
+ * statements (coverage/html, coverage/lcov.info). Branches are counted here: every condition of an `if`, a loop or a
+ * `?:`, and every operand of `&&` and `||`, must have been both true and false. Yul in assembly blocks is counted by
+ * neither; the differential and fuzz tests hold it. Exits with 1 below the least that is accepted.
  */
 import { spawnSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Builds the package that other projects install: `npm run package` compiles to dist/ and packs dist/ as a tarball. Prints its path. */
+/** `npm run package`: compiles to dist/, packs dist/ as a tarball for other projects, and prints its path. */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

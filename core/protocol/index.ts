@@ -1,4 +1,4 @@
-/** The protocol's formats and proofs as pure functions, for verifiers that need no engine; docs/protocol.md is their specification. */
+/** The protocol's formats and proofs as pure functions, for verifiers without an engine; see docs/protocol.md. */
 export { assetType, MAX_QUANTUM, mintableAssetId } from "./asset.ts";
 export {
   type Attestation,

@@ -177,7 +177,7 @@ export function withdrawalDigest(
   return hashTypedData(withdrawalTypedData(settlement, message));
 }
 
-/** The whole `WithdrawalList` typed data, as viem's `signTypedData` takes it. Throws `validation_failed` when out of bounds. */
+/** The `WithdrawalList` for viem's `signTypedData`. Throws `validation_failed` when out of bounds. */
 export function withdrawalListTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
   message: WithdrawalListMessage,

@@ -24,8 +24,8 @@ export function leaf(parent: Command, usage: string, description: string, exampl
 }
 
 /**
- * A command, or a process, that reads settings: from its options, then the environment, then the file that MINTMARK_CONFIG or `--config`
- * names. Secrets have no option, because other users of a machine see arguments.
+ * A command, or a process, that reads settings: from its options, then the environment, then the file that
+ * MINTMARK_CONFIG or `--config` names. Secrets have no option, because other users of a machine see arguments.
  */
 export function configured<S extends z.ZodObject>(
   parent: Command,
@@ -88,7 +88,8 @@ function defaultOf(setting: z.core.$ZodType): string {
 }
 
 /**
- * An action for commander: prints what `work` resolves with, or its error, and sets the exit code. Ctrl-C aborts the signal.
+ * An action for commander: prints what `work` resolves with, or its error, and sets the exit code. Ctrl-C aborts the
+ * signal.
  *
  * @param showing - `failed` says of an answer that is bad news what to do; null of others
  */

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { acting, leaf } from "./command.ts";
 import { UsageError } from "./exit-codes.ts";
 
-/** `mintmark completion <shell>`: a script that completes commands and options. It is made from the commands themselves. */
+/** `mintmark completion <shell>`: a script that completes commands and options, made from the commands themselves. */
 export function addCompletion(program: Command): void {
   leaf(program, "completion <shell>", "print the completion script of bash, zsh or fish", [
     "completion bash > /etc/bash_completion.d/mintmark",

@@ -71,7 +71,7 @@ export async function restoreFromCluster(
   }
 }
 
-/** As the cluster's leader, or, while another server leads, as one that reads. Closing the engine leaves the cluster. */
+/** Opens as the cluster's leader, or as a reader while another server leads. Closing the engine leaves the cluster. */
 async function openInCluster(
   options: Omit<ClusterOptions, "journal" | "server">,
   journal: PostgresJournal,

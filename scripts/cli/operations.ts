@@ -142,7 +142,7 @@ function optionOf({ flag, value, description, isRequired, isSwitch, env, secret 
   return env === undefined ? option : option.env(env);
 }
 
-/** What the schema is given for a text: what is no value of its kind stays text, and the schema says what is wrong with it. */
+/** The text as the schema takes it. Text that is no value of its kind stays text, and the schema says what is wrong. */
 function inputOf({ kind, isNullable, isPath }: Field, text: string): unknown {
   if (isNullable && text === "none") return null;
   if (isPath === true) return resolve(text);

@@ -4,7 +4,8 @@ import { messageOf } from "./message.ts";
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * One answer on standard output: JSON when asked for, else a table of a list, or the fields of a thing with its lists below.
+ * One answer on standard output: JSON when asked for, else a table of a list, or the fields of a thing with its lists
+ * below.
  *
  * @param columns - what a table shows of each entry; everything when absent
  */

@@ -1,6 +1,6 @@
 import { UsageError } from "./exit-codes.ts";
 
-/** A secret from the environment, or from standard input when the command was given `--key-stdin`; never from an argument. */
+/** A secret from the environment, or from standard input with `--key-stdin`; never from an argument. */
 export async function secret(variable: string, fromStdin: boolean): Promise<string | undefined> {
   if (!fromStdin) return process.env[variable];
   let text = "";

@@ -17,7 +17,7 @@ export interface MirrorWatchOptions {
   readonly onError: (chainId: bigint, error: unknown) => void;
 }
 
-/** Voids duplicates on mirrors, each in rounds of its own, so that no chain waits for another, until the signal aborts; then resolves. */
+/** Voids duplicates on mirrors until the signal aborts. Each has its own rounds, so no chain waits for another. */
 export async function watchMirrors(options: MirrorWatchOptions, stopped: AbortSignal): Promise<void> {
   const { archive, source, mirrors, account, intervalMs } = options;
   const watching = mirrors.map((setting) => {

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 /** Where a build leaves the conditions it found, a file a source; and Hardhat what was hit. */
 const FOLDER = new URL("../../coverage/conditions/", import.meta.url);
 
-/** One place where a contract decides: an operand of `&&` or `||`, or a whole condition of an `if`, a loop or a `?:`. */
+/** A decision of a contract: an operand of `&&` or `||`, or the condition of an `if`, a loop or a `?:`. */
 export interface Condition {
   readonly source: string;
   readonly line: number;
@@ -22,8 +22,8 @@ interface Node {
 }
 
 /**
- * Solidity source in which every condition reports its value, beside what Hardhat's own instrumentation reports of statements. Yul inside
- * assembly blocks has no place to report from and stays as it is.
+ * Solidity source in which every condition reports its value, beside what Hardhat's own instrumentation reports of
+ * statements. Yul inside assembly blocks has no place to report from and stays as it is.
  *
  * @param instrumented - the source with Hardhat's instrumentation, whose library it borrows
  * @param original - the same source as written, for lines
@@ -51,7 +51,7 @@ function __seen(bool value, uint256 tag) pure returns (bool) {
 }\n`;
 }
 
-/** All conditions of the last build. What an earlier build found in a source that has been moved or deleted since does not count. */
+/** All conditions of the last build. Those of sources that were moved or deleted since do not count. */
 export async function readConditions(): Promise<Condition[]> {
   const names = (await readdir(FOLDER)).sort();
   const texts = await Promise.all(names.map((name) => readFile(new URL(name, FOLDER), "utf8")));

@@ -4,7 +4,7 @@ import { jsonText } from "../cli/output.ts";
 import { type SandboxDescription, type SandboxOptions, startSandbox } from "../sandbox/sandbox.ts";
 import { type DemoResult, runDemo } from "./run.ts";
 
-/** Runs the demo on the sandbox of a folder, or on one of its own, and prints what came out; whether every check passed. */
+/** Runs the demo on a running sandbox, or on its own, and prints the results. Resolves with whether all passed. */
 export async function demo(
   folder: string,
   isJson: boolean,

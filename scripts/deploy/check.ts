@@ -31,8 +31,9 @@ const GAS_AFTER_TOKEN = 400_000n;
 const ZERO: Address = "0x0000000000000000000000000000000000000000";
 
 /**
- * Checks everything that can be known before the first transaction: the terms, the tokens, what the record names, that every constructor
- * accepts its arguments, and that the account can pay on each chain. Throws one error that names everything wrong with the terms.
+ * Checks everything that can be known before the first transaction: the terms, the tokens, what the record names, that
+ * every constructor accepts its arguments, and that the account can pay on each chain. Throws one error that names
+ * everything wrong with the terms.
  *
  * @returns warnings about what the caller has allowed
  */

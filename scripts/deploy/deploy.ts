@@ -14,8 +14,8 @@ export interface DeployOptions {
 }
 
 /**
- * Brings one chain to the deployment asked for, and writes what is there after every step. What the record names already is verified, not
- * deployed again, so a repeated or interrupted run ends in the same state.
+ * Brings one chain to the deployment asked for, and writes what is there after every step. What the record names
+ * already is verified, not deployed again, so a repeated or interrupted run ends in the same state.
  */
 export async function deploy(account: Deployer, options: DeployOptions): Promise<Deployment> {
   const { record: path, tokens = [], onProgress = () => {} } = options;

@@ -20,7 +20,7 @@ export interface Deployer {
   readonly client: PublicClient;
   readonly transport: Transport;
   readonly chainId: number;
-  /** Where creations are kept from before they are sent, so that a killed run creates nothing twice; without it they are not. */
+  /** Keeps creations from before they are sent, so that a killed run creates nothing twice. Optional. */
   readonly pending?: PendingCreations;
 }
 
@@ -66,7 +66,7 @@ export async function send(
   });
 }
 
-/** Sends the creation that an earlier run has signed, or signs one. By EIP-1559 where the chain has a base fee, else at a gas price. */
+/** Sends the creation that an earlier run signed, or signs one: by EIP-1559 if the chain has a base fee. */
 async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
   const key = keccak256(data);
   const kept = await by.pending?.get(key);

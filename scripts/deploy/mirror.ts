@@ -71,8 +71,8 @@ export interface MirrorOptions {
 }
 
 /**
- * Brings another chain to a mirror of a recorded settlement contract and to the tokens asked for. What the record names already is verified,
- * not deployed again, so a repeated or interrupted run ends in the same state.
+ * Brings another chain to a mirror of a recorded settlement contract and to the tokens asked for. What the record names
+ * already is verified, not deployed again, so a repeated or interrupted run ends in the same state.
  *
  * @param by - pays on the mirror's chain
  * @param source - pays for the registrations on the settlement contract's chain

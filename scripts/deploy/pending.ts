@@ -9,8 +9,9 @@ const hex = z
 const pending = z.record(z.string(), hex);
 
 /**
- * Signed creations that no record names yet, by the hash of what they create. Each is written before it is sent, so a run that was killed at
- * any moment is continued with the very same transaction, which the chain takes only once. A signed transaction holds no secret.
+ * Signed creations that no record names yet, by the hash of what they create. Each is written before it is sent, so a
+ * run that was killed at any moment is continued with the very same transaction, which the chain takes only once. A
+ * signed transaction holds no secret.
  */
 export class PendingCreations {
   readonly #path: string;

@@ -58,7 +58,7 @@ const deployment = z.strictObject({
 export type SettlementRecord = z.output<typeof settlementRecord>;
 export type TokenRecord = z.output<typeof tokenRecord>;
 export type MirrorRecord = z.output<typeof mirrorRecord>;
-/** What was deployed for one settlement contract: the file that engines and operators read. Integers are decimal strings in the file. */
+/** A deployment: the file that engines and operators read. Integers are decimal strings in the file. */
 export type Deployment = z.output<typeof deployment>;
 
 /** Whether a record names a token: by its standard and symbol. */

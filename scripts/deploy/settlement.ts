@@ -19,7 +19,7 @@ export interface SettlementConfig {
   readonly maturity: bigint;
 }
 
-/** Deploys the settlement contract, or, given the record of an earlier deployment, checks that it is there and as recorded. */
+/** Deploys the settlement contract. Given an earlier record, checks that the contract is there and as recorded. */
 export async function deploySettlement(
   by: Deployer,
   config: SettlementConfig,

@@ -1,4 +1,4 @@
-/** `npm run lint:contracts` and `npm run lint:openapi`: linters with an installation of their own. Warnings fail too. */
+/** `npm run lint:contracts` and `npm run lint:openapi`: linters that install apart. Warnings fail too. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

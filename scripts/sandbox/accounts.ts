@@ -13,7 +13,7 @@ export const GUARDIAN = account(2);
 export const COMMITTEE = [3, 4, 5, 6, 7].map(account);
 export const THRESHOLD = 3;
 
-/** The demo application's users, by the name that the sandbox's screen uses, with the owners of what is minted for them. */
+/** The demo application's users by the names on the sandbox's screen, with the owners of their tokens. */
 export const USERS = [
   { name: "alice", userId: "a11ce000-0000-4000-8000-000000000001", owner: account(8) },
   { name: "bob", userId: "b0b00000-0000-4000-8000-000000000002", owner: account(9) },

@@ -8,7 +8,7 @@ export interface LocalChain {
   stop(): Promise<void>;
 }
 
-/** Starts an in-memory chain that mines each transaction at once and an empty block every second, so that its clock moves. */
+/** Starts an in-memory chain. It mines each transaction at once, and an empty block every second to move its clock. */
 export async function startChain(network: "local" | "other", wantedPort: number): Promise<LocalChain> {
   const port = await freePort(wantedPort);
   const mining = { auto: true, interval: 1_000 };
@@ -17,7 +17,7 @@ export async function startChain(network: "local" | "other", wantedPort: number)
   return { rpcUrl: `http://127.0.0.1:${port}`, port, stop: () => server.close() };
 }
 
-/** Compiles the contracts when their sources are newer than their artifacts; their Solidity tests take as long again, and nobody needs them here. */
+/** Compiles contracts that changed, without their Solidity tests, which take as long again. */
 export async function compileContracts(): Promise<void> {
   await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
 }

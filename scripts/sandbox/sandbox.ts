@@ -32,7 +32,7 @@ export interface SandboxOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** What a client needs to use a running sandbox; written to `sandbox.json` in its folder. Keys are of the test chain only. */
+/** How a client uses a running sandbox; written to `sandbox.json` in its folder. Keys are of the test chain only. */
 export interface SandboxDescription {
   readonly api: string;
   readonly rpcUrl: string;
@@ -63,7 +63,7 @@ const TOKENS: readonly TokenConfig[] = [
 /** Long enough to see a vault wait, short enough for a newcomer. */
 const MATURITY_SECONDS = 3n;
 
-/** Starts everything in this process, in the order in which each part needs the one before. What has started is stopped when a later part fails. */
+/** Starts everything in this process, in order. When a later part fails, what has started is stopped. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { onProgress = () => {} } = options;
   await using stack = new AsyncDisposableStack();

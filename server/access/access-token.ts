@@ -20,7 +20,7 @@ const TYPE = "at+jwt";
 /** What `iss` of this server's own tokens is; no other issuer may have the name. */
 export const ISSUER = "mintmark";
 
-/** Signatures that another issuer may use: public keys only, so that knowing how to check a token is not knowing how to make one. */
+/** Signatures that another issuer may use: public keys only, so a verifier cannot make tokens. */
 const PUBLIC_KEY_ALGORITHMS = ["EdDSA", "ES256", "ES384", "PS256", "RS256"];
 
 /** An issuer besides this server, such as the operator's identity provider. */
@@ -54,8 +54,8 @@ export function remoteKeys(keys: JWTVerifyGetKey): JWTVerifyGetKey {
 const OF_THE_TOKEN = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
 
 /**
- * Issues and checks bearer tokens: JWTs (RFC 9068) signed with a secret that only this server knows. Those of a trusted issuer have the same
- * claims: `sub` the application, `client_id` one of its keys, `scope`.
+ * Issues and checks bearer tokens: JWTs (RFC 9068) signed with a secret that only this server knows. Those of a trusted
+ * issuer have the same claims: `sub` the application, `client_id` one of its keys, `scope`.
  */
 export class AccessTokens {
   readonly #engine: Engine;
@@ -89,8 +89,9 @@ export class AccessTokens {
   }
 
   /**
-   * Who bears the token. The key behind it is looked at each time, so revoking a key or suspending its application ends its tokens at
-   * once. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended` or `issuer_unreachable`.
+   * Who bears the token. The key behind it is looked at each time, so revoking a key or suspending its application ends
+   * its tokens at once. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended` or
+   * `issuer_unreachable`.
    */
   async verify(token: string): Promise<Principal> {
     const { applicationId, keyId, scopes } = await this.#claims(token);

@@ -11,7 +11,7 @@ const FREE_BODY = 16 * 1024;
 const BODY_UNIT = 1024;
 /** Of binary answers, which cost little to make. */
 const BINARY_UNIT = 1024 * 1024;
-/** Bytes that a request holds at least while it is under way: its own objects, and a page of a list as objects and text. */
+/** Bytes that a request holds at least while it is under way: its objects, and a page of a list as objects and text. */
 const LEAST_HELD = 64 * 1024;
 
 /** What one request costs its caller: units of rate, and the memory for its body and answer. */
@@ -53,7 +53,7 @@ export class Account {
     if (bytes > FREE_BODY) this.pay(Math.ceil(bytes / BODY_UNIT));
   }
 
-  /** An answer of about so many bytes is going to be made. It counts for half of what the caller may hold at most, so that it can be had. */
+  /** Announces an answer of about so many bytes. It counts for at most half of the caller's limit, so it fits. */
   expect(bytes: number): void {
     const most = this.#held.most / 2;
     const more = Math.min(this.#expected + bytes, most) - this.#expected;
@@ -61,7 +61,7 @@ export class Account {
     this.#expected += more;
   }
 
-  /** The answer is made; may be said twice. If need be it is paid on credit: what was done is not answered with a refusal. */
+  /** The answer is made; may be called twice. It may go over the limit: a change that was made is never refused. */
   answered(bytes: number, binary: boolean): void {
     const units = Math.min(Math.ceil(bytes / (binary ? BINARY_UNIT : this.#unit)), this.#meter.quota.units);
     if (units > this.#paid) this.#meter.owe(this.caller, units - this.#paid, this.#reply);

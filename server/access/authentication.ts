@@ -14,8 +14,8 @@ declare module "fastify" {
 }
 
 /**
- * Establishes who calls, from X-Api-Key, `Authorization: Bearer`, or both when they name one application. Rejects with a `credentials_*`
- * code or `application_suspended`.
+ * Establishes who calls, from X-Api-Key, `Authorization: Bearer`, or both when they name one application. Rejects with
+ * a `credentials_*` code or `application_suspended`.
  */
 export async function authenticate(request: FastifyRequest, { engine, tokens }: Service): Promise<Principal> {
   const key = request.headers["x-api-key"];
@@ -58,9 +58,9 @@ function bearer(authorization: string): string {
 }
 
 /**
- * Runs an attempt to authenticate and counts its failure against the caller's address: past the limit failures become `rate_limited`.
- * Right credentials always pass, so nobody can lock out those who share an address or a proxy with them; guessing stays hopeless,
- * since a key holds far more bits than any number of attempts.
+ * Runs an attempt to authenticate and counts its failure against the caller's address: past the limit failures become
+ * `rate_limited`. Right credentials always pass, so nobody can lock out those who share an address or a proxy with
+ * them; guessing stays hopeless, since a key holds far more bits than any number of attempts.
  */
 export async function countFailures<T>(
   attempt: Promise<T>,

@@ -79,7 +79,7 @@ export class Held {
     this.take(bytes);
   }
 
-  /** Takes bytes that are there already, such as those of an answer. While they are too many, further requests are refused. */
+  /** Takes bytes that are there already, such as an answer's. While there are too many, new requests are refused. */
   take(bytes: number): void {
     if (this.#released) return;
     this.#bytes += bytes;

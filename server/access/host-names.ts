@@ -2,8 +2,9 @@ import { isIP } from "node:net";
 import { ServerError } from "../http/errors.ts";
 
 /**
- * The names that requests may call this server by. A page of another site can lead its own name to this address (DNS rebinding), and a
- * browser then lets it read the answers. Addresses, `localhost` and names without a dot are safe: no other site can own one.
+ * The names that requests may call this server by. A page of another site can lead its own name to this address (DNS
+ * rebinding), and a browser then lets it read the answers. Addresses, `localhost` and names without a dot are safe: no
+ * other site can own one.
  */
 export class HostNames {
   readonly #names: ReadonlySet<string>;

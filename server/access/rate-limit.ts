@@ -70,7 +70,7 @@ export class TokenBuckets {
     };
   }
 
-  /** Takes units and shows the outcome in the IETF RateLimit fields; `rate_limited` with Retry-After when there are too few. */
+  /** Takes units and sets the IETF RateLimit fields; `rate_limited` with Retry-After when there are too few. */
   spend(caller: string, cost: number, reply: FastifyReply): void {
     const grant = this.take(caller, cost);
     this.#show(grant, reply);

@@ -33,8 +33,8 @@ export interface Session {
 }
 
 /**
- * Sign-In with Ethereum (EIP-4361): an owner shows with its wallet that it is that address, and gets a short session bound to it. Each
- * challenge is ours word for word, names this server's origin and chain, and can be answered once.
+ * Sign-In with Ethereum (EIP-4361): an owner shows with its wallet that it is that address, and gets a short session
+ * bound to it. Each challenge is ours word for word, names this server's origin and chain, and can be answered once.
  */
 export class OwnerSignIn {
   readonly #engine: Engine;
@@ -77,8 +77,8 @@ export class OwnerSignIn {
   }
 
   /**
-   * A session for who signed a challenge. Rejects with `credentials_invalid` for a message that is not an open challenge of this server
-   * and origin, `credentials_expired` for one that was signed too late, `signature_invalid`.
+   * A session for who signed a challenge. Rejects with `credentials_invalid` for a message that is not an open
+   * challenge of this server and origin, `credentials_expired` for one that was signed too late, `signature_invalid`.
    */
   async open(message: string, signature: Hex, origin: URL): Promise<Session> {
     const fields = parseSiweMessage(message);

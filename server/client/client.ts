@@ -13,7 +13,7 @@ export interface ClientOptions extends RetryOptions {
   readonly accessToken?: string | (() => string | Promise<string>);
 }
 
-/** Every route of the API, typed: `GET`, `POST`, `PUT` and `DELETE` take a route's path and resolve with `data`, or with the problem as `error`. */
+/** Every route of the API, typed. `GET`, `POST`, `PUT` and `DELETE` resolve with `data`, or the problem as `error`. */
 export type MintmarkClient = Client<Paths>;
 
 /** Every POST of an application takes an Idempotency-Key; owners' and public routes do not. */
@@ -22,8 +22,9 @@ export function takesIdempotencyKey(method: string, path: string): boolean {
 }
 
 /**
- * A client of the HTTP API. Credentials are sent with every request; routes that take an Idempotency-Key get a fresh one unless the caller
- * gives one, and repetitions (see `retryingFetch`) carry the same. Amounts are decimal strings. Every call takes an AbortSignal as `signal`.
+ * A client of the HTTP API. Credentials are sent with every request; routes that take an Idempotency-Key get a fresh
+ * one unless the caller gives one, and repetitions (see `retryingFetch`) carry the same. Amounts are decimal strings.
+ * Every call takes an AbortSignal as `signal`.
  *
  * @example
  * const client = createClient({ baseUrl: "http://127.0.0.1:3000", apiKey });
@@ -55,7 +56,7 @@ export function createClient(options: ClientOptions): MintmarkClient {
 
 /** How a mint is made safe to repeat, and given up. */
 export interface MintCallOptions {
-  /** Default: a random one. Give one that outlives the process, such as an order's number, to be safe against crashes too. */
+  /** Default: a random one. A key that outlives the process, such as an order's number, is safe against crashes too. */
   readonly idempotencyKey?: string;
   readonly signal?: AbortSignal;
 }

@@ -23,7 +23,7 @@ interface Result<T> {
   readonly response: Response;
 }
 
-/** The answer of a call; rejects with `ApiError` when the API refused it, and with an `Error` when something else answered. */
+/** The answer of a call. Rejects with `ApiError` when the API refused it, else with an `Error`. */
 export async function answer<T>(call: Promise<Result<T>>): Promise<Exclude<T, undefined>> {
   const { data, error, response } = await call;
   if (data !== undefined) return data as Exclude<T, undefined>;

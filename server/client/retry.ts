@@ -4,7 +4,7 @@ import { backoffDelay, pause, retryAfterMs } from "../../core/backoff.ts";
 export interface RetryOptions {
   /** Most repetitions of one request; default 4. */
   readonly retries?: number;
-  /** Longest wait that is accepted before a repetition, in milliseconds; an answer that asks for more is given back. Default 30 000. */
+  /** Longest wait before a repetition, in milliseconds; an answer that asks for more is given back. Default 30 000. */
   readonly maxWaitMs?: number;
   /** Default: the platform's. */
   readonly fetch?: typeof globalThis.fetch;
@@ -14,9 +14,10 @@ const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE"]);
 
 /**
- * A `fetch` that repeats what the server did not take: 429 after Retry-After; 503 and broken connections after Retry-After or a growing
- * pause, but only where a repetition changes nothing: reads, PUT, DELETE, and whatever carries an Idempotency-Key, of which the first
- * attempt may still be under way (409 `idempotency_in_progress`). The request's signal ends the waiting too.
+ * A `fetch` that repeats what the server did not take: 429 after Retry-After; 503 and broken connections after
+ * Retry-After or a growing pause, but only where a repetition changes nothing: reads, PUT, DELETE, and whatever carries
+ * an Idempotency-Key, of which the first attempt may still be under way (409 `idempotency_in_progress`). The request's
+ * signal ends the waiting too.
  */
 export function retryingFetch(options: RetryOptions = {}): (request: Request) => Promise<Response> {
   const { retries = 4, maxWaitMs = 30_000, fetch = globalThis.fetch } = options;

@@ -19,7 +19,7 @@ const question = z.strictObject({
   epoch: integer.transform(BigInt),
 });
 
-/** A member's word for mirrors. Anyone may ask: whatever is asked, it signs only a state that the source has had, by the source's finality. */
+/** A member's word for mirrors. Anyone may ask; it signs only states that the source has had and made final. */
 export function addMirrorRoute(app: FastifyInstance, attester: AttesterClient): void {
   const quota = new TokenBuckets("mirror-attestations", QUOTA, () => performance.now());
   app.get("/v1/mirrors/:chainId/:contract/attestation", async (request, reply) => {

@@ -26,7 +26,7 @@ export interface SignerServerOptions {
   readonly watcher: Pick<Watcher, "lastError">;
   /** Default: no log. */
   readonly log?: LogOptions;
-  /** Names that requests may call this server by, without ports, besides `localhost`, addresses and names without a dot; `*` takes every name. */
+  /** Further names that requests may call this server by, without ports; `*` takes every name. */
   readonly hosts?: readonly string[];
   readonly metrics?: SignerMetrics;
   /** Most bytes of a batch's data; default 64 MiB, ten times a batch of 65,536 vaults with short blobs and more. */
@@ -74,8 +74,8 @@ export const claimFields = {
 };
 
 /**
- * A signer as a service, without listening: anyone may read its state and the data of any batch. Only an account that holds the
- * contract's operator role can have it sign, which is checked before the body is read.
+ * A signer as a service, without listening: anyone may read its state and the data of any batch. Only an account that
+ * holds the contract's operator role can have it sign, which is checked before the body is read.
  */
 export function buildSignerServer<Claim extends object>(
   signer: Signer,

@@ -2,8 +2,9 @@ import type { z } from "zod";
 import type { Engine } from "../../core/index.ts";
 
 /**
- * One thing that can be done to an engine. It is a command of the command line too, whose options and help derive from `input`: a field's
- * description is its help. Fields may say more by `.meta()`: `env` names a variable that holds the value where no option gives it, and
+ * One thing that can be done to an engine. It is a command of the command line too, whose options and help derive from
+ * `input`: a field's description is its help. Fields may say more by `.meta()`: `env` names a variable that holds the
+ * value where no option gives it, and
  * `secret` a variable that is the only way besides standard input.
  */
 export interface Operation {

@@ -6,8 +6,8 @@ import { SETTLEMENT_OPERATIONS } from "./settlement.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 
 /**
- * All that can be done to an engine from the command line, by name: `keys.issue` is the command `mintmark keys issue`. It is the same over
- * a socket to a running server and on a store that no server has open.
+ * All that can be done to an engine from the command line, by name: `keys.issue` is the command `mintmark keys issue`.
+ * It is the same over a socket to a running server and on a store that no server has open.
  */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...TENANT_OPERATIONS,

@@ -6,8 +6,9 @@ import { type Engine, type Issue, MintmarkError } from "../../core/index.ts";
 import { operate } from "./operations.ts";
 
 /**
- * The operator's way into a running server: a Unix socket in the store's folder that only the server's own user can open, so it needs no
- * key and no port. A connection carries one operation: a line of JSON `{operation, input}`, answered by any number of lines `{progress}` and one
+ * The operator's way into a running server: a Unix socket in the store's folder that only the server's own user can
+ * open, so it needs no key and no port. A connection carries one operation: a line of JSON `{operation, input}`,
+ * answered by any number of lines `{progress}` and one
  * `{result}` or `{error: {code, detail, issues}}`.
  */
 
@@ -24,7 +25,7 @@ type Reply = { readonly progress: string } | { readonly result: unknown } | { re
 
 /** Longest line that is read; an operation's input is far smaller. */
 const MAX_LINE = 64 * 1024;
-/** Bytes: below the bounds that systems have on a socket's path, 104 on macOS and 108 on Linux, closing zero included. */
+/** Bytes: below the limits of a socket's path with its closing zero, 104 on macOS and 108 on Linux. */
 const MAX_PATH = 100;
 
 /** Where the server of a store listens for its operator. Throws when the folder's path is too long for a socket. */
@@ -39,7 +40,7 @@ function fits(path: string): boolean {
   return Buffer.byteLength(path) <= MAX_PATH;
 }
 
-/** Serves the operator of an engine until it is disposed. The caller holds the store, so a socket that is there is a dead process's. */
+/** Serves the operator until it is disposed. The caller holds the store, so an old socket is a dead process's. */
 export async function serveOperator(engine: Engine, store: string): Promise<AsyncDisposable> {
   const path = operatorSocket(store);
   await rm(path, { force: true });
@@ -51,7 +52,7 @@ export async function serveOperator(engine: Engine, store: string): Promise<Asyn
   });
   await new Promise<void>((listening, failed) => {
     server.once("error", failed);
-    // The socket is made within this call, closed to others from its first moment; the mask is the whole process's, so it goes back at once.
+    // The socket is closed to others from its first moment. The mask is the whole process's, so it goes back at once.
     const mask = process.umask(0o177);
     server.listen(path, listening);
     process.umask(mask);

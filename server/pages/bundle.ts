@@ -23,7 +23,7 @@ export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { 
   };
 }
 
-/** A page's script with all that it imports. The package brings it along; the repository makes it when it is first asked for. */
+/** A page's script with its imports. The package ships it; the repository makes it on first use. */
 export async function pageScript(page: (typeof SCRIPTS)[number]): Promise<Buffer> {
   if (import.meta.url.endsWith(".js")) return readFile(new URL(`${page}/bundle.js`, import.meta.url));
   const { build } = await import("esbuild");

@@ -37,8 +37,8 @@ export function pageFile(path: string, body: string | Buffer, name: string = pat
 type Served = PageFile & { readonly tag: string };
 
 /**
- * Serves a page's files, and nothing else below its address. Browsers keep them and ask whether they still hold. No rate limit
- * counts them: they are in memory, and an office behind one address reloads them often.
+ * Serves a page's files, and nothing else below its address. Browsers keep them and ask whether they still hold. No
+ * rate limit counts them: they are in memory, and an office behind one address reloads them often.
  */
 export function mountPage(app: FastifyInstance, page: Page): void {
   let loading: Promise<ReadonlyMap<string, Served>> | undefined;

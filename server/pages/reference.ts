@@ -6,7 +6,7 @@ const FOLDER = new URL("./reference/", import.meta.url);
 /** Swagger UI as the package brings it: two files, served from here, so that the page works without any other host. */
 const SWAGGER = new URL("./static/", import.meta.resolve("@fastify/swagger-ui/package.json"));
 
-/** Nothing from other hosts, no inline script. Swagger UI sets styles by script, and draws its arrows from data addresses. */
+/** No other hosts, no inline script. Swagger UI sets styles by script and draws arrows from data addresses. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -16,7 +16,7 @@ export function fieldOf(variable: string): string {
   return first + rest.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join("");
 }
 
-/** Reads a JSON object of fields: texts, whole numbers, or arrays of texts. What is wrong is listed, not thrown: the rest is checked too. */
+/** Reads a JSON object of texts, whole numbers and arrays of texts. Lists what is wrong, and checks the rest too. */
 export function readConfigFile(path: string): ConfigFile {
   const fail = (detail: string): ConfigFile => ({ texts: {}, problems: [`MINTMARK_CONFIG: ${detail}`] });
   let fields: unknown;
@@ -58,7 +58,7 @@ export function hint(name: string, known: readonly string[]): string {
   return near !== undefined && near[0] <= 2 ? `; did you mean ${near[1]}?` : "";
 }
 
-/** Insertions, deletions and changes of letters, two swapped ones being two, that lead from one word to the other (Levenshtein). */
+/** Edits that lead from one word to the other (Levenshtein); two swapped letters count as two. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i);
   for (const [i, letter] of [...from].entries()) {

@@ -11,7 +11,8 @@ export class ConfigError extends Error {
 type Texts = Readonly<Record<string, string | undefined>>;
 
 /**
- * The process's settings: those of the environment, and for the rest those of the JSON file that MINTMARK_CONFIG names. Throws
+ * The process's settings: those of the environment, and for the rest those of the JSON file that MINTMARK_CONFIG names.
+ * Throws
  * `ConfigError` with all that is wrong at once, a name that nobody reads included: that is likely a typing error.
  */
 export function readConfig(environment: Texts): Config {

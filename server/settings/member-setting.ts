@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Hex } from "../../core/index.ts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 
-/** An address, in lower case, with its checksum checked. `asked` tells which address, and ends the sentence "Give …". */
+/** An address in lower case with its checksum checked. `asked` names it, and ends the sentence "Give …". */
 export const address = (asked: string) =>
   z
     .string(`Give ${asked}.`)

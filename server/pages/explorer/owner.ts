@@ -56,7 +56,7 @@ function welcome(done: () => void): HTMLElement {
   );
 }
 
-/** EIP-4361: the server writes the text, the wallet signs it, the server answers with a session bound to the address. */
+/** EIP-4361: the server writes a text, the wallet signs it, the server answers with a session of the address. */
 async function signIn(): Promise<Session> {
   const provider = wallet();
   const accounts = (await provider?.request({ method: "eth_requestAccounts" })) as readonly Hex[] | undefined;
@@ -86,7 +86,7 @@ function ownersPage(current: Session, changed: () => void): Node[] {
   return [el("p", { class: "who" }, "Signed in as ", code(current.address), " ", leave), found];
 }
 
-/** Looks through the public data of one page of batches, and offers to go on. Nobody learns which vaults were looked for. */
+/** Searches the public data of a page of batches, and offers to go on. Nobody learns which vaults were wanted. */
 async function search(
   current: Session,
   place: HTMLElement,

@@ -94,7 +94,7 @@ function vaultChecks(proof: Proof): Check[] {
   ];
 }
 
-/** What L1 says of the vault's token, and how much of the vault it has paid out; of another chain's token, who pays there. */
+/** The vault's token on L1, and how much L1 has paid out; for a token of another chain, who pays there. */
 async function payout({ vault, header }: Proof): Promise<Node[]> {
   const contract = await l1();
   const registered = header === null ? null : await contract?.registration(vault.chainId, vault.assetType);
