@@ -293,7 +293,10 @@ export interface L1Committer {
    * The reason why {@link L1Committer.withdraw} would fail for this one now; null when it would succeed. Sends nothing.
    */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
-  /** Most withdrawals of one transaction: 20, or fewer where blocks are small; at least 1. */
+  /**
+   * Most withdrawals of one transaction: 21, or fewer where blocks are small; at least 2. Each signed list counts as
+   * one more.
+   */
   mostWithdrawals(): Promise<number>;
   /**
    * Pays one or up to {@link L1Committer.mostWithdrawals} withdrawals in one transaction. `refusals` are in order: null

@@ -52,13 +52,22 @@ export function withdrawalArguments(call: WithdrawalCall) {
  * @throws MintmarkError `validation_failed` when a call is too long for a packed item, or its list does not name its vault
  */
 export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemGas: bigint) {
-  const lists = [...new Set(calls.map(listOf).filter((list) => list !== null))];
-  return [withdrawalGroups(calls, lists), lists, itemGas] as const;
+  // Each number of a list in the call, by the packed list.
+  const numbers = new Map<Hex, number>();
+  const listed = calls.map((call) => {
+    const { list } = call.authorization;
+    if (list === undefined) return null;
+    const packed = packedList(call, list);
+    if (!numbers.has(packed)) numbers.set(packed, numbers.size);
+    return numbers.get(packed) as number;
+  });
+  return [withdrawalGroups(calls, listed), [...numbers.keys()], itemGas] as const;
 }
 
-function withdrawalGroups(calls: readonly WithdrawalCall[], lists: readonly Hex[]): WithdrawalGroup[] {
+/** @param listed - of each call the number of its list; null without one */
+function withdrawalGroups(calls: readonly WithdrawalCall[], listed: readonly (number | null)[]): WithdrawalGroup[] {
   const groups = new Map<string, WithdrawalGroup>();
-  for (const call of calls) {
+  for (const [i, call] of calls.entries()) {
     const { vault, header, assetPath } = call;
     const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
     // After a reorganisation, two calls can carry different headers of one batch. Each has to stand for itself.
@@ -68,15 +77,9 @@ function withdrawalGroups(calls: readonly WithdrawalCall[], lists: readonly Hex[
       ...{ assetType: BigInt(vault.assetType), assetIndex: assetPath.index, assetSiblings: assetPath.siblings },
       items: "0x" as const,
     };
-    groups.set(key, { ...group, items: `${group.items}${packedItem(slot, call, lists).slice(2)}` });
+    groups.set(key, { ...group, items: `${group.items}${packedItem(slot, call, listed[i] ?? null).slice(2)}` });
   }
   return [...groups.values()];
-}
-
-/** null when the owner has signed for this vault alone, or calls. */
-function listOf(call: WithdrawalCall): Hex | null {
-  const { list } = call.authorization;
-  return list === undefined ? null : packedList(call, list);
 }
 
 /** An owner's list as the contract takes it. */
@@ -90,18 +93,17 @@ export function packedList({ vault, recipient, authorization }: WithdrawalCall, 
 
 /** The vaults of a list, 24 bytes each, as `cancelList` takes them. */
 export function packedVaults(list: readonly ListedVault[]): Hex {
-  return concatHex(
-    list.map(({ vaultId, withdrawnBefore, quantity }) =>
-      encodePacked(["uint64", "uint64", "uint64"], [vaultId, withdrawnBefore, quantity]),
-    ),
-  );
+  const word = (value: bigint) => value.toString(16).padStart(16, "0");
+  const entries = list.map(({ vaultId, withdrawnBefore, quantity }) => {
+    return word(vaultId) + word(withdrawnBefore) + word(quantity);
+  });
+  return `0x${entries.join("")}`;
 }
 
 /** One item of a group's `items`, with its length and slot in front. */
-function packedItem(slot: number, call: WithdrawalCall, lists: readonly Hex[]): Hex {
+function packedItem(slot: number, call: WithdrawalCall, number: number | null): Hex {
   const { vault, siblings } = call;
-  const list = listOf(call);
-  const word = list === null ? ownWord(call) : listedWord(call, lists.indexOf(list));
+  const word = number === null ? ownWord(call) : listedWord(call, number);
   const body = encodePacked(
     ["bytes", "uint8", "bytes", "bytes32[]"],
     [word, size(vault.blob), vault.blob, [...siblings]],

@@ -34,9 +34,13 @@ import { askL1, reasonIn, revertReason } from "./failure.ts";
 import { STANDARD_VALUE, ViemReader } from "./reader.ts";
 import { type Call, TRANSFER_GAS, TransactionSender } from "./transactions.ts";
 
-/** Most withdrawals and signed lists of one transaction. */
-const MAX_SHARES = 20;
-const MAX_SHARE_BYTES = 5_600;
+/**
+ * Most withdrawals and signed lists of one transaction: 20 vaults of one list. With the longest signatures, lists and
+ * proofs, its calldata stays below the 128 KiB that nodes relay.
+ */
+const MAX_SHARES = 21;
+/** A withdrawal with its group, or half of a withdrawal and its list of 256 vaults. */
+const MAX_SHARE_BYTES = 6_100;
 /** No transaction may use more gas (EIP-7825). */
 const TRANSACTION_GAS = 16_777_216n;
 /** What the contract gives each item of a batch: proof, signature and token call together. The least that it takes. */
@@ -192,7 +196,7 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
   async mostWithdrawals(): Promise<number> {
     const left = (await this.transactionGas()) - relayGas(0, 0);
     const most = Number(left / (relayGas(1, MAX_SHARE_BYTES) - relayGas(0, 0)));
-    return Math.max(1, Math.min(most, MAX_SHARES));
+    return Math.max(2, Math.min(most, MAX_SHARES));
   }
 
   async withdraw(calls: readonly WithdrawalCall[], options?: L1SendOptions) {

@@ -60,12 +60,12 @@ export async function recordFinalized(
     }
     const from = l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
     for await (const [, stored] of ledger.store.entries({ gte: from, lt: l1EventsFrom(chainId, upTo + 1n) })) {
-      const { withdrawalId } = decodeRecord(l1EventRecord, stored, "An L1 event");
-      if (withdrawalId === null) continue;
-      const known = await latestWithdrawal(ledger, group, withdrawalId);
-      if (known.status !== "settled") continue;
-      const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
-      putWithdrawal(ledger, group, final, known, "withdrawal.finalized");
+      for (const withdrawalId of decodeRecord(l1EventRecord, stored, "An L1 event").withdrawalIds) {
+        const known = await latestWithdrawal(ledger, group, withdrawalId);
+        if (known.status !== "settled") continue;
+        const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
+        putWithdrawal(ledger, group, final, known, "withdrawal.finalized");
+      }
     }
     // These write journal entries of their own, so they run after this one.
     for (const batch of batches) await failLeftOut(ledger, group, batch);
@@ -136,22 +136,23 @@ async function revertEvents(
 ): Promise<void> {
   const range = { gte: l1EventsFrom(chainId, blockNumber), lt: endOf(l1EventsOf(chainId)), reverse: true };
   for await (const [key, stored] of ledger.store.entries(range)) {
-    const { vaultId, withdrawalId, imported } = decodeRecord(l1EventRecord, stored, "An L1 event");
+    const { vaultId, withdrawalIds, imported } = decodeRecord(l1EventRecord, stored, "An L1 event");
     group.remove(key);
     if (imported !== null) group.remove(importKey(chainId, imported.mode, imported.batchNumber));
-    if (vaultId === null) continue;
-    const place = placeOfL1Event(key);
-    group.remove(vaultEventKey(vaultId, place.blockNumber, place.logIndex));
-    const withdrawn = await withdrawnBefore(ledger, vaultId, blockNumber);
-    let activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn, updatedAt: time };
-    if (withdrawalId !== null) {
+    if (vaultId !== null) {
+      const place = placeOfL1Event(key);
+      group.remove(vaultEventKey(vaultId, place.blockNumber, place.logIndex));
+      const withdrawn = await withdrawnBefore(ledger, vaultId, blockNumber);
+      const { userIndex } = await readVault(ledger, placeOf(vaultId));
+      const activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn, updatedAt: time };
+      putActivity(ledger, group, { vaultId, userIndex }, activity);
+    }
+    for (const withdrawalId of withdrawalIds) {
       const known = await latestWithdrawal(ledger, group, withdrawalId);
-      activity = reserve(activity, known, time);
       setPending(group, known);
       putWithdrawal(ledger, group, undecided(known, time), known, "withdrawal.reverted");
+      putActivity(ledger, group, known, reserve(await readActivity(ledger, group, known.vaultId), known, time));
     }
-    const { userIndex } = await readVault(ledger, placeOf(vaultId));
-    putActivity(ledger, group, { vaultId, userIndex }, activity);
   }
 }
 

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type Address, MAX_AMOUNT, type Uuid } from "../model.ts";
+import { type Address, type Hash, MAX_AMOUNT, type Uuid } from "../model.ts";
 import type { L1Event } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import type { Group } from "../store/group.ts";
@@ -12,8 +12,9 @@ import {
   type PortalRecord,
   type WithdrawalRecord,
   withdrawalIdRecord,
+  withdrawalListRecord,
 } from "../store/records.ts";
-import { authorizationKey, importKey, l1EventKey, vaultEventKey } from "../store/store-keys.ts";
+import { authorizationKey, importKey, l1EventKey, vaultEventKey, withdrawalListKey } from "../store/store-keys.ts";
 import { requireHash } from "../validate.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
 import {
@@ -21,6 +22,7 @@ import {
   isPending,
   latestWithdrawal,
   putActivity,
+  putFailed,
   putWithdrawal,
   readActivity,
   release,
@@ -125,20 +127,20 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
   const txHash = requireHash("txHash", event.txHash);
   const { time } = ledger.record(group, { kind: "vaultWithdrawn", ...facts, blockNumber, logIndex, txHash });
   let activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn: total, updatedAt: time };
-  let decided: Uuid | null = null;
+  const decided: Uuid[] = [];
   for (const withdrawalId of activity.pending) {
     const known = await latestWithdrawal(ledger, group, withdrawalId);
     // After a reorganisation, a request that was signed later may wait until earlier ones are paid again.
     if (known.withdrawnBefore >= total) continue;
     activity = release(activity, known, time);
-    decided = known.withdrawalId;
+    decided.push(known.withdrawalId);
     clearPending(group, known);
     const after = decide(known, facts, { l1TxHash: txHash, l1BlockNumber: blockNumber }, time);
     putWithdrawal(ledger, group, after, known, after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled");
   }
   const { userIndex } = await readVault(ledger, placeOf(vaultId));
   putActivity(ledger, group, { vaultId, userIndex }, activity);
-  group.stage(eventKey, encodeRecord(l1EventRecord, { vaultId, withdrawalId: decided, imported: null }));
+  group.stage(eventKey, encodeRecord(l1EventRecord, { vaultId, withdrawalIds: decided, imported: null }));
   group.put(vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total));
 }
 
@@ -150,7 +152,7 @@ async function applyImported(ledger: Ledger, group: Group, chainId: bigint, even
   const header = { committedAt, l1Sequence };
   ledger.record(group, { kind: "batchImported", chainId, mode, batchNumber, blockNumber, logIndex, ...header });
   group.stage(key, encodeRecord(importRecord, header));
-  const imported = { vaultId: null, withdrawalId: null, imported: { mode, batchNumber } };
+  const imported = { vaultId: null, withdrawalIds: [], imported: { mode, batchNumber } };
   group.stage(l1EventKey(chainId, blockNumber, logIndex), encodeRecord(l1EventRecord, imported));
 }
 
@@ -180,28 +182,40 @@ async function applyCancelled(
   const { blockNumber, logIndex } = event;
   const eventKey = l1EventKey(chainId, blockNumber, logIndex);
   if ((await group.read(ledger.store, eventKey)) !== undefined) return;
-  const reference = await group.read(ledger.store, authorizationKey(requireHash("digest", event.digest)));
-  if (reference === undefined) return;
-  const known = await latestWithdrawal(ledger, group, decodeRecord(withdrawalIdRecord, reference, "An authorization"));
-  const { owner } = await readVault(ledger, placeOf(known.vaultId));
-  // Anybody can cancel a digest of their own making. Only the owner's cancellation counts.
-  if (!isPending(known) || owner !== event.signer.toLowerCase()) return;
-  const { digest } = known;
-  const { time } = ledger.record(group, {
-    kind: "authorizationCancelled",
-    chainId,
-    signer: owner,
-    digest,
-    blockNumber,
-    logIndex,
-  });
+  const digest = requireHash("digest", event.digest);
+  const { vaultId, withdrawalIds } = await authorizedBy(ledger, group, digest);
+  const cancelled: WithdrawalRecord[] = [];
+  for (const withdrawalId of withdrawalIds) {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    const { owner } = await readVault(ledger, placeOf(known.vaultId));
+    // Anybody can cancel a digest of their own making. Only the owner's cancellation counts.
+    if (isPending(known) && owner === event.signer.toLowerCase()) cancelled.push(known);
+  }
+  if (cancelled.length === 0) return;
+  cancelled.sort((a, b) => a.journalSequence - b.journalSequence);
+  const signer = event.signer.toLowerCase() as Address;
+  const facts = { chainId, signer, digest, blockNumber, logIndex };
+  const { time } = ledger.record(group, { kind: "authorizationCancelled", ...facts });
   const failure = "The owner has cancelled the authorization on L1.";
-  clearPending(group, known);
-  const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
-  putWithdrawal(ledger, group, failed, known, "withdrawal.failed");
-  putActivity(ledger, group, known, release(await readActivity(ledger, group, known.vaultId), known, time));
-  const decided = { vaultId: known.vaultId, withdrawalId: known.withdrawalId, imported: null };
+  for (const known of cancelled) {
+    putFailed(ledger, group, known, await readActivity(ledger, group, known.vaultId), failure, time);
+  }
+  const decided = { vaultId, withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId), imported: null };
   group.stage(eventKey, encodeRecord(l1EventRecord, decided));
+}
+
+/** What was accepted for a signed digest: the withdrawal of its vault, or those of a list's vaults. */
+async function authorizedBy(ledger: Ledger, group: Group, digest: Hash) {
+  const single = await group.read(ledger.store, authorizationKey(digest));
+  if (single !== undefined) {
+    const withdrawalId = decodeRecord(withdrawalIdRecord, single, "An authorization");
+    const { vaultId } = await latestWithdrawal(ledger, group, withdrawalId);
+    return { vaultId, withdrawalIds: [withdrawalId] };
+  }
+  const list = await group.read(ledger.store, withdrawalListKey(digest));
+  if (list === undefined) return { vaultId: null, withdrawalIds: [] };
+  const { vaults } = decodeRecord(withdrawalListRecord, list, "A list of withdrawals");
+  return { vaultId: null, withdrawalIds: vaults.flatMap(({ withdrawalId }) => withdrawalId ?? []) };
 }
 
 const MAX_LOG_INDEX = 2 ** 32 - 1;

@@ -1,10 +1,16 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Hex, Standard, Uuid, Withdrawal } from "../model.ts";
-import type { BatchHeader } from "../ports.ts";
+import type { Hash, Standard, Uuid, Withdrawal } from "../model.ts";
+import type { BatchHeader, WithdrawalAuthorization } from "../ports.ts";
 import { decodeRecord } from "../store/layout.ts";
-import { withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
-import { endOf, pendingWithdrawalKey, pendingWithdrawalsOf, withdrawalKey } from "../store/store-keys.ts";
+import { type WithdrawalRecord, withdrawalIdRecord, withdrawalListRecord, withdrawalRecord } from "../store/records.ts";
+import {
+  endOf,
+  pendingWithdrawalKey,
+  pendingWithdrawalsOf,
+  withdrawalKey,
+  withdrawalListKey,
+} from "../store/store-keys.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
 import { isPending, withdrawalView } from "../vaults/withdrawals.ts";
 import { exitHeader } from "./proofs.ts";
@@ -35,9 +41,21 @@ export async function pendingWithdrawal(ledger: Ledger, withdrawalId: Uuid): Pro
     withdrawal: await withdrawalView(ledger, record),
     sequence: record.journalSequence,
     standard: ledger.assetAt(assetIndex).standard,
-    signature: record.signature,
+    digest: record.digest,
+    authorization: await authorizationOf(ledger, record),
     header: await exitHeader(ledger, record.chainId, place),
   };
+}
+
+async function authorizationOf(
+  ledger: Ledger,
+  { digest, deadline, signature }: WithdrawalRecord,
+): Promise<WithdrawalAuthorization> {
+  if (signature !== "0x") return { deadline, signature };
+  const stored = await ledger.store.get(withdrawalListKey(digest));
+  if (stored === undefined) throw new MintmarkError("store_corrupt", `The list of digest ${digest} is missing.`);
+  const { vaults, ...list } = decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
+  return { deadline, signature: list.signature, list: vaults };
 }
 
 /** A withdrawal that waits for its transaction. */
@@ -46,8 +64,10 @@ export interface PendingWithdrawal {
   /** Position in the order of requests; later ones have greater numbers. */
   readonly sequence: number;
   readonly standard: Standard;
-  /** The owner's signature. */
-  readonly signature: Hex;
+  /** The message that the owner signed; withdrawals of one list share it. */
+  readonly digest: Hash;
+  /** The owner's signature, of the withdrawal alone or of a list. */
+  readonly authorization: WithdrawalAuthorization;
   /**
    * The header of the vault's batch on that chain, as in `exitProof`; null while its contract does not know the batch.
    */

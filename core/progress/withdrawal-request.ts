@@ -1,58 +1,31 @@
-import { v7 as uuidv7 } from "uuid";
-import { recoverAddress } from "viem";
-import { orAborted, type WaitOptions } from "../abort.ts";
-import type { StoredVault } from "../columns/vault-columns.ts";
+import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
-import { markRequest } from "../ledger/marks.ts";
-import type { Uuid, VaultId } from "../model.ts";
-import { type Address, type Hash, type Hex, MAX_AMOUNT, MODES, type Principal, type Withdrawal } from "../model.ts";
+import type { Address, Hex, Principal, Uuid, VaultId, Withdrawal } from "../model.ts";
+import { MAX_AMOUNT } from "../model.ts";
+import { MAX_UINT64 } from "../protocol/bounds.ts";
 import { withdrawalDigest } from "../protocol/typed-data.ts";
-import { requireNotLeftOut } from "../sealing/left-out.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
-import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
-import {
-  type ActivityRecord,
-  bigRecord,
-  type WithdrawalRecord,
-  withdrawalIdRecord,
-  withdrawalRecord,
-} from "../store/records.ts";
-import {
-  activityKey,
-  applicationWithdrawalKey,
-  authorizationKey,
-  endOf,
-  journalKey,
-  transactionKey,
-  userTransactionKey,
-  vaultEventsOf,
-  withdrawalByKey,
-  withdrawalKey,
-  withdrawalsOfAsset,
-  withdrawalsOfUser,
-  withdrawalsOfVault,
-} from "../store/store-keys.ts";
+import { bigRecord, type WithdrawalRecord, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
+import { activityKey, authorizationKey, endOf, vaultEventsOf, withdrawalKey } from "../store/store-keys.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireUuid } from "../validate.ts";
 import { listWithdrawals, type WithdrawalFilter } from "../vaults/transactions.ts";
-import { batchAt, decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
-import { putActivity, putWithdrawal, reserve, setPending, withdrawalView } from "../vaults/withdrawals.ts";
+import { decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
+import { withdrawalView } from "../vaults/withdrawals.ts";
 import { portalOf } from "./portals.ts";
-
-/** Least seconds until the deadline of a new request. With less it would not reach L1 in time. */
-const MIN_VALIDITY = 60n;
-/** Seconds until the engine gives up a withdrawal that L1 keeps refusing, and frees its reserve: 30 days. */
-const MAX_VALIDITY = 2_592_000n;
-const MAX_UINT64 = (1n << 64n) - 1n;
-/** r, s and v, as the contract's ECDSA takes them. */
-const ECDSA_SIGNATURE = /^0x[0-9a-f]{130}$/;
-/** Bound for the signatures of wallet contracts, which have forms of their own. */
-const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
-const SECP256K1_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+import {
+  acceptWithdrawal,
+  requireBalance,
+  requireDeadline,
+  requireReady,
+  requireSignature,
+  signatureOf,
+} from "./withdrawal-acceptance.ts";
+import { type ListedWithdrawal, requestWithdrawalList, type WithdrawalListRequest } from "./withdrawal-list.ts";
 
 /** A repeated request is recognised among this many earlier totals of a vault. */
 const MAX_TOTALS = 1_000;
@@ -70,34 +43,43 @@ async function requestWithdrawal(
   const { vault, portal, ...asked } = await readRequest(ledger, principal, request);
   const earlier = await earlierWithdrawal(ledger, portal, asked);
   if (earlier !== undefined) return withdrawalView(ledger, earlier);
-  requireAcceptable(ledger, asked, vault);
+  requireDeadline(ledger, asked.deadline);
+  requireReady(ledger, asked.vaultId, vault);
   const key = activityKey(asked.vaultId);
   const [stored] = await ledger.store.getMany([key]);
   const withdrawnBefore = decodeActivity(stored).withdrawn;
   const digest = withdrawalDigest(portal, { ...asked, withdrawnBefore });
   await requireSignature(ledger, portal.chainId, vault.owner, digest, asked.signature, signal);
   const authorization = authorizationKey(digest);
-  const record = await ledger.writer.run<WithdrawalRecord | null>(
+  const accepted = await ledger.writer.run<WithdrawalRecord | Uuid>(
     {
       weight: 1,
       keys: () => [key, authorization],
       apply(group, [onDisk, taken]) {
         requireKey(ledger, principal);
-        // The same request arrived twice at once.
-        if (group.resolve(authorization, taken) !== undefined) return null;
+        // The same request arrived twice at once, or the owner signed the same again and the signature came out otherwise.
+        const earlierId = group.resolve(authorization, taken);
+        if (earlierId !== undefined) return decodeRecord(withdrawalIdRecord, earlierId, "An authorization");
         ledger.requirePromising();
         const activity = decodeActivity(group.resolve(key, onDisk));
         requireBalance(vault, activity, withdrawnBefore, asked.quantity);
         // A concurrent change may have made it unacceptable since the first check.
         requireNotVoid(ledger.voids, placeOf(asked.vaultId), "latest");
-        return acceptWithdrawal(ledger, group, vault, activity, { ...asked, withdrawnBefore, digest });
+        const accepted = acceptWithdrawal(ledger, group, vault, activity, { ...asked, withdrawnBefore, digest });
+        group.stage(authorization, encodeRecord(withdrawalIdRecord, accepted.withdrawalId));
+        return accepted;
       },
     },
     signal,
   );
-  const accepted = record ?? (await earlierWithdrawal(ledger, portal, asked));
-  if (accepted === undefined) throw new MintmarkError("store_corrupt", "An authorization names no withdrawal.");
-  return withdrawalView(ledger, accepted);
+  const record = typeof accepted === "string" ? await readWithdrawal(ledger, accepted) : accepted;
+  return withdrawalView(ledger, record);
+}
+
+async function readWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<WithdrawalRecord> {
+  const stored = await ledger.store.get(withdrawalKey(withdrawalId));
+  if (stored === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
+  return decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
 }
 
 type Asked = Pick<WithdrawalRecord, "vaultId" | "quantity" | "recipient" | "deadline" | "signature">;
@@ -120,16 +102,13 @@ async function earlierWithdrawal(
   const ids = await ledger.store.getMany(digests.map(authorizationKey));
   for (const id of ids) {
     if (id === undefined) continue;
-    const withdrawalId = decodeRecord(withdrawalIdRecord, id, "An authorization");
-    const stored = await ledger.store.get(withdrawalKey(withdrawalId));
-    if (stored === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
-    const record = decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
+    const record = await readWithdrawal(ledger, decodeRecord(withdrawalIdRecord, id, "An authorization"));
     if (record.signature === asked.signature) return record;
   }
   return undefined;
 }
 
-/** Reads what a request claims. {@link requireAcceptable} decides whether it is acceptable now. */
+/** Reads what a request claims. {@link requireReady} decides whether it is acceptable now. */
 async function readRequest(ledger: Ledger, principal: Principal, request: WithdrawalRequest) {
   const { vaultId, quantity, deadline } = request;
   for (const [name, value] of Object.entries({ vaultId, quantity, deadline })) {
@@ -137,8 +116,7 @@ async function readRequest(ledger: Ledger, principal: Principal, request: Withdr
   }
   if (quantity < 1n || quantity > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
   if (deadline > MAX_UINT64) throw new MintmarkError("validation_failed", "deadline must be below 2^64");
-  const signature = String(request.signature).toLowerCase() as Hex;
-  if (!SIGNATURE.test(signature)) throw new MintmarkError("validation_failed", "signature must be 0x hex");
+  const signature = signatureOf(request);
   const place = placeOf(vaultId);
   const { applicationIndex } = ledger.application(principal.applicationId);
   const vault = await readVault(ledger, place);
@@ -148,90 +126,6 @@ async function readRequest(ledger: Ledger, principal: Principal, request: Withdr
   const portal = portalOf(ledger, chainId);
   const recipient = request.recipient === undefined ? vault.owner : requireAddress("recipient", request.recipient);
   return { chainId, vaultId, quantity, deadline, signature, recipient, vault, portal };
-}
-
-function requireAcceptable(ledger: Ledger, { vaultId, deadline }: Asked, vault: StoredVault): void {
-  const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
-  if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY) throw new MintmarkError("deadline_invalid");
-  const place = placeOf(vaultId);
-  if (batchAt(ledger, place).status === "open") {
-    throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
-  }
-  requireNotVoid(ledger.voids, place);
-  requireNotLeftOut(batchAt(ledger, place), ledger.assetAt(vault.assetIndex));
-}
-
-/** Checks ECDSA here, and anything else with the wallet contract on the token's chain, if the engine can reach it. */
-async function requireSignature(
-  ledger: Ledger,
-  chainId: bigint,
-  owner: Address,
-  digest: Hash,
-  signature: Hex,
-  signal?: AbortSignal,
-): Promise<void> {
-  if (ECDSA_SIGNATURE.test(signature) && BigInt(`0x${signature.slice(66, 130)}`) <= SECP256K1_HALF_ORDER) {
-    const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
-    if (signer?.toLowerCase() === owner) return;
-  }
-  const verified = ledger.verifySignature?.(chainId, owner, digest, signature);
-  if (verified !== undefined && (await orAborted(verified, signal))) return;
-  throw new MintmarkError("signature_invalid");
-}
-
-function requireBalance(vault: StoredVault, activity: ActivityRecord, withdrawnBefore: bigint, quantity: bigint): void {
-  if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
-  // The signature covers the withdrawn total before it. If that total has changed, the signature is for another
-  // message.
-  if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
-  if (vault.amount - activity.withdrawn < quantity) throw new MintmarkError("insufficient_balance");
-}
-
-type Accepted = Pick<
-  WithdrawalRecord,
-  "chainId" | "vaultId" | "quantity" | "recipient" | "withdrawnBefore" | "deadline" | "digest" | "signature"
->;
-
-function acceptWithdrawal(
-  ledger: Ledger,
-  group: Group,
-  vault: StoredVault,
-  activity: ActivityRecord,
-  accepted: Accepted,
-): WithdrawalRecord {
-  const { applicationIndex, userIndex } = vault;
-  const application = ledger.applications.latest(applicationIndex);
-  if (application === undefined) throw new Error("a vault's application is missing");
-  const sequence = application.nextSequence;
-  const { chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, digest, signature } = accepted;
-  const facts = {
-    ...{ withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, chainId, vaultId, quantity, recipient },
-    ...{ withdrawnBefore, deadline, digest, signature },
-  };
-  const recorded = ledger.record(group, { kind: "withdrawalRequested", ...facts });
-  ledger.putApplication(group, { ...application, nextSequence: sequence + 1 });
-  const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
-  const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, failedAt: null };
-  const times = { ...notYet, createdAt: recorded.time, updatedAt: recorded.time };
-  const journalSequence = recorded.sequence;
-  const record: WithdrawalRecord = { ...facts, journalSequence, status: "accepted", ...untouched, ...times };
-  const reference = journalKey(journalSequence).subarray(1);
-  group.put(transactionKey(applicationIndex, sequence), reference);
-  group.put(userTransactionKey(applicationIndex, userIndex, sequence), reference);
-  group.put(applicationWithdrawalKey(applicationIndex, sequence), reference);
-  for (const of of [
-    withdrawalsOfUser(applicationIndex, userIndex),
-    withdrawalsOfAsset(applicationIndex, vault.assetIndex),
-    withdrawalsOfVault(applicationIndex, vaultId),
-  ])
-    group.put(withdrawalByKey(of, sequence), reference);
-  const { mode } = placeOf(vaultId);
-  markRequest(ledger, group, applicationIndex, sequence, [vault.assetIndex], 1 << MODES.indexOf(mode));
-  group.stage(authorizationKey(digest), encodeRecord(withdrawalIdRecord, record.withdrawalId));
-  setPending(group, record);
-  putWithdrawal(ledger, group, record, null, "withdrawal.accepted");
-  putActivity(ledger, group, record, reserve(activity, record, recorded.time));
-  return record;
 }
 
 /** An owner's signed request. */
@@ -254,6 +148,10 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
     async request(principal, request, wait) {
       requireScope(principal, "withdraw");
       return requestWithdrawal(context.ledger, principal, request, wait?.signal);
+    },
+    async requestList(principal, request, wait) {
+      requireScope(principal, "withdraw");
+      return requestWithdrawalList(context.ledger, principal, request, wait?.signal);
     },
     async get(applicationId, withdrawalId) {
       const { ledger } = context;
@@ -280,6 +178,16 @@ export interface Withdrawals {
    * signed request again resolves with the same withdrawal in its current state, also after it was paid or failed.
    */
   request(principal: Principal, request: WithdrawalRequest, wait?: WaitOptions): Promise<Withdrawal>;
+  /**
+   * The same for many vaults of one owner by one signature. Each vault is accepted or refused by itself, in the order
+   * of the list; a list that is wrong as a whole rejects. The same signed list again resolves with the same
+   * withdrawals, and tries the vaults again that were refused before.
+   */
+  requestList(
+    principal: Principal,
+    request: WithdrawalListRequest,
+    wait?: WaitOptions,
+  ): Promise<readonly ListedWithdrawal[]>;
   /** Rejects with `withdrawal_not_found`. */
   get(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
   /** Newest first. Pages can be short, as with {@link Transactions.list}. */

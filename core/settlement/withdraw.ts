@@ -1,5 +1,5 @@
 import { type Backoff, backoffDelay } from "../backoff.ts";
-import type { Uuid } from "../model.ts";
+import type { Hash, Uuid } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
 import type { PendingWithdrawal } from "../progress/pending-withdrawals.ts";
@@ -138,12 +138,10 @@ export class WithdrawalSender {
   }
 
   /** null when the contract does not know the batch any more. */
-  async #callOf({ withdrawal, signature }: PendingWithdrawal): Promise<WithdrawalCall | null> {
-    const { vaultId, quantity, recipient, deadline } = withdrawal;
+  async #callOf({ withdrawal, authorization }: PendingWithdrawal): Promise<WithdrawalCall | null> {
+    const { vaultId, quantity, recipient } = withdrawal;
     const { vault, header, siblings, assetPath } = await this.#engine.proofs.exit(vaultId);
-    return (
-      header && { vault, header, siblings, assetPath, quantity, recipient, authorization: { deadline, signature } }
-    );
+    return header && { vault, header, siblings, assetPath, quantity, recipient, authorization };
   }
 
   /** Why L1 would refuse it now; null when it would not. Rejects only when L1 cannot be asked anything. */
@@ -178,6 +176,19 @@ export class WithdrawalSender {
   }
 }
 
+/** Groups of one transaction each: of so many withdrawals, and each signed list counts as one more. */
 function* groupsOf(ready: readonly PendingWithdrawal[], most: number): Generator<readonly PendingWithdrawal[]> {
-  for (let first = 0; first < ready.length; first += most) yield ready.slice(first, first + most);
+  let group: PendingWithdrawal[] = [];
+  let lists = new Set<Hash>();
+  for (const pending of ready) {
+    const isListed = pending.authorization.list !== undefined;
+    if (group.length + lists.size + (isListed && !lists.has(pending.digest) ? 2 : 1) > most) {
+      yield group;
+      group = [];
+      lists = new Set();
+    }
+    group.push(pending);
+    if (isListed) lists.add(pending.digest);
+  }
+  if (group.length > 0) yield group;
 }

@@ -17,7 +17,7 @@ import {
   uuid,
   varint,
 } from "./layout.ts";
-import { accepted, batchPlace, leftOutAsset, lostRun, roots, voidRun } from "./records.ts";
+import { accepted, batchPlace, leftOutAsset, listedVault, lostRun, roots, voidRun } from "./records.ts";
 
 /** The block's hash at the time of reading. */
 const blockHash = { blockHash: later(nullable(hash), null) } as const;
@@ -137,6 +137,7 @@ const KINDS = {
       withdrawnBefore: bigVarint,
       deadline: bigVarint,
       digest: hash,
+      /** Empty when the digest is of a list. */
       signature: hexBytes,
     },
   ],
@@ -209,6 +210,8 @@ const KINDS = {
   assetChanged: [41, { assetIndex: varint, rawBlobs: flag, dataAvailabilityMode: nullable(oneOf(MODES)) }],
   /** The asset had no mints. If the next entry adds an asset under its id, that is the same asset, changed. */
   assetRemoved: [42, { assetIndex: varint }],
+  /** An owner's one signature for many vaults; the withdrawals that came of it follow, and name it by its digest. */
+  withdrawalListSigned: [43, { digest: hash, signature: hexBytes, vaults: listOf(listedVault) }],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

@@ -289,6 +289,7 @@ export const withdrawalRecord = layout({
   withdrawnBefore: bigVarint,
   deadline: bigVarint,
   digest: hash,
+  /** Empty when the digest is of a list, which has it. */
   signature: hexBytes,
   status: oneOf(WITHDRAWAL_STATUSES),
   l1TxHash: nullable(hash),
@@ -302,6 +303,17 @@ export const withdrawalRecord = layout({
   updatedAt: time,
 });
 export type WithdrawalRecord = ValueOf<typeof withdrawalRecord>;
+
+const listed = { vaultId: u64, withdrawnBefore: bigVarint, quantity: bigVarint } as const;
+/** One vault of a list that its owner signed. */
+export const listedVault = layout(listed);
+
+/** An owner's one signature for many vaults, in the order that it signed, with the withdrawals that came of it so far. */
+export const withdrawalListRecord = layout({
+  signature: hexBytes,
+  vaults: listOf(layout({ ...listed, withdrawalId: nullable(uuid) })),
+});
+export type WithdrawalListRecord = ValueOf<typeof withdrawalListRecord>;
 
 const DISTANCES = listOf(varint);
 
@@ -328,9 +340,12 @@ export const idempotencyRecord = layout({ digest: hash, sequence: varint });
 /** An index record that names a withdrawal. */
 export const withdrawalIdRecord = uuid;
 
-/** An applied L1 event: its vault and the withdrawal that it decided, or the batch that it brought to a mirror. */
+/** An applied L1 event. */
 export const l1EventRecord = layout({
+  /** The vault that it touched; null for a cancelled list, and for an import. */
   vaultId: nullable(u64),
-  withdrawalId: nullable(uuid),
+  /** The withdrawals whose fate it decided. */
+  withdrawalIds: listOf(uuid),
+  /** The batch that it brought to a mirror. */
   imported: nullable(layout(batchPlace)),
 });

@@ -88,6 +88,8 @@ export const PREFIX = {
   pendingWithdrawal: 0x52,
   /** digest(32) → withdrawalId. */
   authorization: 0x53,
+  /** digest(32) → list of vaults that an owner signed once. */
+  withdrawalList: 0x54,
   /** chainId(8) ‖ blockNumber(8) ‖ logIndex(4) → an applied L1 event. */
   l1Event: 0x60,
   /** vaultId(8) ‖ blockNumber(8) ‖ logIndex(4) → total withdrawn then; blocks of the chain of the vault's token. */
@@ -269,8 +271,10 @@ export const withdrawalKey = (withdrawalId: Uuid): Buffer => endedByUuid(ofLengt
 export const pendingWithdrawalsOf = (chainId: bigint): Buffer => ofU64(PREFIX.pendingWithdrawal, chainId);
 export const pendingWithdrawalKey = (chainId: bigint, sequence: number): Buffer =>
   ofU64(PREFIX.pendingWithdrawal, chainId, BigInt(sequence));
-export const authorizationKey = (digest: string): Buffer =>
-  Buffer.concat([Buffer.from([PREFIX.authorization]), Buffer.from(digest.slice(2), "hex")]);
+const ofDigest = (prefix: number, digest: string): Buffer =>
+  Buffer.concat([Buffer.from([prefix]), Buffer.from(digest.slice(2), "hex")]);
+export const authorizationKey = (digest: string): Buffer => ofDigest(PREFIX.authorization, digest);
+export const withdrawalListKey = (digest: string): Buffer => ofDigest(PREFIX.withdrawalList, digest);
 
 export const l1EventsOf = (chainId: bigint): Buffer => ofU64(PREFIX.l1Event, chainId);
 export const l1EventsFrom = (chainId: bigint, blockNumber: bigint): Buffer =>

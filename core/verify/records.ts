@@ -27,6 +27,7 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.withdrawalBy,
   keys.PREFIX.pendingWithdrawal,
   keys.PREFIX.authorization,
+  keys.PREFIX.withdrawalList,
   keys.PREFIX.l1Event,
   keys.PREFIX.vaultEvent,
   keys.PREFIX.portal,

@@ -12,6 +12,7 @@ import {
   WITHDRAWAL_STATUSES,
   type WithdrawalRecord,
   withdrawalIdRecord,
+  withdrawalListRecord,
   withdrawalRecord,
 } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
@@ -26,7 +27,7 @@ interface SeenEvent {
   readonly vaultId: bigint | null;
   /** null for an event without a withdrawal. */
   readonly total: bigint | null;
-  readonly withdrawalId: string | null;
+  readonly withdrawalIds: readonly string[];
   readonly imported: EntryOf<"batchImported"> | null;
 }
 
@@ -39,6 +40,10 @@ export class ReferenceWithdrawals {
   /** The asset of each withdrawal. */
   readonly #assets = new Map<string, number>();
   readonly #activities = new Map<bigint, ActivityRecord>();
+  /** What owners signed for many vaults, by digest. */
+  readonly #lists = new Map<string, EntryOf<"withdrawalListSigned">>();
+  /** The withdrawals of their vaults. */
+  readonly #listed = new Map<string, string>();
   readonly #told: ReferenceEvents;
   #events: SeenEvent[] = [];
 
@@ -66,6 +71,7 @@ export class ReferenceWithdrawals {
       ...times,
     });
     this.#reserve(entry.vaultId, entry.withdrawalId, time);
+    if (this.#lists.has(entry.digest)) this.#listed.set(listedName(entry.digest, entry), entry.withdrawalId);
     const value = keys.journalKey(journalSequence).subarray(1);
     const name = `an index of withdrawal ${entry.withdrawalId}`;
     return [
@@ -88,21 +94,24 @@ export class ReferenceWithdrawals {
         return this.#tell("withdrawal.attempt_refused", entry.withdrawalId, time);
       case "withdrawalFailed":
         return this.#fail(entry.withdrawalId, entry.failure, time);
+      case "withdrawalListSigned":
+        this.#lists.set(entry.digest, entry);
+        return [];
       case "authorizationCancelled": {
-        const told: Expected[] = [];
         const { chainId, blockNumber, logIndex } = entry;
-        for (const { digest, withdrawalId, vaultId, status } of this.#withdrawals.values()) {
-          if (digest !== entry.digest || (status !== "accepted" && status !== "submitted")) continue;
-          told.push(...this.#fail(withdrawalId, CANCELLED, time));
-          this.#events.push({ chainId, blockNumber, logIndex, vaultId, total: null, withdrawalId, imported: null });
-        }
-        return told;
+        const cancelled = [...this.#withdrawals.values()].filter(
+          ({ digest, status }) => digest === entry.digest && (status === "accepted" || status === "submitted"),
+        );
+        const withdrawalIds = cancelled.map(({ withdrawalId }) => withdrawalId);
+        const vaultId = this.#lists.has(entry.digest) ? null : (cancelled[0]?.vaultId ?? null);
+        this.#events.push({ chainId, blockNumber, logIndex, vaultId, total: null, withdrawalIds, imported: null });
+        return withdrawalIds.flatMap((withdrawalId) => this.#fail(withdrawalId, CANCELLED, time));
       }
       case "vaultWithdrawn":
         return this.#withdrawn(entry, time);
       case "batchImported": {
         const { chainId, blockNumber, logIndex } = entry;
-        const nothing = { vaultId: null, total: null, withdrawalId: null };
+        const nothing = { vaultId: null, total: null, withdrawalIds: [] };
         this.#events.push({ chainId, blockNumber, logIndex, ...nothing, imported: entry });
         return [];
       }
@@ -148,10 +157,10 @@ export class ReferenceWithdrawals {
   /** Settles withdrawals, in the order of the chain's events. */
   finalize(chainId: bigint, blockNumber: bigint, time: number): Expected[] {
     const told: Expected[] = [];
-    for (const { withdrawalId } of this.#events.filter((event) => event.chainId === chainId).sort(inOrder)) {
-      const { status, l1BlockNumber = null } = this.#withdrawals.get(withdrawalId ?? "") ?? {};
-      if (withdrawalId === null || status !== "settled" || l1BlockNumber === null || l1BlockNumber > blockNumber)
-        continue;
+    const events = this.#events.filter((event) => event.chainId === chainId).sort(inOrder);
+    for (const withdrawalId of events.flatMap((event) => event.withdrawalIds)) {
+      const { status, l1BlockNumber = null } = this.#withdrawals.get(withdrawalId) ?? {};
+      if (status !== "settled" || l1BlockNumber === null || l1BlockNumber > blockNumber) continue;
       this.#change(withdrawalId, { status: "finalized", finalizedAt: time, updatedAt: time });
       told.push(...this.#tell("withdrawal.finalized", withdrawalId, time));
     }
@@ -163,20 +172,21 @@ export class ReferenceWithdrawals {
     const isGone = (event: SeenEvent) => event.chainId === chainId && event.blockNumber >= blockNumber;
     const gone = this.#events.filter(isGone);
     this.#events = this.#events.filter((event) => !isGone(event));
-    for (const { vaultId, withdrawalId } of gone.sort(inOrder).reverse()) {
-      if (vaultId === null) continue;
-      const totals = this.#events.filter((event) => event.vaultId === vaultId && event.total !== null).sort(inOrder);
-      this.#activities.set(vaultId, {
-        ...this.#activity(vaultId),
-        withdrawn: totals.at(-1)?.total ?? 0n,
-        updatedAt: time,
-      });
-      if (withdrawalId === null) continue;
-      const status = this.#withdrawals.get(withdrawalId)?.submittedAt === null ? "accepted" : "submitted";
-      const notYet = { settledAt: null, finalizedAt: null, failedAt: null };
-      this.#change(withdrawalId, { l1BlockNumber: null, failure: null, ...notYet, updatedAt: time, status });
-      this.#reserve(vaultId, withdrawalId, time);
-      told.push(...this.#tell("withdrawal.reverted", withdrawalId, time));
+    for (const { vaultId, withdrawalIds } of gone.sort(inOrder).reverse()) {
+      if (vaultId !== null) {
+        const totals = this.#events.filter((event) => event.vaultId === vaultId && event.total !== null).sort(inOrder);
+        const withdrawn = totals.at(-1)?.total ?? 0n;
+        this.#activities.set(vaultId, { ...this.#activity(vaultId), withdrawn, updatedAt: time });
+      }
+      for (const withdrawalId of withdrawalIds) {
+        const known = this.#withdrawals.get(withdrawalId);
+        if (known === undefined) continue;
+        const status = known.submittedAt === null ? "accepted" : "submitted";
+        const notYet = { settledAt: null, finalizedAt: null, failedAt: null };
+        this.#change(withdrawalId, { l1BlockNumber: null, failure: null, ...notYet, updatedAt: time, status });
+        this.#reserve(known.vaultId, withdrawalId, time);
+        told.push(...this.#tell("withdrawal.reverted", withdrawalId, time));
+      }
     }
     return told;
   }
@@ -197,7 +207,8 @@ export class ReferenceWithdrawals {
       const { withdrawalId, journalSequence, chainId, digest, status } = record;
       const id = encodeRecord(withdrawalIdRecord, withdrawalId);
       add(keys.withdrawalKey(withdrawalId), encodeRecord(withdrawalRecord, record), `withdrawal ${withdrawalId}`);
-      add(keys.authorizationKey(digest), id, `the authorization of withdrawal ${withdrawalId}`);
+      if (!this.#lists.has(digest))
+        add(keys.authorizationKey(digest), id, `the authorization of withdrawal ${withdrawalId}`);
       for (const of of this.#listsOf(record)) {
         const value = keys.journalKey(journalSequence).subarray(1);
         add(keys.withdrawalByKey(of, record.sequence), value, `an index of withdrawal ${withdrawalId}`);
@@ -205,12 +216,20 @@ export class ReferenceWithdrawals {
       if (status !== "accepted" && status !== "submitted") continue;
       add(keys.pendingWithdrawalKey(chainId, journalSequence), id, `pending withdrawal ${withdrawalId}`);
     }
+    for (const { digest, signature, vaults } of this.#lists.values()) {
+      const listed = vaults.map((vault) => ({
+        ...vault,
+        withdrawalId: this.#listed.get(listedName(digest, vault)) ?? null,
+      }));
+      const record = encodeRecord(withdrawalListRecord, { signature, vaults: listed });
+      add(keys.withdrawalListKey(digest), record, `the list of digest ${digest}`);
+    }
     for (const [vaultId, record] of this.#activities) {
       add(keys.activityKey(vaultId), encodeRecord(activityRecord, record), `the activity of vault ${vaultId}`);
     }
-    for (const { chainId, blockNumber, logIndex, vaultId, withdrawalId, total, imported } of this.#events) {
+    for (const { chainId, blockNumber, logIndex, vaultId, withdrawalIds, total, imported } of this.#events) {
       const name = `event ${logIndex} of block ${blockNumber} of chain ${chainId}`;
-      const event = encodeRecord(l1EventRecord, { vaultId, withdrawalId, imported });
+      const event = encodeRecord(l1EventRecord, { vaultId, withdrawalIds, imported });
       add(keys.l1EventKey(chainId, blockNumber, logIndex), event, name);
       if (vaultId !== null && total !== null)
         add(keys.vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total), name);
@@ -225,11 +244,11 @@ export class ReferenceWithdrawals {
     const told: Expected[] = [];
     const { chainId, vaultId, total, quantity, recipient, blockNumber, logIndex, txHash } = entry;
     this.#activities.set(vaultId, { ...this.#activity(vaultId), withdrawn: total, updatedAt: time });
-    let decided: string | null = null;
+    const decided: string[] = [];
     for (const withdrawalId of this.#activity(vaultId).pending) {
       const known = this.#withdrawals.get(withdrawalId);
       if (known === undefined || known.withdrawnBefore >= total) continue;
-      decided = withdrawalId;
+      decided.push(withdrawalId);
       const asked =
         known.quantity === quantity && known.recipient === recipient && known.withdrawnBefore + quantity === total;
       if (!asked) {
@@ -241,7 +260,7 @@ export class ReferenceWithdrawals {
       this.#change(withdrawalId, { ...onL1, status: "settled", failure: null, settledAt: time, updatedAt: time });
       told.push(...this.#tell("withdrawal.settled", withdrawalId, time));
     }
-    this.#events.push({ chainId, blockNumber, logIndex, vaultId, total, withdrawalId: decided, imported: null });
+    this.#events.push({ chainId, blockNumber, logIndex, vaultId, total, withdrawalIds: decided, imported: null });
     return told;
   }
 
@@ -285,6 +304,10 @@ export class ReferenceWithdrawals {
     const reserved = pending.reduce((sum, id) => sum + (this.#withdrawals.get(id)?.quantity ?? 0n), 0n);
     this.#activities.set(vaultId, { ...this.#activity(vaultId), pending, reserved, updatedAt: time });
   }
+}
+
+function listedName(digest: string, { vaultId }: { readonly vaultId: bigint }): string {
+  return `${digest} ${vaultId}`;
 }
 
 function inOrder(a: SeenEvent, b: SeenEvent): number {

@@ -26,7 +26,11 @@ import { connectL1 } from "../../core/l1/connect.ts";
 import type { FeeOptions } from "../../core/l1/connection.ts";
 import type { HistoryPoint, L1Committer, L1Reader, PortalIdentity, SealedBatch } from "../../core/ports.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
-import { validiumBatchTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import {
+  validiumBatchTypedData,
+  withdrawalListTypedData,
+  withdrawalTypedData,
+} from "../../core/protocol/typed-data.ts";
 import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
@@ -219,6 +223,19 @@ export async function requestWithdrawal(
   const message = { vaultId, withdrawnBefore: vault.withdrawnBalance, quantity, recipient: owner.address, deadline };
   const signature = await owner.signTypedData(withdrawalTypedData(portal, message));
   return world.engine.withdrawals.request(world.principal, { vaultId, quantity, deadline, signature });
+}
+
+/** The first user's one signature for all of the vaults, whole and untouched ones of one unit, handed to the engine. */
+export async function requestList(
+  world: Pick<World, "engine" | "principal" | "users">,
+  vaultIds: readonly VaultId[],
+  deadline = inTwentyDays(),
+) {
+  const { owner } = at(world.users, 0);
+  const vaults = vaultIds.map((vaultId) => ({ vaultId, withdrawnBefore: 0n, quantity: 1n }));
+  const message = { vaults, recipient: owner.address, deadline };
+  const signature = await owner.signTypedData(withdrawalListTypedData(world.engine.settlement, message));
+  return world.engine.withdrawals.requestList(world.principal, { vaults, deadline, signature });
 }
 
 export function transactionStatus({ engine, principal }: World, vaultId: VaultId): Promise<string> {

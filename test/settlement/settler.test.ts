@@ -2,6 +2,7 @@ import { erc20Abi, erc721Abi, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { provenVaultArguments } from "../../core/l1/arguments.ts";
+import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import {
   at,
   createWorld,
@@ -9,6 +10,7 @@ import {
   mine,
   mint,
   passSeconds,
+  requestList,
   requestWithdrawal,
   rpc,
   transactionStatus,
@@ -66,6 +68,25 @@ describe("a settler", () => {
     const ownerOf = { abi: erc721Abi, functionName: "ownerOf", args: [77n] } as const;
     expect(await chain.client.readContract({ ...ownerOf, address: erc721 ?? "0x" })).toBe(owner);
     expect(await statusOf(swordWithdrawal.withdrawalId)).toBe("settled");
+  });
+
+  test("pays 20 vaults of one owner, who signed once, by one transaction; those that cannot be paid stop no other", async () => {
+    const { settler, engine, chain, principal } = await start();
+    const vaults = [];
+    for (let id = 1; id <= 21; id++)
+      vaults.push(await mint(world, id === 21 ? "erc721" : "erc1155", "validium", `${id}`));
+    await settler.round();
+    // The ERC-721 is immature and waits.
+    await requestList(world, vaults);
+    const before = await chain.client.getTransactionCount({ address: OPERATOR.address });
+    expect((await settler.round()).withdrawn).toBe(20);
+    expect(await chain.client.getTransactionCount({ address: OPERATOR.address })).toBe(before + 1);
+    const { data } = await engine.withdrawals.list(principal.applicationId);
+    expect(data.map(({ status }) => status)).toEqual(["accepted", ...Array(20).fill("settled")]);
+    expect(new Set(data.slice(1).map(({ l1TxHash }) => l1TxHash)).size).toBe(1);
+    await passSeconds(chain, MATURITY);
+    expect((await settler.round()).withdrawn).toBe(1);
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   test("relays what is ready in smaller groups where a block cannot carry a group of 20", async () => {

@@ -118,7 +118,7 @@ contract WithdrawalsFuzz is Settlement {
         for (uint256 i; i < order.length; ++i) {
             uint16 position = order[i] % 5;
             Place storage place = places[which[position]];
-            uint256 failed = _listed(which[position], Packing.listed(place.vault, place.siblings, 0, position), lists);
+            uint256 failed = _listed(which[position], Packing.listed(place.vault, place.path.siblings, 0, position), lists);
             bool pays = !done[position] && place.vault.owner == owner && entries[position][1] == 0;
             expect(failed == (pays ? 0 : 1), "another outcome");
             if (pays) (done[position], paid) = (true, paid + entries[position][2]);
@@ -127,16 +127,16 @@ contract WithdrawalsFuzz is Settlement {
     }
 
     /// @dev Any byte of the list or of the item changed, or the end cut off: nobody else is paid, and nobody more.
-    function testFuzz_aChangedListPaysNobodyElse(uint8 manner, uint256 at, uint8 change, bytes calldata more) external {
+    function testFuzz_aChangedListPaysNobodyElse(uint8 manner, uint256 offset, uint8 change, bytes calldata more) external {
         uint64[5] memory amounts;
         (uint64[3][] memory entries, uint256[] memory which) = _entries(amounts, amounts, Mode.ZkRollup);
         bytes[] memory lists = _signedList(entries, vm.addr(402), 0);
         Place storage place = places[which[0]];
-        bytes memory item = Packing.listed(place.vault, place.siblings, 0, 0);
-        if (manner % 4 == 0) lists[0][at % lists[0].length] ^= bytes1(change);
-        if (manner % 4 == 1) lists[0] = _part(lists[0], 0, at % lists[0].length);
-        if (manner % 4 == 2) item[at % item.length] ^= bytes1(change);
-        if (manner % 4 == 3) item = Packing.framed(place.vault.vaultId, abi.encodePacked(_part(item, 5, at % item.length), more));
+        bytes memory item = Packing.listed(place.vault, place.path.siblings, 0, 0);
+        if (manner % 4 == 0) lists[0][offset % lists[0].length] ^= bytes1(change);
+        if (manner % 4 == 1) lists[0] = _part(lists[0], 0, offset % lists[0].length);
+        if (manner % 4 == 2) item[offset % item.length] ^= bytes1(change);
+        if (manner % 4 == 3) item = Packing.framed(place.vault.vaultId, abi.encodePacked(_part(item, 5, offset % item.length), more));
         _listed(which[0], item, lists);
         uint64 out = state.withdrawn(place.vault.vaultId, Standard.ERC20);
         expect(out == 0 || out == 1, "another quantity");
@@ -161,7 +161,7 @@ contract WithdrawalsFuzz is Settlement {
         bytes[] memory lists = new bytes[](1);
         lists[0] = Packing.list(owner, recipient, deadline, _pack(entries), signature);
         Place storage place = places[which[0]];
-        uint256 failed = _listed(which[0], Packing.listed(place.vault, place.siblings, 0, 0), lists);
+        uint256 failed = _listed(which[0], Packing.listed(place.vault, place.path.siblings, 0, 0), lists);
         expect(failed == (honest ? 0 : 1) && coin.totalSupply() == (honest ? QUANTUM : 0), "another message");
     }
 

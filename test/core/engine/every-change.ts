@@ -1,6 +1,6 @@
 import type { Database, EngineOptions, Store, WaitOptions } from "../../../core/index.ts";
 import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
-import { committed, HOME, hear, MIRROR, signed, stranger, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, hear, MIRROR, signed, signedList, stranger, withdrawn } from "./l1-fixture.ts";
 
 const [{ address: ownerAddress }] = OWNERS;
 
@@ -88,6 +88,8 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.operator.recordWithdrawalFailed(withdrawalId, "too late", BigInt(clock.now), wait),
   "withdrawals.request": async (made, wait) =>
     made.engine.withdrawals.request(made.tenant.principal, await signed(made, 5n), wait),
+  "withdrawals.requestList": async (made, wait) =>
+    made.engine.withdrawals.requestList(made.tenant.principal, await signedList(made, [1n]), wait),
   "operator.recordEvents of a withdrawal": ({ engine }, wait) =>
     hear(engine, withdrawn(0n, 7n, 7n, stranger, 11n), wait),
   "operator.recordEvents": ({ engine }, wait) =>

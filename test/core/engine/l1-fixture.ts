@@ -1,7 +1,7 @@
 import type { PrivateKeyAccount } from "viem/accounts";
-import type { Engine, Hex, L1Event, Mode, VaultId, WaitOptions } from "../../../core/index.ts";
+import type { Engine, Hex, L1Event, ListedVault, Mode, VaultId, WaitOptions } from "../../../core/index.ts";
 import type { PortalIdentity } from "../../../core/ports.ts";
-import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData, withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { type Fixture, fixture, hashOf, mintOf, OWNERS, requestOf, SETTLEMENT } from "./fixture.ts";
 
 /** The settlement contract's chain. */
@@ -70,4 +70,19 @@ export async function signed(
   const message = { vaultId, withdrawnBefore, quantity, recipient, deadline };
   const signature = await signer.signTypedData(withdrawalTypedData(portal, message));
   return { vaultId, quantity, recipient, deadline, signature };
+}
+
+/** An owner's list of vaults, which it signs once; a vault by its id is one unit of an untouched vault. */
+export async function signedList(
+  { engine, clock }: Pick<Fixture, "engine" | "clock">,
+  listed: readonly (VaultId | ListedVault)[],
+  options: { readonly signer?: PrivateKeyAccount; readonly seconds?: number; readonly portal?: PortalIdentity } = {},
+) {
+  const { signer = owner, seconds = 3600, portal = engine.settlement } = options;
+  const vaults = listed.map((each) =>
+    typeof each === "bigint" ? { vaultId: each, withdrawnBefore: 0n, quantity: 1n } : each,
+  );
+  const message = { vaults, recipient: signer.address, deadline: BigInt(clock.now / 1000 + seconds) };
+  const signature = await signer.signTypedData(withdrawalListTypedData(portal, message));
+  return { vaults, deadline: message.deadline, signature };
 }
