@@ -2,11 +2,13 @@ import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import {
   withdrawal,
   withdrawalBody,
+  withdrawalListBody,
+  withdrawalListReply,
   withdrawalPage,
   withdrawalParams,
   withdrawalQuery,
 } from "../schemas/withdrawals.ts";
-import { pageToWire, withdrawalToWire } from "../wire/wire.ts";
+import { listedWithdrawalToWire, pageToWire, withdrawalToWire } from "../wire/wire.ts";
 
 export const withdrawalEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -51,6 +53,38 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    method: "POST",
+    path: "/api/v1/withdrawals/bulk",
+    tag: "Withdrawals",
+    access: "withdraw",
+    summary: "Withdraw from up to 256 vaults with one signature of their owner",
+    description:
+      "Each vault is accepted or refused by itself; look at each entry of the answer. The same signed list again answers the same withdrawals, and tries the vaults again that were refused.",
+    body: withdrawalListBody,
+    cost: countVaults,
+    example: {
+      vaults: [
+        { vaultId: "9223372036854775808", quantity: "1" },
+        { vaultId: "9223372036854775809", quantity: "50", withdrawnBefore: "10" },
+      ],
+      deadline: "1893456000",
+      signature: `0x${"00".repeat(65)}`,
+    },
+    success: { status: 202, description: "What came of each vault.", schemas: [withdrawalListReply] },
+    errors: [
+      "history_diverged",
+      "l1_not_compared",
+      "vault_not_found",
+      "signature_invalid",
+      "chain_not_supported",
+      "deadline_invalid",
+      "l1_failed",
+    ],
+    async handle({ service: { engine }, principal, body }) {
+      return { vaults: (await engine.withdrawals.requestList(principal, body)).map(listedWithdrawalToWire) };
+    },
+  }),
+  endpoint({
     method: "GET",
     path: "/api/v1/withdrawals",
     tag: "Withdrawals",
@@ -79,3 +113,8 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     },
   }),
 ];
+
+function countVaults(body: unknown): number {
+  const vaults = (body as { vaults?: unknown } | null)?.vaults;
+  return Array.isArray(vaults) ? Math.max(1, vaults.length) : 1;
+}

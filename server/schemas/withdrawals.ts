@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MAX_LISTED_VAULTS } from "../../core/protocol/index.ts";
 import {
   address,
   amount,
@@ -35,6 +36,29 @@ export const withdrawalBody = requestComponent(
   }),
 );
 
+export const withdrawalListBody = requestComponent(
+  "NewWithdrawalList",
+  z.strictObject({
+    vaults: z
+      .array(
+        z.strictObject({
+          vaultId,
+          quantity: amount.meta({ description: "Quantized units, as a decimal string." }),
+          withdrawnBefore: amount.prefault("0").meta({ description: "The vault's `withdrawnBalance`. Default: 0." }),
+        }),
+      )
+      .min(1, "Give at least one vault.")
+      .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`)
+      .meta({ description: "In the order that was signed. All have one owner, and their tokens live on one chain." }),
+    recipient: address.optional().meta({ description: "Default: the owner." }),
+    deadline: seconds.meta({ description: "Seconds since 1970, as signed, as a decimal string." }),
+    signature: hexUpTo(MAX_SIGNATURE_BYTES).meta({
+      description:
+        "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, of the same domain as for a single withdrawal.",
+    }),
+  }),
+);
+
 const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
 
 export const withdrawal = responseComponent(
@@ -56,6 +80,24 @@ export const withdrawal = responseComponent(
     failure: z.string().nullable(),
     createdAt: outTime,
     updatedAt: outTime,
+  }),
+);
+
+export const withdrawalListReply = responseComponent(
+  "WithdrawalListReply",
+  z.strictObject({
+    vaults: z
+      .array(
+        z.strictObject({
+          vaultId: outDecimal,
+          withdrawal: withdrawal.nullable(),
+          error: z
+            .strictObject({ code: z.string(), detail: z.string() })
+            .nullable()
+            .meta({ description: "Why this vault was not accepted; null when it was." }),
+        }),
+      )
+      .meta({ description: "In the order of the request." }),
   }),
 );
 

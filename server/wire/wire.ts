@@ -7,6 +7,7 @@ import type {
   BatchVaultProof,
   Engine,
   EngineState,
+  ListedWithdrawal,
   MintReceipt,
   MintResult,
   Page,
@@ -275,6 +276,14 @@ export function stateToWire(
 
 function rootsToWire({ countValidium, countRollup, rootValidium, rootRollup, commitment }: EngineState) {
   return { countValidium, countRollup, rootValidium, rootRollup, commitment };
+}
+
+export function listedWithdrawalToWire({ vaultId, withdrawal, error }: ListedWithdrawal) {
+  return {
+    vaultId: decimal(vaultId),
+    withdrawal: withdrawal && withdrawalToWire(withdrawal),
+    error: error && { code: error.code, detail: error.message },
+  };
 }
 
 export function withdrawalToWire(from: Withdrawal): z.output<typeof withdrawal> {

@@ -193,6 +193,7 @@ describe("the OpenAPI document", () => {
     const codes: Record<string, string> = {
       "POST /api/mint": "token_already_minted",
       "POST /api/v1/withdrawals": "deadline_invalid",
+      "POST /api/v1/withdrawals/bulk": "signature_invalid",
       "POST /owner/v1/session": "credentials_invalid",
       "POST /oauth/token": "credentials_invalid",
     };

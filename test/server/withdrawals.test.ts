@@ -51,6 +51,35 @@ async function signed(vaultId: string, { quantity = 4n, deadline = DEADLINE, by 
   return { vaultId, quantity: quantity.toString(), deadline: deadline.toString(), signature };
 }
 
+/** A list as its owner signs it, by the documentation alone: 4 units of each vault. */
+async function signedList(vaultIds: readonly string[], { deadline = DEADLINE, by = owner } = {}) {
+  const vaults = vaultIds.map((vaultId) => ({ vaultId: BigInt(vaultId), withdrawnBefore: 0n, quantity: 4n }));
+  const signature = await by.signTypedData({
+    domain: {
+      name: "Mintmark",
+      version: "1",
+      chainId: Number(SETTLEMENT.chainId),
+      verifyingContract: SETTLEMENT.contract,
+    },
+    types: {
+      WithdrawalList: [
+        { name: "vaults", type: "ListedVault[]" },
+        { name: "recipient", type: "address" },
+        { name: "deadline", type: "uint64" },
+      ],
+      ListedVault: [
+        { name: "vaultId", type: "uint64" },
+        { name: "withdrawnBefore", type: "uint64" },
+        { name: "quantity", type: "uint64" },
+      ],
+    },
+    primaryType: "WithdrawalList",
+    message: { vaults, recipient: owner.address, deadline },
+  });
+  const listed = vaultIds.map((vaultId) => ({ vaultId, quantity: "4" }));
+  return { vaults: listed, deadline: deadline.toString(), signature };
+}
+
 const ask = (body: object, key?: string) => world.send("POST", "/api/v1/withdrawals", { body, ...(key && { key }) });
 
 test("an owner's signed withdrawal is accepted, reserves its quantity and is listed", async () => {
@@ -160,4 +189,33 @@ test("the same signed request answers the same withdrawal, also at once, after i
   expect(await list("?vaultId=77")).toEqual([]);
   const all = await own.send("GET", `/api/v1/transactions?vaultId=${vaultId}`);
   expect(all.body.data.map(({ type }: { type: string }) => type)).toEqual(["withdrawal", "mint"]);
+});
+
+test("an owner's one signature withdraws from many vaults, and the answer says of each what came of it", async () => {
+  const [one, two] = [await vault(true), await vault(true)];
+  const askAll = (body: object, key?: string) =>
+    world.send("POST", "/api/v1/withdrawals/bulk", { body, ...(key && { key }) });
+  const list = await signedList([one, "77", two]);
+  const { status, body } = await askAll(list);
+  expect(status).toBe(202);
+  expect(body.vaults).toEqual([
+    { vaultId: one, withdrawal: expect.objectContaining({ quantity: "4", status: "accepted", userId }), error: null },
+    { vaultId: "77", withdrawal: null, error: { code: "vault_not_found", detail: expect.any(String) } },
+    { vaultId: two, withdrawal: expect.objectContaining({ vaultId: two }), error: null },
+  ]);
+  expect((await askAll(list)).body).toEqual(body);
+  const readOnly = await world.newKey(["read", "mint"]);
+  const before = await world.snapshot();
+  const refused = async (change: object, key?: string) => refusal(await askAll({ ...list, ...change }, key));
+  expect(await refused({ deadline: (DEADLINE + 1n).toString() })).toMatchObject({ code: "signature_invalid" });
+  expect(await refused(await signedList([one], { deadline: 1n }))).toMatchObject({ code: "deadline_invalid" });
+  expect(await refused({}, world.otherKey)).toMatchObject({ status: 404, code: "vault_not_found" });
+  expect(await refused({}, readOnly)).toMatchObject({ code: "scope_missing" });
+  const many = Array.from({ length: 257 }, (_, i) => ({ vaultId: `${i}`, quantity: "1" }));
+  for (const vaults of [[], many, [{ vaultId: 1, quantity: "1" }], "no"]) {
+    expect(await refused({ vaults })).toMatchObject({ status: 400, code: "validation_failed" });
+  }
+  const twice = [list.vaults[0], list.vaults[0]];
+  expect(await refused({ vaults: twice })).toMatchObject({ status: 400, code: "validation_failed" });
+  expect(await world.snapshot()).toEqual(before);
 });
