@@ -84,10 +84,9 @@ export class PackageLife implements AsyncDisposable {
     const { apiKey = "" } = await run("keys", "issue", "--application", applicationId);
     const { userId } = await run("users", "create", at(USERS, 0).owner.address, "--application", applicationId);
     const named = ["--standard", "erc721", "--name", "Swords", "--symbol", "SWRD"];
-    const { assetId = "" } = await run("assets", "add", contract, ...named);
-    await run("assets", "whitelist", assetId);
+    // The application's own asset: whitelisted and enabled in the same step.
+    const { assetId = "" } = await run("assets", "add", contract, ...named, "--application", applicationId);
     await run("assets", "register", assetId);
-    await run("assets", "enable", assetId, "--application", applicationId);
     const entry = { mintingBlob: "0x31", assetId, amount: 1, dataAvailabilityMode: "validium" };
     return { apiKey, mint: { users: [{ userId, mints: [entry] }] } };
   }

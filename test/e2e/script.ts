@@ -1,27 +1,11 @@
-import { spawn } from "node:child_process";
+import { type Ended, mintmark } from "../cli/cli.ts";
 
-const ROOT = new URL("../../", import.meta.url).pathname;
-
-export interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a script as its user does; `input` is its standard input. */
-export function run(script: string, args: readonly string[], env: Record<string, string>, input = ""): Promise<Ran> {
-  const child = spawn(process.execPath, ["scripts/mintmark.ts", script, ...args], {
-    cwd: ROOT,
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  let [stdout, stderr] = ["", ""];
-  child.stdout.on("data", (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on("data", (chunk) => {
-    stderr += chunk;
-  });
-  child.stdin.end(input);
-  return new Promise((resolve) => child.once("close", (code) => resolve({ code, stdout, stderr })));
+/** Runs a command as its user does; with `input`, its standard input, as a process of its own. */
+export function run(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input?: string,
+): Promise<Ended> {
+  return mintmark([command, ...args], env, input);
 }

@@ -1,8 +1,6 @@
-import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import hre, { network } from "hardhat";
 import {
   createPublicClient,
@@ -25,6 +23,7 @@ import { readRecord, recordPath, writeRecord } from "../../scripts/deploy/record
 import type { SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import type { TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { mintmark, mintmarkProcess } from "../cli/cli.ts";
 import { at } from "./fixture.ts";
 
 const CONFIG: SettlementConfig = {
@@ -251,8 +250,6 @@ describe("the check before a deployment", () => {
 });
 
 describe("the deploy command", () => {
-  const run = promisify(execFile);
-  const root = new URL("../../", import.meta.url).pathname;
   let server: Awaited<ReturnType<typeof hre.network.createServer>>;
   let rpcUrl: string;
 
@@ -264,10 +261,7 @@ describe("the deploy command", () => {
   afterAll(() => server.close());
 
   const command = (env: Readonly<Record<string, string>>, args: readonly string[] = []) =>
-    run(process.execPath, ["scripts/mintmark.ts", "deploy", ...args], {
-      cwd: root,
-      env: { PATH: process.env.PATH ?? "", ...env },
-    });
+    mintmark(["deploy", ...args], env);
 
   test("deploys by environment, hands the administration to a multisig's time lock, and never prints the key", async () => {
     const key = generatePrivateKey();
@@ -285,8 +279,8 @@ describe("the deploy command", () => {
       MINTMARK_DEPLOYMENTS: folder,
       MINTMARK_TOKEN: JSON.stringify({ standard: "erc1155", name: "Potions", symbol: "PTN" }),
     };
-    const first = await command(environment, ["--json"]);
-    const deployment = JSON.parse(first.stdout) as {
+    const first = await mintmarkProcess(["deploy", "--json"], environment);
+    const deployment = first.json() as {
       settlement: { address: `0x${string}`; admin: `0x${string}` };
       tokens: { symbol: string }[];
     };
@@ -320,11 +314,11 @@ describe("the deploy command", () => {
     };
     return { address, environment, sent: () => client.getTransactionCount({ address }) };
   }
-  const refused = (env: Readonly<Record<string, string>>, args: readonly string[] = []) =>
-    command(env, args).then(
-      () => expect.unreachable("the deployment was not refused"),
-      (error: { code: number; stdout: string; stderr: string }) => error,
-    );
+  async function refused(env: Readonly<Record<string, string>>, args: readonly string[] = []) {
+    const ended = await command(env, args);
+    expect(ended.code, "the deployment was not refused").not.toBe(0);
+    return ended;
+  }
 
   test.each([
     [
@@ -402,9 +396,7 @@ describe("the deploy command", () => {
 
   test("names every variable that is missing or wrong, without its value, and exits with 2", async () => {
     const key = "0x1234567890secret";
-    const failure = await command({ MINTMARK_RPC_URL: rpcUrl, MINTMARK_DEPLOYER_KEY: key }).catch(
-      (error: { code: number; stdout: string; stderr: string }) => error,
-    );
+    const failure = await command({ MINTMARK_RPC_URL: rpcUrl, MINTMARK_DEPLOYER_KEY: key });
     expect(failure).toMatchObject({ code: 2, stdout: "" });
     for (const name of ["MINTMARK_DEPLOYER_KEY", "MINTMARK_COMMITTEE", "MINTMARK_THRESHOLD"]) {
       expect(failure.stderr).toContain(name);
