@@ -26,12 +26,26 @@ export class Member {
   readonly url: string;
   readonly #start: () => ChildProcess;
   #process: ChildProcess;
+  #said = "";
 
   constructor(name: string, url: string, start: () => ChildProcess) {
     this.name = name;
     this.url = url;
-    this.#start = start;
-    this.#process = start();
+    this.#start = () => {
+      const child = start();
+      this.#said = "";
+      child.stderr?.on("data", (text) => {
+        this.#said = (this.#said + text).slice(-2_000);
+      });
+      return child;
+    };
+    this.#process = this.#start();
+  }
+
+  /** Null while it runs; else its exit code and the last of what it wrote to standard error. */
+  get end(): { readonly code: number | null; readonly said: string } | null {
+    const { exitCode: code, signalCode } = this.#process;
+    return code === null && signalCode === null ? null : { code, said: this.#said };
   }
 
   /** Resolves once it answers anything. */
@@ -59,14 +73,16 @@ export class Member {
 export class Minter {
   /** Vaults of acknowledged mints. */
   readonly acknowledged: string[] = [];
-  readonly #world: Pick<World, "router" | "facts">;
+  /** `Mintmark-Position` of the newest answer. */
+  position = "0";
+  readonly #world: Pick<Servers, "router" | "facts">;
   readonly #perRequest: number;
   readonly #from: number;
   #tokenId: number;
   #request = 0;
 
   /** @param from - the first token's id, which also tells the requests of several minters apart */
-  constructor(world: Pick<World, "router" | "facts">, perRequest: number, from = 0) {
+  constructor(world: Pick<Servers, "router" | "facts">, perRequest: number, from = 0) {
     this.#world = world;
     this.#perRequest = perRequest;
     this.#from = from;
@@ -89,6 +105,7 @@ export class Minter {
       if (reply?.ok === true && said) {
         const { vaults } = JSON.parse(said) as { vaults: { vaultId: string }[] };
         this.acknowledged.push(...vaults.map(({ vaultId }) => vaultId));
+        this.position = reply.headers.get("mintmark-position") ?? "";
         return;
       }
       const isPassing = reply === null || reply.status === 503 || said?.includes("idempotency_in_progress");
@@ -103,27 +120,54 @@ export class Minter {
   }
 }
 
-/** A cluster on this machine: PostgreSQL with a synchronous standby, a local chain, three servers and a router. */
-export interface World extends AsyncDisposable {
-  readonly primary: PostgresServer;
-  readonly standby: PostgresServer;
+/** Three servers, a router and a local chain on this machine. */
+export interface Servers extends AsyncDisposable {
   readonly members: readonly Member[];
   /** Origin of the router. */
   readonly router: string;
+  readonly rpcUrl: string;
   readonly facts: Awaited<ReturnType<typeof seed>>;
+  /** Where the journal is in its database, and the key of its entries. */
+  readonly journal: { readonly shard: string; readonly key: string };
+  /** One more server, on a folder of its own. */
+  readonly join: (name: string) => Promise<Member>;
 }
+
+/** The same with PostgreSQL, which has a synchronous standby. */
+export interface World extends Servers {
+  readonly primary: PostgresServer;
+  readonly standby: PostgresServer;
+}
+
+/** What one server gets besides the settings that all share. MINTMARK_JOURNAL is its way to the journal. */
+export type OwnSettings = (name: string) => Readonly<Record<string, string>> & { readonly MINTMARK_JOURNAL: string };
 
 export async function startWorld(folder: string, onProgress: (step: string) => void): Promise<World> {
   await using stack = new AsyncDisposableStack();
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  // PostgreSQL runs as another user when this runs as root.
-  await chmod(folder, 0o755);
-  onProgress("compiling contracts (the first time takes half a minute)");
-  await compileContracts();
+  await emptyFolder(folder);
   onProgress("starting PostgreSQL: a primary and a synchronous standby");
   const primary = stack.use(await PostgresServer.primary(resolve(folder, "primary")));
   const standby = stack.use(await primary.standby(resolve(folder, "standby"), "one"));
+  const servers = stack.use(await startServers(folder, () => ({ MINTMARK_JOURNAL: primary.url }), onProgress));
+  const running = stack.move();
+  return { ...servers, primary, standby, [Symbol.asyncDispose]: () => running.disposeAsync() };
+}
+
+/** An empty folder that PostgreSQL can reach, which runs as another user when this runs as root. */
+export async function emptyFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, 0o755);
+}
+
+export async function startServers(
+  folder: string,
+  own: OwnSettings,
+  onProgress: (step: string) => void,
+): Promise<Servers> {
+  await using stack = new AsyncDisposableStack();
+  onProgress("compiling contracts (the first time takes half a minute)");
+  await compileContracts();
   onProgress("starting the local chain");
   const chain = await startChain("local", 0);
   stack.defer(() => chain.stop());
@@ -131,7 +175,6 @@ export async function startWorld(folder: string, onProgress: (step: string) => v
   const { settlement } = deployment;
   const key = randomBytes(32).toString("hex");
   const environment = {
-    MINTMARK_JOURNAL: primary.url,
     MINTMARK_JOURNAL_KEYS: key,
     MINTMARK_ENVIRONMENT: "sandbox",
     MINTMARK_CHAIN_ID: String(deployment.chainId),
@@ -148,22 +191,29 @@ export async function startWorld(folder: string, onProgress: (step: string) => v
     MINTMARK_RATE_UNITS: "10000000",
   };
   onProgress("creating the application in the journal");
-  const facts = await seedJournal(folder, primary.url, key, deployment);
+  const shard = `${deployment.chainId}-${settlement.address.slice(2, 18).toLowerCase()}`;
+  const facts = await seedJournal(folder, own("a").MINTMARK_JOURNAL, key, shard, deployment);
   const members: Member[] = [];
-  for (const name of ["a", "b", "c"]) {
-    onProgress(`starting server ${name}`);
+  const started: Member[] = [];
+  const join = async (name: string) => {
     const port = await freePort(0);
-    const url = `http://127.0.0.1:${port}`;
     const settings = {
       ...environment,
+      ...own(name),
       MINTMARK_STORE: resolve(folder, name),
       MINTMARK_SERVER_NAME: name,
       MINTMARK_PORT: String(port),
     };
+    const url = `http://127.0.0.1:${port}`;
     const member = new Member(name, url, () => run(["server"], folder, name, settings));
-    stack.defer(() => member.kill());
-    members.push(member);
+    started.push(member);
     await member.answers();
+    return member;
+  };
+  stack.defer(async () => void (await Promise.all(started.map((member) => member.kill()))));
+  for (const name of ["a", "b", "c"]) {
+    onProgress(`starting server ${name}`);
+    members.push(await join(name));
   }
   onProgress("starting the router");
   const routerPort = await freePort(0);
@@ -177,12 +227,17 @@ export async function startWorld(folder: string, onProgress: (step: string) => v
 
   const running = stack.move();
   const disposable = { [Symbol.asyncDispose]: () => running.disposeAsync() };
-  return { primary, standby, members, router, facts, ...disposable };
+  return { members, router, rpcUrl: chain.rpcUrl, facts, journal: { shard, key }, join, ...disposable };
 }
 
 /** The demo application, made by a node that leads for a moment. */
-async function seedJournal(folder: string, url: string, key: string, deployment: Awaited<ReturnType<typeof deployTo>>) {
-  const shard = `${deployment.chainId}-${deployment.settlement.address.slice(2, 18).toLowerCase()}`;
+async function seedJournal(
+  folder: string,
+  url: string,
+  key: string,
+  shard: string,
+  deployment: Awaited<ReturnType<typeof deployTo>>,
+) {
   const journal = await PostgresJournal.open({ url, shard, keys: [Buffer.from(key, "hex")] });
   const settlement = {
     chainId: BigInt(deployment.chainId),

@@ -1,0 +1,149 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { describe, test } from "vitest";
+import { emptyFolder, startServers } from "../../../scripts/cluster/world.ts";
+import { campaign, type Strike } from "./campaign.ts";
+import type { Link } from "./link.ts";
+import { compileFaults, Machine, missingForPatroni, PatroniCluster, type PatroniNode } from "./patroni.ts";
+import { pathStrikes, serverStrikes } from "./strikes.ts";
+
+const FAULTS = Number(process.env.MINTMARK_TEST_FAULTS ?? 200);
+const NODES = 3;
+/** Longer than Patroni waits for a silent primary. */
+const BEYOND_TTL_MS = 12_000;
+const HOUR = 3_600_000;
+
+/** What strikes the database, while Patroni decides who is the primary. */
+function databaseStrikes(database: PatroniCluster): Record<string, Strike> {
+  const standby = async () => {
+    const primary = await database.primary();
+    const others = database.nodes.filter((node) => node !== primary);
+    return others[Math.floor(Math.random() * others.length)] as PatroniNode;
+  };
+  const frozen = async (node: PatroniNode, ms: number, what: "patroni" | "machine" = "machine") => {
+    node.freeze(true, what);
+    await pause(ms);
+    node.freeze(false, what);
+  };
+  const cut = async (node: PatroniNode, ms: number, links?: ("postgres" | "rest" | "etcd")[]) => {
+    node.cut(true, links);
+    await pause(ms);
+    node.cut(false, links);
+  };
+  const restarted = async (node: PatroniNode, ms: number) => {
+    await node.kill("machine");
+    await pause(ms);
+    node.start();
+  };
+  const bent = async ({ machine }: PatroniNode, ms: number, bend: (machine: Machine) => void) => {
+    bend(machine);
+    await pause(ms);
+    machine.jump(0);
+    machine.slow(0);
+  };
+  const cancelled = async (ms: number) => {
+    const primary = await database.primary();
+    const others = database.nodes.filter((node) => node !== primary);
+    for (const node of others) node.freeze(true);
+    for (let i = 0; i < 3; i++) {
+      await pause(ms / 3);
+      await primary
+        .query("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")
+        .catch(() => []);
+    }
+    for (const node of others) node.freeze(false);
+  };
+  return {
+    "SIGKILL of the primary": async () => (await database.primary()).kill("postgres"),
+    "SIGKILL of the primary's machine": async () => restarted(await database.primary(), BEYOND_TTL_MS),
+    "SIGKILL of a standby's machine": async (ms) => restarted(await standby(), ms),
+    "SIGSTOP of the primary's machine": async () => frozen(await database.primary(), BEYOND_TTL_MS),
+    "SIGSTOP of the primary's Patroni": async () => frozen(await database.primary(), BEYOND_TTL_MS, "patroni"),
+    "SIGSTOP of a standby's machine": async (ms) => frozen(await standby(), 2 * ms),
+    "partition of the primary": async () => cut(await database.primary(), BEYOND_TTL_MS),
+    "partition of the primary from etcd": async () => cut(await database.primary(), BEYOND_TTL_MS, ["etcd"]),
+    "partition of the primary from its standbys": async (ms) => cut(await database.primary(), 2 * ms, ["postgres"]),
+    "partition of a standby": async (ms) => cut(await standby(), 2 * ms),
+    "SIGSTOP of etcd": async () => {
+      database.freezeEtcd(true);
+      await pause(BEYOND_TTL_MS);
+      database.freezeEtcd(false);
+    },
+    "cancelled waits while no standby answers": cancelled,
+    "statement timeouts while no standby answers": async (ms) => {
+      const primary = await database.primary();
+      await primary.query("alter role mintmark set statement_timeout = 100");
+      await primary.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'mintmark'");
+      const others = database.nodes.filter((node) => node !== primary);
+      for (const node of others) node.freeze(true);
+      await pause(ms);
+      for (const node of others) node.freeze(false);
+      await database.replicates();
+      await (await database.primary()).query("alter role mintmark reset statement_timeout");
+      await (await database.primary()).query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'mintmark'",
+      );
+    },
+    "slow disk of the primary": async (ms) => bent(await database.primary(), 2 * ms, (machine) => machine.slow(300)),
+    "slow disk of a standby": async (ms) => bent(await standby(), 2 * ms, (machine) => machine.slow(300)),
+    "clock of the primary an hour ahead": async (ms) =>
+      bent(await database.primary(), 2 * ms, (machine) => machine.jump(HOUR)),
+    "clock of the primary an hour behind": async (ms) =>
+      bent(await database.primary(), 2 * ms, (machine) => machine.jump(-HOUR)),
+    switchover: async () => {
+      const primary = await database.primary();
+      await primary.ask("/switchover", "POST", { leader: primary.name });
+    },
+  };
+}
+
+const missing = missingForPatroni();
+if (missing.length > 0)
+  console.log(`Not run: ${missing.join(", ")} are not here (Debian: patroni postgresql-15 etcd-server gcc).`);
+
+describe.skipIf(missing.length > 0)("with Patroni", () => {
+  test(`a cluster loses and doubles nothing over ${FAULTS} faults`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "mintmark-patroni-"));
+    try {
+      await emptyFolder(folder);
+      await using stack = new AsyncDisposableStack();
+      const database = stack.use(
+        await PatroniCluster.start(join(folder, "database"), { nodes: NODES, isSynchronous: true }),
+      );
+      const library = compileFaults(folder);
+      const names = ["a", "b", "c", "copy"];
+      const links = new Map<string, Link>();
+      for (const name of names) links.set(name, stack.use(await database.link()));
+      const machines = new Map(names.map((name) => [name, new Machine(folder, name, library)]));
+      const world = stack.use(
+        await startServers(
+          folder,
+          (name) => ({
+            MINTMARK_JOURNAL: `postgres://mintmark@127.0.0.1:${links.get(name)?.port}/mintmark`,
+            ...machines.get(name)?.environment,
+          }),
+          () => {},
+        ),
+      );
+      const link = stack.use(await database.link());
+      const all: Record<string, Strike> = {
+        ...serverStrikes(world, folder),
+        ...pathStrikes(world, links, machines),
+        ...databaseStrikes(database),
+      };
+      const only = process.env.MINTMARK_TEST_FAULTS_ONLY;
+      await campaign({
+        world,
+        folder,
+        faults: FAULTS,
+        strikes: Object.fromEntries(Object.entries(all).filter(([name]) => only === undefined || name.includes(only))),
+        url: async () => `postgres://mintmark@127.0.0.1:${link.port}/mintmark`,
+        mended: () => database.replicates(),
+      });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }, 7_200_000);
+});
