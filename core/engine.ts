@@ -1,4 +1,5 @@
 import { batchesOf } from "./batches/batches.ts";
+import type { MintmarkError } from "./errors.ts";
 import { type Events, eventsOf } from "./events/event-log.ts";
 import { LedgerWebhooks, type Webhooks } from "./events/webhooks.ts";
 import { EngineContext } from "./ledger/context.ts";
@@ -33,6 +34,19 @@ import { type Transactions, transactionsOf } from "./vaults/transactions.ts";
  */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   return (await openAs("leader", options)).engine;
+}
+
+/** An engine whose changes can be refused for a while, because its cluster's journal is away. */
+export interface Leading {
+  readonly engine: Engine;
+  /** Refuses the waiting changes and all later ones for a reason; null takes changes again. */
+  refuse(reason: MintmarkError | null): void;
+}
+
+/** Opens a store whose writes others share. See {@link openEngine} for the options and errors. */
+export async function openLeader(options: EngineOptions): Promise<Leading> {
+  const { engine, ledger } = await openAs("leader", options);
+  return { engine, refuse: (reason) => ledger.writer.refuse(reason) };
 }
 
 /** An engine that only reads, and follows a leader's writes. Refuses every change with `not_leader`. */

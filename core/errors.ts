@@ -70,6 +70,8 @@ export const ERROR_CODES = {
   l1_not_compared: "The store has not been compared with L1 since the start. Repeat the request later.",
   backpressure: "Too many vaults wait for L1. Repeat the request after Retry-After seconds.",
   not_leader: "Another server of the cluster leads. Send the request to that one.",
+  journal_unavailable:
+    "The cluster's journal does not answer or replicate. Nothing is acknowledged until it does; repeat later.",
   engine_closed: "The engine is closed.",
   l1_failed: "L1 refused or did not answer.",
 } as const;

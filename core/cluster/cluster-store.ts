@@ -109,6 +109,11 @@ export class ClusterStore implements Store {
   /** Throws `store_mismatch` unless the journal ends with this store's last entry. A leader appends after it. */
   async requireEnd(length: number): Promise<void> {
     if (length !== this.#position.length) throw otherJournal(this.#folder, LOST);
+    await this.requireHeld();
+  }
+
+  /** Throws `store_mismatch` unless the journal holds this store's last entry. */
+  async requireHeld(): Promise<void> {
     await requireSameJournal(this.#folder, this.#journal, this.#position);
   }
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type Engine, openEngine, openStandby, type Standby } from "../engine.ts";
+import { type Engine, type Leading, openLeader, openStandby, type Standby } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineOptions } from "../ledger/options.ts";
 import { ClusterStore } from "./cluster-store.ts";
@@ -12,8 +12,10 @@ const SIZE_LOOK_MS = 30_000;
 const JOURNAL_BYTES = 1 << 30;
 /** Pause between a standby's reads of the journal, in ms. */
 const LOOK_MS = 50;
-/** After this many ms without the journal, a standby calls its reads unreliable. */
+/** After this many ms without a heartbeat of the leader in the journal, a standby calls its reads unreliable. */
 const STALE_MS = 5_000;
+
+const AWAY = "The cluster's journal does not answer, or does not replicate.";
 
 /** Options of a server in a cluster. */
 export interface ClusterOptions extends Omit<EngineOptions, "store" | "journal"> {
@@ -51,8 +53,10 @@ export class ClusterNode implements AsyncDisposable {
   #role: ClusterRole | null = null;
   #standby: Standby | null = null;
   #leadership: Leadership | null = null;
+  #leading: Leading | null = null;
   #status: JournalStatus;
-  #seenAt = performance.now();
+  /** When the leader last prolonged its lease: a database that was cut off still answers, and knows nothing new. */
+  #heardAt = performance.now();
   #failure: MintmarkError | null = null;
   #pruneAt = 0;
   #running: Promise<void> = Promise.resolve();
@@ -68,8 +72,8 @@ export class ClusterNode implements AsyncDisposable {
   /**
    * Joins a cluster. Resolves when the server has a role, after it has caught up with the journal.
    *
-   * @throws MintmarkError `store_missing` when the journal is empty and `createIfMissing` is not set; `store_mismatch`,
-   * `store_locked`, `store_corrupt`, `store_failed`
+   * @throws MintmarkError `store_missing` when the journal is empty and `createIfMissing` is not set;
+   * `journal_unavailable`, `store_mismatch`, `store_locked`, `store_corrupt`, `store_failed`
    */
   static async join(options: ClusterOptions): Promise<ClusterNode> {
     const store = await ClusterStore.open(options.store, options.journal);
@@ -113,11 +117,9 @@ export class ClusterNode implements AsyncDisposable {
   /** Why this server's reads are unreliable now; null while all is well. */
   get fault(): string | null {
     if (this.#failure !== null) return this.#failure.message;
-    const isSilent = performance.now() - this.#seenAt > STALE_MS;
-    if (this.#leadership !== null) {
-      return this.#leadership.available ? null : "The journal does not answer, or does not replicate.";
-    }
-    return isSilent ? "The journal does not answer." : null;
+    const isHeard =
+      this.#leadership === null ? performance.now() - this.#heardAt <= STALE_MS : this.#leadership.available;
+    return isHeard ? null : AWAY;
   }
 
   /** Aborted with the error when the node ends by itself. */
@@ -178,14 +180,21 @@ export class ClusterNode implements AsyncDisposable {
     this.#tell();
   }
 
-  /** Reads the journal's status once, and acts on it. */
+  /** Reads the journal's status once, and acts on it. While the journal is away, the next look tries again. */
   async #look(): Promise<void> {
-    const { journal } = this.#options;
-    if (this.#leadership === null) {
-      const status = await journal.status().catch(() => null);
-      if (status !== null) await this.#follow(status);
-    } else if (performance.now() >= this.#pruneAt) await this.#prune();
+    try {
+      if (this.#leadership === null) await this.#follow(await this.#options.journal.status());
+      else await this.#keepLead(this.#leadership);
+    } catch (error) {
+      const isPassing = error instanceof MintmarkError && error.code === "journal_unavailable";
+      if (!isPassing && !this.#stop.signal.aborted) throw error;
+    }
     await pause(LOOK_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
+  }
+
+  async #keepLead({ available }: Leadership): Promise<void> {
+    this.#leading?.refuse(available ? null : new MintmarkError("journal_unavailable"));
+    if (available && performance.now() >= this.#pruneAt) await this.#prune();
   }
 
   /** Bounds the journal. A failure is tried again later; until then the journal is longer. */
@@ -200,18 +209,21 @@ export class ClusterNode implements AsyncDisposable {
   }
 
   async #follow(status: JournalStatus): Promise<void> {
+    // Another leader, or a database that took over, may not have what this store took in.
+    const isOther = status.epoch !== this.#status.epoch || status.confirmed < this.#store.length;
+    if (isOther) await this.#store.requireHeld();
     this.#status = status;
-    this.#seenAt = performance.now();
+    this.#heardAt = performance.now() - status.silentMs;
     await this.#read(status.confirmed);
-    if (status.leader === null) {
-      const { journal, server, leaseMs = LEASE_MS } = this.#options;
-      const leadership = await journal.lead(server, leaseMs).catch(() => null);
+    const { journal, server, leaseMs = LEASE_MS } = this.#options;
+    if (status.leader === null || status.silentMs > leaseMs) {
+      const leadership = await journal.lead(server, leaseMs);
       if (leadership !== null) return this.#lead(leadership);
     }
     if (this.#role === null && this.#store.length > 0) await this.#standBy();
   }
 
-  /** Applies the journal up to a length. A failure is tried again with the next read. */
+  /** Applies the journal up to a length. */
   async #read(to: number): Promise<void> {
     let isOutdated = false;
     try {
@@ -222,11 +234,9 @@ export class ClusterNode implements AsyncDisposable {
         },
         this.#stop.signal,
       );
-    } catch (error) {
-      const isPassing = error instanceof MintmarkError && error.code === "store_failed";
-      if (!isPassing && !this.#stop.signal.aborted) throw error;
+    } finally {
+      if (isOutdated) await this.#standBy();
     }
-    if (isOutdated) await this.#standBy();
   }
 
   async #standBy(): Promise<void> {
@@ -246,11 +256,12 @@ export class ClusterNode implements AsyncDisposable {
       await this.#store.requireEnd(leadership.length);
       const isNew = this.#store.length === 0;
       const createIfMissing = isNew && this.#options.createIfMissing === true;
-      const engine = await openEngine({ ...this.#engineOptions, createIfMissing });
+      const leading = await openLeader({ ...this.#engineOptions, createIfMissing });
+      this.#leading = leading;
       this.#leadership = leadership;
       this.#pruneAt = performance.now();
       leadership.lost.addEventListener("abort", () => void this.#stepDown(leadership));
-      this.#become({ role: "leader", engine });
+      this.#become({ role: "leader", engine: leading.engine });
     } catch (error) {
       const wasLost = leadership.lost.aborted;
       await leadership.resign();
@@ -269,6 +280,7 @@ export class ClusterNode implements AsyncDisposable {
     const role = this.#role;
     this.#role = null;
     this.#standby = null;
+    this.#leading = null;
     await role?.engine.close();
   }
 

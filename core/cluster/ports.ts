@@ -16,8 +16,10 @@ export interface JournalStatus {
   readonly confirmed: number;
   /** The first entry that was not pruned. */
   readonly pruned: number;
-  /** The leader; null when its lease has run out. */
+  /** The leader; null when its lease has run out by the journal's clock. */
   readonly leader: Server | null;
+  /** ms since this process saw the leader prolong its lease. */
+  readonly silentMs: number;
 }
 
 /**
@@ -29,13 +31,13 @@ export interface JournalStatus {
  * then.
  */
 export interface SharedJournal extends Journal {
-  /** The journal's status. Rejects with `store_failed` while it cannot be reached. */
+  /** The journal's status. Rejects with `journal_unavailable` while it cannot be reached. */
   status(): Promise<JournalStatus>;
   /** An entry, replicated or not; null when there is none. */
   entry(position: number): Promise<Uint8Array | null>;
   /**
    * Takes the lead, and ends an earlier leader's open statements. Resolves with null while another server's lease
-   * holds.
+   * holds: it has not run out, and this process has seen it prolonged within `leaseMs`.
    *
    * @param leaseMs - how long nobody else takes the lead, unless the leader prolongs it
    */

@@ -1,72 +1,46 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { MintmarkError } from "../errors.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
+import { PostgresLead } from "./postgres-lead.ts";
 import { createTables, type Reach, requireReplication, Session } from "./postgres-session.ts";
 import { FIRST_HASH, hashOf, JournalKeys } from "./sealed-entries.ts";
 
 /** Entries per read. An entry is one write of the leader's store, about 200 KB under load. */
 const ENTRIES_AT_ONCE = 32;
-/**
- * After this many ms without an append, the row says that the last entry is replicated, so that the others may read it.
- */
-const SETTLED_MS = 20;
-/** Pause between attempts while the journal cannot be written, in ms. */
-const RETRY_MS = 100;
-
-const STATUS = `select epoch, head, hash, confirmed, pruned, leader, url, lease_until > clock_timestamp() as live
+const STATUS = `select epoch, confirmed, pruned, leader, url, lease_until::text as lease,
+    lease_until > clock_timestamp() as live
   from mintmark_shard where id = $1`;
 const FIRST_ROW = "insert into mintmark_shard (id, hash) values ($1, $2) on conflict do nothing";
 const TAKE_LEAD = `update mintmark_shard set epoch = epoch + 1, leader = $3, url = $4,
     lease_until = clock_timestamp() + $5 * interval '1 ms'
-  where id = $1 and epoch = $2 and (lease_until <= clock_timestamp() or leader is null) returning epoch, head, hash`;
+  where id = $1 and epoch = $2 and (lease_until <= clock_timestamp() or leader is null or lease_until = $6::timestamptz)
+  returning epoch, head, hash`;
 const END_SESSIONS = `select pg_terminate_backend(pid) from pg_stat_activity
   where application_name = $1 and pid <> pg_backend_pid()`;
-/**
- * The fence. It changes nothing unless this leader's entries come next. PostgreSQL checks the condition again after a
- * wait.
- */
-const APPEND = `with fence as (
-    update mintmark_shard set head = $3 + cardinality($6::bytea[]), hash = $7, confirmed = $3,
-      lease_until = clock_timestamp() + $8 * interval '1 ms'
-    where id = $1 and epoch = $2 and head = $3 and hash = $4 and ($9 or current_setting('synchronous_standby_names') <> '')
-    returning 1)
-  insert into mintmark_journal (shard, position, epoch, hash, body)
-  select $1, $3 + ord - 1, $2, hashes.hash, body
-  from fence, unnest($6::bytea[], $5::bytea[]) with ordinality as hashes (body, hash, ord)`;
-const PROLONG = `update mintmark_shard set confirmed = greatest(confirmed, $3),
-    lease_until = clock_timestamp() + $4 * interval '1 ms' where id = $1 and epoch = $2`;
-const RESIGN = "update mintmark_shard set leader = null, lease_until = '-infinity' where id = $1 and epoch = $2";
 const READ = `select position, epoch, hash, body from mintmark_journal
   where shard = $1 and position >= $2 and position < $3 order by position limit ${ENTRIES_AT_ONCE}`;
 const HASH = "select hash from mintmark_journal where shard = $1 and position = $2";
 const SIZE = "select coalesce(sum(octet_length(body)), 0) as bytes from mintmark_journal where shard = $1";
 const KEEP_PART = "insert into mintmark_snapshot (shard, length, part, body) values ($1, $2, $3, $4)";
 const DROP_SNAPSHOTS = "delete from mintmark_snapshot where shard = $1 and ($2::bigint is null or length <> $2)";
-/** Prunes up to the previous snapshot, so that servers that are a little behind still find their entries. */
+/**
+ * Prunes up to the previous snapshot, so that servers that are a little behind still find their entries. Two entries
+ * before it stay: a store that ends there is compared with them.
+ */
 const KEEP_SNAPSHOT = `with kept as (
-    update mintmark_shard new set snapshot = $2, pruned = coalesce(old.snapshot, new.pruned)
+    update mintmark_shard new set snapshot = $2, pruned = greatest(new.pruned, coalesce(old.snapshot, 0) - 2)
     from mintmark_shard old where new.id = $1 and old.id = $1 returning new.pruned)
   delete from mintmark_journal using kept where shard = $1 and position < kept.pruned`;
 const SNAPSHOT = "select snapshot from mintmark_shard where id = $1";
 const READ_PART = "select body from mintmark_snapshot where shard = $1 and length = $2 and part = $3";
 
 /** Address and limits of a journal. */
-export interface PostgresOptions extends Partial<Pick<Reach, "patienceMs">> {
+export interface PostgresOptions extends Partial<Pick<Reach, "patienceMs" | "single">> {
   /** `postgres://user:password@host:port/database` of the primary, or of a proxy that finds it. */
   readonly url: string;
   /** Name of the journal in the database: one for each settlement contract. At most 40 characters. */
   readonly shard: string;
   /** Keys of 32 random bytes. The first one encrypts, all decrypt. */
   readonly keys: readonly Uint8Array[];
-  /** Whether to accept a database without a synchronous standby, whose disk is the only copy. Default false. */
-  readonly single?: boolean;
-}
-
-/** A shard's row. */
-interface Head {
-  readonly epoch: number;
-  readonly length: number;
-  readonly hash: Buffer;
 }
 
 /**
@@ -82,18 +56,22 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
   readonly #keys: JournalKeys;
   readonly #reader: Session;
   #leading: PostgresLead | null = null;
+  /** The leader's lease, and when this process saw it first: a clock of its own, since the database's can jump. */
+  #lease = { until: "", since: 0 };
 
   private constructor(options: PostgresOptions) {
     this.#options = options;
     this.#keys = new JournalKeys(options.keys);
-    this.#reach = { url: options.url, patienceMs: options.patienceMs ?? 5_000 };
+    const { url, patienceMs = 5_000, single = false } = options;
+    this.#reach = { url, patienceMs, single };
     this.#reader = new Session(this.#reach, "mintmark reader");
   }
 
   /**
    * Connects, and creates the tables where they are missing.
    *
-   * @throws MintmarkError `validation_failed` for bad options, or a database without replication; `store_failed`
+   * @throws MintmarkError `validation_failed` for bad options, or a database without replication;
+   *   `journal_unavailable`
    */
   static async open(options: PostgresOptions): Promise<PostgresJournal> {
     if (options.shard.length === 0 || options.shard.length > 40) {
@@ -116,7 +94,8 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const row = await this.#row(this.#reader);
     const isLed = row.live === true && row.leader !== null;
     const leader = isLed ? { name: String(row.leader), url: String(row.url) } : null;
-    return { epoch: Number(row.epoch), confirmed: Number(row.confirmed), pruned: Number(row.pruned), leader };
+    const numbers = { epoch: Number(row.epoch), confirmed: Number(row.confirmed), pruned: Number(row.pruned) };
+    return { ...numbers, leader, silentMs: this.#silentMs(row) };
   }
 
   /** Entries that are known to be replicated; for the leader, all that it appended. */
@@ -133,7 +112,13 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const { shard } = this.#options;
     const { confirmed, pruned } = await this.status();
     const end = this.#leading?.length ?? confirmed;
-    if (from < pruned) throw new MintmarkError("store_mismatch", `The journal begins at entry ${pruned}, not ${from}.`);
+    // What stands before an entry is read too.
+    if (pruned > 0 && from <= pruned) {
+      throw new MintmarkError(
+        "store_mismatch",
+        `The journal begins behind entry ${pruned}, and this store needs entry ${from}.`,
+      );
+    }
     let previous: Buffer = from === 0 ? FIRST_HASH : await this.#hashBefore(from);
     for (let position = from; position < end; ) {
       const { rows } = await this.#reader.query(READ, [shard, position, end]);
@@ -165,16 +150,13 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const session = new Session(this.#reach, name);
     try {
       const before = await this.#row(session);
-      if (before.live === true && before.leader !== null) return await given(session, null);
+      const isSilent = this.#silentMs(before) > leaseMs;
+      if (before.live === true && before.leader !== null && !isSilent) return await given(session, null);
       // Ends the old leader's statements now, not when its connection dies.
       await session.query(END_SESSIONS, [name]);
-      const { rows, isDoubtful } = await session.query(TAKE_LEAD, [
-        shard,
-        before.epoch,
-        server.name,
-        server.url,
-        leaseMs,
-      ]);
+      const seen = isSilent ? before.lease : null;
+      const values = [shard, before.epoch, server.name, server.url, leaseMs, seen];
+      const { rows, isDoubtful } = await session.write(TAKE_LEAD, values);
       const [row] = rows;
       if (row === undefined) return await given(session, null);
       const head = { epoch: Number(row.epoch), length: Number(row.head), hash: row.hash as Buffer };
@@ -202,6 +184,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const session = new Session(this.#reach, "mintmark snapshot");
     try {
       const { rows } = await session.query(SNAPSHOT, [shard]);
+      if (Number(rows[0]?.snapshot) === length) return;
       // Left by an interrupted snapshot.
       await session.query(DROP_SNAPSHOTS, [shard, rows[0]?.snapshot ?? null]);
       let part = 0;
@@ -230,7 +213,10 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     for (let part = 0; ; part++) {
       const { rows } = await this.#reader.query(READ_PART, [shard, length, part]);
       if (rows[0] === undefined) {
-        throw new MintmarkError("store_failed", "The snapshot was replaced by a newer one meanwhile. Start again.");
+        throw new MintmarkError(
+          "journal_unavailable",
+          "The snapshot was replaced by a newer one meanwhile. Start again.",
+        );
       }
       const bytes = this.#keys.open(partOf(shard, length, part), rows[0].body as Buffer);
       if (bytes.length === 0) return;
@@ -249,161 +235,20 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
 
   async #row(session: Session): Promise<Record<string, unknown>> {
     const { rows } = await session.query(STATUS, [this.#options.shard]);
-    if (rows[0] === undefined) throw new MintmarkError("store_failed", "The journal's row is gone from the database.");
+    if (rows[0] === undefined) throw new MintmarkError("store_mismatch", "The database does not hold this journal.");
     return rows[0];
+  }
+
+  /** How long the leader has not prolonged its lease, as far as this process has looked. */
+  #silentMs({ lease }: Record<string, unknown>): number {
+    if (this.#lease.until !== lease) this.#lease = { until: String(lease), since: performance.now() };
+    return performance.now() - this.#lease.since;
   }
 
   async #hashBefore(position: number): Promise<Buffer> {
     const { rows } = await this.#reader.query(HASH, [this.#options.shard, position - 1]);
     if (rows[0] === undefined) throw missing(position - 1);
     return rows[0].hash as Buffer;
-  }
-}
-
-interface LeadOptions {
-  readonly session: Session;
-  readonly keys: JournalKeys;
-  readonly shard: string;
-  readonly single: boolean;
-  readonly leaseMs: number;
-}
-
-/** One server's lead. Statements run one after another, so a prolonged lease shows that appends get through. */
-class PostgresLead implements Leadership {
-  readonly #options: LeadOptions;
-  readonly #lost = new AbortController();
-  #head: Head;
-  #appending: Promise<unknown> = Promise.resolve();
-  #timer: NodeJS.Timeout | null = null;
-  #answeredAt = performance.now();
-
-  constructor(options: LeadOptions, head: Head) {
-    this.#options = options;
-    this.#head = head;
-  }
-
-  get epoch(): number {
-    return this.#head.epoch;
-  }
-
-  get length(): number {
-    return this.#head.length;
-  }
-
-  get lost(): AbortSignal {
-    return this.#lost.signal;
-  }
-
-  get available(): boolean {
-    return !this.lost.aborted && performance.now() - this.#answeredAt < this.#options.leaseMs;
-  }
-
-  /** Prolongs the lease from now. */
-  start(): void {
-    this.#beatIn(this.#options.leaseMs / 4);
-  }
-
-  #beatIn(ms: number): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    if (this.lost.aborted) return;
-    this.#timer = setTimeout(async () => {
-      const isConfirmed = await this.#prolong().catch(() => false);
-      this.#beatIn(isConfirmed ? this.#options.leaseMs / 4 : RETRY_MS);
-    }, ms);
-  }
-
-  append(length: number, entries: readonly Uint8Array[]): Promise<void> {
-    const appended = this.#appending.then(() => this.#append(length, entries));
-    this.#appending = appended.catch(() => {});
-    return appended;
-  }
-
-  /** Resolves when all of the primary's data is replicated: a later write was confirmed without a warning. */
-  async confirm(): Promise<void> {
-    for (;;) {
-      this.lost.throwIfAborted();
-      const isConfirmed = await this.#prolong().catch(() => false);
-      if (isConfirmed) return;
-      await pause(RETRY_MS);
-    }
-  }
-
-  async resign(): Promise<void> {
-    if (!this.lost.aborted) {
-      await this.#appending;
-      const { session, shard } = this.#options;
-      await session.query(RESIGN, [shard, this.epoch]).catch(() => {});
-    }
-    this.#lose("The server has given the lead away.");
-  }
-
-  async #append(length: number, entries: readonly Uint8Array[]): Promise<void> {
-    this.lost.throwIfAborted();
-    if (length !== this.#head.length) {
-      throw new MintmarkError("store_mismatch", `The journal holds ${this.#head.length} entries, not ${length}.`);
-    }
-    if (entries.length === 0) return;
-    const { keys, shard, leaseMs, single, session } = this.#options;
-    let { hash } = this.#head;
-    const [bodies, hashes]: [Buffer[], Buffer[]] = [[], []];
-    for (const [i, entry] of entries.entries()) {
-      const place = { shard, position: length + i, epoch: this.epoch, previous: hash };
-      const body = keys.seal(place, entry);
-      hash = hashOf(place, body);
-      bodies.push(body);
-      hashes.push(hash);
-    }
-    const next = { epoch: this.epoch, length: length + entries.length, hash };
-    const values = [shard, this.epoch, length, this.#head.hash, hashes, bodies, hash, leaseMs, single];
-    for (let isRepeated = false; ; isRepeated = true) {
-      this.lost.throwIfAborted();
-      try {
-        const { count, isDoubtful } = await session.query(APPEND, values);
-        if (count > 0 && !isDoubtful) break;
-        if (count > 0 || (await this.#has(next))) {
-          await this.confirm();
-          break;
-        }
-      } catch (error) {
-        if (error instanceof MintmarkError && error.code !== "store_failed") throw error;
-      }
-      if (isRepeated) await pause(RETRY_MS);
-    }
-    this.#answeredAt = performance.now();
-    this.#head = next;
-    this.#beatIn(SETTLED_MS);
-  }
-
-  /**
-   * Whether the journal ends with these entries; false while it ends before them. Throws `not_leader` for other
-   * entries.
-   */
-  async #has(next: Head): Promise<boolean> {
-    const { session, shard } = this.#options;
-    const { rows } = await session.query(STATUS, [shard]);
-    const [row] = rows;
-    const hash = row?.hash as Buffer | undefined;
-    if (Number(row?.epoch) === next.epoch && hash?.equals(next.hash)) return true;
-    if (Number(row?.epoch) === next.epoch && hash?.equals(this.#head.hash)) return false;
-    this.#lose("Another server leads the cluster.");
-    throw this.lost.reason;
-  }
-
-  /** Records whether the primary wrote and replicated. Aborts `lost` when another server leads. */
-  async #prolong(): Promise<boolean> {
-    const { session, shard, leaseMs } = this.#options;
-    const { count, isDoubtful } = await session.query(PROLONG, [shard, this.epoch, this.#head.length, leaseMs]);
-    if (count === 0) this.#lose("Another server leads the cluster.");
-    if (count === 0 || isDoubtful) return false;
-    this.#answeredAt = performance.now();
-    return true;
-  }
-
-  #lose(detail: string): void {
-    if (this.lost.aborted) return;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#lost.abort(new MintmarkError("not_leader", detail));
-    void this.#options.session.close();
   }
 }
 

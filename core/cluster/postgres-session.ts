@@ -18,7 +18,9 @@ alter table mintmark_snapshot alter column body set storage external`;
 /** Another session may create the same table at the same time. */
 const CREATED_MEANWHILE = new Set(["42P07", "23505", "XX000"]);
 
-/** A statement's result, and whether the server warned that its commit may not be replicated. */
+const REPLICATES = "select current_setting('synchronous_standby_names') <> '' as replicates";
+
+/** A statement's result, and whether its commit may not be replicated. */
 export interface Answer {
   readonly rows: readonly Record<string, unknown>[];
   readonly count: number;
@@ -33,6 +35,8 @@ export interface Reach {
   readonly url: string;
   /** After this many ms without an answer the connection is closed. */
   readonly patienceMs: number;
+  /** Whether a database without a synchronous standby is enough. */
+  readonly single?: boolean;
 }
 
 /** One connection to the primary. A failure closes it; the next statement opens another. */
@@ -50,7 +54,7 @@ export class Session {
     this.#name = name;
   }
 
-  /** Rejects with `store_failed` for every failure. Whether the statement took effect is unknown then. */
+  /** Rejects with `journal_unavailable` for every failure. Whether the statement took effect is unknown then. */
   query(text: string, values: readonly unknown[] = []): Promise<Answer> {
     const answer = this.#tail.then(() => this.#query(text, values));
     this.#tail = answer.catch(() => {});
@@ -70,6 +74,14 @@ export class Session {
       void opening.then(end, () => {});
       throw failureOf(error);
     }
+  }
+
+  /** A change. It is doubtful too when PostgreSQL waited for no standby, about which it does not warn. */
+  async write(text: string, values: readonly unknown[]): Promise<Answer> {
+    const answer = await this.query(text, values);
+    if (answer.count === 0 || answer.isDoubtful || this.#reach.single === true) return answer;
+    const { rows } = await this.query(REPLICATES);
+    return { ...answer, isDoubtful: rows[0]?.replicates !== true };
   }
 
   async close(): Promise<void> {
@@ -157,7 +169,7 @@ function failureOf(cause: unknown): MintmarkError {
   if (cause instanceof MintmarkError) return cause;
   // A connection error's text may hold the address, never the password.
   const detail = cause instanceof Error ? cause.message : String(cause);
-  return new MintmarkError("store_failed", `PostgreSQL: ${detail}`, { cause });
+  return new MintmarkError("journal_unavailable", `PostgreSQL: ${detail}`, { cause });
 }
 
 function codeOf(error: unknown): string {

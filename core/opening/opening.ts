@@ -9,7 +9,7 @@ import { JournaledStore } from "../store/journaled-store.ts";
 import { storeMissing } from "../store/level-folder.ts";
 import { LevelStore } from "../store/level-store.ts";
 import type { Store } from "../store/ports.ts";
-import { HEAD_KEY, SECRET_KEY } from "../store/store-keys.ts";
+import { HEAD_KEY, POSITION_KEY, SECRET_KEY } from "../store/store-keys.ts";
 import { requireAddress } from "../validate.ts";
 import { load } from "./loading.ts";
 
@@ -46,7 +46,7 @@ export async function openLedger(
     await requireSameStore(store, genesis);
     const ledger = new Ledger(store, options, limits, emit, await readSeed(store));
     await load(ledger, role === "leader");
-    if (role === "standby") ledger.writer.standBy();
+    if (role === "standby") ledger.writer.refuse(new MintmarkError("not_leader"));
     const secret = await store.get(SECRET_KEY);
     if (secret?.length !== 32) throw new MintmarkError("store_corrupt", "The store's secret is missing.");
     return { ledger, secret };
@@ -59,13 +59,20 @@ export async function openLedger(
 /** The store of these options, with its journal brought up to it. */
 async function openStore({ store: named, journal, createIfMissing }: EngineOptions): Promise<Store> {
   const store = await LevelStore.of(named, createIfMissing === true);
-  if (journal === undefined) return store;
   try {
-    return await JournaledStore.open(store, journal);
+    if (store instanceof LevelStore) await requireNoCluster(store);
+    return journal === undefined ? store : await JournaledStore.open(store, journal);
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+/** Alone, an engine would write what the cluster's journal never gets. */
+async function requireNoCluster(store: Store): Promise<void> {
+  if ((await store.get(POSITION_KEY)) === undefined) return;
+  const detail = "This store is a server's of a cluster. Open it with the cluster's journal (MINTMARK_JOURNAL).";
+  throw new MintmarkError("store_mismatch", detail);
 }
 
 /** The settlement with its contract in lower case. Throws `validation_failed`. */

@@ -51,7 +51,8 @@ export class Writer {
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
   #closed = false;
-  #standsBy = false;
+  /** Why no change is taken now; null while they are. */
+  #refusal: MintmarkError | null = null;
   readonly #ended = new AbortController();
 
   constructor(store: Store, finish: (group: Group) => void, room: () => Promise<void> | null) {
@@ -81,9 +82,14 @@ export class Writer {
     return this.#enqueue<T>({ transition: null, body, weight: 1, alone: true }, signal);
   }
 
-  /** Refuses every change with `not_leader` from now on, because another server leads. */
-  standBy(): void {
-    this.#standsBy = true;
+  /** Refuses what waits in the queue, and every change from now on, until it is called with null. */
+  refuse(reason: MintmarkError | null): void {
+    this.#refusal = reason;
+    if (reason === null) return;
+    for (const waiting of this.#queue.splice(0)) {
+      waiting.begin?.();
+      waiting.reject(reason);
+    }
   }
 
   /** Finishes the queue and accepts no more. */
@@ -96,7 +102,7 @@ export class Writer {
   #enqueue<T>(what: Pick<Waiting, "transition" | "body" | "weight" | "alone">, signal?: AbortSignal): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.ensureUsable();
-      if (this.#standsBy) throw new MintmarkError("not_leader");
+      if (this.#refusal !== null) throw this.#refusal;
       signal?.throwIfAborted();
       const waiting: Waiting = { ...what, resolve: resolve as (value: unknown) => void, reject, begin: null };
       if (signal !== undefined) this.#cancelOn(signal, waiting);

@@ -17,7 +17,7 @@ export class UsageError extends Error {
   readonly code = "validation_failed";
 }
 
-const UNREACHABLE = new Set(["store_locked", "store_failed", "engine_closed", "l1_failed"]);
+const UNREACHABLE = new Set(["store_locked", "store_failed", "journal_unavailable", "engine_closed", "l1_failed"]);
 
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof ConfigError) return EXIT.usage;

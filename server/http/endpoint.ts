@@ -167,6 +167,8 @@ const SESSION = [
   "credentials_missing",
   "credentials_invalid",
   "credentials_expired",
+  "not_leader",
+  "journal_unavailable",
 ] as const satisfies readonly Code[];
 
 const CREDENTIALS = [...SESSION, "application_suspended", "issuer_unreachable"] as const satisfies readonly Code[];
@@ -185,6 +187,7 @@ const BODY = [
   "body_too_large",
   "unsupported_media_type",
   "not_leader",
+  "journal_unavailable",
 ] as const satisfies readonly Code[];
 
 function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, request: FastifyRequest) {

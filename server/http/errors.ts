@@ -109,6 +109,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   l1_not_compared: 503,
   backpressure: 503,
   not_leader: 503,
+  journal_unavailable: 503,
   engine_closed: 503,
   l1_failed: 503,
   issuer_unreachable: 503,
@@ -229,7 +230,12 @@ interface Classified {
 }
 
 /** When the cause may be gone: the settler looks at L1 every few seconds, and a block takes about twelve. */
-const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = { l1_not_compared: 5, backpressure: 10, not_leader: 1 };
+const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = {
+  l1_not_compared: 5,
+  backpressure: 10,
+  not_leader: 1,
+  journal_unavailable: 1,
+};
 
 function classify(error: unknown): Classified {
   if (error instanceof MintmarkError) {

@@ -24,7 +24,7 @@ export async function serveInCluster(app: FastifyInstance, node: ClusterNode): P
   await app.register(replyFrom, { undici: { headersTimeout: ANSWER_MS, bodyTimeout: 0 } });
   app.addHook("onRequest", async (request, reply) => {
     if (!request.url.startsWith("/api/") && READS.has(request.method)) return undefined;
-    if (node.fault !== null) throw new MintmarkError("store_failed", `${node.fault} Repeat the request later.`);
+    if (node.fault !== null) throw new MintmarkError("journal_unavailable", node.fault);
     if (READS.has(request.method)) {
       await catchUp(request, node);
       return undefined;

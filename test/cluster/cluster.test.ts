@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ClusterNode, type ClusterOptions } from "../../core/cluster/node.ts";
 import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
 import type { Journal } from "../../core/index.ts";
-import { LevelJournal } from "../../core/index.ts";
+import { LevelJournal, openEngine } from "../../core/index.ts";
 import { all, knownAsset, mintOf, newTenant, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 
@@ -31,6 +31,17 @@ const open = (shard: string, keys: readonly Uint8Array[] = [KEY]) =>
   PostgresJournal.open({ url: database.primary.url, shard, keys });
 const texts = async (journal: Journal, from: number) =>
   (await all(journal.read(from))).map((entry) => Buffer.from(entry).toString());
+
+/** As if a standby of PostgreSQL that lacked the newest entry had become the primary. */
+async function loseLast(shard: string, last: number): Promise<void> {
+  const before = `select hash from mintmark_journal where shard = '${shard}' and position = ${last - 1}`;
+  await database.primary.query(
+    `begin;
+    update mintmark_shard set head = ${last}, confirmed = ${last}, hash = (${before}) where id = '${shard}';
+    delete from mintmark_journal where shard = '${shard}' and position = ${last};
+    commit`,
+  );
+}
 
 describe.each([
   {
@@ -132,6 +143,58 @@ describe("the journal on PostgreSQL", () => {
     }
     await appended;
     expect(await texts(journal, 0)).toEqual(["one", "two"]);
+  });
+
+  test("does not acknowledge an entry for which PostgreSQL waits no longer", async () => {
+    const shard = newShard();
+    await using journal = await open(shard);
+    const lead = await journal.lead(server("a"), 2_000);
+    await journal.append(0, [Buffer.from("one")]);
+    // From here to the next heartbeat nothing else waits for the standby.
+    await expect.poll(async () => (await journal.status()).confirmed).toBe(1);
+    database.standby.freeze(true);
+    let isAcknowledged = false;
+    const appended = journal.append(1, [Buffer.from("two")]).then(() => {
+      isAcknowledged = true;
+    });
+    const waiting = () => database.primary.query("select 1 from pg_stat_activity where wait_event = 'SyncRep'");
+    try {
+      await expect.poll(waiting).not.toEqual([]);
+      // As a manager of PostgreSQL does whose standbys are gone. It ends the waits, in success and without a warning.
+      await database.primary.query("alter system set synchronous_standby_names = ''");
+      await database.primary.query("select pg_reload_conf()");
+      await expect.poll(waiting).toEqual([]);
+      await expect.poll(() => lead?.available, { timeout: 5_000 }).toBe(false);
+      expect(isAcknowledged).toBe(false);
+    } finally {
+      await database.primary.query("alter system reset synchronous_standby_names");
+      await database.primary.query("select pg_reload_conf()");
+      database.standby.freeze(false);
+    }
+    await appended;
+    expect(await texts(journal, 0)).toEqual(["one", "two"]);
+  });
+
+  test("has a new leader when the old one is silent, however the database's clock jumps", async () => {
+    const shard = newShard();
+    await using journal = await open(shard);
+    await database.primary.query(
+      `update mintmark_shard set epoch = 1, leader = 'gone', url = 'http://gone.test',
+        lease_until = clock_timestamp() + interval '1 hour' where id = '${shard}'`,
+    );
+    expect((await journal.status()).leader).toEqual({ name: "gone", url: "http://gone.test" });
+    expect(await journal.lead(server("a"), 200)).toBeNull();
+    await expect.poll(() => journal.lead(server("a"), 200)).toMatchObject({ epoch: 2 });
+  });
+
+  test("a leader without a change to append notices that the database has lost its newest entry", async () => {
+    const shard = newShard();
+    await using journal = await open(shard);
+    const lead = await journal.lead(server("a"), 400);
+    await journal.append(0, [Buffer.from("kept"), Buffer.from("lost")]);
+    await loseLast(shard, 1);
+    await expect.poll(() => lead?.lost.aborted, { timeout: 5_000 }).toBe(true);
+    expect((await journal.status()).confirmed).toBe(1);
   });
 
   test("goes on after its connections were cut, without an entry twice", async () => {
@@ -282,6 +345,55 @@ describe("a cluster", () => {
     await journal.close();
   });
 
+  test("refuses changes while the journal is away, and goes on by itself", async () => {
+    await using one = await join(newShard(), "one");
+    const { engine } = one;
+    database.standby.freeze(true);
+    const underWay = engine.applications.create({ name: "under way" });
+    try {
+      await expect.poll(() => one.fault, { timeout: 5_000 }).not.toBeNull();
+      const refused = expect.objectContaining({ code: "journal_unavailable" });
+      await expect.poll(() => engine.applications.create({ name: "refused" }).catch((e) => e)).toEqual(refused);
+    } finally {
+      database.standby.freeze(false);
+    }
+    await underWay;
+    await expect.poll(() => one.fault).toBeNull();
+    await expect
+      .poll(() =>
+        engine.applications.create({ name: "next" }).then(
+          ({ name }) => name,
+          () => "",
+        ),
+      )
+      .toBe("next");
+    expect((await engine.applications.list()).data.map(({ name }) => name)).toEqual(["under way", "next"]);
+    expect([one.engine, one.isLeader]).toEqual([engine, true]);
+  });
+
+  test("a standby still follows a journal that kept two snapshots of the same length", async () => {
+    const shard = newShard();
+    await using one = await join(shard, "one");
+    await using two = await join(shard, "two");
+    for (const name of ["first", "second", "third"]) await one.engine.applications.create({ name });
+    await caughtUp(two, one);
+    await one.keepSnapshot();
+    await one.keepSnapshot();
+    await one.engine.applications.create({ name: "next" });
+    await caughtUp(two, one);
+    await one.close();
+    await expect.poll(() => two.role, { timeout: 5_000 }).toBe("leader");
+    expect((await two.engine.applications.list()).data).toHaveLength(4);
+  });
+
+  test("its servers' stores are refused to an engine that works alone", async () => {
+    const shard = newShard();
+    const one = await join(shard, "one");
+    await one.close();
+    const alone = openEngine({ store: `${folder}/${shard}-one`, environment: "sandbox", settlement: SETTLEMENT });
+    await expect(alone).rejects.toMatchObject({ code: "store_mismatch" });
+  });
+
   test("no server goes on with a journal that has lost what the server's store holds", async () => {
     const shard = newShard();
     await using one = await join(shard, "one");
@@ -289,13 +401,7 @@ describe("a cluster", () => {
     await one.engine.applications.create({ name: "kept" });
     await one.engine.applications.create({ name: "lost" });
     await caughtUp(two, one);
-    // As if a standby of PostgreSQL that lacked the newest entry had become the primary.
-    const last = one.position - 1;
-    await database.primary.query(`delete from mintmark_journal where shard = '${shard}' and position = ${last}`);
-    const before = `select hash from mintmark_journal where shard = '${shard}' and position = ${last - 1}`;
-    await database.primary.query(
-      `update mintmark_shard set head = ${last}, confirmed = ${last}, hash = (${before}) where id = '${shard}'`,
-    );
+    await loseLast(shard, one.position - 1);
     await expect(one.engine.applications.create({ name: "after" })).rejects.toMatchObject({ code: "not_leader" });
     for (const node of [one, two]) {
       await expect.poll(() => node.ended.reason, { timeout: 10_000 }).toMatchObject({ code: "store_mismatch" });

@@ -1,5 +1,5 @@
 /* Preloaded into PostgreSQL and the servers, so that a test can move their clock and slow down their disk.
-   The file that FAULTS_FILE names holds two numbers of 64 bits: ms that the clock is ahead, and ms that each sync takes. */
+   The file in FAULTS_FILE holds two numbers of 64 bits: how far the clock is ahead, and how long a sync takes, in ms. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
