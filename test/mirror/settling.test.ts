@@ -153,6 +153,28 @@ describe("withdrawals of another chain's tokens", () => {
     expect((await near.engine.operator.verify()).problems).toEqual([]);
   });
 
+  test("are sent again when that chain replaces final blocks while the server is down", async () => {
+    const { near, far } = world;
+    const vaultId = await mintFar("erc20", "validium", "", 5);
+    await commitFinally();
+    await near.settler.round();
+    const settler = await newMirrorSettler(world);
+    await settler.round();
+    const before = await rpc(far, "evm_snapshot");
+    const asked = await requestFar(vaultId, 5n);
+    await settler.round();
+    await mine(far, Number(CONFIRMATIONS) + 5);
+    await settler.round();
+    expect(await statusOf(asked)).toBe("finalized");
+
+    await rpc(far, "evm_revert", [before]);
+    await passSeconds(far, 7n);
+    await mine(far, 2 * Number(CONFIRMATIONS));
+    await (await newMirrorSettler(world)).round();
+    expect([await statusOf(asked), await farBalance("erc20")]).toEqual(["settled", 50n]);
+    expect((await near.engine.operator.verify()).problems).toEqual([]);
+  });
+
   test("are paid though another one there turns expensive after the trial", async () => {
     const { far } = world;
     const become = (code: string) => rpc(far, "hardhat_setCode", [tokenOf("erc721"), code]);
