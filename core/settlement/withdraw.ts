@@ -22,13 +22,11 @@ const MOST_TEXT = 1_000;
 
 interface Refused {
   readonly times: number;
-  /** In transactions. */
-  readonly sent: number;
   /** By the clock. */
   readonly notBefore: number;
 }
 
-const NEVER: Refused = { times: 0, sent: 0, notBefore: 0 };
+const NEVER: Refused = { times: 0, notBefore: 0 };
 
 /** Sends the owners' withdrawals of one chain's tokens to the contract that pays them there, the ready ones together. One per engine and chain. */
 export class WithdrawalSender {
@@ -38,6 +36,11 @@ export class WithdrawalSender {
   readonly #clock: Clock;
   /** Those that the contract refused last time. Lost with the process: then each is tried at once, which does no harm. */
   readonly #refused = new Map<Uuid, Refused>();
+  /**
+   * Those that the contract refused in transactions, by owner and asset. One of them caused it, so that a newly signed withdrawal of the two waits
+   * as well.
+   */
+  readonly #refusedSent = new Map<string, Refused>();
 
   constructor(engine: SettlementPort, portal: Portal, queue: PendingQueue, clock: Clock) {
     this.#engine = engine;
@@ -96,7 +99,10 @@ export class WithdrawalSender {
     const sendable: Sendable[] = [];
     for (const pending of group) {
       const call = await this.#callOf(pending);
-      if (call !== null) sendable.push({ ...pending, call });
+      if (call === null) continue;
+      const { notBefore } = this.#refusedSent.get(causeOf(call)) ?? NEVER;
+      if (notBefore > this.#clock()) this.#hold(pending, notBefore);
+      else sendable.push({ ...pending, call });
     }
     const refusals = await Promise.all(sendable.map((pending) => this.#refusalOf(pending)));
     const ready: Sendable[] = [];
@@ -156,24 +162,34 @@ export class WithdrawalSender {
   }
 
   async #refuse({ withdrawal: { withdrawalId } }: PendingWithdrawal, reason: string): Promise<void> {
-    const { times, sent } = this.#refusalsOf(withdrawalId);
-    const notBefore = this.#clock() + backoffDelay(RETRY, times + 1);
-    this.#refused.set(withdrawalId, { times: times + 1, sent, notBefore });
+    const times = this.#refusalsOf(withdrawalId).times + 1;
+    this.#refused.set(withdrawalId, { times, notBefore: this.#clock() + backoffDelay(RETRY, times) });
     await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, reason);
   }
 
   /** A token or a recipient can behave otherwise in a simulation than on L1. */
-  async #refuseSent({ withdrawal: { withdrawalId } }: PendingWithdrawal, refusal: string): Promise<void> {
-    const { times, sent } = this.#refusalsOf(withdrawalId);
-    const notBefore = this.#clock() + backoffDelay(RESEND, sent + 1);
-    this.#refused.set(withdrawalId, { times, sent: sent + 1, notBefore });
+  async #refuseSent(pending: Sendable, refusal: string): Promise<void> {
+    const cause = causeOf(pending.call);
+    const times = (this.#refusedSent.get(cause)?.times ?? 0) + 1;
+    const notBefore = this.#clock() + backoffDelay(RESEND, times);
+    this.#refusedSent.set(cause, { times, notBefore });
+    this.#hold(pending, notBefore);
     const failure = `L1 took the transaction but refused this withdrawal in it: ${refusal}`;
-    await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, failure.slice(0, MOST_TEXT));
+    await this.#engine.operator.recordWithdrawalAttempt(pending.withdrawal.withdrawalId, failure.slice(0, MOST_TEXT));
+  }
+
+  #hold({ withdrawal: { withdrawalId } }: PendingWithdrawal, notBefore: number): void {
+    this.#refused.set(withdrawalId, { ...this.#refusalsOf(withdrawalId), notBefore });
   }
 
   #refusalsOf(withdrawalId: Uuid): Refused {
     return this.#refused.get(withdrawalId) ?? NEVER;
   }
+}
+
+/** Who may have made L1 refuse it: its owner's wallet, or its token. */
+function causeOf({ vault }: WithdrawalCall): string {
+  return `${vault.owner} ${vault.assetType}`.toLowerCase();
 }
 
 /** Groups of one transaction each: of so many withdrawals, and each signed list counts as one more. */

@@ -37,12 +37,12 @@ export async function flippingWallets(
     /** Stands between the operator and the chain. */
     request,
     /** Requests a withdrawal of each. Returns their ids. */
-    async ask(portal?: PortalIdentity): Promise<Uuid[]> {
+    async ask(portal?: PortalIdentity, deadline?: bigint): Promise<Uuid[]> {
       await become(SAYS_YES);
       const asked: Uuid[] = [];
       for (const { users, vaultId } of theirs) {
         const world = { engine, principal, users };
-        asked.push((await requestWithdrawal(world, vaultId, 1n, undefined, portal)).withdrawalId);
+        asked.push((await requestWithdrawal(world, vaultId, 1n, deadline, portal)).withdrawalId);
       }
       return asked;
     },

@@ -8,8 +8,10 @@ import {
   type Chain,
   connectOperator,
   createWorld,
+  mine,
   mint,
   newSettler,
+  passSeconds,
   type Request,
   refusing,
   requestWithdrawal,
@@ -218,6 +220,30 @@ describe("withdrawals beside those of wallets that change their minds", () => {
     await wallets.turnBack();
     expect((await impatient.round()).withdrawn).toBe(0);
     expect((await sent()) - before).toBe(1);
+    await world.close();
+  });
+
+  test("cost the operator no gas more often when they sign anew each time", async () => {
+    const world = await createWorld({ verifySignature: async () => true });
+    const { chain, engine, committee, settler } = world;
+    const wallets = await flippingWallets(world, chain, world.assets, 2);
+    await settler.round();
+    const l1 = await connectOperator(chain, wallets.request);
+    const sent = () => chain.client.getTransactionCount({ address: OPERATOR.address });
+    const before = await sent();
+    let later = 0;
+    const impatient = newSettler({ engine, l1, committee, clock: () => Date.now() + later }, chain);
+    // In half a day, an authorization each hour; the one before is given up when its end is final.
+    for (let hour = 0; hour < 12; hour++) {
+      const now = (await l1.block("latest"))?.timestamp ?? 0n;
+      await wallets.ask(undefined, now + 900n);
+      await impatient.round();
+      await passSeconds(chain, 3_600n);
+      await mine(chain, 20);
+      later += 3_600_000;
+      await impatient.round();
+    }
+    expect((await sent()) - before).toBeLessThanOrEqual(6);
     await world.close();
   });
 });
