@@ -3,6 +3,7 @@ import http, { type ClientRequest, type IncomingMessage } from "node:http";
 import https from "node:https";
 import { retryAfterMs } from "../../core/internal.ts";
 import { guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
+import { failureOf } from "./failure.ts";
 
 /** What a receiver made of a delivery. `gone`: it asks for no more of them, by the status 410. `status` is null without an answer. */
 export type Outcome =
@@ -56,7 +57,9 @@ export class Deliverer implements Disposable {
       return { kind: "failed", status, failure, ...wait };
     } catch (error) {
       signal.throwIfAborted();
-      const failure = timeout.aborted ? `No answer within ${this.#timeoutMs / 1000} s.` : reasonOf(error);
+      const failure = timeout.aborted
+        ? `No answer within ${this.#timeoutMs / 1000} s.`
+        : failureOf(error, new URL(url));
       return { kind: "failed", status: null, failure };
     }
   }
@@ -103,10 +106,4 @@ async function discard(answer: IncomingMessage): Promise<void> {
     bytes += (chunk as Buffer).length;
     if (bytes > ANSWER_BYTES) break;
   }
-}
-
-/** In one line: it is shown to the application. */
-function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message || error.name : String(error);
-  return text.replaceAll(/\p{Cc}+/gu, " ").slice(0, 500) || "failed";
 }

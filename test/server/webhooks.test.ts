@@ -1,4 +1,8 @@
+import { createSocket } from "node:dgram";
+import { Resolver } from "node:dns/promises";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -7,6 +11,7 @@ import { buildServer } from "../../server/app.ts";
 import { guardedLookup, mayReach } from "../../server/webhooks/address-policy.ts";
 import { Deliverer } from "../../server/webhooks/delivery.ts";
 import { WebhookDispatcher, waitBefore } from "../../server/webhooks/dispatcher.ts";
+import { failureOf } from "../../server/webhooks/failure.ts";
 import { eventually } from "../eventually.ts";
 import { createWorld, refusal, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
 import { type Received, Receiver } from "./receiver.ts";
@@ -18,6 +23,8 @@ const QUICK = {
   timeoutMs: 1_000,
   recordEveryMs: 1,
 } as const;
+
+const HUNG_UP = expect.stringMatching(/^The receiver 127\.0\.0\.1:\d+ closed the connection before it answered\.$/);
 
 let world: World;
 let receiver: Receiver;
@@ -112,7 +119,7 @@ describe("deliveries", () => {
       (r: Parameters<Receiver["answer"]>[0]) => r.writeHead(307, { location: "/other" }).end(),
       "The receiver answered 307.",
     ],
-    ["hangs up", (r: Parameters<Receiver["answer"]>[0]) => r.destroy(), "socket hang up"],
+    ["hangs up", (r: Parameters<Receiver["answer"]>[0]) => r.destroy(), HUNG_UP],
   ])("fail at a receiver that %s, and say why", async (_, answer, failure) => {
     await start();
     const { webhookId } = await create();
@@ -150,7 +157,41 @@ describe("deliveries", () => {
     expect(receiver.received).toHaveLength(3);
     expect(await post()).toEqual({ kind: "delivered", status: 204 });
     receiver.answer = (response) => response.destroy();
-    expect(await post()).toMatchObject({ kind: "failed", failure: "socket hang up" });
+    expect(await post()).toMatchObject({ kind: "failed", failure: HUNG_UP });
+  });
+
+  test("fail with a sentence that names the receiver, whatever the network says", async () => {
+    using deliverer = new Deliverer("public-and-loopback", 5_000);
+    const fail = async (url: string) =>
+      ((await deliverer.post(url, {}, "{}", new AbortController().signal)) as { failure: string }).failure;
+    const speak = createServer((socket) => void socket.on("error", () => {}).end("NO HTTP\r\n\r\n"));
+    const closed = createServer();
+    for (const server of [speak, closed]) await once(server.listen(0, "127.0.0.1"), "listening");
+    const [host, gone] = [speak, closed].map((server) => `127.0.0.1:${(server.address() as AddressInfo).port}`);
+    closed.close();
+    expect(await fail(`http://${gone}/`)).toBe(`The receiver ${gone} accepts no connection.`);
+    expect(await fail(`http://${host}/`)).toBe(`The receiver ${host} did not answer in HTTP.`);
+    expect(await fail(`https://${host}/`)).toBe(`The receiver ${host} failed the TLS handshake.`);
+    speak.close();
+  });
+
+  test.each([
+    ["ENOTFOUND", 3, "The host name hooks.example does not exist."],
+    ["ENODATA", 0, "The host name hooks.example has no address."],
+    ["ESERVFAIL", 2, "The name servers do not tell the address of hooks.example (ESERVFAIL)."],
+  ])("fail with a sentence when the name's server says %s", async (_, rcode, failure) => {
+    const server = createSocket("udp4");
+    server.on("message", (query, { port, address }) => {
+      const answer = Buffer.from(query);
+      answer.writeUInt16BE(0x8180 | rcode, 2);
+      server.send(answer, port, address);
+    });
+    await once(server.bind(0, "127.0.0.1"), "listening");
+    const resolver = new Resolver({ tries: 1 });
+    resolver.setServers([`127.0.0.1:${server.address().port}`]);
+    const error = await resolver.resolve4("hooks.example").catch((reason: unknown) => reason);
+    expect(failureOf(error, new URL("https://hooks.example:8443/mints"))).toBe(failure);
+    server.close();
   });
 
   test("do not end at the first failure after a long time in which nobody tried", async () => {
@@ -372,7 +413,7 @@ describe("what an application sees of its deliveries", () => {
       else response.writeHead(204).end();
     };
     await happen(1);
-    await eventually(async () => expect((await look(webhookId)).failure).toBe("socket hang up"));
+    await eventually(async () => expect((await look(webhookId)).failure).toEqual(HUNG_UP));
     await receiver.has(40);
     await eventually(async () => expect(await look(webhookId)).toMatchObject({ failure: null, failingSince: null }));
   });
