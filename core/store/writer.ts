@@ -1,3 +1,4 @@
+import { setImmediate as nextPass } from "node:timers/promises";
 import { MintmarkError } from "../errors.ts";
 import { Group } from "./group.ts";
 import type { Store } from "./ports.ts";
@@ -35,6 +36,8 @@ interface Outcome {
 
 /** Most weight of one group. */
 const GROUP_WEIGHT = 1 << 14;
+/** After a group of so much weight whatever else waits for the event loop comes first. */
+const HEAVY = 1 << 11;
 
 /**
  * The single writer. It applies transitions one after another to the state in memory, puts many of them into one write,
@@ -130,7 +133,10 @@ export class Writer {
     await null;
     let previous: Group | null = null;
     let written: Promise<void> = Promise.resolve();
+    let heavy = false;
     while (this.#failure === null) {
+      // A group that reads nothing from the disk would follow in the same pass.
+      if (heavy) await nextPass();
       if (this.#queue.length === 0) {
         await written;
         // Later arrivals start the next group. From here on there is no await, so none is missed.
@@ -146,6 +152,7 @@ export class Writer {
         for (const waiting of taken) waiting.reject(this.#failure);
         break;
       }
+      heavy = taken.reduce((sum, { weight }) => sum + weight, 0) >= HEAVY;
       const group: Group = new Group(previous);
       const outcomes = await this.#apply(group, taken);
       await written;

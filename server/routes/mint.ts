@@ -70,23 +70,28 @@ const definition = {
 type MintCall = Call<"mint", undefined, z.output<typeof mintQuery>, unknown>;
 
 async function mint({ service: { engine, buffers, turns }, principal, query, body, request, reply }: MintCall) {
+  const count = countMints(body);
+  const turn = () => turns.turn(principal.keyId);
+  // It has just been parsed, which was a turn's work.
+  if (count >= LONG) await turn();
   if (query.dryRun) return { dryRun: true, ...(await engine.mints.check(principal, body)) };
   const idempotencyKey = idempotencyKeyOf(request);
   const minted = engine.mint(principal, body, idempotencyKey === undefined ? {} : { idempotencyKey });
-  const isLarge = countMints(body) >= MANY;
   // The engine has read it. Its objects would be held until the answer is sent.
   request.body = undefined;
   const result = await minted;
   if (result.replayed) reply.header("idempotency-replayed", "true");
   reply.type("application/json; charset=utf-8");
-  if (!isLarge) return JSON.stringify(await mintToWire(result));
-  const turn = () => turns.turn(principal.keyId);
+  if (count < MANY) return JSON.stringify(await mintToWire(result));
   await turn();
   const { body: answer, sent } = await mintAnswer(result, buffers, turn);
   // Node says so when the kernel has the last byte; an answer that breaks off leaves its room to the garbage collector.
   if (sent !== null) reply.raw.once("finish", sent);
   return answer;
 }
+
+/** Entries that take a turn by themselves to be checked: some ten milliseconds. */
+const LONG = 2_000;
 
 /** What an entry of a stored mint takes while its answer is made: as objects, in pieces and as a whole. */
 const MINT_BYTES = 2 * 1024;

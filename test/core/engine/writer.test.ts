@@ -1,6 +1,9 @@
+import { setImmediate as nextPass } from "node:timers/promises";
 import { MemoryLevel } from "memory-level";
 import { expect, test } from "vitest";
 import { openEngine } from "../../../core/index.ts";
+import { LevelStore } from "../../../core/store/level-store.ts";
+import { Writer } from "../../../core/store/writer.ts";
 import { GatedStore } from "./gated-store.ts";
 
 const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;
@@ -51,4 +54,30 @@ test("callers who come in at any turn of the event loop are all served", async (
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);
   expect(count).toBe(240);
+});
+
+test("heavy transitions that read nothing leave room for others between them", async () => {
+  const writer = new Writer(
+    await LevelStore.of(new MemoryLevel({ storeEncoding: "buffer" }), true),
+    () => {},
+    () => null,
+  );
+  let passes = 0;
+  let over = false;
+  const others = (async () => {
+    while (!over) {
+      await nextPass();
+      passes += 1;
+    }
+  })();
+  const seen: number[] = [];
+  const transition = (weight: number) => ({ weight, keys: () => [], apply: () => void seen.push(passes) });
+  await Promise.all([10_000, 10_000, 10_000].map((weight) => writer.run(transition(weight))));
+  expect(new Set(seen).size).toBe(3);
+  seen.length = 0;
+  await Promise.all([1, 1, 1].map((weight) => writer.run(transition(weight))));
+  expect(new Set(seen).size).toBe(1);
+  over = true;
+  await others;
+  await writer.close();
 });
