@@ -217,7 +217,7 @@ function holdingOf(userIndex: number, assetIndex: number): number {
 function blobKeyOf({ blobs, start, end }: NewVault): BlobKey {
   if (start === end) return "";
   const short = shortDecimalIn(blobs, start, end);
-  return short >= 0 ? short : String.fromCharCode(...blobs.subarray(start, end));
+  return short >= 0 ? short : Buffer.from(blobs.buffer, blobs.byteOffset + start, end - start).toString("latin1");
 }
 
 /** The record of an open batch. */

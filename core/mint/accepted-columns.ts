@@ -2,9 +2,10 @@ import { amountOf } from "../columns/amount-words.ts";
 import type { MintColumns } from "../columns/mint-columns.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Address, type Asset, MAX_BATCH_VAULTS, type Uuid } from "../model.ts";
+import { tokenIdOfBytes } from "../protocol/blob.ts";
 import type { PlacedColumns } from "../store/mint-entry.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { fastTokenIdOf, shortDecimalIn } from "../tokens/token-id.ts";
+import { shortDecimalIn } from "../tokens/token-id.ts";
 import type { Minted } from "./mint.ts";
 
 /** What a mint left in memory, as its answer needs it. Copies only what the caller asks for. */
@@ -72,7 +73,8 @@ export class MintedColumns implements AcceptedColumns {
 
   tokenId(entry: number): bigint | null {
     const { standard, blobScheme } = this.asset(entry);
-    return fastTokenIdOf(standard, blobScheme, this.#columns.blobAt(entry));
+    const blob = this.blobs.subarray(this.#columns.blobStart(entry), this.blobEnd[entry]);
+    return tokenIdOfBytes(standard, blobScheme, blob);
   }
 
   lastEntries(): Uint32Array {

@@ -5,7 +5,6 @@ import { type ErrorCode, MintmarkError } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { type Address, type Hex, MODES, type Mode, type Principal, type Uuid } from "../model.ts";
 import { blobTextOf } from "../protocol/blob.ts";
-import { hexToBytes } from "../protocol/hex.ts";
 import { quantizedAmount } from "../protocol/quantized.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
@@ -213,7 +212,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
     }
     try {
       const blob = blobOf(asset, token);
-      return { field, blob, tokenId: mintedTokenId(asset, hexToBytes(blob)), quantity: 1n };
+      return { field, blob, tokenId: mintedTokenId(asset, Buffer.from(blob.slice(2), "hex")), quantity: 1n };
     } catch (error) {
       if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;
       this.#issues.ofMint(user, at, field, error.code, error.message);

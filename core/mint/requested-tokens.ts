@@ -1,10 +1,8 @@
 import type { MintColumns } from "../columns/mint-columns.ts";
-import { hexOf } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import { FIRST_PENDING } from "../ledger/vault-refs.ts";
-import type { Hex } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { bindingKey, keyString } from "../store/store-keys.ts";
@@ -188,13 +186,13 @@ export class RequestedBindings {
    */
   check(group: Group, stored: readonly (Buffer | undefined)[]): boolean {
     const bound: Asked[] = [];
-    const inRequest = new Map<string, Hex>();
+    const inRequest = new Map<string, Buffer>();
     for (const [i, asked] of this.#asked.entries()) {
       const name = keyString(asked.key);
-      const blob = this.#columns.blobAt(asked.entry);
+      const blob = this.#blobOf(asked);
       const record = group.resolveString(name, stored[i]);
-      const known = record === undefined ? inRequest.get(name) : hexOf(record, 0, record.length);
-      if (known !== undefined && known !== blob) return false;
+      const known = record ?? inRequest.get(name);
+      if (known !== undefined && !blob.equals(known)) return false;
       if (known === undefined) {
         inRequest.set(name, blob);
         bound.push(asked);
@@ -207,9 +205,16 @@ export class RequestedBindings {
   /** Writes the bindings of the request. */
   bind(group: Group): void {
     for (const asked of this.#bound) {
-      group.stage(asked.key, Buffer.from(this.#columns.blobAt(asked.entry).slice(2), "hex"));
+      group.stage(asked.key, Buffer.from(this.#blobOf(asked)));
       this.#remember(asked);
     }
+  }
+
+  /** The bytes in the request's own column. */
+  #blobOf({ entry }: Asked): Buffer {
+    const { blobs, blobEnd } = this.#columns;
+    const start = this.#columns.blobStart(entry);
+    return Buffer.from(blobs.buffer, blobs.byteOffset + start, (blobEnd[entry] as number) - start);
   }
 
   #remember({ entry, short }: Asked): void {

@@ -36,7 +36,7 @@ interface Outcome {
 
 /** Most weight of one group. */
 const GROUP_WEIGHT = 1 << 14;
-/** After a group of so much weight whatever else waits for the event loop comes first. */
+/** Between the steps of a group of this weight, other work that waits for the event loop gets a pass. */
 const HEAVY = 1 << 11;
 
 /**
@@ -133,9 +133,9 @@ export class Writer {
     await null;
     let previous: Group | null = null;
     let written: Promise<void> = Promise.resolve();
-    let heavy = false;
+    let heavy = isHeavy(this.#queue);
     while (this.#failure === null) {
-      // A group that reads nothing from the disk would follow in the same pass.
+      // Reading the request came before the first group, and the write of a group before the next.
       if (heavy) await nextPass();
       if (this.#queue.length === 0) {
         await written;
@@ -152,9 +152,10 @@ export class Writer {
         for (const waiting of taken) waiting.reject(this.#failure);
         break;
       }
-      heavy = taken.reduce((sum, { weight }) => sum + weight, 0) >= HEAVY;
+      heavy = isHeavy(taken);
       const group: Group = new Group(previous);
-      const outcomes = await this.#apply(group, taken);
+      const outcomes = await this.#apply(group, taken, heavy);
+      if (heavy) await nextPass();
       await written;
       written = this.#write(group, outcomes);
       previous = group;
@@ -180,11 +181,12 @@ export class Writer {
     return this.#queue.splice(0, count);
   }
 
-  async #apply(group: Group, taken: readonly Waiting[]): Promise<Outcome[]> {
+  async #apply(group: Group, taken: readonly Waiting[], heavy: boolean): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
     try {
       const asking = taken.flatMap((waiting) => asked(waiting));
       const stored = await this.#store.getMany(asking.flatMap(({ keys }) => keys));
+      if (heavy) await nextPass();
       let at = 0;
       for (const { waiting, keys } of asking) {
         const own = stored.slice(at, at + keys.length);
@@ -227,6 +229,10 @@ export class Writer {
     this.#failure ??= cause instanceof MintmarkError ? cause : new MintmarkError("store_failed", undefined, { cause });
     this.#ended.abort(this.#failure);
   }
+}
+
+function isHeavy(waiting: readonly Waiting[]): boolean {
+  return waiting.reduce((sum, { weight }) => sum + weight, 0) >= HEAVY;
 }
 
 /** A transition and the keys of its records; empty when it refuses at once. */

@@ -20,14 +20,14 @@ export interface MintAnswer {
   readonly sent: (() => void) | null;
 }
 
-/** The body of a mint's answer. An earlier mint's is made in pieces, each of which waits for its turn. */
+/** The body of a mint's answer. A long one is made in pieces, and each piece waits for its turn. */
 export async function mintAnswer(
   result: MintResult,
   buffers: BufferPool,
   turn: () => Promise<void>,
 ): Promise<MintAnswer> {
   const { columns } = result;
-  if (columns !== null && columns.assetIndex.length >= MANY) return answerByColumns(result, columns, buffers);
+  if (columns !== null && columns.assetIndex.length >= MANY) return answerByColumns(result, columns, buffers, turn);
   return { body: await mintText(result, turn), sent: null };
 }
 
@@ -56,6 +56,9 @@ export async function mintText(result: MintResult, turn: () => Promise<void>): P
   return `{"mintId":"${mintId}","vaults":[${texts.vaults}],"transactions":[${texts.transactions}],"receipt":${JSON.stringify(receipt)}}`;
 }
 
+/** Entries that are written from columns in one turn: some ten milliseconds with the longest blobs. */
+const COLUMNS_AT_ONCE = 2_000;
+
 /**
  * The bytes of `JSON.stringify(await mintToWire(result))`, written from columns in a fraction of the time: the answer is the dearest part
  * of a large mint. Nothing in it needs an escape: UUIDs, hex, decimals, times and names of ours.
@@ -64,14 +67,16 @@ export async function answerByColumns(
   result: MintResult,
   columns: AcceptedColumns,
   buffers: BufferPool,
+  turn: () => Promise<void>,
 ): Promise<MintAnswer & { readonly sent: () => void }> {
   const { mintId } = result;
   const receipt = await result.receipt();
   const { length } = columns.assetIndex;
   const answer = new AsciiWriter(buffers, 512 + length * (USUAL_VAULT_BYTES + USUAL_TRANSACTION_BYTES));
   answer.text(`{"mintId":"${mintId}","vaults":[`);
-  addVaults(answer, columns);
+  await addVaults(answer, columns, turn);
   answer.bytes(TRANSACTIONS);
+  if (length >= COLUMNS_AT_ONCE) await turn();
   addTransactions(answer, mintId, columns);
   const end = `],"receipt":${receipt === null ? null : JSON.stringify(receiptToWire(receipt))}}`;
   answer.reserve(end.length);
@@ -89,7 +94,7 @@ const AMOUNT = MODES.map((mode) => ascii(`,"dataAvailabilityMode":"${mode}","amo
 const AVAILABLE = ascii('","availableBalance":"');
 
 /** Neighbours mostly share their holder, their asset, and their batch and times: those parts are spelt once for all of them. */
-function addVaults(answer: AsciiWriter, columns: AcceptedColumns): void {
+async function addVaults(answer: AsciiWriter, columns: AcceptedColumns, turn: () => Promise<void>): Promise<void> {
   const { users, assetIndex, mode, batchNumber, age, blobs, blobEnd } = columns;
   const owned = new Map<number, Buffer>();
   let states = new Map<number, Buffer>();
@@ -107,6 +112,7 @@ function addVaults(answer: AsciiWriter, columns: AcceptedColumns): void {
       batchMode = mode[entry] as number;
       states = new Map();
     }
+    if (i > 0 && i % COLUMNS_AT_ONCE === 0) await turn();
     answer.reserve(MOST_VAULT_BYTES);
     if (i > 0) answer.bytes(COMMA);
     answer.bytes(VAULT);

@@ -72,11 +72,27 @@ test.each([
       const result = await engine.mint(principal, { users });
       if (result.columns === null) throw new Error("a fresh mint without columns");
       const plain = JSON.stringify(await mintToWire(result));
-      const { body, sent } = await answerByColumns(result, result.columns, buffers);
+      const { body, sent } = await answerByColumns(result, result.columns, buffers, async () => {});
       expect(String(body)).toBe(plain);
       sent();
       expect(String((await mintAnswer(result, buffers, async () => {})).body)).toBe(plain);
     }),
     { numRuns: 100 },
   );
+});
+
+test("a long answer waits for a turn between its pieces", async () => {
+  await using world = await createWorld();
+  const { engine, erc721, users, key } = world;
+  const mints = Array.from({ length: 4_500 }, (_, i) => ({
+    assetId: erc721.assetId,
+    mintingBlob: hex(`${i}`),
+    amount: 1,
+    dataAvailabilityMode: "validium",
+  }));
+  const result = await engine.mint(await engine.keys.authenticate(key), { users: [{ userId: users[0], mints }] });
+  let turns = 0;
+  const { body } = await mintAnswer(result, new BufferPool(), async () => void turns++);
+  expect(String(body)).toBe(JSON.stringify(await mintToWire(result)));
+  expect(turns).toBe(3);
 });

@@ -56,7 +56,7 @@ test("callers who come in at any turn of the event loop are all served", async (
   expect(count).toBe(240);
 });
 
-test("heavy transitions that read nothing leave room for others between them", async () => {
+test("heavy transitions that read nothing leave room for others between them and between their steps", async () => {
   const writer = new Writer(
     await LevelStore.of(new MemoryLevel({ storeEncoding: "buffer" }), true),
     () => {},
@@ -71,9 +71,16 @@ test("heavy transitions that read nothing leave room for others between them", a
     }
   })();
   const seen: number[] = [];
-  const transition = (weight: number) => ({ weight, keys: () => [], apply: () => void seen.push(passes) });
+  const transition = (weight: number) => ({
+    weight,
+    keys: () => {
+      seen.push(passes);
+      return [];
+    },
+    apply: () => void seen.push(passes),
+  });
   await Promise.all([10_000, 10_000, 10_000].map((weight) => writer.run(transition(weight))));
-  expect(new Set(seen).size).toBe(3);
+  expect(new Set(seen).size).toBe(6);
   seen.length = 0;
   await Promise.all([1, 1, 1].map((weight) => writer.run(transition(weight))));
   expect(new Set(seen).size).toBe(1);
