@@ -17,9 +17,9 @@ import type { FindingFigures } from "./finding.ts";
 import { median } from "./measure.ts";
 
 /**
- * One row of the `engine` section, in processes of its own, so that its memory is no other row's: `fill <folder> <mints>` makes a store,
- * `measure <folder> <mints>` opens it, measures, and writes `EngineFigures` as JSON to standard output; `find <folder> <mints>` does so with
- * `FindingFigures`. Progress goes to standard error.
+ * One row of the `engine` section, in processes of its own, so that its memory is no other row's: `fill <folder>
+ * <mints>` makes a store, `measure <folder> <mints>` opens it, measures, and writes `EngineFigures` as JSON to standard
+ * output; `find <folder> <mints>` does so with `FindingFigures`. Progress goes to standard error.
  */
 
 /** Requests that are made ready before the clock starts. */

@@ -10,7 +10,9 @@ export const SINGLE_CALLERS = 256;
 
 /** What is measured of a store with so many mints. */
 export interface EngineFigures {
-  /** Thousand mints a second, in requests of 1,000; then µs of CPU time a mint, of the event loop and of all threads. */
+  /**
+   * Thousand mints a second, in requests of 1,000; then µs of CPU time a mint, of the event loop and of all threads.
+   */
   readonly bulk: number;
   readonly bulkLoop: number;
   readonly bulkCpu: number;
@@ -84,7 +86,10 @@ export class Workload {
     this.#nextCounted += fresh;
   }
 
-  /** A request of 1,000: half random ERC-721 ids, a quarter consecutive ones, 15 % of 1,000 ERC-1155 ids, 10 % ERC-20; every tenth request for the rollup. */
+  /**
+   * A request of 1,000: half random ERC-721 ids, a quarter consecutive ones, 15 % of 1,000 ERC-1155 ids, 10 % ERC-20;
+   * every tenth request for the rollup.
+   */
   bulk() {
     const mode: Mode = this.#nextRequest++ % 10 === 9 ? "zk-rollup" : "validium";
     const perUser = REQUEST / USERS_PER_REQUEST;

@@ -74,10 +74,12 @@ export const engineSection: Section = {
       name: "engine",
       title: "Durable mints",
       method:
-        "Through the public API over LevelDB, every check made, acknowledged when on disk; wall-clock, the answer's vault ids read. Requests " +
-        `of 1,000 mints for ${USERS_PER_REQUEST} users from ${CALLERS} callers: half ERC-721 with random ids, a quarter with consecutive ones, 15 % ERC-1155, 10 % ERC-20; ` +
-        `every tenth for the rollup; batches are sealed as they fill. Requests of 1: ERC-721, ${SINGLE_CALLERS} callers. Each row is a store and two processes of ` +
-        "its own, one that fills it and one that measures; memory is the measuring process's resident set, the requests that it sends included.",
+        "Through the public API over LevelDB, every check made, acknowledged when on disk; wall-clock, the answer's " +
+        `vault ids read. Requests of 1,000 mints for ${USERS_PER_REQUEST} users from ${CALLERS} callers: half ERC-721 ` +
+        "with random ids, a quarter with consecutive ones, 15 % ERC-1155, 10 % ERC-20; every tenth for the rollup; " +
+        `batches are sealed as they fill. Requests of 1: ERC-721, ${SINGLE_CALLERS} callers. Each column is a store ` +
+        "with so many mints before. Each has two processes of its own: one fills the store, one measures. Memory is " +
+        "the measuring process's resident set, the requests that it sends included.",
       columns: COLUMNS,
       rows,
       reference: null,

@@ -34,8 +34,9 @@ export const findingSection: Section = {
       name: "finding",
       title: "Finding vaults, transactions and users",
       method:
-        "A page of 50 by each filter, of an application that minted all that the store holds: as in the section on mints, for 1,000 users, " +
-        "in requests of 1,000. Median of 20 pages, wall-clock, the store just opened; the first page of each is not counted.",
+        "A page of 50 by each filter, of an application that minted all that the store holds: as in the section on " +
+        "mints, for 1,000 users, in requests of 1,000. Median of 20 pages, wall-clock, the store just opened; the " +
+        "first page of each is not counted.",
       columns: sizes.map((mints) => ({
         key: keyOf(mints),
         label: `${mints.toLocaleString("en-US")} mints before`,

@@ -7,6 +7,7 @@ import { KINDS, QUICK } from "./http/load.ts";
 import { measureHttp, measureStages, soakHttp } from "./http/measure.ts";
 import { type Machine, machine, sectionText } from "./report.ts";
 import type { SectionResult } from "./section.ts";
+import { wrapped } from "./table.ts";
 
 /** `npm run bench:http`: how fast the server mints, how soon it answers, and where its time goes. */
 
@@ -60,8 +61,12 @@ function page({ cpu, cores, node, platform, load }: Machine, sections: readonly 
   return [
     "# Benchmark of the HTTP service",
     "",
-    `Written by \`npm run bench:http -- --write\` on ${cpu}, ${cores} cores, ${platform}, Node ${node}, ${new Date().toISOString().slice(0, 10)}.`,
-    `The load average when the run began was ${load.toFixed(1)}: above 0.5 other programs had a part of the cores, and every figure is worse than the machine's best.`,
+    wrapped(
+      `\`npm run bench:http -- --write\` wrote this page on ${cpu}, ${cores} cores, ${platform}, Node ${node}, ` +
+        `${new Date().toISOString().slice(0, 10)}.`,
+    ),
+    `The load average when the run began was ${load.toFixed(1)}. Above 0.5, other programs had a part of the cores, and`,
+    "every figure is worse than the machine's best.",
     "",
     sectionsText(sections),
   ].join("\n");

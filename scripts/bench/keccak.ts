@@ -119,8 +119,8 @@ export const keccakSection: Section = {
       name: "keccak",
       title: "keccak-256",
       method:
-        "Nanoseconds of user CPU time a hash, copying in and out included. Of all but this project's rows the preimages lay ready, one " +
-        "array each. A leaf is one to three blocks, two on average.",
+        "Nanoseconds of user CPU time a hash, copying in and out included. Of all but this project's rows the " +
+        "preimages lay ready, one array each. A leaf is one to three blocks, two on average.",
       columns: COLUMNS,
       rows,
       reference: REFERENCE,

@@ -17,8 +17,8 @@ const SUBJECT_BUDGET_MS = 2_500;
 const MIN_ROUNDS = 3;
 
 /**
- * Nanoseconds of user CPU time an operation, of the whole process, so that work moved to other threads counts: the median of several rounds.
- * Subjects take turns, so that a slow minute of the machine hits all of them.
+ * Nanoseconds of user CPU time an operation, of the whole process, so that work moved to other threads counts: the
+ * median of several rounds. Subjects take turns, so that a slow minute of the machine hits all of them.
  */
 export async function measure(
   subjects: readonly Subject[],

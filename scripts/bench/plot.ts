@@ -23,8 +23,8 @@ const STYLE = `
 `;
 
 /**
- * One panel a column: a bar a row, on a logarithmic scale; the best first where rows compete, that is, where there is a reference. A
- * section whose rows are points of a curve is drawn as such.
+ * One panel a column: a bar a row, on a logarithmic scale; the best first where rows compete, that is, where there is a
+ * reference. A section whose rows are points of a curve is drawn as such.
  */
 export function plot(results: readonly SectionResult[]): string {
   let top = 34;

@@ -1,6 +1,6 @@
 import { cpus, loadavg } from "node:os";
 import type { SectionResult } from "./section.ts";
-import { markdownTable, notes } from "./table.ts";
+import { markdownTable, notes, wrapped } from "./table.ts";
 
 /** What the figures were measured on. */
 export interface Machine {
@@ -8,7 +8,7 @@ export interface Machine {
   readonly cores: number;
   readonly node: string;
   readonly platform: string;
-  /** Threads of other programs that wanted a core in the minute before: above 0, wall-clock figures are worse than the machine's best. */
+  /** Threads that wanted a core in the minute before. Above 0, wall-clock figures are worse than the machine's best. */
   readonly load: number;
 }
 
@@ -33,7 +33,7 @@ export function machine(): Machine {
 /** A section as Markdown, without a heading. */
 export function sectionText(result: SectionResult): string {
   const remarks = notes(result);
-  return [result.method, "", markdownTable(result), ...(remarks === "" ? [] : ["", remarks])].join("\n");
+  return [wrapped(result.method), "", markdownTable(result), ...(remarks === "" ? [] : ["", remarks])].join("\n");
 }
 
 /** The page `docs/bench.md`. */
@@ -41,11 +41,12 @@ export function page({ machine: { cpu, cores, node, platform, load }, sections }
   return [
     "# Benchmarks",
     "",
-    `\`npm run bench -- --write\` wrote this page on ${cpu}, ${cores} cores, ${platform}, Node ${node}.`,
+    wrapped(`\`npm run bench -- --write\` wrote this page on ${cpu}, ${cores} cores, ${platform}, Node ${node}.`),
     "Figures are medians. In brackets: how many times as good the reference row is, in the same run; below 1 the row is",
     "better. Compare within a table only: all rows of a table were measured in turns.",
     "",
-    `The load average when the run began was ${load.toFixed(1)}. CPU times bear other programs on the same cores, wall-clock figures do not.`,
+    `The load average when the run began was ${load.toFixed(1)}.`,
+    "CPU times bear other programs on the same cores, wall-clock figures do not.",
     "",
     "![The figures of this page as bars](bench.svg)",
     ...sections.flatMap((result) => ["", `## ${result.title}`, "", sectionText(result)]),

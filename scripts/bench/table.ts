@@ -1,24 +1,65 @@
 import { type Column, type Row, ratio, type SectionResult } from "./section.ts";
 
-/** A section as a Markdown table, which reads in a terminal too: each figure, and how many times better the reference is. */
+/** Longest line of a page. */
+export const LINE = 120;
+
+type Grid = readonly (readonly string[])[];
+
+/**
+ * A section as a Markdown table, which reads in a terminal too: each figure, and how many times better the reference
+ * is. A table that is too wide is turned if it has few rows. Else a list before it names its columns.
+ */
 export function markdownTable(result: SectionResult): string {
-  const header = ["", ...result.columns.map(({ label, unit }) => `${label}, ${unit}`)];
-  const body = result.rows.map((row) => [
-    row.ours ? `**${row.label}**` : row.label,
-    ...result.columns.map((column) => cell(result, row, column)),
-  ]);
-  const widths = header.map((_, i) => Math.max(...[header, ...body].map((line) => line[i]?.length ?? 0), 3));
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((text, i) => (i === 0 ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0))).join(" | ")} |`;
-  const rule = `| ${widths.map((width, i) => (i === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`)).join(" | ")} |`;
-  return [line(header), rule, ...body.map(line)].join("\n");
+  const columns = result.columns.map(({ label, unit }) => `${label}, ${unit}`);
+  const rows = result.rows.map(({ label, ours }) => (ours ? `**${label}**` : label));
+  const cells = result.rows.map((row) => result.columns.map((column) => cell(result, row, column)));
+  const table = lines(["", ...columns], rows, cells);
+  if (fits(table)) return table.join("\n");
+  const points = result.rows.map(({ tick }, i) => tick ?? rows[i] ?? "");
+  const turned = columns.map((_, i) => cells.map((row) => row[i] ?? ""));
+  const turnedTable = lines(["", ...points], columns, turned);
+  if (fits(turnedTable)) return turnedTable.join("\n");
+  const letters = columns.map((_, i) => String.fromCharCode("A".charCodeAt(0) + i));
+  const names = columns.map((name, i) => `- ${letters[i]}: ${name}`);
+  return [...names, "", ...lines(["", ...letters], rows, cells)].join("\n");
+}
+
+/** The lines of a table; its columns line up if they can. */
+function lines(header: readonly string[], rows: readonly string[], cells: Grid): string[] {
+  const body = rows.map((label, i) => [label, ...(cells[i] ?? [])]);
+  const padded = aligned(header, body, (i) => Math.max(...[header, ...body].map((line) => line[i]?.length ?? 0), 3));
+  return fits(padded) ? padded : aligned(header, body, () => 3);
+}
+
+function aligned(header: readonly string[], body: Grid, widthOf: (column: number) => number): string[] {
+  const pad = (text: string, i: number) => (i === 0 ? text.padEnd(widthOf(i)) : text.padStart(widthOf(i)));
+  const rule = header.map((_, i) => (i === 0 ? "-".repeat(widthOf(i)) : `${"-".repeat(widthOf(i) - 1)}:`));
+  return [header.map(pad), rule, ...body.map((line) => line.map(pad))].map((line) => `| ${line.join(" | ")} |`);
+}
+
+function fits(text: readonly string[]): boolean {
+  return text.every(({ length }) => length <= LINE);
+}
+
+/** Breaks a paragraph, or an item of a list, into lines. */
+export function wrapped(text: string): string {
+  const indent = text.startsWith("- ") ? "  " : "";
+  const found: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > LINE) {
+      found.push(line);
+      line = indent + word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...found, line].join("\n");
 }
 
 /** What a reader must know of the rows, as a Markdown list; empty when there is nothing. */
 export function notes(result: SectionResult): string {
   return result.rows
     .filter(({ note }) => note !== undefined)
-    .map(({ label, note }) => `- ${label}: ${note}.`)
+    .map(({ label, note }) => wrapped(`- ${label}: ${note}.`))
     .join("\n");
 }
 

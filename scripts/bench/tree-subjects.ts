@@ -4,7 +4,10 @@ export interface GrowingTree {
   checkRoot(): void;
 }
 
-/** A library as the `trees` section uses it. Leaves are ready in the form that the library wants, so no conversion is measured. */
+/**
+ * A library as the `trees` section uses it. Leaves are ready in the form that the library wants, so no conversion is
+ * measured.
+ */
 export interface TreeSubject {
   readonly label: string;
   readonly note: string;

@@ -95,12 +95,14 @@ export const treesSection: Section = {
       name: "trees",
       title: "Merkle trees",
       method:
-        "100,000 leaves, which lay ready in the form that each library takes; per second of user CPU time. Batches: from the empty tree, " +
-        "the root known after every thousand. One at a time: to a tree of 90,000, the root asked for after every thousand, as whoever seals " +
-        "batches does, or after each; a root of height 32 is 32 hashes in a row, one of a tree that grows as its leaves do about half its " +
-        "height of 17. Proofs: the siblings of random leaves of one tree of 100,000. This project packs them into one array and its API hands out only verified ones; others return " +
-        "references to their nodes, and where a library has no check of its own its proof was folded with the hash it was given. " +
-        "@aztec/merkle-tree 4.4.0 is missing: it depends on @aztec/kv-store 4.4.0, which npm does not have.",
+        "100,000 leaves, which lay ready in the form that each library takes; per second of user CPU time. Batches: " +
+        "from the empty tree, the root known after every thousand. One at a time: to a tree of 90,000, the root asked " +
+        "for after every thousand, as whoever seals batches does, or after each. A root of height 32 is 32 hashes in " +
+        "a row; one of a tree that grows as its leaves do is about half its height of 17. Proofs: the siblings of " +
+        "random leaves of one tree of 100,000. This project packs them into one array, and its API hands out only " +
+        "verified ones. Others return references to their nodes. Where a library has no check of its own, its proof " +
+        "was folded with the hash that it was given. @aztec/merkle-tree 4.4.0 is missing: it depends on " +
+        "@aztec/kv-store 4.4.0, which npm does not have.",
       columns: COLUMNS,
       rows,
       reference: "Mintmark",

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { plot } from "../../scripts/bench/plot.ts";
+import { sectionText } from "../../scripts/bench/report.ts";
 import { ratio, type SectionResult } from "../../scripts/bench/section.ts";
-import { markdownTable, notes } from "../../scripts/bench/table.ts";
+import { LINE, markdownTable, notes } from "../../scripts/bench/table.ts";
 
 const result: SectionResult = {
   name: "demo",
@@ -41,6 +42,39 @@ it("prints a table whose columns line up, with a dash for what was not measured"
     ].join("\n"),
   );
   expect(notes(result)).toBe("- peer <1>: older.");
+});
+
+const longest = (text: string) => Math.max(...text.split("\n").map(({ length }) => length));
+const wide = (columns: number, rows: number): SectionResult => ({
+  ...result,
+  method: "a long word and another one, ".repeat(20),
+  columns: Array.from({ length: columns }, (_, i) => ({
+    ...(result.columns[0] as SectionResult["columns"][number]),
+    key: `${i}`,
+    label: `a column with a long name, number ${i}`,
+  })),
+  rows: Array.from({ length: rows }, (_, i) => ({
+    label: `subject ${i} of a long name`,
+    tick: `${i}K`,
+    ours: false,
+    note: "a note that goes on and on ".repeat(8).trim(),
+    values: Object.fromEntries(Array.from({ length: columns }, (_, at) => [`${at}`, 1_000 * i + at])),
+  })),
+  reference: null,
+});
+
+it("turns a wide table of few rows, so that no line is too long", () => {
+  const text = sectionText(wide(8, 4));
+  expect(longest(text)).toBeLessThanOrEqual(LINE);
+  expect(text).toMatch(/^\|\s+\| +0K \| +1K \| +2K \| +3K \|$/m);
+  expect(text).toMatch(/^\| a column with a long name, number 7, ns \| +7\.00 \| +1,007 \| +2,007 \| +3,007 \|$/m);
+});
+
+it("names the columns of a wide table of many rows in a list", () => {
+  const text = sectionText(wide(5, 30));
+  expect(longest(text)).toBeLessThanOrEqual(LINE);
+  expect(text).toContain("- E: a column with a long name, number 4, ns\n");
+  expect(text).toMatch(/^\| subject 29 of a long name \| +29,000 \| .* 29,004 \|$/m);
 });
 
 it("draws a bar for every figure, the best of each panel first", () => {

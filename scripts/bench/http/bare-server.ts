@@ -15,8 +15,8 @@ import { SETTLEMENT } from "../engine-workload.ts";
 import { UNLIMITED } from "./server.ts";
 
 /**
- * The server as server/main.ts runs it, over an engine that mints nothing and answers at once: what is left is the price of HTTP. For the
- * benchmark only.
+ * The server as server/main.ts runs it, over an engine that mints nothing and answers at once: what is left is the
+ * price of HTTP. For the benchmark only.
  */
 
 const OWNER = "0x0000000000000000000000000000000000000001";

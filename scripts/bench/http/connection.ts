@@ -5,7 +5,10 @@ export interface Target {
   readonly apiKey: string;
 }
 
-/** Every answer is read into this and forgotten: a load that collects garbage takes a core from the server, and measures its own pauses. */
+/**
+ * Every answer is read into this and forgotten: a load that collects garbage takes a core from the server, and measures
+ * its own pauses.
+ */
 const READ = Buffer.allocUnsafe(1 << 20);
 const HEAD_END = "\r\n\r\n";
 

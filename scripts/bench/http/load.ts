@@ -39,7 +39,10 @@ export interface LoadFigures {
   readonly p99: number;
 }
 
-/** A stretch of a soak: the server's memory at its end, in MB, and milliseconds of the answers in it. The first one is the start, and has none. */
+/**
+ * A stretch of a soak: the server's memory at its end, in MB, and milliseconds of the answers in it. The first one is
+ * the start, and has none.
+ */
 export interface SoakWindow {
   readonly mints: number;
   readonly memory: number;

@@ -18,9 +18,9 @@ const COLUMNS = KINDS.flatMap(({ name, mintsPerRequest }) => {
   const of = mintsPerRequest === 1 ? "single mints" : `requests of ${mintsPerRequest.toLocaleString("en-US")}`;
   return [
     { key: `${name}Rate`, label: of, unit: "mints/s", better: "higher" },
-    { key: `${name}Cpu`, label: "server's CPU", unit: "µs a mint", better: "lower" },
-    { key: `${name}P50`, label: "p50 at half", unit: "ms", better: "lower" },
-    { key: `${name}P99`, label: "p99 at half", unit: "ms", better: "lower" },
+    { key: `${name}Cpu`, label: `${of}: server's CPU`, unit: "µs a mint", better: "lower" },
+    { key: `${name}P50`, label: `${of}: p50 at half load`, unit: "ms", better: "lower" },
+    { key: `${name}P99`, label: `${of}: p99 at half load`, unit: "ms", better: "lower" },
   ] as const;
 });
 
@@ -133,20 +133,28 @@ async function load(plan: LoadPlan, progress: Progress): Promise<LoadResult> {
   return JSON.parse(output) as LoadResult;
 }
 
+const CONNECTIONS = KINDS.map(
+  ({ connections, mintsPerRequest }) =>
+    `${connections} connections for requests of ${mintsPerRequest.toLocaleString("en-US")}`,
+);
+
 const METHOD =
-  "The server as `npm run server` starts it, in one process, over a fresh LevelDB store: a mint is answered when it is on disk. The load is a " +
-  "second process on the same cores, which keeps nothing of the answers: " +
-  `${KINDS.map(({ connections, mintsPerRequest }) => `${connections} connections for requests of ${mintsPerRequest.toLocaleString("en-US")}`).join(", ")}. ` +
-  "Requests of 1,000: half ERC-721 with random ids, a quarter with consecutive ones, 15 % ERC-1155, 10 % ERC-20, for 10 users, every tenth for the rollup; " +
-  "batches are sealed as they fill. Single mints: ERC-721. Rates are medians of three rounds at saturation. Answer times are at half of the row's own rate, " +
-  "sent evenly and counted from the moment when a request was due. Without the engine, a mint is answered at once with an answer of the same size, and keys are not looked up: " +
-  "what is left is HTTP, JSON and the log.";
+  "The server as `npm run server` starts it, in one process, over a fresh LevelDB store. It answers a mint when the " +
+  "mint is on disk. The load is a second process on the same cores, which keeps nothing of the answers: " +
+  `${CONNECTIONS.join(", ")}. ` +
+  "Requests of 1,000: half ERC-721 with random ids, a quarter with consecutive ones, 15 % ERC-1155, 10 % ERC-20, for " +
+  "10 users, every tenth for the rollup; batches are sealed as they fill. Single mints: ERC-721. Rates are medians of " +
+  "three rounds at saturation. Answer times are at half of the server's own rate, sent evenly and counted from the " +
+  "moment when a request was due. Without the engine, a mint is answered at once with an answer of the same size, and " +
+  "keys are not looked up: HTTP, JSON and the log are left.";
 
 const STAGES_METHOD =
-  "A CPU profile of the server's main thread over a tenth of the requests, warm-up included. Each sample counts for the innermost function " +
-  "of a stage that was running. LevelDB writes and batches are sealed on other threads; here is what they cost the main one.";
+  "A CPU profile of the server's main thread over a tenth of the requests, warm-up included. Each sample counts for " +
+  "the innermost function of a stage that was running. Other threads write LevelDB's files and seal batches; the table " +
+  "shows their cost for the main thread.";
 
 const SOAK_METHOD =
-  "Requests of 1,000 at half of the saturated rate, which is measured first; the resident memory of the server's process before, and at the end of each stretch of " +
-  `${SOAK_WINDOW_SECONDS} seconds, and the answer times in it. ` +
-  "Three quarters of the mints are ERC-721, each of which stays in the index that keeps it from being minted twice, at 10.7 to 16 bytes: 8 to 12 bytes a mint. Memory counts without the store's mapped files.";
+  "Requests of 1,000 at half of the saturated rate, which is measured first. The table shows the resident memory of " +
+  `the server's process at the start and at the end of each stretch of ${SOAK_WINDOW_SECONDS} seconds, and the answer ` +
+  "times in it. Three quarters of the mints are ERC-721. Each of them stays in the index that keeps it from being " +
+  "minted twice, at 10.7 to 16 bytes: 8 to 12 bytes a mint. Memory counts without the store's mapped files.";

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Connection, type Target } from "./connection.ts";
 
 /**
- * Sends requests evenly at a rate, whether earlier ones are answered or not, and takes each one's time from the moment when it was due: a
- * server that stalls is charged with all who waited.
+ * Sends requests evenly at a rate, whether earlier ones are answered or not, and takes each one's time from the moment
+ * when it was due: a server that stalls is charged with all who waited.
  *
  * @param rate - requests a second
  * @returns milliseconds a request, ascending

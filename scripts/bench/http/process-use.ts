@@ -12,8 +12,8 @@ export async function cpuOf(pid: number): Promise<number> {
 }
 
 /**
- * Resident memory of a process in MB; NaN where the system has no /proc. Without mapped files: LevelDB maps those that it reads, and the system
- * takes their pages back when it needs them.
+ * Resident memory of a process in MB; NaN where the system has no /proc. Without mapped files: LevelDB maps those that
+ * it reads, and the system takes their pages back when it needs them.
  */
 export async function memoryOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");

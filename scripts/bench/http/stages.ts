@@ -35,7 +35,10 @@ export interface Profile {
   readonly timeDeltas: readonly number[];
 }
 
-/** The share of each stage in the busy time of a process, in percent, from the CPU profile of its main thread in a folder. */
+/**
+ * The share of each stage in the busy time of a process, in percent, from the CPU profile of its main thread in a
+ * folder.
+ */
 export async function stageShares(folder: string): Promise<Readonly<Record<string, number>>> {
   const texts = await Promise.all(
     (await readdir(folder))
@@ -48,7 +51,9 @@ export async function stageShares(folder: string): Promise<Readonly<Record<strin
   return sharesOf(JSON.parse(text) as Profile);
 }
 
-/** Each sample counts for the innermost function that is of a stage, from the first body that was parsed to the last. */
+/**
+ * Each sample counts for the innermost function that is of a stage, from the first body that was parsed to the last.
+ */
 export function sharesOf({ nodes, samples, timeDeltas }: Profile): Readonly<Record<string, number>> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const stageOf = new Map<number, string | null>();
