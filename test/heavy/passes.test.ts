@@ -1,9 +1,10 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { open, settle, type World } from "../../scripts/bench/engine-workload.ts";
 import { type Server, startServer } from "../../scripts/bench/http/server.ts";
+import { eventually } from "../eventually.ts";
 
 /** Milliseconds of one tenant's work that another tenant's request may wait for. */
 const MOST = 100;
@@ -38,14 +39,11 @@ async function longestPass(): Promise<number> {
   const file = join(tmpdir(), `mintmark-longest-pass-${server.pid}`);
   await rm(file, { force: true });
   process.kill(server.pid, "SIGUSR2");
-  return vi.waitFor(
-    async () => {
-      const text = await readFile(file, "utf8");
-      if (!text.endsWith("\n")) throw new Error("not written yet");
-      return Number(text);
-    },
-    { timeout: 30_000 },
-  );
+  return eventually(async () => {
+    const text = await readFile(file, "utf8");
+    if (!text.endsWith("\n")) throw new Error("not written yet");
+    return Number(text);
+  });
 }
 
 async function send(path: string, body?: object, headers: Record<string, string> = {}): Promise<number> {
