@@ -244,6 +244,8 @@ export interface L1Tokens {
    * accept.
    */
   tryMint(token: Address, mint: TokenMint, at: bigint): Promise<string | null>;
+  /** The same for many mints of one token, in order, in few calls. */
+  tryMints(token: Address, mints: readonly TokenMint[], at: bigint): Promise<readonly (string | null)[]>;
   /** Whether the settlement contract holds the token's minter role; null when the token has no such role. */
   isMinter(token: Address): Promise<boolean | null>;
   /** Owners of ERC-721 tokens as of a block, in order; null for missing tokens. */

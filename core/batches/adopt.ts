@@ -407,7 +407,7 @@ function putAdopted(
 function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
   const before = batchNumber === 0 ? undefined : ledger.batches[mode].latest(batchNumber - 1);
   const firstOrdinal = before === undefined ? 0 : ledger.refs.firstOrdinalOf(mode, batchNumber - 1) + before.vaultCount;
-  const open = new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, ledger.limits);
+  const open = new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, ledger.limits, ledger.isForeign);
   ledger.unsealed.replace(open);
   ledger.refs.setFirstOrdinal(mode, batchNumber, firstOrdinal);
 }

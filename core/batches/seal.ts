@@ -15,7 +15,9 @@ import { batchView } from "./batches.ts";
 export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
   const closed = ledger.unsealed.open(mode);
   const firstOrdinal = closed.firstOrdinal + closed.vaultCount;
-  ledger.setOpen(new OpenBatch(mode, closed.batchNumber + 1, ledger.now(), firstOrdinal, ledger.limits));
+  ledger.setOpen(
+    new OpenBatch(mode, closed.batchNumber + 1, ledger.now(), firstOrdinal, ledger.limits, ledger.isForeign),
+  );
   return closed;
 }
 

@@ -30,7 +30,7 @@ import { askInBulk } from "./bulk.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1, saysNothing } from "./failure.ts";
 import { decodeEvents, LogReader } from "./logs.ts";
-import { holdsMinterRole, tokenCap, tokenHolding, tokenOwners, tokenScheme, trialOf } from "./tokens.ts";
+import { holdsMinterRole, tokenCap, tokenHolding, tokenOwners, tokenScheme, trialOf, trialsOf } from "./tokens.ts";
 
 /** What a token may say of itself; foreign tokens need none of it. */
 const TOKEN_ABI = parseAbi([
@@ -236,6 +236,11 @@ export class ViemReader implements L1Reader, L1Tokens {
   tryMint(token: Address, mint: TokenMint, at: bigint): Promise<string | null> {
     const { client } = this.connection;
     return askL1(`trying a mint of ${token}`, () => trialOf(client, this.settlement.contract, token, mint, at));
+  }
+
+  tryMints(token: Address, mints: readonly TokenMint[], at: bigint): Promise<readonly (string | null)[]> {
+    const { client } = this.connection;
+    return askL1(`trying mints of ${token}`, () => trialsOf(client, this.settlement.contract, token, mints, at));
   }
 
   isMinter(token: Address): Promise<boolean | null> {

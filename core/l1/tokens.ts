@@ -1,4 +1,4 @@
-import { type PublicClient, parseAbi } from "viem";
+import { concatHex, encodeFunctionData, hexToBytes, numberToHex, type PublicClient, pad, parseAbi, size } from "viem";
 import type { Address, Standard } from "../model.ts";
 import type { TokenMint } from "../ports.ts";
 import { askInBulk } from "./bulk.ts";
@@ -54,6 +54,75 @@ export async function trialOf(
     const reason = revertReason(error);
     if (reason === null) throw error;
     return reason;
+  }
+}
+
+/** What a mint of a bundle has: as much as a relay gives it. */
+const BUNDLED_GAS = 500_000;
+/** Mints of one bundle: their gas, and some for the calls, is at most a transaction's. */
+const MINTS_PER_BUNDLE = 32;
+/** Of those that fail in bundles, so many are tried one by one, for their reasons. */
+const MOST_SINGLE_TRIALS = 256;
+
+/**
+ * Takes the minter's place in a bundle, since a token asks who calls. Calldata is the token as a word, then `length:u16 call` of each mint;
+ * returns a byte for each, 1 when the token took it. Memory holds one call from 0, and the answer from 512:
+ *
+ * for (i = 0, p = 32; p < calldatasize; i++, p += 2 + length) out[i] = call(500000, token, 0, calldata[p + 2 ..], length)
+ */
+const BUNDLE_CODE =
+  "0x5f60205b368110600f5750610200f35b803560f01c80826002015f375f5f825f5f5f356207a120f1836102000153016002019060010190600356";
+
+/**
+ * Why the token refuses each of these mints as of a block, in order; null for those that it takes. They are tried one after another in
+ * bundles; what fails there is tried by itself, which gives the reason, and more gas.
+ */
+export async function trialsOf(
+  client: PublicClient,
+  minter: Address,
+  token: Address,
+  mints: readonly TokenMint[],
+  blockNumber: bigint,
+): Promise<(string | null)[]> {
+  const taken = await askInBulk(mints, MINTS_PER_BUNDLE, (some) => bundleOf(client, minter, token, some, blockNumber));
+  const failed = taken.flatMap((isTaken, i) => (isTaken ? [] : [i]));
+  const single = failed.slice(0, MOST_SINGLE_TRIALS);
+  const reasons = await askInBulk(single, 1, async ([i = 0]) => [
+    await trialOf(client, minter, token, mints[i] as TokenMint, blockNumber),
+  ]);
+  // A token that takes all of these takes them with more gas, or the node makes no bundles.
+  const isRefusing = reasons.some((reason) => reason !== null);
+  const rest = isRefusing ? `it fails with ${BUNDLED_GAS} gas, as others of the batch do` : null;
+  const found: (string | null)[] = mints.map(() => null);
+  for (const [n, i] of failed.entries()) found[i] = n < single.length ? (reasons[n] ?? null) : rest;
+  return found;
+}
+
+/** Whether the token takes each mint of a bundle; none when the node does not answer as it should. */
+async function bundleOf(
+  client: PublicClient,
+  minter: Address,
+  token: Address,
+  mints: readonly TokenMint[],
+  blockNumber: bigint,
+): Promise<readonly boolean[]> {
+  const calls = mints.map(({ quantity, blob }) => {
+    const call = encodeFunctionData({ abi: ABI, functionName: "mintFor", args: [NOBODY, quantity, blob] });
+    return concatHex([numberToHex(size(call), { size: 2 }), call]);
+  });
+  const none = mints.map(() => false);
+  try {
+    const { data = "0x" } = await client.call({
+      to: minter,
+      data: concatHex([pad(token), ...calls]),
+      gas: TRIAL_GAS,
+      blockNumber,
+      stateOverride: [{ address: minter, code: BUNDLE_CODE }],
+    });
+    return size(data) === mints.length ? [...hexToBytes(data)].map((taken) => taken === 1) : none;
+  } catch {
+    // Each is tried by itself then, and that tells whether the node answers at all.
+    return none;
   }
 }
 

@@ -130,6 +130,9 @@ export class Ledger {
   readonly followers = new Followers();
   /** The standard of each asset, by index. It never changes. */
   readonly standards: Standard[] = [];
+  /** Whether an asset is an ERC-1155 token of a scheme that is not this project's own. */
+  readonly isForeign = (assetIndex: number): boolean =>
+    this.standards[assetIndex] === "erc1155" && this.assetAt(assetIndex).blobScheme !== "mintmark";
   readonly hasher: TokenHasher;
   /** Every ERC-721 token, in the writer's view. */
   tokens = new TokenIndex();

@@ -2,6 +2,7 @@ import { addsUp, widthOfSum, widthOfWords } from "../columns/amount-words.ts";
 import { type Holder, type NewVault, VaultColumns } from "../columns/vault-columns.ts";
 import type { Limits, Mode, Standard } from "../model.ts";
 import { ASSET_ENTRY_BYTES, BATCH_DATA_BASE_BYTES, vaultBytesBound } from "../protocol/batch-data.ts";
+import { MAX_FOREIGN_IDS } from "../protocol/blob.ts";
 import { type BatchContent, contentGas, isWide } from "../protocol/commit-gas.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
@@ -30,18 +31,29 @@ export class OpenBatch {
   /** By user and asset, then by blob: the newest slot of each vault that can grow. */
   readonly #growing = new Map<number, Map<BlobKey, number>>();
   readonly #assets = new Set<number>();
+  /** The distinct blobs of each foreign ERC-1155 token, each of which stands for an id. */
+  readonly #foreignItems = new Map<number, Set<BlobKey>>();
+  readonly #isForeign: (assetIndex: number) => boolean;
   #lastAsset = -1;
   readonly #dirtyChunks = new Set<number>();
   #lastDirty = -1;
   /** The inputs of the batch's gas bound; its bytes are an upper bound of the encoded data. */
   #content: BatchContent = { vaults: 0, runs: 0, assets: 0, bytes: BATCH_DATA_BASE_BYTES, blobBytes: 0 };
 
-  constructor(mode: Mode, batchNumber: number, openedAt: number, firstOrdinal: number, limits: Limits) {
+  constructor(
+    mode: Mode,
+    batchNumber: number,
+    openedAt: number,
+    firstOrdinal: number,
+    limits: Limits,
+    isForeign: (assetIndex: number) => boolean,
+  ) {
     this.mode = mode;
     this.batchNumber = batchNumber;
     this.openedAt = openedAt;
     this.firstOrdinal = firstOrdinal;
     this.#limits = limits;
+    this.#isForeign = isForeign;
   }
 
   get vaultCount(): number {
@@ -73,6 +85,7 @@ export class OpenBatch {
     const count = this.vaults.count;
     if (count === 0) return true;
     if (count >= this.#limits.batchVaults[this.mode]) return false;
+    if (this.#foreignItems.size > 0 && this.#hasAllIds(vault)) return false;
     const content = this.#contentWith(vault);
     return content.assets <= MAX_BATCH_ASSETS && this.#carries(content);
   }
@@ -143,7 +156,18 @@ export class OpenBatch {
       ofHolder = new Map();
       this.#growing.set(holding, ofHolder);
     }
-    ofHolder.set(blobKeyOf(vault), slot);
+    const blob = blobKeyOf(vault);
+    ofHolder.set(blob, slot);
+    if (blob === "" || !this.#isForeign(vault.assetIndex)) return;
+    const items = this.#foreignItems.get(vault.assetIndex);
+    if (items === undefined) this.#foreignItems.set(vault.assetIndex, new Set([blob]));
+    else items.add(blob);
+  }
+
+  /** Whether the vault's token has as many ids here as can be tried before the commit, and this is another one. */
+  #hasAllIds(vault: NewVault): boolean {
+    const items = this.#foreignItems.get(vault.assetIndex);
+    return items !== undefined && items.size >= MAX_FOREIGN_IDS && !items.has(blobKeyOf(vault));
   }
 
   /** Whether one commit can carry this content. */

@@ -48,7 +48,7 @@ async function loadUnsealed(
   const sealed = ledger.histories.latest(mode).count;
   let firstOrdinal = vaultsBefore(ledger, mode, sealed);
   if (unsealed.length === 0) {
-    ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, firstOrdinal, ledger.limits));
+    ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, firstOrdinal, ledger.limits, ledger.isForeign));
   }
   const closed: OpenBatch[] = [];
   for (const record of unsealed) {
@@ -61,7 +61,14 @@ async function loadUnsealed(
 }
 
 async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdinal: number): Promise<OpenBatch> {
-  const open = new OpenBatch(record.mode, record.batchNumber, record.openedAt, firstOrdinal, ledger.limits);
+  const open = new OpenBatch(
+    record.mode,
+    record.batchNumber,
+    record.openedAt,
+    firstOrdinal,
+    ledger.limits,
+    ledger.isForeign,
+  );
   for await (const chunk of chunkRecords(ledger, record)) {
     const first = open.vaultCount;
     open.load(chunk, ledger.standards, (vault) => tokenHashOf(ledger, vault));

@@ -108,7 +108,7 @@ export class Replica {
     if (unsealed.open(mode).batchNumber === batchNumber) return;
     const before = batches[mode].get(batchNumber - 1)?.vaultCount ?? 0;
     const firstOrdinal = batchNumber === 0 ? 0 : refs.firstOrdinalOf(mode, batchNumber - 1) + before;
-    this.#ledger.setOpen(new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits));
+    this.#ledger.setOpen(new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, this.#ledger.isForeign));
   }
 
   /** The state tree over all sealed batches, for when slots of one became void. */

@@ -4,6 +4,12 @@ import { MAX_UINT256 } from "./bounds.ts";
 import { keccak256 } from "./hash.ts";
 import { bytesToHex, hexToBytes } from "./hex.ts";
 
+/**
+ * Distinct ids of one foreign ERC-1155 token after which a batch is sealed: so many can be tried before its commit. A token is foreign here
+ * when it reads its blobs in another scheme than this project's.
+ */
+export const MAX_FOREIGN_IDS = 4_096;
+
 /** Most bytes of an identifier text. */
 export const MAX_BLOB_BYTES = 255;
 

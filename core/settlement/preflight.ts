@@ -3,7 +3,7 @@ import type { SettlementPort } from "../operator.ts";
 import type { Clock, L1Reader, L1Registration, L1Tokens, SealedBatch, TokenMint } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
+import { MAX_FOREIGN_IDS, tokenIdOf } from "../protocol/blob.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 import { Attempts } from "./rounds.ts";
 
@@ -12,9 +12,9 @@ const FAULT = "L1 would refuse its mints: ";
 /** Milliseconds between two looks at an asset that can be minted, and at one that cannot. */
 const LOOK_AGAIN_MS = 600_000;
 const FAULTY_AGAIN_MS = 60_000;
-/** Most mints of one asset and batch that are simulated. */
+/** Most mints of one ERC-721 token and batch that are simulated. Who owns their ids is asked of all. */
 const MOST_TRIALS = 256;
-/** Assets, and trial mints, that L1 is asked about at once: thousands would take minutes one by one. */
+/** Assets that L1 is asked about at once: thousands would take minutes one by one. */
 const AT_ONCE = 16;
 /** A token's reason can hold the whole of its arguments. */
 const MOST_TEXT = 1_000;
@@ -30,11 +30,17 @@ interface Placed extends VaultEntry {
   readonly slot: number;
 }
 
+/** How many mints were tried, and which the token refused. */
+interface Tried {
+  readonly length: number;
+  readonly refused: readonly { readonly entry: Placed; readonly reason: string }[];
+}
+
 /**
  * Finds mints of one chain's tokens that could never be withdrawn when they are made, and not at the exit; between two rounds of settling, so no caller waits
  * for it. An asset is looked at when it becomes available and again and again: its minter role, its registration, and a mint of it. A batch is looked at
  * once, before anybody signs or commits it: who owns its ERC-721 ids on L1, the total of each ERC-20 in it, and of all that was ever minted
- * of it (its cap), and mints of the others.
+ * of it (its cap), a mint of each ERC-1155 id, and mints of ERC-721 tokens.
  *
  * What holds for an asset as a whole can be mended there, so it becomes the asset's fault, which nobody mints past, and goes when L1 takes
  * the mint. A token that L1 refuses by itself, in its final state, will not come: its slot becomes void, and its mint has failed with the reason.
@@ -160,22 +166,49 @@ export class Preflight {
   async #lookAtTokens(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
     const owned = asset.standard === "erc721" ? await this.#owned(asset, entries, final) : [];
     const gone = new Set(owned.map(({ firstSlot }) => firstSlot));
-    const tried = entries.filter(({ slot }) => !gone.has(slot)).slice(0, MOST_TRIALS);
-    const refused: { readonly entry: Placed; readonly reason: string }[] = [];
-    await severalAtOnce(tried, async (entry) => {
-      const mint = { quantity: entry.amount, blob: entry.blob };
-      const reason = await this.#chain.tryMint(asset.contractAddress, mint, final);
-      if (reason !== null) refused.push({ entry, reason });
-    });
+    const left = entries.filter(({ slot }) => !gone.has(slot));
+    const { length: tried, refused } = await (asset.standard === "erc1155"
+      ? this.#tryItems(asset, left, final)
+      : this.#try(asset, left.slice(0, MOST_TRIALS), final));
     const [one] = refused;
     if (one === undefined) return owned;
-    if (refused.length < tried.length || (await this.#chain.isMinter(asset.contractAddress)) === true) {
+    if (refused.length < tried || (await this.#chain.isMinter(asset.contractAddress)) === true) {
       const voids = refused.map(({ entry, reason }) => voidOf(entry, `L1 would refuse it: ${reason}`));
       return [...owned, ...voids];
     }
     this.#refused.set(asset.assetId, { quantity: one.entry.amount, blob: one.entry.blob });
     await this.#judge(asset, one.reason);
     return owned;
+  }
+
+  /** Each id once, and all entries of an id that is refused: a token may refuse an amount alone. */
+  async #tryItems(asset: Asset, entries: readonly Placed[], final: bigint): Promise<Tried> {
+    const byId = new Map<bigint | null, Placed[]>();
+    for (const entry of entries) {
+      const id = tokenIdOf(asset.standard, asset.blobScheme, entry.blob);
+      const same = byId.get(id);
+      if (same === undefined) byId.set(id, [entry]);
+      else same.push(entry);
+    }
+    const firsts = [...byId.values()].map(([first]) => first as Placed).slice(0, MAX_FOREIGN_IDS);
+    const { length, refused } = await this.#try(asset, firsts, final);
+    if (refused.length === 0) return { length, refused };
+    const others = refused.flatMap(({ entry }) => {
+      const id = tokenIdOf(asset.standard, asset.blobScheme, entry.blob);
+      return byId.get(id)?.slice(1) ?? [];
+    });
+    const more = await this.#try(asset, others, final);
+    return { length: length + more.length, refused: [...refused, ...more.refused] };
+  }
+
+  async #try({ contractAddress }: Asset, entries: readonly Placed[], final: bigint): Promise<Tried> {
+    const mints = entries.map(({ amount, blob }) => ({ quantity: amount, blob }));
+    const reasons = await this.#chain.tryMints(contractAddress, mints, final);
+    const refused = entries.flatMap((entry, i) => {
+      const reason = reasons[i] ?? null;
+      return reason === null ? [] : [{ entry, reason }];
+    });
+    return { length: entries.length, refused };
   }
 
   async #owned(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {

@@ -1,4 +1,5 @@
-import { toHex } from "viem";
+import hre from "hardhat";
+import { createWalletClient, type Hex, pad, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Mode, Standard } from "../../core/index.ts";
 import { Preflight } from "../../core/settlement/preflight.ts";
@@ -53,6 +54,75 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">, blocksAb
     },
   };
 }
+
+describe("a foreign ERC-1155 token", () => {
+  /** A StarkExpress token that its owner has registered; 32 bytes are an id. */
+  async function foreign() {
+    let calls = 0;
+    world = await createWorld({
+      request: ({ request }) =>
+        ((call: { method: string }) => {
+          calls += call.method === "eth_call" ? 1 : 0;
+          return request(call as never);
+        }) as typeof request,
+    });
+    const { chain, engine, principal } = world;
+    const { abi, bytecode } = await hre.artifacts.readArtifact("StarkExpressERC1155");
+    const wallet = createWalletClient({ account: ADMIN, transport: chain.transport });
+    const deployment = { abi, bytecode: bytecode as Hex, args: [chain.settlement.address], chain: null } as const;
+    const hash = await wallet.deployContract(deployment);
+    const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
+    const address = contractAddress ?? "0x";
+    const registration = [3, BigInt(chain.by.chainId), address, 1n, 2] as const;
+    await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
+    await mine(chain, 20);
+    const { assetId } = await engine.assets.add({
+      ...{ standard: "erc1155", contractAddress: address, blobScheme: "raw32", name: "Foreign", symbol: "FRN" },
+    });
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId);
+    await engine.assets.enable(principal.applicationId, assetId);
+    const mintIds = (ids: readonly number[], user = 0) =>
+      engine.mint(principal, {
+        users: [
+          {
+            userId: at(world.users, user).userId,
+            mints: ids.map((id) => ({
+              ...{ assetId, mintingBlob: pad(toHex(id)), amount: 2, dataAvailabilityMode: "validium" },
+            })),
+          },
+        ],
+      });
+    const setLimit = (id: bigint) =>
+      wallet.writeContract({ abi, address, functionName: "setLimit", args: [id], chain: null });
+    return { mintIds, setLimit, asked: () => calls };
+  }
+
+  test("has each of its ids tried before the commit in few calls; those that it refuses fail for all who hold them", async () => {
+    const { mintIds, setLimit, asked } = await foreign();
+    await setLimit(298n);
+    for (let block = 0; block < 20; block++) await mine(world.chain, 1);
+    await mintIds(Array.from({ length: 300 }, (_, id) => id));
+    await mintIds([5, 299], 1);
+    const before = asked();
+    expect((await world.settler.round()).committed).toBe(1);
+    expect(asked() - before).toBeLessThan(120);
+    const { applicationId } = world.principal;
+    const { data } = await world.engine.transactions.list(applicationId, { status: "failed" });
+    expect(data.map(({ vaultId }) => vaultId).toSorted()).toEqual([298n, 299n, 301n]);
+    for (const { failure } of data) expect(failure).toContain("limit");
+    expect((await world.engine.vaults.get(applicationId, 300n)).status).toBe("settled");
+  });
+
+  test("has at most 4,096 ids in a batch, so that all can be tried; a token of this project has more", async () => {
+    const { mintIds } = await foreign();
+    await mintIds(Array.from({ length: 4_096 }, (_, id) => id));
+    await mintIds([7, 4_095], 1);
+    expect(world.engine.batches.getOpen("validium")).toMatchObject({ batchNumber: 0, vaultCount: 4_098 });
+    await mintIds([4_096]);
+    expect(world.engine.batches.getOpen("validium")).toMatchObject({ batchNumber: 1, vaultCount: 1 });
+  });
+});
 
 test("two hundred assets are looked at in few rounds of calls, and not one after another", async () => {
   const asked = { calls: 0, rounds: 0, underWay: 0 };
