@@ -4,12 +4,15 @@ pragma solidity 0.8.37;
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {IAssetRegistry} from "./interfaces/IAssetRegistry.sol";
 import {ICommittee} from "./interfaces/ICommittee.sol";
+import {IIssuers} from "./interfaces/IIssuers.sol";
 import {IOperatorRoles} from "./interfaces/IOperatorRoles.sol";
 import {BlobScheme, Standard} from "./interfaces/Model.sol";
 import {Administration} from "./state/Administration.sol";
 import {AssetRegistry} from "./state/AssetRegistry.sol";
 import {Committee} from "./state/Committee.sol";
 import {Commits} from "./state/Commits.sol";
+import {Issuers} from "./state/Issuers.sol";
+import {SettlementState} from "./state/SettlementState.sol";
 import {TimeLockedRoles} from "./state/TimeLockedRoles.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
 
@@ -89,6 +92,43 @@ contract StateCommitment is Commits {
         override(IAssetRegistry, AssetRegistry)
         returns (uint256)
     {
+        _administer();
+    }
+
+    /// @inheritdoc IIssuers
+    function scheduleIssuer(address, address) external override(IIssuers, Issuers) {
+        _administer();
+    }
+
+    /// @inheritdoc IIssuers
+    function activateIssuer(address) external override(IIssuers, Issuers) {
+        _administer();
+    }
+
+    /// @inheritdoc IIssuers
+    function cancelIssuer(address) external override(IIssuers, Issuers) {
+        _administer();
+    }
+
+    /// @inheritdoc IIssuers
+    function suspendIssuer(address) external override(IIssuers, Issuers) {
+        _administer();
+    }
+
+    /// @inheritdoc IOperatorRoles
+    function pauseCommits(bool) external override(IOperatorRoles, SettlementState) {
+        _administer();
+    }
+
+    function grantRole(bytes32, address) public override {
+        _administer();
+    }
+
+    function revokeRole(bytes32, address) public override {
+        _administer();
+    }
+
+    function renounceRole(bytes32, address) public override {
         _administer();
     }
 

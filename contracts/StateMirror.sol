@@ -111,6 +111,9 @@ contract StateMirror is IStateMirror, Committee, Withdrawals {
         return stepCount;
     }
 
+    /// @dev Consents are checked where batches are committed: the registry here keeps no issuers.
+    function _onRegistered(uint64, uint256, bool) internal override {}
+
     function _nextEpoch() internal override returns (uint64) {
         return ++_epoch;
     }

@@ -230,6 +230,41 @@ export interface L1Reader {
   events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]>;
 }
 
+/** Who must consent to a batch's vaults of an asset. */
+export interface AssetIssuer {
+  /** A key's account, or a wallet contract. */
+  readonly issuer: Address;
+  /** How often the registry has changed the asset's issuer. */
+  readonly epoch: bigint;
+  /** Whether no consent of the issuer counts. */
+  readonly suspended: boolean;
+}
+
+/** The part of L1 that tells of issuers. */
+export interface IssuerReader {
+  /** As of the newest block, in order; null for an asset without an issuer. */
+  issuers(assets: readonly AssetId[]): Promise<readonly (AssetIssuer | null)[]>;
+  /** Whether a wallet contract takes a signature, asked with the gas that it has at a commit; false when there is no contract. */
+  walletTakes(wallet: Address, digest: Hash, signature: Hex): Promise<boolean>;
+}
+
+/** An asset as its issuer's consent names it. */
+export interface ConsentAsset extends AssetId {
+  /** How often the registry has changed the asset's issuer: a consent of an earlier one counts for nothing. */
+  readonly issuerEpoch: bigint;
+}
+
+/** One issuer's signature over its assets in a batch. */
+export interface Consent {
+  readonly issuer: Address;
+  /** Ascending, as in the batch's manifest. */
+  readonly assets: readonly ConsentAsset[];
+  /** `IssuerConsent`, docs/protocol.md 5: 64 or 65 bytes, or whatever the issuer's wallet contract takes. */
+  readonly signature: Hex;
+  /** Whether a wallet contract takes it, which L1 asks at the commit. */
+  readonly byWallet: boolean;
+}
+
 /** The arguments of a mint call of a token's contract. */
 export interface TokenMint {
   /** Base units; 1 for an ERC-721. */
@@ -261,6 +296,8 @@ export interface L1SendOptions {
 
 /** Further options of a commit. */
 export interface L1CommitOptions extends L1SendOptions {
+  /** Of the issuers of the batch's assets; default none. L1 leaves out the assets of an issuer whose consent is not there, or does not count. */
+  readonly consents?: readonly Consent[];
   /** The previous commit may still be in progress. This one is sent after it, and L1 need not be ready for it. */
   readonly isBehind?: boolean;
 }

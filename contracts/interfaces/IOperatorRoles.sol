@@ -5,6 +5,7 @@ pragma solidity 0.8.37;
 interface IOperatorRoles {
     /// @param activeFrom Seconds since 1970; 0 when the announcement is withdrawn.
     event OperatorScheduled(address indexed operator, uint64 activeFrom);
+    event CommitsPaused(bool paused);
 
     /// @notice The operator's role is granted by {scheduleOperator} and {activateOperator} only.
     error OperatorNotTimeLocked();
@@ -17,4 +18,7 @@ interface IOperatorRoles {
     function cancelOperator(address operator) external;
     /// @notice Takes the role and any announcement away at once; administrator or guardian.
     function revokeOperator(address operator) external;
+
+    /// @notice Stops or resumes committing; administrator or guardian. Withdrawing cannot be stopped by anyone.
+    function pauseCommits(bool paused) external;
 }

@@ -3,13 +3,14 @@ pragma solidity 0.8.37;
 
 import {IAssetRegistry} from "./IAssetRegistry.sol";
 import {ICommittee} from "./ICommittee.sol";
+import {IIssuers} from "./IIssuers.sol";
 import {IOperatorRoles} from "./IOperatorRoles.sol";
 import {IWithdrawals} from "./IWithdrawals.sol";
 import {Mode} from "./Model.sol";
 
 /// @title The L1 side of Mintmark: append-only state, and withdrawals that need nobody's help.
 /// @notice Everything off-chain can be rebuilt from this contract's events and the commits' calldata.
-interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IWithdrawals {
+interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IIssuers, IWithdrawals {
     // ---- Commits
 
     /// @notice All that {withdraw} will ask of the batch, and all that a reader needs to follow the state.
@@ -22,7 +23,10 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IWithd
         uint64 committedAt,
         uint64 sequence
     );
-    event CommitsPaused(bool paused);
+    /// @notice Just before the batch's {BatchCommitted}: assets whose issuer's consent was not there, or not taken. The manifest has a zero leaf in the place
+    /// of each, so their vaults in this batch pay nobody.
+    /// @param assets Bit i stands for asset i of the manifest.
+    event AssetsLeftOut(Mode indexed mode, uint64 indexed batchNumber, uint256 assets);
 
     error CommittingPaused();
     /// @notice Rollup data must be the input of its own transaction, so that it can be read from the chain.
@@ -37,22 +41,28 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IWithd
     error BatchRootZero();
     /// @notice Not 1 to 2^20.
     error VaultCountInvalid(uint32 vaultCount);
+    /// @notice The consent that begins there breaks off, or names an asset that the manifest does not have.
+    error ConsentsMalformed(uint256 offset);
 
     /// @notice Most vaults of one rollup batch; as many as surely fit a transaction.
     function MAX_ROLLUP_VAULTS() external view returns (uint256);
 
     /// @notice Appends a batch whose root is computed here, from its data. Operator only, a plain account, and not while paused.
-    /// @dev Malformed data reverts with `BatchDataInvalid` of the library BatchData, its assets with `ManifestInvalid` of Manifest.
+    /// @dev The arguments stand in the order that gives a low selector, which is found first: 900 gas less a commit. Malformed data reverts with `BatchDataInvalid` of the library BatchData, its assets with `ManifestInvalid` of Manifest.
     /// @param previous The {history} that the batch follows, of both modes.
     /// @param batchNumber The next of its mode.
     /// @param data By the grammar of docs/protocol.md 4.
-    function commitRollupBatch(bytes32 previous, uint64 batchNumber, bytes calldata data) external;
+    /// @param consents Of the issuers, one behind the other, packed as docs/protocol.md 5 says. A consent that is missing or does not count
+    /// reverts nothing: its assets are left out ({AssetsLeftOut}).
+    function commitRollupBatch(bytes32 previous, bytes calldata consents, uint64 batchNumber, bytes calldata data) external;
 
     /// @notice Appends a batch whose vaults the data availability committee vouches for. Operator only, and not while paused.
     /// @param previous The {history} that the batch follows, of both modes.
     /// @param content Root of the vault tree.
     /// @param assets The batch's manifest: chainId(8) and assetType(32) of each asset, strictly ascending, at most 255.
-    /// @param attestation Threshold, members and exactly as many signatures as the threshold says; docs/protocol.md 5.
+    /// @param attestation Threshold, members and exactly as many signatures as the threshold says; docs/protocol.md 5. Members sign the root of
+    /// the batch with its whole manifest, whatever is left out of it.
+    /// @param consents As in {commitRollupBatch}.
     function commitValidiumBatch(
         bytes32 previous,
         uint64 batchNumber,
@@ -60,11 +70,9 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IWithd
         uint32 vaultCount,
         bytes32 dataHash,
         bytes calldata assets,
-        bytes calldata attestation
+        bytes calldata attestation,
+        bytes calldata consents
     ) external;
-
-    /// @notice Stops or resumes committing; administrator or guardian. Withdrawing cannot be stopped by anyone.
-    function pauseCommits(bool paused) external;
 
     // ---- State
 

@@ -13,22 +13,38 @@ library Attestation {
     /// @param committeeHash Of the committee that must have signed, in this epoch.
     function check(bytes calldata attestation, bytes32 committeeHash, uint64 epoch, bytes32 digest) internal pure {
         if (attestation.length < 2) revert ICommittee.AttestationMalformed(attestation.length);
-        uint256 threshold = uint8(attestation[0]);
-        uint256 memberCount = uint8(attestation[1]);
-        uint256 signatures = 2 + memberCount * MEMBER_BYTES;
-        if (attestation.length != signatures + threshold * SIGNATURE_BYTES) {
-            revert ICommittee.AttestationMalformed(attestation.length);
-        }
-        if (hashCommittee(epoch, attestation[:signatures]) != committeeHash) revert ICommittee.CommitteeMismatch(epoch);
-        uint256 following;
-        for (uint256 i; i < threshold; ++i) {
-            bytes calldata entry = attestation[signatures + i * SIGNATURE_BYTES:signatures + (i + 1) * SIGNATURE_BYTES];
-            uint256 index = uint8(entry[0]);
-            if (index < following || index >= memberCount) revert ICommittee.SignersNotAscending(i);
-            following = index + 1;
-            address member = address(bytes20(attestation[2 + index * MEMBER_BYTES:2 + (index + 1) * MEMBER_BYTES]));
-            (address signer, ECDSA.RecoverError fault,) = ECDSA.tryRecover(digest, bytes32(entry[1:33]), bytes32(entry[33:65]));
-            if (fault != ECDSA.RecoverError.NoError || signer != member) revert ICommittee.SignatureNotMembers(member);
+        unchecked {
+            uint256 threshold;
+            uint256 memberCount;
+            assembly ("memory-safe") {
+                let head := calldataload(attestation.offset)
+                threshold := byte(0, head)
+                memberCount := byte(1, head)
+            }
+            uint256 signatures = 2 + memberCount * MEMBER_BYTES;
+            if (attestation.length != signatures + threshold * SIGNATURE_BYTES) {
+                revert ICommittee.AttestationMalformed(attestation.length);
+            }
+            if (hashCommittee(epoch, attestation[:signatures]) != committeeHash) revert ICommittee.CommitteeMismatch(epoch);
+            uint256 following;
+            for (uint256 i; i < threshold; ++i) {
+                uint256 index;
+                bytes32 r;
+                bytes32 vs;
+                address member;
+                // The index is compared before anything follows from what is read by it.
+                assembly ("memory-safe") {
+                    let entry := add(attestation.offset, add(signatures, mul(SIGNATURE_BYTES, i)))
+                    index := byte(0, calldataload(entry))
+                    r := calldataload(add(entry, 1))
+                    vs := calldataload(add(entry, 33))
+                    member := shr(96, calldataload(add(add(attestation.offset, 2), mul(MEMBER_BYTES, index))))
+                }
+                if (index < following || index >= memberCount) revert ICommittee.SignersNotAscending(i);
+                following = index + 1;
+                (address signer, ECDSA.RecoverError fault,) = ECDSA.tryRecover(digest, r, vs);
+                if (fault != ECDSA.RecoverError.NoError || signer != member) revert ICommittee.SignatureNotMembers(member);
+            }
         }
     }
 

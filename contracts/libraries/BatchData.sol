@@ -94,9 +94,9 @@ library BatchData {
     /// @notice The root of the batch's vault tree, and how many slots it has.
     /// @param data The whole batch data; its assets have been read by {assets}, and are at most 255.
     /// @param firstVaultId Vault id of slot 0.
-    /// @param standards The registered standard of each asset. Each must be some vault's: the manifest names what the batch holds.
+    /// @param terms Of each asset; the lowest byte is its registered standard. Each asset must be some vault's: the manifest names what the batch holds.
     /// @param maxVaults Most slots.
-    function root(bytes calldata data, uint64 firstVaultId, Standard[] memory standards, uint256 maxVaults)
+    function root(bytes calldata data, uint64 firstVaultId, uint256[] memory terms, uint256 maxVaults)
         internal
         pure
         returns (bytes32 content, uint256 vaultCount)
@@ -105,7 +105,7 @@ library BatchData {
             Run memory run;
             uint256 leaves;
             uint256 used;
-            uint256 cursor = _readOwners(data, HEAD_BYTES + standards.length * Manifest.ASSET_BYTES, run);
+            uint256 cursor = _readOwners(data, HEAD_BYTES + terms.length * Manifest.ASSET_BYTES, run);
             (run.template, leaves) = _workspace();
             while (cursor < data.length) {
                 uint256 asset;
@@ -113,9 +113,9 @@ library BatchData {
                 if (vaultCount + run.length > maxVaults) _fail(Fault.TooManyVaults, cursor);
                 uint256 target = leaves + 32 * vaultCount;
                 if (asset != VOID_RUN) {
-                    if (asset >= standards.length) _fail(Fault.AssetIndex, cursor);
+                    if (asset >= terms.length) _fail(Fault.AssetIndex, cursor);
                     used |= 1 << asset;
-                    _checkForms(standards[asset], run, cursor);
+                    _checkForms(Standard(uint8(terms[asset])), run, cursor);
                     _startTemplate(data, asset, run);
                     cursor = _hashRun(data, cursor, run, firstVaultId + vaultCount, target);
                 } else {
@@ -125,7 +125,7 @@ library BatchData {
             }
             // The last run's records may have been read past the end, as zeros.
             if (cursor != data.length) _fail(Fault.Truncated, data.length);
-            if (used + 1 != 1 << standards.length) _fail(Fault.AssetUnused, HEAD_BYTES);
+            if (used + 1 != 1 << terms.length) _fail(Fault.AssetUnused, HEAD_BYTES);
             content = LeafTree.fold(leaves, vaultCount);
         }
     }

@@ -64,13 +64,14 @@ library Manifest {
     }
 
     /// @notice The root over the assets of a packed list; zero when there is none.
-    function root(bytes calldata packed) internal pure returns (bytes32) {
+    /// @param leftOut Bit i makes the leaf of asset i zero.
+    function root(bytes calldata packed, uint256 leftOut) internal pure returns (bytes32) {
         unchecked {
             uint256 assets = packed.length / ASSET_BYTES;
             uint256 leaves = _workspace();
             for (uint256 i; i < assets; ++i) {
                 (uint64 chainId, uint256 assetType) = assetAt(packed, i);
-                bytes32 hash = leaf(chainId, assetType);
+                bytes32 hash = (leftOut >> i) & 1 == 1 ? bytes32(0) : leaf(chainId, assetType);
                 assembly ("memory-safe") {
                     mstore(add(leaves, shl(5, i)), hash)
                 }

@@ -9,6 +9,8 @@ library Messages {
     bytes32 private constant MIRRORED_STATE_TYPEHASH = keccak256(
         "MirroredState(uint64 sourceChainId,address sourceContract,uint64 countValidium,uint64 countRollup,bytes32 commitment,uint64 epoch)"
     );
+    bytes32 private constant ISSUER_CONSENT_TYPEHASH =
+        keccak256("IssuerConsent(uint8 mode,uint64 batchNumber,bytes32 content,bytes32 assetsHash)");
     bytes32 private constant WITHDRAWAL_TYPEHASH = keccak256(
         "Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)"
     );
@@ -36,6 +38,11 @@ library Messages {
                 MIRRORED_STATE_TYPEHASH, sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch
             )
         );
+    }
+
+    /// @notice An issuer's word that it agrees with every vault of its assets in the batch.
+    function issuerConsent(uint256 mode, uint64 batchNumber, bytes32 content, bytes32 assetsHash) internal pure returns (bytes32) {
+        return keccak256(abi.encode(ISSUER_CONSENT_TYPEHASH, mode, batchNumber, content, assetsHash));
     }
 
     /// @notice An owner's leave to withdraw, single-use because `withdrawnBefore` never comes again.

@@ -39,7 +39,7 @@ abstract contract AssetRegistry is IAssetRegistry {
 
     mapping(uint64 chainId => mapping(uint256 assetType => Asset)) internal _assets;
     /// @dev The first asset of a contract of this chain, which settles its standard. Only an ERC-20 can have more, of other quanta.
-    mapping(address token => uint256) private _firstOf;
+    mapping(address token => uint256) internal _firstOf;
 
     /// @inheritdoc IAssetRegistry
     function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum, BlobScheme scheme)
@@ -49,6 +49,7 @@ abstract contract AssetRegistry is IAssetRegistry {
     {
         if (standard == Standard.None || token == address(0) || chainId == 0) revert AssetInvalid(standard, chainId, token);
         bool fungible = standard == Standard.ERC20;
+        bool isFirst;
         if (quantum == 0 || quantum >= 1 << 128 || (!fungible && quantum != 1)) revert QuantumInvalid(quantum);
         assetType = AssetEncoding.assetType(standard, token, quantum);
         if (_assets[chainId][assetType].standard != Standard.None) revert AssetAlreadyRegistered(chainId, token, assetType);
@@ -57,11 +58,13 @@ abstract contract AssetRegistry is IAssetRegistry {
             bool differs = first != 0 && (!fungible || _assets[chainId][first].standard != standard);
             if (differs) revert AssetAlreadyRegistered(chainId, token, first);
             _requireConforming(standard, token, quantum, scheme);
-            if (first == 0) _firstOf[token] = assetType;
+            isFirst = first == 0;
+            if (isFirst) _firstOf[token] = assetType;
         } else if (scheme != BlobScheme.Imx) {
             revert SchemeMismatch(token, BlobScheme.Imx);
         }
         _assets[chainId][assetType] = Asset(token, standard, scheme, _nextSequence(), uint128(quantum));
+        _onRegistered(chainId, assetType, isFirst);
         emit AssetRegistered(assetType, chainId, token, standard, quantum, scheme);
     }
 
@@ -77,6 +80,9 @@ abstract contract AssetRegistry is IAssetRegistry {
 
     /// @dev Sequence of the next batch that becomes known here.
     function _nextSequence() internal view virtual returns (uint64);
+
+    /// @param isFirst Of a contract of this chain.
+    function _onRegistered(uint64 chainId, uint256 assetType, bool isFirst) internal virtual;
 
     /// @dev Reverts unless the caller may register the token so. Each question has 30,000 gas, and two new storage slots are written after the
     /// last one: a caller who holds gas back to keep the token from answering cannot pay for those.
@@ -109,7 +115,7 @@ abstract contract AssetRegistry is IAssetRegistry {
     }
 
     /// @dev Whether the token's owner or admin calls. Reverts when the token has one and somebody else calls.
-    function _speaksFor(address caller, address token) private view returns (bool) {
+    function _speaksFor(address caller, address token) internal view returns (bool) {
         (, uint256 owner) = _ask(token, abi.encodeCall(IOwned.owner, ()));
         if (owner == uint160(caller)) return true;
         (bool answered, uint256 isAdmin) = _ask(token, abi.encodeCall(IOwned.hasRole, (DEFAULT_ADMIN, caller)));
@@ -119,7 +125,7 @@ abstract contract AssetRegistry is IAssetRegistry {
     }
 
     /// @dev A token's one-word answer, and whether it gave one.
-    function _ask(address token, bytes memory question) private view returns (bool answered, uint256 answer) {
+    function _ask(address token, bytes memory question) internal view returns (bool answered, uint256 answer) {
         assembly ("memory-safe") {
             answered := staticcall(30000, token, add(question, 0x20), mload(question), 0, 32)
             answered := and(answered, eq(returndatasize(), 32))

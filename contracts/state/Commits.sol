@@ -2,9 +2,11 @@
 pragma solidity 0.8.37;
 
 import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
-import {Mode, Standard} from "../interfaces/Model.sol";
+import {Mode} from "../interfaces/Model.sol";
 import {BatchData} from "../libraries/BatchData.sol";
+import {Consents} from "../libraries/Consents.sol";
 import {Manifest} from "../libraries/Manifest.sol";
+import {Messages} from "../libraries/Messages.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {SettlementState} from "./SettlementState.sol";
 import {Withdrawals} from "./Withdrawals.sol";
@@ -14,6 +16,8 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
     /// @inheritdoc IStateCommitment
     uint256 public constant MAX_ROLLUP_VAULTS = 1 << 15;
     uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
+    /// @dev What an issuer's wallet contract can spend of a commit's gas.
+    uint256 private constant CONSENT_GAS = 100_000;
 
     /// @dev Roots of completed left subtrees, by mode and height. Entry h holds once bit h of the count is set.
     bytes32[32][2] private _frontier;
@@ -27,16 +31,17 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
     }
 
     /// @inheritdoc IStateCommitment
-    function commitRollupBatch(bytes32 previous, uint64 batchNumber, bytes calldata data) external {
+    function commitRollupBatch(bytes32 previous, bytes calldata consents, uint64 batchNumber, bytes calldata data) external {
         // Not for authentication: only who sends the transaction itself has the data in its input.
         // solhint-disable-next-line avoid-tx-origin
         if (msg.sender != tx.origin || msg.sender.code.length != 0) revert NotPlainAccount(msg.sender);
         uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
         bytes calldata assets = BatchData.assets(data);
-        uint64 firstVaultId = (1 << 63) | (batchNumber << 20);
+        (uint256[] memory terms, uint256 issued) = _termsOf(assets);
         (bytes32 content, uint256 vaultCount) =
-            BatchData.root(data, firstVaultId, _requireRegistered(assets), MAX_ROLLUP_VAULTS);
-        bytes32 batchRoot = _batchRoot(Mode.ZkRollup, assets, content);
+            BatchData.root(data, (1 << 63) | (batchNumber << 20), terms, MAX_ROLLUP_VAULTS);
+        uint256 leftOut = _leftOut(Mode.ZkRollup, batchNumber, content, assets, terms, issued, consents);
+        bytes32 batchRoot = _batchRoot(Mode.ZkRollup, assets, leftOut, content);
         _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, uint32(vaultCount), keccak256(data));
     }
 
@@ -48,20 +53,17 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         uint32 vaultCount,
         bytes32 dataHash,
         bytes calldata assets,
-        bytes calldata attestation
+        bytes calldata attestation,
+        bytes calldata consents
     ) external {
         uint256 head = _beforeCommit(previous, Mode.Validium, batchNumber);
-        _requireRegistered(assets);
-        bytes32 batchRoot = _batchRoot(Mode.Validium, assets, content);
+        (uint256[] memory terms, uint256 issued) = _termsOf(assets);
+        uint256 leftOut = _leftOut(Mode.Validium, batchNumber, content, assets, terms, issued, consents);
+        bytes32 batchRoot = _batchRoot(Mode.Validium, assets, 0, content);
         if (vaultCount == 0 || vaultCount > MAX_BATCH_VAULTS) revert VaultCountInvalid(vaultCount);
         _checkAttestation(previous, batchNumber, batchRoot, vaultCount, dataHash, uint64(head >> EPOCH), attestation);
+        if (leftOut != 0) batchRoot = _batchRoot(Mode.Validium, assets, leftOut, content);
         _append(head, previous, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
-    }
-
-    /// @inheritdoc IStateCommitment
-    function pauseCommits(bool paused) external onlyAdminOrGuardian {
-        _head = (_head & ~(1 << PAUSED)) | (paused ? 1 << PAUSED : 0);
-        emit CommitsPaused(paused);
     }
 
     /// @inheritdoc IStateCommitment
@@ -104,19 +106,46 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         if (batchNumber == type(uint32).max) revert StateFull();
     }
 
-    /// @return standards Of each asset of a batch's manifest.
-    function _requireRegistered(bytes calldata assets) private view returns (Standard[] memory standards) {
-        standards = new Standard[](Manifest.count(assets));
-        for (uint256 i; i < standards.length; ++i) {
+    /// @return terms Of each asset of a batch's manifest, as {_termsAt} has them.
+    /// @return issued Those with an issuer; bit i stands for asset i.
+    function _termsOf(bytes calldata assets) private view returns (uint256[] memory terms, uint256 issued) {
+        terms = new uint256[](Manifest.count(assets));
+        for (uint256 i; i < terms.length; ++i) {
             (uint64 chainId, uint256 assetType) = Manifest.assetAt(assets, i);
-            standards[i] = _assets[chainId][assetType].standard;
-            if (standards[i] == Standard.None) revert AssetNotRegistered(chainId, assetType);
+            terms[i] = _termsAt(chainId, assetType);
+            if (terms[i] == 0) revert AssetNotRegistered(chainId, assetType);
+            if (_issuerIn(terms[i]) != address(0)) issued |= 1 << i;
         }
     }
 
-    function _batchRoot(Mode mode, bytes calldata assets, bytes32 content) private pure returns (bytes32) {
+    /// @dev A consent that does not count costs nobody but its issuer's own assets.
+    /// @param missing The assets that need a consent.
+    /// @return Those of them that have none.
+    function _leftOut(
+        Mode mode,
+        uint64 batchNumber,
+        bytes32 content,
+        bytes calldata assets,
+        uint256[] memory terms,
+        uint256 missing,
+        bytes calldata consents
+    ) private returns (uint256) {
+        for (uint256 at; at < consents.length;) {
+            uint256 named;
+            address issuer;
+            bytes32 assetsHash;
+            bytes calldata signature;
+            (at, named, issuer, assetsHash, signature) = Consents.read(consents, at, assets, terms);
+            bytes32 digest = _hashTypedDataV4(Messages.issuerConsent(uint8(mode), batchNumber, content, assetsHash));
+            if (issuer != address(0) && _signed(issuer, digest, signature, CONSENT_GAS)) missing &= ~named;
+        }
+        if (missing != 0) emit AssetsLeftOut(mode, batchNumber, missing);
+        return missing;
+    }
+
+    function _batchRoot(Mode mode, bytes calldata assets, uint256 leftOut, bytes32 content) private pure returns (bytes32) {
         if (content == 0) revert BatchRootZero();
-        return Manifest.batchRoot(uint8(mode), Manifest.root(assets), content);
+        return Manifest.batchRoot(uint8(mode), Manifest.root(assets, leftOut), content);
     }
 
     function _append(

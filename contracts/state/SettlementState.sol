@@ -2,12 +2,12 @@
 pragma solidity 0.8.37;
 
 import {ICommittee} from "../interfaces/ICommittee.sol";
-import {AssetRegistry} from "./AssetRegistry.sol";
-import {TimeLockedRoles} from "./TimeLockedRoles.sol";
+import {IOperatorRoles} from "../interfaces/IOperatorRoles.sol";
+import {Issuers} from "./Issuers.sol";
 
 /// @title What the settlement contract and its {Administration} both read and write.
 /// @dev Both inherit this first, so that their storage begins alike.
-abstract contract SettlementState is TimeLockedRoles, AssetRegistry {
+abstract contract SettlementState is Issuers {
     uint256 internal constant SEQUENCE = 64;
     uint256 internal constant EPOCH = 128;
     uint256 internal constant PAUSED = 192;
@@ -19,6 +19,12 @@ abstract contract SettlementState is TimeLockedRoles, AssetRegistry {
     /// @inheritdoc ICommittee
     function committee() external view returns (bytes32 committeeHash, uint64 epoch) {
         return (_committeeHash, uint64(_head >> EPOCH));
+    }
+
+    /// @inheritdoc IOperatorRoles
+    function pauseCommits(bool paused) external virtual onlyAdminOrGuardian {
+        _head = (_head & ~(1 << PAUSED)) | (paused ? 1 << PAUSED : 0);
+        emit CommitsPaused(paused);
     }
 
     function _nextSequence() internal view override returns (uint64) {

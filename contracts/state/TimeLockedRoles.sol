@@ -39,7 +39,7 @@ abstract contract TimeLockedRoles is IOperatorRoles, Committee {
     }
 
     /// @dev The operator's role has one way in: {scheduleOperator} and {activateOperator}.
-    function grantRole(bytes32 role, address account) public override onlyRole(DEFAULT_ADMIN_ROLE) {
+    function grantRole(bytes32 role, address account) public virtual override onlyRole(DEFAULT_ADMIN_ROLE) {
         if (role == OPERATOR_ROLE) revert OperatorNotTimeLocked();
         _grantRole(role, account);
     }

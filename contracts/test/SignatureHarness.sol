@@ -26,6 +26,10 @@ contract SignatureHarness is EIP712("Mintmark", "1") {
         return _hashTypedDataV4(Messages.validiumBatch(history, batchNumber, batchRoot, vaultCount, dataHash, epoch));
     }
 
+    function issuerConsentDigest(uint8 mode, uint64 batchNumber, bytes32 content, bytes32 assetsHash) external view returns (bytes32) {
+        return _hashTypedDataV4(Messages.issuerConsent(mode, batchNumber, content, assetsHash));
+    }
+
     function mirroredStateDigest(
         uint64 sourceChainId, address sourceContract, uint64 countValidium, uint64 countRollup, bytes32 commitment, uint64 epoch
     ) external view returns (bytes32) {

@@ -12,10 +12,16 @@ contract MintableERC1155 is ERC1155Supply, MinterLock {
     string public name;
     string public symbol;
 
-    constructor(string memory name_, string memory symbol_, string memory uri_, BlobScheme scheme, address admin, address minter)
-        ERC1155(uri_)
-        MinterLock(admin, minter, scheme)
-    {
+    /// @param issuer_ Who must consent to mints; the zero address for nobody.
+    constructor(
+        string memory name_,
+        string memory symbol_,
+        string memory uri_,
+        BlobScheme scheme,
+        address admin,
+        address minter,
+        address issuer_
+    ) ERC1155(uri_) MinterLock(admin, minter, scheme, issuer_) {
         name = name_;
         symbol = symbol_;
     }

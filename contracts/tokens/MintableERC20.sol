@@ -17,11 +17,20 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, MinterLock {
 
     /// @param cap Most base units that can ever exist; type(uint256).max for no bound.
     /// @param quantum_ Base units of one unit at the engine.
-    constructor(string memory name, string memory symbol, uint256 cap, uint256 quantum_, address admin, address minter)
+    /// @param issuer_ Who must consent to mints; the zero address for nobody.
+    constructor(
+        string memory name,
+        string memory symbol,
+        uint256 cap,
+        uint256 quantum_,
+        address admin,
+        address minter,
+        address issuer_
+    )
         ERC20(name, symbol)
         ERC20Capped(cap)
         ERC20Permit(name)
-        MinterLock(admin, minter, BlobScheme.Mintmark)
+        MinterLock(admin, minter, BlobScheme.Mintmark, issuer_)
     {
         if (quantum_ == 0) revert QuantumZero();
         quantum = quantum_;

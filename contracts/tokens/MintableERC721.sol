@@ -22,6 +22,7 @@ contract MintableERC721 is ERC721, ERC2981, MinterLock {
         uint96 fraction;
     }
 
+    /// @param issuer_ Who must consent to mints; the zero address for nobody.
     constructor(
         string memory name,
         string memory symbol,
@@ -29,8 +30,9 @@ contract MintableERC721 is ERC721, ERC2981, MinterLock {
         BlobScheme scheme,
         Royalty memory royalty,
         address admin,
-        address minter
-    ) ERC721(name, symbol) MinterLock(admin, minter, scheme) {
+        address minter,
+        address issuer_
+    ) ERC721(name, symbol) MinterLock(admin, minter, scheme, issuer_) {
         _base = baseUri;
         if (royalty.receiver != address(0)) _setDefaultRoyalty(royalty.receiver, royalty.fraction);
     }

@@ -13,6 +13,8 @@ abstract contract MinterLock is AccessControl, IMintable {
 
     /// @notice How `mintFor` reads its minting blob.
     BlobScheme public immutable blobScheme;
+    /// @notice Who must consent to mints at the settlement contract, which asks once, at registration; the zero address for nobody.
+    address public immutable issuer;
     bool public minterLocked;
     uint256 private _minters;
 
@@ -23,9 +25,10 @@ abstract contract MinterLock is AccessControl, IMintable {
     /// @notice This token reads `Imx` or `Mintmark`.
     error BlobSchemeUnsupported(BlobScheme scheme);
 
-    constructor(address admin, address minter, BlobScheme scheme) {
+    constructor(address admin, address minter, BlobScheme scheme, address issuer_) {
         if (scheme == BlobScheme.Raw32) revert BlobSchemeUnsupported(scheme);
         blobScheme = scheme;
+        issuer = issuer_;
         _grantRole(DEFAULT_ADMIN_ROLE, admin);
         _grantRole(MINTER_ROLE, minter);
     }

@@ -1,5 +1,6 @@
 /** The issuer of tokens: it consents to each batch that holds its tokens, from the application's record of mints or by a policy. */
-export { type AssetIssuer, Issuer, type IssuerOptions, type IssuerReader } from "./issuer.ts";
+export type { AssetIssuer, IssuerReader } from "../ports.ts";
+export { Issuer, type IssuerOptions } from "./issuer.ts";
 export { LocalMintRecord, type RecordedMint } from "./local-record.ts";
 export type { IssuedVault, MintRecord } from "./mint-record.ts";
 export { type AssetPolicy, MintPolicy } from "./policy.ts";

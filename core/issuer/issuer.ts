@@ -6,31 +6,17 @@ import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.
 import { Refusal } from "../committee/refusal.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../model.ts";
-import type { AssetId, ClaimedBatch, L1Reader, VaultContent } from "../ports.ts";
+import type { AssetId, ClaimedBatch, ConsentAsset, IssuerReader, L1Reader, VaultContent } from "../ports.ts";
 import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { countOf } from "../protocol/commitment.ts";
-import { assetsHash, type ConsentAsset, consentTypedData } from "../protocol/consent.ts";
+import { assetsHash, consentTypedData } from "../protocol/consent.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import { vaultLeaves } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
 import type { IssuedVault, MintRecord } from "./mint-record.ts";
-
-/** Who must consent to a batch's vaults of an asset. */
-export interface AssetIssuer {
-  /** A key's account, or a wallet contract. */
-  readonly issuer: Address;
-  /** How often the registry has changed the asset's issuer. */
-  readonly epoch: bigint;
-}
-
-/** The part of L1 that tells of issuers. */
-export interface IssuerReader {
-  /** As of the newest block, in order; null for an asset without an issuer. */
-  issuers(assets: readonly AssetId[]): Promise<readonly (AssetIssuer | null)[]>;
-}
 
 /** What an issuer is opened with. */
 export interface IssuerOptions {
@@ -40,7 +26,7 @@ export interface IssuerOptions {
   readonly address?: Address;
   /** The issuer's own store, empty at first; its {@link MintRecord} may write there once it is open. Closed by {@link Issuer.close}. */
   readonly store: Database;
-  readonly l1: AssetReader & IssuerReader & Pick<L1Reader, "state">;
+  readonly l1: AssetReader & Pick<IssuerReader, "issuers"> & Pick<L1Reader, "state">;
   readonly record: MintRecord;
 }
 

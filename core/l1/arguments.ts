@@ -1,7 +1,8 @@
 import { type Address, concatHex, encodePacked, type Hex, numberToHex, size } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hash, Mode } from "../model.ts";
-import type { AssetId, BatchHeader, ListedVault, ProvenVault, WithdrawalCall } from "../ports.ts";
+import type { AssetId, BatchHeader, Consent, ListedVault, ProvenVault, WithdrawalCall } from "../ports.ts";
+import { compareAssets } from "../protocol/manifest.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 
 /** The contract's values of `Mode`. */
@@ -17,6 +18,8 @@ const HAS_SIGNATURE = 4;
 const IS_LISTED = 8;
 /** Of a packed item, since its length is a u16. */
 const MAX_ITEM_BYTES = 0xffff;
+/** Of an issuer's consent, whose length is a u16 too; a longer one would cost the operator more than its issuer's slots are worth. */
+const MAX_SIGNATURE_BYTES = 4_096;
 
 /** The contract's `WithdrawalGroup`. */
 export interface WithdrawalGroup {
@@ -38,6 +41,23 @@ export function provenVaultArguments({ vault, header, siblings, assetPath }: Pro
 /** A batch's manifest as the contract takes it: chainId(8) and assetType(32) of each asset. */
 export function packedAssets(assets: readonly AssetId[]): Hex {
   return concatHex(assets.map(({ chainId, assetType }) => concatHex([numberToHex(chainId, { size: 8 }), assetType])));
+}
+
+/**
+ * The consents of a commit as the contract takes them, docs/protocol.md 5. Throws `validation_failed` for one that names another asset
+ * than the manifest, or is too long.
+ */
+export function packedConsents(assets: readonly AssetId[], consents: readonly Consent[]): Hex {
+  return concatHex(
+    consents.map(({ assets: own, signature }) => {
+      const indexes = own.map((asset) => assets.findIndex((each) => compareAssets(each, asset) === 0));
+      if (indexes.includes(-1) || size(signature) > MAX_SIGNATURE_BYTES) {
+        throw new MintmarkError("validation_failed", "The consent does not belong to the batch, or it is too long.");
+      }
+      const named = [indexes.length, ...indexes].map((byte) => numberToHex(byte, { size: 1 }));
+      return concatHex([...named, numberToHex(size(signature), { size: 2 }), signature]);
+    }),
+  );
 }
 
 /** The arguments of `withdraw`. */

@@ -10,6 +10,7 @@ import {
 import { MintmarkError } from "../errors.ts";
 import type { Address, Asset, BlobScheme, Hash, Hex, Mode } from "../model.ts";
 import type {
+  Consent,
   L1CommitOptions,
   L1Committer,
   L1Owner,
@@ -23,6 +24,7 @@ import type {
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import {
   packedAssets,
+  packedConsents,
   packedList,
   provenVaultArguments,
   SCHEME_VALUE,
@@ -31,7 +33,7 @@ import {
 } from "./arguments.ts";
 import type { FeeOptions, L1Connection } from "./connection.ts";
 import { askL1, reasonIn, revertReason } from "./failure.ts";
-import { STANDARD_VALUE, ViemReader } from "./reader.ts";
+import { CONSENT_GAS, STANDARD_VALUE, ViemReader } from "./reader.ts";
 import { type Call, TRANSFER_GAS, TransactionSender } from "./transactions.ts";
 
 /**
@@ -64,6 +66,9 @@ const BEHIND_MARGIN = 40_000n;
 const VALIDIUM_GAS = 250_000n;
 const VALIDIUM_GAS_PER_BYTE = 200n;
 
+/** Of a consent, and of each asset that it names, beside its signature's bytes and its wallet contract. */
+const GAS_PER_CONSENT = 6_000n;
+
 type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "voidDuplicate" | "registerAsset";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 /** A function of any interface of the contract, with its arguments. */
@@ -90,9 +95,9 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
 
   async commitRollup(batch: SealedBatch, history: Hash, options: L1CommitOptions = {}): Promise<L1Receipt> {
     requireMode(batch, "zk-rollup");
-    const call = rollupCall(batch, history);
-    const prepare = options.isBehind ? () => this.#prepareBehind(call, batch.data) : undefined;
-    return toReceipt(await this.send(call, options, prepare));
+    const call = (consents: Hex) => rollupCall(batch, history, consents);
+    const behind = async () => (await this.#tryAsNext(batch.data)).gas + BEHIND_MARGIN;
+    return this.#commit(batch, call, behind, options);
   }
 
   async checkRollup({ data }: Pick<SealedBatch, "data">): Promise<string | null> {
@@ -124,9 +129,29 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     const { batchNumber, content, vaultCount, dataHash, assets } = batch;
     const place = [history, BigInt(batchNumber)] as const;
     const args = [...place, content, vaultCount, dataHash, packedAssets(assets), attestation] as const;
-    const call: ContractCall = { abi, functionName: "commitValidiumBatch", args };
-    const prepare = options.isBehind ? async () => this.#withGas(call, validiumGas) : undefined;
-    return toReceipt(await this.send(call, options, prepare));
+    const call = (consents: Hex): ContractCall => ({
+      abi,
+      functionName: "commitValidiumBatch",
+      args: [...args, consents],
+    });
+    const behind = async () => validiumGas(encodeFunctionData(call("0x")));
+    return this.#commit(batch, call, behind, options);
+  }
+
+  /** @param behind - gas of a commit behind one that is under way, without consents */
+  async #commit(
+    { assets }: SealedBatch,
+    call: (consents: Hex) => ContractCall,
+    behind: () => Promise<bigint>,
+    { consents = [], isBehind = false, ...options }: L1CommitOptions,
+  ): Promise<L1Receipt> {
+    const prepare = async () => {
+      const all = call(packedConsents(assets, consents));
+      const gas = isBehind ? await behind() : (await this.#prepare(all)).gas;
+      const fitting = fittingConsents(consents, (await this.transactionGas()) - gas);
+      return this.#withGas(call(packedConsents(assets, fitting)), () => gas + consentGas(fitting));
+    };
+    return toReceipt(await this.send(call("0x"), options, prepare));
   }
 
   async useUpNonces(options: L1SendOptions = {}): Promise<L1Receipt> {
@@ -276,17 +301,11 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     return this.#withGas(call, () => estimate + estimate / 20n);
   }
 
-  /** A rollup commit behind one that is under way: L1 checks its content, and estimates it, in the place of the next batch. */
-  async #prepareBehind(call: ContractCall, content: Uint8Array): Promise<Call> {
-    const { gas } = await this.#tryAsNext(content);
-    return this.#withGas(call, () => gas + BEHIND_MARGIN);
-  }
-
-  /** The commit of a rollup batch with this content, if it were L1's next one. Throws what L1 refuses it with. */
+  /** The commit of a rollup batch with this content, if it were L1's next one, without consents. Throws what L1 refuses it with. */
   async #tryAsNext(data: Uint8Array): Promise<Call> {
     const at = await this.blockNumber();
     const { history, countRollup } = await this.state(at);
-    return this.#prepare(rollupCall({ batchNumber: countRollup, data }, history), at);
+    return this.#prepare(rollupCall({ batchNumber: countRollup, data }, history, "0x"), at);
   }
 
   #withGas(call: ContractCall, gasOf: (data: Hex) => bigint): Call {
@@ -309,8 +328,30 @@ function relayGas(shares: number, bytes: number): bigint {
   return TRANSFER_GAS + BigInt(bytes) * GAS_PER_BYTE + BigInt(shares) * (ITEM_GAS + GAS_AROUND_ITEM) + GAS_AROUND_ITEMS;
 }
 
-function rollupCall({ batchNumber, data }: Pick<SealedBatch, "batchNumber" | "data">, history: Hash): ContractCall {
-  return { abi, functionName: "commitRollupBatch", args: [history, BigInt(batchNumber), toHex(data)] };
+/** The consents that a transaction has room for: wallet contracts must not keep a commit from L1, whatever they take. */
+function fittingConsents(consents: readonly Consent[], room: bigint): readonly Consent[] {
+  let left = room - consentGas(consents.filter(({ byWallet }) => !byWallet));
+  return consents.filter((consent) => {
+    if (!consent.byWallet) return true;
+    left -= consentGas([consent]);
+    return left >= 0n;
+  });
+}
+
+/** What consents take at most. A commit succeeds without any of them, so that an estimate need not hold what they take. */
+function consentGas(consents: readonly Consent[]): bigint {
+  return consents.reduce((sum, { assets, signature, byWallet }) => {
+    const own = BigInt(1 + assets.length) * GAS_PER_CONSENT + BigInt(size(signature)) * GAS_PER_BYTE;
+    return sum + own + (byWallet ? CONSENT_GAS + CONSENT_GAS / 63n + 1n : 0n);
+  }, 0n);
+}
+
+function rollupCall(
+  { batchNumber, data }: Pick<SealedBatch, "batchNumber" | "data">,
+  history: Hash,
+  consents: Hex,
+): ContractCall {
+  return { abi, functionName: "commitRollupBatch", args: [history, consents, BigInt(batchNumber), toHex(data)] };
 }
 
 function requireMode(batch: SealedBatch, mode: Mode): void {

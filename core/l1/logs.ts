@@ -53,19 +53,22 @@ const abi = [...stateCommitmentAbi, getAbiItem({ abi: stateMirrorAbi, name: "Bat
 /** The events that the engine follows, out of a contract's logs, in chain order. Other events of the contract are left out. */
 export function decodeEvents(logs: readonly Log[]): L1Event[] {
   const decoded = parseEventLogs({ abi, logs: [...logs], strict: true });
-  const events = decoded.map(toEvent).filter((event) => event !== null);
+  const events = decoded.map((log, i) => toEvent(log, decoded[i - 1])).filter((event) => event !== null);
   return events.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
 }
 
 type DecodedLog = ReturnType<typeof parseEventLogs<typeof abi, true>>[number];
 
-function toEvent(log: DecodedLog): L1Event | null {
+function toEvent(log: DecodedLog, before: DecodedLog | undefined): L1Event | null {
   const place = placeOf(log);
   switch (log.eventName) {
     case "BatchCommitted":
     case "BatchImported": {
       const type = log.eventName === "BatchCommitted" ? "batchCommitted" : "batchImported";
-      return { type, ...place, ...log.args, mode: modeOf(log.args.mode), batchNumber: Number(log.args.batchNumber) };
+      const batch = { mode: modeOf(log.args.mode), batchNumber: Number(log.args.batchNumber) };
+      const leftOut =
+        type === "batchCommitted" && before?.eventName === "AssetsLeftOut" ? placesIn(before.args.assets) : [];
+      return { type, ...place, ...log.args, ...batch, ...(leftOut.length > 0 && { leftOut }) };
     }
     case "Withdrawn":
       return { type: "withdrawn", ...place, ...log.args, recipient: lowerCase(log.args.recipient) };
@@ -76,6 +79,11 @@ function toEvent(log: DecodedLog): L1Event | null {
     default:
       return null;
   }
+}
+
+/** The bits that are set. */
+function placesIn(bits: bigint): number[] {
+  return [...bits.toString(2)].reverse().flatMap((bit, place) => (bit === "1" ? [place] : []));
 }
 
 function placeOf(log: DecodedLog): { txHash: Hash; blockNumber: bigint; logIndex: number } {

@@ -1,4 +1,4 @@
-import { BlockNotFoundError, decodeFunctionData, parseAbi, TransactionNotFoundError } from "viem";
+import { BlockNotFoundError, decodeFunctionData, parseAbi, size, TransactionNotFoundError, zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import {
   type Address,
@@ -12,6 +12,8 @@ import {
 } from "../model.ts";
 import type {
   AssetId,
+  AssetIssuer,
+  IssuerReader,
   L1Block,
   L1Event,
   L1Reader,
@@ -48,6 +50,15 @@ function schemeOf(value: number | null): BlobScheme | null {
   return BLOB_SCHEMES.find((name) => SCHEME_VALUE[name] === value) ?? null;
 }
 
+/** What the contract gives an issuer's wallet contract at a commit. */
+export const CONSENT_GAS = 100_000n;
+/** Of a call by itself: the transaction, what an ABI-encoded signature has around it, and each byte of calldata. */
+const CALL_GAS = 25_000n;
+const CALLDATA_BYTE_GAS = 16n;
+const WALLET_ABI = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
+/** The answer of `isValidSignature` to a signature that counts. */
+const SIGNATURE_TAKEN = "0x1626ba7e";
+
 /** Questions of one call for registrations, whose answer has at most 24,576 bytes (EIP-170), 288 for each. */
 const ASSETS_PER_CALL = 84;
 
@@ -73,7 +84,7 @@ function nullBeforeDeployment(at: bigint | undefined): (error: unknown) => null 
 }
 
 /** {@link L1Reader} over a viem client. */
-export class ViemReader implements L1Reader, L1Tokens {
+export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   readonly settlement: Settlement;
   protected readonly connection: L1Connection;
   protected readonly logs: LogReader;
@@ -156,7 +167,7 @@ export class ViemReader implements L1Reader, L1Tokens {
     if (functionName !== "commitRollupBatch") {
       throw new MintmarkError("l1_failed", `transaction ${txHash} calls ${functionName}, not commitRollupBatch`);
     }
-    return hexToBytes(args[2]);
+    return hexToBytes(args[3]);
   }
 
   verifyVault(proven: ProvenVault): Promise<bigint> {
@@ -203,6 +214,37 @@ export class ViemReader implements L1Reader, L1Tokens {
           .catch(nullBeforeDeployment(at)),
       );
       return answers?.map((answer) => registrationOf(...answer)) ?? some.map(() => null);
+    });
+  }
+
+  issuers(assets: readonly AssetId[]): Promise<(AssetIssuer | null)[]> {
+    const { contract: address } = this.settlement;
+    return askInBulk(assets, ASSETS_PER_CALL, async (some) => {
+      const contracts = some.map(
+        ({ chainId, assetType }) =>
+          ({ abi, address, functionName: "issuerOf", args: [chainId, BigInt(assetType)] }) as const,
+      );
+      const answers = await askL1(`reading the issuers of ${some.length} assets`, () =>
+        this.connection.client.multicall({ contracts, deployless: true, batchSize: 0, allowFailure: false }),
+      );
+      return answers.map(([issuer, epoch, suspended]) =>
+        issuer === zeroAddress ? null : { issuer: issuer.toLowerCase() as Address, epoch, suspended },
+      );
+    });
+  }
+
+  walletTakes(wallet: Address, digest: Hash, signature: Hex): Promise<boolean> {
+    const { client } = this.connection;
+    const gas = CONSENT_GAS + CALL_GAS + BigInt(size(signature)) * CALLDATA_BYTE_GAS;
+    return askL1(`asking ${wallet} whether it consents`, async () => {
+      try {
+        const ask = { abi: WALLET_ABI, address: wallet, functionName: "isValidSignature", gas } as const;
+        const args = [digest, signature] as const;
+        return (await client.readContract({ ...ask, args })) === SIGNATURE_TAKEN;
+      } catch (error) {
+        if (saysNothing(error)) return false;
+        throw error;
+      }
     });
   }
 

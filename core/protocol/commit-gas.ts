@@ -20,8 +20,8 @@ const GAS = {
   /** Calldata: the price of a byte besides the execution, and its floor price (EIP-7623). */
   byte: 16,
   floorByte: 40,
-  /** The first read of a registered asset. */
-  asset: 3_300,
+  /** The first read of a registered asset, from four slots at worst, and the consent of an issuer's key. */
+  asset: 16_000,
   /** An entry of the owner dictionary. */
   owner: 90,
   voidRun: 420,

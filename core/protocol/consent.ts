@@ -1,18 +1,12 @@
 import { hashTypedData } from "viem";
 import { type Hash, MODES, type Mode } from "../model.ts";
-import type { AssetId, Settlement } from "../ports.ts";
+import type { ConsentAsset, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { keccak256 } from "./hash.ts";
 import { bytesToHex, HASH_BYTES, writeHex } from "./hex.ts";
 import { MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
 import { typedDataDomain } from "./typed-data.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
-
-/** An asset in its issuer's consent. */
-export interface ConsentAsset extends AssetId {
-  /** Number of changes of the asset's issuer in the registry. A consent of an earlier epoch is invalid. */
-  readonly issuerEpoch: bigint;
-}
 
 /** The message that an issuer signs: it agrees with all vaults of its assets in this batch. */
 export interface IssuerConsent {

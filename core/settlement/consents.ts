@@ -1,20 +1,12 @@
 import { recoverAddress } from "viem";
 import { backoffDelay, pause } from "../backoff.ts";
 import type { LeftOut } from "../batches/left-out.ts";
-import type { IssuerClient, IssuerReader } from "../issuer/index.ts";
-import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../model.ts";
+import type { IssuerClient } from "../issuer/index.ts";
+import { type Address, batchIdOf, type Hash, MODES, type Mode } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
-import type { L1Reader, SealedBatch } from "../ports.ts";
+import type { Consent, ConsentAsset, IssuerReader, L1Reader, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
-import { assetsHash, type ConsentAsset, consentDigest } from "../protocol/consent.ts";
-
-/** One issuer's signature over its assets in a batch. */
-export interface Consent {
-  readonly issuer: Address;
-  /** Ascending, as {@link assetsHash} takes them. */
-  readonly assets: readonly ConsentAsset[];
-  readonly signature: Hex;
-}
+import { assetsHash, consentDigest } from "../protocol/consent.ts";
 
 /** What an issuer said of a batch that L1 does not have yet. */
 export interface ConsentStanding {
@@ -35,7 +27,7 @@ export interface Gathered {
 
 export interface ConsentsOptions {
   readonly engine: SettlementPort;
-  readonly l1: Pick<L1Reader, "settlement" | "verifySignature"> & IssuerReader;
+  readonly l1: Pick<L1Reader, "settlement"> & IssuerReader;
   readonly issuers: readonly IssuerClient[];
   /** Milliseconds after which a batch is committed without an issuer's assets; default 30 000. Silence and refusal cost the same. */
   readonly waitMs?: number;
@@ -171,7 +163,7 @@ export class Consents {
   }
 
   #begin(batch: SealedBatch, digest: Hash, issuer: Address, assets: readonly ConsentAsset[]): Asking {
-    const { onRefusal = () => {} } = this.#options;
+    const { l1, onRefusal = () => {} } = this.#options;
     const batchId = batchIdOf(batch.mode, batch.batchNumber);
     const client = this.#clients.get(issuer);
     const stop = new AbortController();
@@ -190,9 +182,13 @@ export class Consents {
         try {
           const limit = AbortSignal.any([stop.signal, AbortSignal.timeout(QUESTION_MS)]);
           const signature = await client.consent(batch, limit);
-          if (!(await this.#isSigned(issuer, digest, signature))) throw new Error("the signature is not the issuer's");
+          const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
+          const byWallet = signer?.toLowerCase() !== issuer;
+          if (byWallet && !(await l1.walletTakes(issuer, digest, signature))) {
+            throw new Error("the signature is not the issuer's");
+          }
           asking.standing = { ...standing, state: "given" };
-          return { issuer, assets, signature };
+          return { issuer, assets, signature, byWallet };
         } catch (error) {
           if (stop.signal.aborted) break;
           refused(error);
@@ -204,12 +200,6 @@ export class Consents {
     // It begins once `asking` is there.
     const asking: Asking = { standing, consent: Promise.resolve().then(consent), stop };
     return asking;
-  }
-
-  /** A key's signature, or one that the issuer's wallet contract takes. */
-  async #isSigned(issuer: Address, digest: Hash, signature: Hex): Promise<boolean> {
-    const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
-    return signer?.toLowerCase() === issuer || this.#options.l1.verifySignature(issuer, digest, signature);
   }
 
   #forget(isOver: (batch: Waiting) => boolean): void {

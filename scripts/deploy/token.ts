@@ -26,6 +26,8 @@ export interface TokenConfig {
   /** ERC-721 and ERC-1155; default `mintmark`. */
   readonly blobScheme?: OwnScheme;
   readonly admin: Address;
+  /** Who must consent to each batch with its mints: a key's account or a wallet contract; default nobody. */
+  readonly issuer?: Address;
   /** Fixes the settlement contract as the only minter for ever; default true, because owners rely on it. */
   readonly lockMinter?: boolean;
 }
@@ -42,7 +44,8 @@ type OwnScheme = Exclude<BlobScheme, "raw32">;
 /** OpenZeppelin's `DEFAULT_ADMIN_ROLE`. */
 const ADMIN_ROLE = `0x${"00".repeat(32)}`;
 const NO_CAP = (1n << 256n) - 1n;
-const NO_ROYALTY: Royalty = { receiver: "0x0000000000000000000000000000000000000000", fraction: 0n };
+const NOBODY = "0x0000000000000000000000000000000000000000";
+const NO_ROYALTY: Royalty = { receiver: NOBODY, fraction: 0n };
 
 /** Deploys a token whose minter is the settlement contract, or a mirror of it, registers it there, and locks the minter role. */
 export async function deployToken(by: Deployer, settlement: Address, config: TokenConfig): Promise<TokenRecord> {
@@ -130,9 +133,10 @@ export async function deployMissing(
 
 function constructorArgs(settlement: Address, config: TokenConfig): readonly unknown[] {
   const { standard, name, symbol, admin, uri = "", cap = NO_CAP, quantum = 1n, blobScheme = "mintmark" } = config;
-  if (standard === "erc20") return [name, symbol, cap, quantum, admin, settlement];
+  const { issuer = NOBODY } = config;
+  if (standard === "erc20") return [name, symbol, cap, quantum, admin, settlement, issuer];
   const scheme = SCHEME_VALUE[blobScheme];
   return standard === "erc721"
-    ? [name, symbol, uri, scheme, config.royalty ?? NO_ROYALTY, admin, settlement]
-    : [name, symbol, uri, scheme, admin, settlement];
+    ? [name, symbol, uri, scheme, config.royalty ?? NO_ROYALTY, admin, settlement, issuer]
+    : [name, symbol, uri, scheme, admin, settlement, issuer];
 }

@@ -1,8 +1,11 @@
 import { network } from "hardhat";
-import { type Address, type Hex, keccak256, maxUint256, toHex } from "viem";
+import { type Address, concatHex, type Hex, keccak256, maxUint256, toHex, zeroAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import type { Hash, Standard } from "../../core/model.ts";
+import { packedConsents } from "../../core/l1/arguments.ts";
+import type { Hash, Mode, Standard } from "../../core/model.ts";
 import { assetType } from "../../core/protocol/asset.ts";
+import { compactSignature } from "../../core/protocol/attestation.ts";
+import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 
 export const CHAIN_ID = 31_337n;
 const STANDARD = { erc20: 1, erc721: 2, erc1155: 3 } as const;
@@ -48,7 +51,7 @@ export async function openGasChain() {
     maturity: 0n,
   };
   const state = await viem.deployContract("StateCommitment", [config]);
-  const roles = [operator, state.address] as const;
+  const roles = [operator, state.address, zeroAddress] as const;
   const noRoyalty = { receiver: operator, fraction: 0n };
   const coin = await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, 1n, ...roles]);
   const card = await viem.deployContract("MintableERC721", [
@@ -66,14 +69,25 @@ export async function openGasChain() {
     SCHEME_MINTMARK,
     ...roles,
   ]);
+  const issuer = account("issuer");
+  const consented = [operator, state.address, issuer.address] as const;
+  const sword = await viem.deployContract("MintableERC721", [
+    "Sword",
+    "S",
+    "",
+    SCHEME_MINTMARK,
+    noRoyalty,
+    ...consented,
+  ]);
   const register = async (standard: Standard, token: Address): Promise<{ type: Hash; gas: number }> => ({
     gas: await gasOf(state.write.registerAsset([STANDARD[standard], CHAIN_ID, token, 1n, SCHEME_MINTMARK])),
     type: assetType(standard, token, 1n),
   });
-  const [erc20, erc721, erc1155] = [
+  const [erc20, erc721, erc1155, issued] = [
     await register("erc20", coin.address),
     await register("erc721", card.address),
     await register("erc1155", item.address),
+    await register("erc721", sword.address),
   ];
   return {
     connection,
@@ -83,8 +97,17 @@ export async function openGasChain() {
     state,
     settlement: { chainId: CHAIN_ID, contract: state.address },
     tokens: { coin, card, item },
-    types: { erc20: erc20.type, erc721: erc721.type, erc1155: erc1155.type },
-    registrationGas: erc721.gas,
+    types: { erc20: erc20.type, erc721: erc721.type, erc1155: erc1155.type, issued: issued.type },
+    registrationGas: { plain: erc721.gas, issued: issued.gas },
+    /** The issuer's consent to a batch whose one asset is the issued one, packed. */
+    consentTo: async (mode: Mode, batchNumber: number, content: Hash): Promise<Hex> => {
+      const assets = [{ chainId: CHAIN_ID, assetType: issued.type, issuerEpoch: 1n }];
+      const consent = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
+      const typedData = consentTypedData({ chainId: CHAIN_ID, contract: state.address }, consent);
+      const { r, vs } = compactSignature(await issuer.signTypedData(typedData));
+      const signature = concatHex([r, vs]);
+      return packedConsents(assets, [{ issuer: issuer.address, assets, signature, byWallet: false }]);
+    },
     committee: { members, threshold: THRESHOLD },
   };
 }

@@ -1,4 +1,4 @@
-import { type Address, toHex } from "viem";
+import { type Address, toHex, zeroAddress } from "viem";
 import { provenVaultArguments } from "../../core/l1/arguments.ts";
 import { SourceHistory } from "../../core/mirror/history.ts";
 import type { L1Event } from "../../core/ports.ts";
@@ -31,7 +31,7 @@ export async function mirrorSection(): Promise<Section> {
   const owner = deployer.account.address;
   const mirror = await deployMirror(chain, owner);
   const royalty = { receiver: owner, fraction: 0n };
-  const roles = [owner, mirror.address] as const;
+  const roles = [owner, mirror.address, zeroAddress] as const;
   const card = await chain.viem.deployContract("MintableERC721", ["Card", "C", "", SCHEME_MINTMARK, royalty, ...roles]);
   await mirror.write.registerAsset([ERC721, CHAIN_ID, card.address, 1n, SCHEME_MINTMARK]);
   const batch = batchOf(owner, card.address);

@@ -1,6 +1,9 @@
 import { type Address, bytesToHex, toHex } from "viem";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
+import { placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { BatchTree } from "../../core/protocol/batch-tree.ts";
+import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { type Measurement, measurement, type Section } from "./measurement.ts";
 
@@ -8,6 +11,8 @@ interface Scenario {
   readonly label: string;
   readonly count: number;
   readonly aim: number;
+  /** Whether the asset has an issuer, who consents by key. */
+  readonly issued?: boolean;
   readonly slots: (type: VaultEntry["assetType"], batch: number) => VaultEntry[];
 }
 
@@ -18,6 +23,7 @@ const SCENARIOS: readonly Scenario[] = [
   scenario("1,024 mints, 64 owners, ids of 6 digits", 1_024, 64, 600, randomId),
   scenario("1,024 mints, each to another owner, ids of 6 digits", 1_024, 1_024, 950, randomId),
   scenario("1,024 mints, consecutive ids to one owner", 1_024, 1, 310, consecutiveId),
+  { ...scenario("1,024 mints, 64 owners, with the consent of an issuer", 1_024, 64, 576, randomId), issued: true },
   scenario("64 mints, each to another owner, ids of 6 digits", 64, 64, 1_900, randomId),
 ];
 
@@ -50,14 +56,17 @@ costs, since it weighs most there.`,
 }
 
 async function commitBatches(
-  { state, gasOf, types }: GasChain,
-  { slots }: Scenario,
+  { state, gasOf, types, consentTo }: GasChain,
+  { slots, issued = false }: Scenario,
   batches: number,
 ): Promise<number[]> {
   const gas: number[] = [];
   for (let batch = 0; batch < batches; batch++) {
-    const data = bytesToHex(encodeBatchData(slots(types.erc721, batch), "gas"));
-    gas.push(await gasOf(state.write.commitRollupBatch([await state.read.history(), BigInt(batch), data])));
+    const entries = slots(issued ? types.issued : types.erc721, batch);
+    const data = bytesToHex(encodeBatchData(entries, "gas"));
+    const { root } = new BatchTree(vaultLeaves(placeVaults(entries, "zk-rollup", batch)));
+    const consents = issued ? await consentTo("zk-rollup", batch, bytesToHex(root)) : "0x";
+    gas.push(await gasOf(state.write.commitRollupBatch([await state.read.history(), consents, BigInt(batch), data])));
   }
   return gas;
 }

@@ -104,7 +104,12 @@ async function commitBatch(chain: GasChain, standard: Standard, number = 0): Pro
   // The header carries the time, whose zero bytes are cheaper than others.
   await connection.networkHelpers.time.setNextBlockTimestamp(COMMITTED_AT + number * 0x10000);
   const data = encodeBatchData(slots);
-  const hash = await state.write.commitRollupBatch([await state.read.history(), BigInt(number), bytesToHex(data)]);
+  const hash = await state.write.commitRollupBatch([
+    await state.read.history(),
+    "0x",
+    BigInt(number),
+    bytesToHex(data),
+  ]);
   const { logs } = await client.getTransactionReceipt({ hash });
   const [event] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
   if (event === undefined) throw new Error("the commit emitted no event");

@@ -21,21 +21,21 @@ describe("a rollup batch's data is read from its transaction", () => {
   afterAll(() => chain.close());
 
   const forms: readonly (readonly [string, (head: Hex, tail: string) => string])[] = [
-    ["as everyone encodes it", (head, tail) => head + offset(0x60) + tail],
-    ["with bytes behind it", (head, tail) => `${head + offset(0x60) + tail}${"5a".repeat(100)}`],
-    ["with bytes in front of it", (head, tail) => head + offset(0x95) + "5a".repeat(0x35) + tail],
-    ["without padding", (head, tail) => head + offset(0x60) + unpadded(tail)],
-    ["with other padding than zeros", (head, tail) => head + offset(0x60) + unpadded(tail).padEnd(tail.length, "5a")],
+    ["as everyone encodes it", (head, tail) => behind(head, 0) + tail],
+    ["with bytes behind it", (head, tail) => `${behind(head, 0)}${tail}${"5a".repeat(100)}`],
+    ["with bytes in front of it", (head, tail) => behind(head, 0x35) + "5a".repeat(0x35) + tail],
+    ["without padding", (head, tail) => behind(head, 0) + unpadded(tail)],
+    ["with other padding than zeros", (head, tail) => behind(head, 0) + unpadded(tail).padEnd(tail.length, "5a")],
   ];
   test.each(forms)("%s", async (_, form) => {
     const { countRollup, history } = await l1.state();
     const call = encodeFunctionData({
       abi,
       functionName: "commitRollupBatch",
-      args: [history, BigInt(countRollup), DATA],
+      args: [history, "0x", BigInt(countRollup), DATA],
     });
-    const tailAt = 10 + 3 * WORD;
-    const data = form(call.slice(0, 10 + 2 * WORD) as Hex, call.slice(tailAt)) as Hex;
+    const tailAt = 10 + 5 * WORD;
+    const data = form(call.slice(0, 10 + 3 * WORD) as Hex, call.slice(tailAt)) as Hex;
     const wallet = createWalletClient({ account: OPERATOR, transport: chain.transport });
     const hash = await wallet.sendTransaction({ chain: null, to: chain.settlement.address, data });
     expect(await chain.client.waitForTransactionReceipt({ hash })).toMatchObject({ status: "success" });
@@ -45,6 +45,11 @@ describe("a rollup batch's data is read from its transaction", () => {
 
 function offset(bytes: number): string {
   return toHex(bytes, { size: 32 }).slice(2);
+}
+
+/** The offset of the data, which has so many bytes in front of it, behind the consents, of which there are none. */
+function behind(head: Hex, bytes: number): string {
+  return head + offset(0xa0 + bytes) + offset(0);
 }
 
 /** The length, and as many bytes as it says. */

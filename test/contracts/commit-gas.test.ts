@@ -31,7 +31,7 @@ describe("the gas bound of a rollup batch", () => {
   async function measured(slots: Slots, asMinted: Slots = slots): Promise<{ gas: number; bound: number }> {
     const [, count] = await d.state.read.batchCounts();
     const hash = await d.state.write.commitRollupBatch(
-      [await d.state.read.history(), count, bytesToHex(encodeBatchData(slots, "gas"))],
+      [await d.state.read.history(), "0x", count, bytesToHex(encodeBatchData(slots, "gas"))],
       {
         account: d.actors.operator.account,
       },

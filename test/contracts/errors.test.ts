@@ -58,12 +58,12 @@ const commitContent = async (
   assets: Hex = "0x",
 ) =>
   d.state.write.commitValidiumBatch(
-    [await d.state.read.history(), 0n, content, vaultCount, zeroHash, assets, signatures],
+    [await d.state.read.history(), 0n, content, vaultCount, zeroHash, assets, signatures, "0x"],
     by(d, "operator"),
   );
 const commitData = async (d: Deployment, batchNumber = 0n, history?: Hex) =>
   d.state.write.commitRollupBatch(
-    [history ?? (await d.state.read.history()), batchNumber, bytesToHex(encodeBatchData([coins(d)]))],
+    [history ?? (await d.state.read.history()), "0x", batchNumber, bytesToHex(encodeBatchData([coins(d)]))],
     by(d, "operator"),
   );
 const coins = (d: Deployment) => entry(d.assets.coin, ownerOf(d), "", 5n);
@@ -90,15 +90,15 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
   },
   QuantumInvalid: (d) => register(d, STANDARD.erc20, 1n, first, 0n),
   StandardMismatch: async (d) => {
-    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first]);
+    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first, zeroAddress]);
     return register(d, STANDARD.erc721, 31_337n, token.address, 1n, SCHEME.mintmark);
   },
   QuantumMismatch: async (d) => {
-    const token = await d.viem.deployContract("MintableERC20", ["", "", 1n, 7n, first, first]);
+    const token = await d.viem.deployContract("MintableERC20", ["", "", 1n, 7n, first, first, zeroAddress]);
     return register(d, STANDARD.erc20, 31_337n, token.address, 8n, SCHEME.mintmark);
   },
   SchemeMismatch: async (d) => {
-    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first]);
+    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first, zeroAddress]);
     return register(d, STANDARD.erc1155, 31_337n, token.address, 1n, SCHEME.raw32);
   },
   NotTokenOwner: async (d) => {
@@ -191,6 +191,8 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
     const asset = await d.register("erc20", token.address);
     return withdraw(d, request(await commitRollup(d, [entry(asset, ownerOf(d))]), 0));
   },
+  ConsentsMalformed: (d) => commitRollup(d, [coins(d)], async () => "0x0100ffff00"),
+  IssuerUnknown: (d) => d.state.write.suspendIssuer([d.assets.card.token], by(d, "admin")),
   NotDuplicates: async (d) => {
     const proof = provenArgs(proofOf(await commitRollup(d, [card(d)]), 0));
     return d.state.write.voidDuplicate([...proof, ...proof]);

@@ -24,7 +24,9 @@ describe("a rollup batch whose records are malformed", () => {
   };
   const refused = async (batch: Hex, fault: number) => {
     const [number, history] = [(await d.state.read.batchCounts())[1], await d.state.read.history()];
-    const commit = d.state.write.commitRollupBatch([history, number, batch], { account: d.actors.operator.account });
+    const commit = d.state.write.commitRollupBatch([history, "0x", number, batch], {
+      account: d.actors.operator.account,
+    });
     await d.viem.assertions.revertWithCustomErrorWithArgs(commit, d.state, "BatchDataInvalid", [
       fault,
       (offset: bigint) => offset <= BigInt(batch.length / 2 - 1),
@@ -32,7 +34,7 @@ describe("a rollup batch whose records are malformed", () => {
   };
   const taken = async (batch: Hex) => {
     const [number, history] = [(await d.state.read.batchCounts())[1], await d.state.read.history()];
-    await d.state.write.commitRollupBatch([history, number, batch], { account: d.actors.operator.account });
+    await d.state.write.commitRollupBatch([history, "0x", number, batch], { account: d.actors.operator.account });
     expect((await d.state.read.batchCounts())[1]).toBe(number + 1n);
   };
 

@@ -43,7 +43,15 @@ describe("the asset registry", () => {
 
   it("tells the blob scheme that it keeps, and asks no contract of this chain about another chain's token", async () => {
     const deploy = () =>
-      d.viem.deployContract("MintableERC1155", ["", "", "", SCHEME.mintmark, d.config.admin, d.state.address]);
+      d.viem.deployContract("MintableERC1155", [
+        "",
+        "",
+        "",
+        SCHEME.mintmark,
+        d.config.admin,
+        d.state.address,
+        zeroAddress,
+      ]);
     for (const [chainId, scheme] of [
       [HERE, SCHEME.mintmark],
       [ELSEWHERE, SCHEME.imx],
@@ -137,10 +145,27 @@ describe("the asset registry", () => {
       { receiver: zeroAddress, fraction: 0n },
       d.config.admin,
       d.state.address,
+      zeroAddress,
     ]);
-    const item = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, d.config.admin, d.state.address]);
+    const item = await d.viem.deployContract("MintableERC1155", [
+      "",
+      "",
+      "",
+      1,
+      d.config.admin,
+      d.state.address,
+      zeroAddress,
+    ]);
     // Answers for IMintable alone, and is fungible by that.
-    const coin = await d.viem.deployContract("MintableERC20", ["", "", 1n, 1n, d.config.admin, d.state.address]);
+    const coin = await d.viem.deployContract("MintableERC20", [
+      "",
+      "",
+      1n,
+      1n,
+      d.config.admin,
+      d.state.address,
+      zeroAddress,
+    ]);
     for (const [token, own] of [
       [card, "erc721"],
       [item, "erc1155"],
@@ -160,7 +185,15 @@ describe("the asset registry", () => {
   });
 
   it("registers a token that states its quantum only by that, whoever is first", async () => {
-    const coin = await d.viem.deployContract("MintableERC20", ["", "", 1n, 250n, d.config.admin, d.state.address]);
+    const coin = await d.viem.deployContract("MintableERC20", [
+      "",
+      "",
+      1n,
+      250n,
+      d.config.admin,
+      d.state.address,
+      zeroAddress,
+    ]);
     for (const quantum of [1n, 249n, 2n ** 128n - 1n]) {
       await d.viem.assertions.revertWithCustomErrorWithArgs(
         d.state.write.registerAsset([STANDARD.erc20, HERE, coin.address, quantum, SCHEME.mintmark], {
@@ -245,6 +278,7 @@ describe("the asset registry", () => {
           { receiver: zeroAddress, fraction: 0n },
           d.config.admin,
           d.state.address,
+          zeroAddress,
         ]),
       ),
     );
@@ -284,8 +318,17 @@ describe("the asset registry", () => {
         { receiver: zeroAddress, fraction: 0n },
         d.config.admin,
         d.state.address,
+        zeroAddress,
       ]);
-    const coin = await d.viem.deployContract("MintableERC20", ["", "", 1n, 250n, d.config.admin, d.state.address]);
+    const coin = await d.viem.deployContract("MintableERC20", [
+      "",
+      "",
+      1n,
+      250n,
+      d.config.admin,
+      d.state.address,
+      zeroAddress,
+    ]);
     let card = await deployCard();
     let registered = 0;
     for (let gas = 30_000n; gas <= 130_000n; gas += 5_000n) {
@@ -379,6 +422,7 @@ describe("the asset registry", () => {
         stated,
         d.config.admin,
         d.state.address,
+        zeroAddress,
       ]);
       for (const scheme of Object.values(SCHEME)) {
         if (scheme === stated) continue;

@@ -200,7 +200,7 @@ describe("roles", () => {
       await changeCommittee(d, d.config.committee, 3);
       const write = async (attestation: `0x${string}`) =>
         d.state.write.commitValidiumBatch(
-          [await d.state.read.history(), 0n, content, 1, zeroHash, "0x", attestation],
+          [await d.state.read.history(), 0n, content, 1, zeroHash, "0x", attestation, "0x"],
           by("operator"),
         );
       await d.viem.assertions.revertWithCustomErrorWithArgs(write(old), d.state, "SignatureNotMembers", [

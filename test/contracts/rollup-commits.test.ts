@@ -33,9 +33,12 @@ describe("rollup commits", () => {
     slots: readonly (VaultEntry | null)[],
     account = d.actors.operator.account,
   ) =>
-    d.state.write.commitRollupBatch([await d.state.read.history(), batchNumber, bytesToHex(encodeBatchData(slots))], {
-      account,
-    });
+    d.state.write.commitRollupBatch(
+      [await d.state.read.history(), "0x", batchNumber, bytesToHex(encodeBatchData(slots))],
+      {
+        account,
+      },
+    );
 
   it("derives the root that the core derives, and stores what the event says", async () => {
     const slots = [
@@ -99,7 +102,7 @@ describe("rollup commits", () => {
     for (let sequence = 0; sequence < 6; sequence++) {
       const data = bytesToHex(encodeBatchData([entry(d.assets.card, owner, String(100 + sequence))]));
       for (const given of past) {
-        const commit = d.state.write.commitRollupBatch([given, (await d.state.read.batchCounts())[1], data], {
+        const commit = d.state.write.commitRollupBatch([given, "0x", (await d.state.read.batchCounts())[1], data], {
           account: d.actors.operator.account,
         });
         await d.viem.assertions.revertWithCustomErrorWithArgs(commit, d.state, "HistoryMismatch", [history, given]);
@@ -119,7 +122,7 @@ describe("rollup commits", () => {
     let history = emptyHistory(d.settlement);
     await d.testClient.setAutomine(false);
     for (const [n, data] of datas.entries()) {
-      const args = [history, BigInt(n), bytesToHex(data)] as const;
+      const args = [history, "0x", BigInt(n), bytesToHex(data)] as const;
       hashes.push(await d.state.write.commitRollupBatch(args, { account, gas: 300_000n }));
       const slots = [entry(d.assets.card, owner, String(n))];
       const tree = new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", n)));
@@ -151,7 +154,7 @@ describe("rollup commits", () => {
     const payload = encodeFunctionData({
       abi: d.state.abi,
       functionName: "commitRollupBatch",
-      args: [await d.state.read.history(), 0n, bytesToHex(encodeBatchData(one()))],
+      args: [await d.state.read.history(), "0x", 0n, bytesToHex(encodeBatchData(one()))],
     });
     const multisig = await d.viem.deployContract("ContractOperator", [zeroAddress, "0x"]);
     await d.viem.assertions.revertWithCustomError(

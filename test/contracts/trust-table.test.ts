@@ -1,4 +1,4 @@
-import { decodeFunctionData, hexToBytes, maxUint256, toHex } from "viem";
+import { decodeFunctionData, hexToBytes, maxUint256, toHex, zeroAddress } from "viem";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { deriveBatch } from "../../core/archive/index.ts";
 import { MODES, type Mode } from "../../core/model.ts";
@@ -58,7 +58,7 @@ describe("of what was committed before", () => {
     const { fresh } = await openChain();
     const d = await fresh();
     const { relayer: application, owner } = d.actors;
-    const roles = [application.account.address, d.state.address] as const;
+    const roles = [application.account.address, d.state.address, zeroAddress] as const;
     const coins = await d.viem.deployContract("MintableERC20", ["C", "C", maxUint256, COIN_QUANTUM, ...roles]);
     const royalty = { receiver: application.account.address, fraction: 0n };
     const cards = await d.viem.deployContract("MintableERC721", ["C", "C", "", SCHEME.mintmark, royalty, ...roles]);
@@ -104,12 +104,18 @@ describe("of what was committed before", () => {
     return {
       "commits a rollup batch": () => commitRollup(asOperator, [entry(card, self, "3")]),
       "commits a rollup batch of hidden data": async () =>
-        state.write.commitRollupBatch([await state.read.history(), (await state.read.batchCounts())[1], "0x"], by),
+        state.write.commitRollupBatch(
+          [await state.read.history(), "0x", (await state.read.batchCounts())[1], "0x"],
+          by,
+        ),
       "commits a validium batch of hidden data": async () => {
         hidden = await commitValidium(asOperator, duplicates);
       },
       "commits in the place of another batch": async () =>
-        state.write.commitRollupBatch([await state.read.history(), 0n, await calldataOf(batches["zk-rollup"])], by),
+        state.write.commitRollupBatch(
+          [await state.read.history(), "0x", 0n, await calldataOf(batches["zk-rollup"])],
+          by,
+        ),
       "voids the owner's vault by its own": async () => {
         const own = provenArgs(proofOf(hidden ?? batches.validium, hidden === null ? 1 : 0));
         await state.write.voidDuplicate([...own, ...proof("validium")], by);
@@ -150,7 +156,7 @@ describe("of what was committed before", () => {
     const { input } = await world.d.publicClient.getTransaction({ hash: txHash });
     const { functionName, args } = decodeFunctionData({ abi: world.d.state.abi, data: input });
     if (functionName !== "commitRollupBatch") throw new Error(`not a rollup commit: ${functionName}`);
-    return args[2];
+    return args[3];
   }
 
   it("the same calls pay when the owner sends them", async () => {

@@ -45,7 +45,7 @@ describe("validium commits", () => {
     const given = { ...message, content, assets: packedAssets(assets), ...change };
     const place = [await d.state.read.history(), BigInt(given.batchNumber)] as const;
     return d.state.write.commitValidiumBatch(
-      [...place, given.content, given.vaultCount, given.dataHash, given.assets, attestation],
+      [...place, given.content, given.vaultCount, given.dataHash, given.assets, attestation, "0x"],
       { account },
     );
   };
@@ -277,7 +277,7 @@ describe("validium commits", () => {
     const payload = encodeFunctionData({
       abi: d.state.abi,
       functionName: "commitValidiumBatch",
-      args: [...place, content, vaultCount, dataHash, packedAssets(assets), await attest(d, message)],
+      args: [...place, content, vaultCount, dataHash, packedAssets(assets), await attest(d, message), "0x"],
     });
     await multisig.write.forward([d.state.address, payload]);
     expect(await d.state.read.batchCounts()).toEqual([1n, 0n]);

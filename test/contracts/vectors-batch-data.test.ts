@@ -60,7 +60,7 @@ describe("L1 and the vectors of batch data", () => {
   afterEach(() => restore());
 
   const commit = async (data: Hex) =>
-    d.state.write.commitRollupBatch([await d.state.read.history(), BigInt(batchNumber), data], {
+    d.state.write.commitRollupBatch([await d.state.read.history(), "0x", BigInt(batchNumber), data], {
       account: d.actors.operator.account,
     });
   const refusal = async (data: Hex) => {
@@ -70,7 +70,7 @@ describe("L1 and the vectors of batch data", () => {
         abi: d.state.abi,
         address: d.state.address,
         functionName: "commitRollupBatch",
-        args: [await d.state.read.history(), BigInt(batchNumber), data],
+        args: [await d.state.read.history(), "0x", BigInt(batchNumber), data],
         account: operator.account,
       })
       .then(() => null)

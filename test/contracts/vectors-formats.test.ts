@@ -2,7 +2,7 @@ import { network } from "hardhat";
 import { type Address, concat, type Hex, isHex, numberToHex, zeroHash } from "viem";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packedAssets, packedVaults } from "../../core/l1/arguments.ts";
-import { STANDARD } from "./fixture/deployment.ts";
+import { MODE, STANDARD } from "./fixture/deployment.ts";
 import { headerStruct, vaultStruct, vectors } from "./fixture/vectors.ts";
 
 const { viem } = await network.create("local");
@@ -88,7 +88,8 @@ describe("Solidity and the vectors agree on", () => {
       ),
     );
     expect(await harness.read.rootOfLeaves([leaves])).toBe(root);
-    if (leftOut.length === 0) expect(await harness.read.hashManifest([packedAssets(named)])).toBe(root);
+    const bits = leftOut.reduce((sum, place) => sum | (1n << BigInt(place)), 0n);
+    expect(await harness.read.hashManifest([packedAssets(named), bits])).toBe(root);
     for (const { chainId, assetType, leaf, index, siblings } of paths) {
       const asset = [BigInt(chainId), BigInt(assetType)] as const;
       expect(await harness.read.manifestLeaf(asset)).toBe(leaf);
@@ -118,6 +119,13 @@ describe("Solidity and the vectors agree on what is signed:", () => {
     const { vaultId, withdrawnBefore, quantity, recipient, deadline, digest } = vector;
     const amounts = [BigInt(vaultId), BigInt(withdrawnBefore), BigInt(quantity)] as const;
     expect(await signatures.read.withdrawalDigest([...amounts, recipient, BigInt(deadline)])).toBe(digest);
+  });
+
+  it.each(vectors("manifests").consents)("an issuer's consent to $mode batch $batchNumber", async (vector) => {
+    const { mode, batchNumber, content, assetsHash, digest } = vector;
+    const harness = await signatureHarness(vectors("manifests").settlement.contract);
+    const place = [MODE[mode], BigInt(batchNumber)] as const;
+    expect(await harness.read.issuerConsentDigest([...place, content, assetsHash])).toBe(digest);
   });
 
   it.each(vectors("typed-data").withdrawalLists)("list of $vaults.length withdrawals", async (vector) => {

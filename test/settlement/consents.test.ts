@@ -2,7 +2,8 @@ import { privateKeyToAccount } from "viem/accounts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Address, Hash, Hex, SealedBatch } from "../../core/index.ts";
 import type { IssuerClient } from "../../core/issuer/index.ts";
-import { assetsHash, type ConsentAsset, consentTypedData } from "../../core/protocol/consent.ts";
+import type { ConsentAsset } from "../../core/ports.ts";
+import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { Consents, type ConsentsOptions } from "../../core/settlement/consents.ts";
 import { type Fixture, fixture, mintOf, requestOf } from "../core/engine/fixture.ts";
 import { committed, hear } from "../core/engine/l1-fixture.ts";
@@ -14,7 +15,7 @@ const WAIT_MS = 300;
 
 let made: Fixture;
 /** Issuers of asset types, with their epochs. */
-let named: Record<Hash, { issuer: Address; epoch: bigint }>;
+let named: Record<Hash, { issuer: Address; epoch: bigint; suspended: boolean }>;
 /** What a wallet contract takes. */
 let walletTakes: Hex | null;
 const stopping: (() => void)[] = [];
@@ -23,8 +24,8 @@ beforeEach(async () => {
   walletTakes = null;
   named = {};
   const typeOf = async (id: string) => (await made.engine.assets.get(made.tenant.applicationId, id)).assetType;
-  named[await typeOf(made.assets.erc721)] = { issuer: ALICE.address, epoch: 0n };
-  named[await typeOf(made.assets.erc20)] = { issuer: BOB.address, epoch: 3n };
+  named[await typeOf(made.assets.erc721)] = { issuer: ALICE.address, epoch: 0n, suspended: false };
+  named[await typeOf(made.assets.erc20)] = { issuer: BOB.address, epoch: 3n, suspended: false };
 });
 afterEach(async () => {
   for (const stop of stopping.splice(0)) stop();
@@ -36,7 +37,7 @@ function gathering(issuers: readonly IssuerClient[], options: Partial<ConsentsOp
   const l1 = {
     settlement: engine.settlement,
     issuers: async (assets: readonly { assetType: Hash }[]) => assets.map(({ assetType }) => named[assetType] ?? null),
-    verifySignature: async (_: Address, __: Hash, signature: Hex) => signature === walletTakes,
+    walletTakes: async (_: Address, __: Hash, signature: Hex) => signature === walletTakes,
   };
   const consents = new Consents({ engine, l1, issuers, waitMs: WAIT_MS, ...options });
   stopping.push(() => consents.stop());

@@ -34,7 +34,9 @@ const l1: IssuerOptions["l1"] = {
   issuers: async (assets) =>
     assets.map(({ assetType }) => {
       const epoch = epochs[assetType];
-      return epoch === undefined ? { issuer: OTHER, epoch: 0n } : { issuer: ISSUER.address, epoch };
+      return epoch === undefined
+        ? { issuer: OTHER, epoch: 0n, suspended: false }
+        : { issuer: ISSUER.address, epoch, suspended: false };
     }),
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Standard} from "../../contracts/interfaces/Model.sol";
 import {BatchData} from "../../contracts/libraries/BatchData.sol";
 import {Manifest} from "../../contracts/libraries/Manifest.sol";
 import {BatchDataWriter} from "./support/BatchDataWriter.sol";
@@ -67,11 +66,11 @@ contract BatchDataTest {
     /// @dev As the contract calls it.
     function fast(bytes calldata data) external pure returns (bytes32, uint256) {
         bytes calldata assets = BatchData.assets(data);
-        Standard[] memory standards = new Standard[](Manifest.count(assets));
-        for (uint256 i; i < standards.length; ++i) {
+        uint256[] memory terms = new uint256[](Manifest.count(assets));
+        for (uint256 i; i < terms.length; ++i) {
             (, uint256 assetType) = Manifest.assetAt(assets, i);
-            standards[i] = standardOf(assetType);
+            terms[i] = uint8(standardOf(assetType));
         }
-        return BatchData.root(data, FIRST_VAULT_ID, standards, MAX_VAULTS);
+        return BatchData.root(data, FIRST_VAULT_ID, terms, MAX_VAULTS);
     }
 }

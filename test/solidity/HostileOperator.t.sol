@@ -28,8 +28,8 @@ contract HostileOperatorInvariants {
         for (uint256 i; i < 240; ++i) {
             uint256 random = uint256(keccak256(abi.encode(i)));
             uint64 quantity = uint64(random >> 16) & ~uint64(1);
-            if (i % 6 == 0) _hostile.commitRollupBatch(random, random);
-            else if (i % 6 == 3) _hostile.commitValidiumBatch(random, random, i % 12 == 9);
+            if (i % 6 == 0) _hostile.commitRollupBatch(random, random, uint8(random >> 200));
+            else if (i % 6 == 3) _hostile.commitValidiumBatch(random, random, i % 12 == 9, uint8(random >> 200));
             else if (i % 6 == 4) _hostile.wait(uint32(random));
             else _hostile.withdraw(random, quantity, uint8(random >> 80) % 2, address(uint160(random >> 96)));
         }

@@ -117,6 +117,7 @@ describe("MintableERC721", () => {
       { receiver: zeroAddress, fraction: 0n },
       owner,
       owner,
+      zeroAddress,
     ]);
     expect(await free.read.royaltyInfo([7n, 1_000_000n])).toEqual([zeroAddress, 0n]);
   });

@@ -1,5 +1,5 @@
 import { network } from "hardhat";
-import { type Hex, keccak256, maxUint256, toHex } from "viem";
+import { type Hex, keccak256, maxUint256, toHex, zeroAddress } from "viem";
 import { SCHEME } from "../fixture/deployment.ts";
 
 /** In ten-thousandths. */
@@ -20,7 +20,7 @@ async function deploy(connection: Connection) {
   const { viem } = connection;
   const [admin, minter, owner, friend, stranger] = await viem.getWalletClients();
   if (!admin || !minter || !owner || !friend || !stranger) throw new Error("the chain has no accounts");
-  const roles = [admin.account.address, minter.account.address] as const;
+  const roles = [admin.account.address, minter.account.address, zeroAddress] as const;
   const royalty = { receiver: admin.account.address, fraction: ROYALTY_FRACTION };
   const collection = (scheme: number) =>
     viem.deployContract("MintableERC721", ["Card", "CARD", "ipfs://cards/", scheme, royalty, ...roles]);

@@ -31,6 +31,8 @@ abstract contract Exit {
     uint256 internal constant MEMBERS = 3;
     uint8 internal constant THRESHOLD = 2;
     uint256 internal constant OWNERS = 4;
+    /// @dev Consents to cards and items; coins have no issuer. A mirror asks for none.
+    uint256 internal constant ISSUER_KEY = 501;
     bytes32 private constant DOMAIN = keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
 
     address internal immutable admin = vm.addr(101);
@@ -54,12 +56,12 @@ abstract contract Exit {
     /// @dev Tokens of this chain, whose minter the contract is, and which it knows.
     function issueTokens(IAssetRegistry exit) internal {
         _exit = address(exit);
-        bytes memory coinArguments = abi.encode("Coin", "COIN", type(uint256).max, QUANTUM, admin, exit);
+        bytes memory coinArguments = abi.encode("Coin", "COIN", type(uint256).max, QUANTUM, admin, exit, address(0));
         coin = IERC20(deploy("tokens/MintableERC20.sol/MintableERC20", coinArguments));
         Royalty memory none;
-        bytes memory cardArguments = abi.encode("Card", "CARD", "", BlobScheme.Mintmark, none, admin, exit);
+        bytes memory cardArguments = abi.encode("Card", "CARD", "", BlobScheme.Mintmark, none, admin, exit, vm.addr(ISSUER_KEY));
         card = IERC721(deploy("tokens/MintableERC721.sol/MintableERC721", cardArguments));
-        bytes memory itemArguments = abi.encode("Item", "ITEM", "", BlobScheme.Mintmark, admin, exit);
+        bytes memory itemArguments = abi.encode("Item", "ITEM", "", BlobScheme.Mintmark, admin, exit, vm.addr(ISSUER_KEY));
         item = IItem(deploy("tokens/MintableERC1155.sol/MintableERC1155", itemArguments));
         uint64 chain = uint64(block.chainid);
         assetTypes.push(exit.registerAsset(Standard.ERC20, chain, address(coin), QUANTUM, BlobScheme.Mintmark));

@@ -46,19 +46,24 @@ contract HostileOperator is Settlement {
 
     // ---- The operator
 
-    function commitRollupBatch(uint256 seed, uint256 count) external {
+    function commitRollupBatch(uint256 seed, uint256 count, uint8 consenting) external {
         if (_paused || _revoked) return;
-        commitRollup(vaultsFrom(Mode.ZkRollup, seed, 1 + count % 5));
+        commitRollup(vaultsFrom(Mode.ZkRollup, seed, 1 + count % 5), _how(consenting));
         _watch(1 + count % 5);
     }
 
     /// @dev Nobody but the committee looks into the vaults, and here it does not.
-    function commitValidiumBatch(uint256 seed, uint256 count, bool spoiled) external {
+    function commitValidiumBatch(uint256 seed, uint256 count, bool spoiled, uint8 consenting) external {
         if (_paused || _revoked) return;
         Vault[] memory vaults = vaultsFrom(Mode.Validium, seed, 1 + count % 5);
         for (uint256 i; spoiled && i < vaults.length; ++i) _spoil(vaults[i], uint256(keccak256(abi.encode(seed, "spoiled", i))));
-        commitValidium(vaults);
+        commitValidium(vaults, _how(consenting));
         _watch(1 + count % 5);
+    }
+
+    /// @dev Half of the batches have the issuer's consent.
+    function _how(uint8 consenting) private pure returns (Consenting) {
+        return Consenting(consenting < 128 ? 0 : consenting % 8);
     }
 
     /// @dev An old batch number, or one of the future: neither replaces nor skips anything.
@@ -202,10 +207,10 @@ contract HostileOperator is Settlement {
 
     function _commits(address caller, uint64 number, bool asRollup) private returns (bool done) {
         bytes memory call = asRollup
-            ? abi.encodeCall(state.commitRollupBatch, (state.history(), number, hex"010000_0000_ffff000002"))
+            ? abi.encodeCall(state.commitRollupBatch, (state.history(), "", number, hex"010000_0000_ffff000002"))
             : abi.encodeCall(
                 state.commitValidiumBatch,
-                (state.history(), number, bytes32("content"), 1, "data", "", attest(number, _rootOf("content"), 1, "data"))
+                (state.history(), number, bytes32("content"), 1, "data", "", attest(number, _rootOf("content"), 1, "data"), "")
             );
         vm.prank(caller, caller);
         (done,) = address(state).call(call);
@@ -244,7 +249,7 @@ contract HostileOperator is Settlement {
     function _canPay(uint256 which, uint64 quantity) private view returns (bool) {
         Vault storage vault = places[which].vault;
         Standard standard = standardOf(vault);
-        if (_voided[which] || standard == Standard.None || vault.chainId != block.chainid) return false;
+        if (_voided[which] || leftOut[which] || standard == Standard.None || vault.chainId != block.chainid) return false;
         if (vault.amount == 0 || vault.amount > MAX_AMOUNT) return false;
         if ((standard == Standard.ERC20) != (vault.blob.length == 0) || vault.blob.length > 255) return false;
         if (quantity == 0 || quantity > vault.amount - _paid[which]) return false;
@@ -264,7 +269,7 @@ contract HostileOperator is Settlement {
     /// @dev Whether both name one card and the earlier one could be withdrawn, once it is mature.
     function _isDuplicate(uint256 earlier, uint256 later) private view returns (bool) {
         Vault storage first = places[earlier].vault;
-        bool exists = first.amount == 1 && first.blob.length != 0 && first.blob.length <= 255;
+        bool exists = !leftOut[earlier] && !leftOut[later] && first.amount == 1 && first.blob.length != 0 && first.blob.length <= 255;
         return earlier < later && exists && _sameCard(earlier, later);
     }
 

@@ -31,6 +31,18 @@ abstract contract Settlement is Exit {
         uint64 maturity;
     }
 
+    /// @dev What the issuer says of a batch, or what an operator makes of it. Only the first counts for both of its assets.
+    enum Consenting {
+        Given,
+        Withheld,
+        ByAnotherKey,
+        ToOtherContent,
+        ToAnotherMode,
+        ToAnotherBatch,
+        OfAnotherEpoch,
+        OfOneAssetOnly
+    }
+
     struct Batch {
         Mode mode;
         BatchHeader header;
@@ -43,6 +55,8 @@ abstract contract Settlement is Exit {
     IState internal state;
     Batch[] internal batches;
     mapping(Mode => bytes32[]) internal stateLeaves;
+    /// @dev By place: the manifest has nothing for the vault's asset.
+    mapping(uint256 place => bool) internal leftOut;
 
     constructor() {
         Config memory config = Config(admin, guardian, operator, members, THRESHOLD, 1 days, MATURITY);
@@ -56,17 +70,28 @@ abstract contract Settlement is Exit {
     }
 
     function commitRollup(Vault[] memory vaults) internal {
+        commitRollup(vaults, Consenting.Given);
+    }
+
+    function commitValidium(Vault[] memory vaults) internal {
+        commitValidium(vaults, Consenting.Given);
+    }
+
+    function commitRollup(Vault[] memory vaults, Consenting how) internal {
         uint64 number = nextNumber(Mode.ZkRollup);
         Standard[] memory each = new Standard[](vaults.length);
         for (uint256 i; i < vaults.length; ++i) each[i] = standardOf(vaults[i]);
         bytes memory data = Batches.encode(vaults, each);
+        Manifests.Asset[] memory assets = Manifests.assetsOf(vaults);
+        bytes32 content = NaiveTree.root(leavesOf(vaults), NaiveTree.heightOf(vaults.length));
+        (bytes memory consents, uint256 missing) = consentsTo(Mode.ZkRollup, number, content, assets, how);
         bytes32 history = state.history();
         vm.prank(operator, operator);
-        state.commitRollupBatch(history, number, data);
-        remember(Mode.ZkRollup, vaults, Manifests.assetsOf(vaults), keccak256(data));
+        state.commitRollupBatch(history, consents, number, data);
+        remember(Mode.ZkRollup, vaults, assets, missing, keccak256(data));
     }
 
-    function commitValidium(Vault[] memory vaults) internal {
+    function commitValidium(Vault[] memory vaults, Consenting how) internal {
         uint64 number = nextNumber(Mode.Validium);
         bytes32 dataHash = keccak256(abi.encode("data", number));
         bytes32 content = NaiveTree.root(leavesOf(vaults), NaiveTree.heightOf(vaults.length));
@@ -74,12 +99,43 @@ abstract contract Settlement is Exit {
         Manifests.Asset[] memory assets = Manifests.assetsOf(_registered(vaults));
         bytes32 root = Manifests.batchRoot(Mode.Validium, Manifests.leavesOf(assets), content);
         bytes memory attestation = attest(number, root, uint32(vaults.length), dataHash);
+        (bytes memory consents, uint256 missing) = consentsTo(Mode.Validium, number, content, assets, how);
         bytes32 history = state.history();
         vm.prank(operator);
         state.commitValidiumBatch(
-            history, number, content, uint32(vaults.length), dataHash, Manifests.pack(assets), attestation
+            history, number, content, uint32(vaults.length), dataHash, Manifests.pack(assets), attestation, consents
         );
-        remember(Mode.Validium, vaults, assets, dataHash);
+        remember(Mode.Validium, vaults, assets, missing, dataHash);
+    }
+
+    /// @return packed As docs/protocol.md 5 writes consents.
+    /// @return missing The assets that L1 leaves out of the batch; bit i stands for asset i.
+    function consentsTo(Mode mode, uint64 number, bytes32 content, Manifests.Asset[] memory assets, Consenting how)
+        internal
+        view
+        returns (bytes memory packed, uint256 missing)
+    {
+        (bytes memory indexes, bytes memory named) = ("", "");
+        uint256 counted;
+        for (uint8 i; i < assets.length; ++i) {
+            bool issued = assets[i].assetType == assetTypes[1] || assets[i].assetType == assetTypes[2];
+            if (!issued || assets[i].chainId != block.chainid) continue;
+            missing |= 1 << i;
+            if (how == Consenting.OfOneAssetOnly && indexes.length == 1) continue;
+            counted |= 1 << i;
+            indexes = abi.encodePacked(indexes, i);
+            uint64 epoch = how == Consenting.OfAnotherEpoch ? 2 : 1;
+            named = abi.encodePacked(named, assets[i].chainId, assets[i].assetType, epoch);
+        }
+        if (missing == 0 || how == Consenting.Withheld) return ("", missing);
+        if (how == Consenting.ToOtherContent) content ^= bytes32(uint256(1));
+        if (how == Consenting.ToAnotherMode) mode = mode == Mode.Validium ? Mode.ZkRollup : Mode.Validium;
+        if (how == Consenting.ToAnotherBatch) number ^= 1;
+        bytes32 typehash = keccak256("IssuerConsent(uint8 mode,uint64 batchNumber,bytes32 content,bytes32 assetsHash)");
+        bytes32 message = keccak256(abi.encode(typehash, mode, number, content, keccak256(named)));
+        bytes memory signature = sign(how == Consenting.ByAnotherKey ? ISSUER_KEY + 1 : ISSUER_KEY, typedDigest(message));
+        packed = abi.encodePacked(uint8(indexes.length), indexes, uint16(signature.length), signature);
+        if (how == Consenting.Given || how == Consenting.OfOneAssetOnly) missing &= ~counted;
     }
 
     /// @dev The vaults whose asset is one of this chain's.
@@ -120,9 +176,10 @@ abstract contract Settlement is Exit {
         );
     }
 
-    function remember(Mode mode, Vault[] memory vaults, Manifests.Asset[] memory assets, bytes32 dataHash) internal {
+    function remember(Mode mode, Vault[] memory vaults, Manifests.Asset[] memory assets, uint256 missing, bytes32 dataHash) internal {
         bytes32[] memory leaves = leavesOf(vaults);
         bytes32[] memory manifest = Manifests.leavesOf(assets);
+        for (uint256 i; i < assets.length; ++i) if ((missing >> i) & 1 == 1) manifest[i] = 0;
         uint256 height = NaiveTree.heightOf(vaults.length);
         bytes32 root = Manifests.batchRoot(mode, manifest, NaiveTree.root(leaves, height));
         BatchHeader memory header = BatchHeader(
@@ -136,6 +193,10 @@ abstract contract Settlement is Exit {
         for (uint256 slot; slot < vaults.length; ++slot) {
             bytes32[] memory siblings = NaiveTree.siblings(leaves, height, slot);
             VaultPath memory path = Manifests.pathOf(assets, manifest, vaults[slot], siblings);
+            for (uint256 i; i < assets.length; ++i) {
+                bool same = assets[i].chainId == vaults[slot].chainId && assets[i].assetType == vaults[slot].assetType;
+                if (same && (missing >> i) & 1 == 1) leftOut[places.length] = true;
+            }
             places.push(Place(batches.length - 1, vaults[slot], path));
         }
     }

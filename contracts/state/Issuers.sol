@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ICommittee} from "../interfaces/ICommittee.sol";
+import {IIssuers} from "../interfaces/IIssuers.sol";
+import {ISSUER, ISSUER_EPOCH, SUSPENDED} from "../libraries/Consents.sol";
+import {AssetRegistry} from "./AssetRegistry.sol";
+import {TimeLockedRoles} from "./TimeLockedRoles.sol";
+
+/// @dev What a token may say of itself.
+interface IIssued {
+    function issuer() external view returns (address);
+}
+
+/// @title Whose consent the mints of a token need.
+/// @dev More protection acts at once, less of it after the delay: a stolen key of the token's admin cannot take an issuer away unseen.
+abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
+    struct Change {
+        address issuer;
+        uint64 activeFrom;
+    }
+
+    uint256 private constant FURTHER = 233;
+
+    /// @dev All that a commit reads of an asset: its standard (bits 0 to 7), its issuer (8 to 167), the issuer's epoch (168 to 231), whether the issuer
+    /// is suspended (232), whether the token's first asset holds the issuer (233). So all assets of a token have one issuer.
+    mapping(uint64 chainId => mapping(uint256 assetType => uint256)) private _commitTerms;
+    mapping(address token => Change) private _scheduledIssuer;
+
+    /// @inheritdoc IIssuers
+    function scheduleIssuer(address token, address issuer) external virtual {
+        _requireSpeaker(token);
+        if (_issuerIn(_termsOf(token)) == address(0)) {
+            _setIssuer(token, issuer);
+            return;
+        }
+        uint64 activeFrom = uint64(block.timestamp) + changeDelay;
+        _scheduledIssuer[token] = Change(issuer, activeFrom);
+        emit IssuerScheduled(token, issuer, activeFrom);
+    }
+
+    /// @inheritdoc IIssuers
+    function activateIssuer(address token) external virtual {
+        Change memory change = _scheduledIssuer[token];
+        if (change.activeFrom == 0 || block.timestamp < change.activeFrom) revert ICommittee.ChangeNotDue(change.activeFrom);
+        delete _scheduledIssuer[token];
+        _setIssuer(token, change.issuer);
+    }
+
+    /// @inheritdoc IIssuers
+    function cancelIssuer(address token) external virtual {
+        _requireSpeaker(token);
+        delete _scheduledIssuer[token];
+        emit IssuerScheduled(token, address(0), 0);
+    }
+
+    /// @inheritdoc IIssuers
+    function suspendIssuer(address token) external virtual {
+        _requireSpeaker(token);
+        address issuer = _issuerIn(_termsOf(token));
+        if (issuer == address(0)) revert IssuerUnknown(token);
+        emit IssuerSuspended(token, issuer, _putIssuer(token, issuer, 1));
+    }
+
+    /// @inheritdoc IIssuers
+    function issuerOf(uint64 chainId, uint256 assetType) external view returns (address issuer, uint64 epoch, bool suspended) {
+        uint256 terms = _termsAt(chainId, assetType);
+        return (_issuerIn(terms), uint64(terms >> ISSUER_EPOCH), (terms >> SUSPENDED) & 1 == 1);
+    }
+
+    /// @dev What a commit reads of an asset, all of it zero but the standard when its token has no issuer. Zero when nobody registered it.
+    function _termsAt(uint64 chainId, uint256 assetType) internal view returns (uint256 terms) {
+        terms = _commitTerms[chainId][assetType];
+        if ((terms >> FURTHER) & 1 == 1) terms = _termsOf(_assets[chainId][assetType].token);
+    }
+
+    function _onRegistered(uint64 chainId, uint256 assetType, bool isFirst) internal override {
+        Asset storage registered = _assets[chainId][assetType];
+        uint256 terms = uint8(registered.standard);
+        if (chainId != block.chainid) {
+            _commitTerms[chainId][assetType] = terms;
+        } else if (!isFirst) {
+            _commitTerms[chainId][assetType] = terms | (1 << FURTHER);
+        } else {
+            address token = registered.token;
+            (bool answered, uint256 issuer) = _ask(token, abi.encodeCall(IIssued.issuer, ()));
+            _commitTerms[chainId][assetType] = terms;
+            // Another word than an address names nobody.
+            if (answered && issuer != 0 && issuer >> 160 == 0) _setIssuer(token, address(uint160(issuer)));
+        }
+    }
+
+    function _setIssuer(address token, address issuer) private {
+        emit IssuerChanged(token, issuer, _putIssuer(token, issuer, 0));
+    }
+
+    /// @dev Raises the epoch.
+    function _putIssuer(address token, address issuer, uint256 suspended) private returns (uint64 epoch) {
+        uint256 terms = _termsOf(token);
+        epoch = uint64(terms >> ISSUER_EPOCH) + 1;
+        _commitTerms[uint64(block.chainid)][_firstOf[token]] = uint8(terms) | (uint256(uint160(issuer)) << ISSUER)
+            | (uint256(epoch) << ISSUER_EPOCH) | (suspended << SUSPENDED);
+    }
+
+    function _issuerIn(uint256 terms) internal pure returns (address) {
+        return address(uint160(terms >> ISSUER));
+    }
+
+    /// @dev Of a token's first asset, whose standard its other assets have too.
+    function _termsOf(address token) private view returns (uint256) {
+        return _commitTerms[uint64(block.chainid)][_firstOf[token]];
+    }
+
+    function _requireSpeaker(address token) private view {
+        if (_firstOf[token] == 0) revert IssuerUnknown(token);
+        if (!_speaksFor(msg.sender, token)) revert NotTokenOwner(token, msg.sender);
+    }
+}

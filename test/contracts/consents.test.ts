@@ -1,0 +1,279 @@
+import { type Address, concatHex, getAddress, parseEventLogs, sliceHex, zeroAddress } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { MODES } from "../../core/model.ts";
+import { compactSignature } from "../../core/protocol/attestation.ts";
+import {
+  allOf,
+  type CommittedBatch,
+  type Consentable,
+  type Consenting,
+  commitValidium,
+  commitWith,
+  consentOf,
+  entry,
+} from "./fixture/batches.ts";
+import {
+  assetOf,
+  CHANGE_DELAY,
+  type Deployment,
+  MATURITY,
+  type Member,
+  openChain,
+  SCHEME,
+  type TestAsset,
+} from "./fixture/deployment.ts";
+import { request, withdrawArgs } from "./fixture/withdrawals.ts";
+
+const { fresh } = await openChain();
+/** Solidity's `Wallet1271.Manner`. */
+const MANNER = { honest: 0, reverts: 1, burnsGas: 2, answersTooMuch: 3, answersNothing: 4 } as const;
+
+let d: Deployment;
+let [alice, bob] = [newKey(), newKey()];
+/** Tokens of Alice, of Bob, and of nobody. */
+let sword: TestAsset;
+let shield: TestAsset;
+let plain: TestAsset;
+let owner: Address;
+beforeEach(async () => {
+  d = await fresh();
+  [alice, bob] = [newKey(), newKey()];
+  [sword, shield] = [await issuedBy(alice.address), await issuedBy(bob.address)];
+  plain = d.assets.card;
+  owner = d.actors.owner.account.address;
+});
+
+function newKey(): Member {
+  return privateKeyToAccount(generatePrivateKey());
+}
+
+type Changed = NonNullable<Parameters<typeof consentOf>[3]>;
+
+/** A registered ERC-721 of this issuer. */
+async function issuedBy(issuer: Address): Promise<TestAsset> {
+  const royalty = { receiver: zeroAddress, fraction: 0n };
+  const args = ["", "", "", SCHEME.mintmark, royalty, d.config.admin, d.state.address, issuer] as const;
+  return d.register("erc721", (await d.viem.deployContract("MintableERC721", args)).address);
+}
+
+/** One token each, in this order. */
+function slots(id = "1") {
+  return [sword, shield, plain].map((asset) => entry(asset, owner, id));
+}
+
+/** The assets that L1 has left out of a batch. */
+function leftOut({ assets, leftOut: places }: CommittedBatch) {
+  const names = new Map([sword, shield, plain].map((asset, i) => [asset.assetType, ["sword", "shield", "plain"][i]]));
+  return assets.flatMap(({ assetType }, i) => (places.includes(i) ? [names.get(assetType)] : [])).toSorted();
+}
+
+/** The slots whose vaults can be withdrawn. */
+async function paying(batch: CommittedBatch): Promise<number[]> {
+  await d.connection.networkHelpers.time.increase(MATURITY);
+  const paid: number[] = [];
+  for (const slot of batch.vaults.keys()) {
+    const withdrawal = d.state.write.withdraw(withdrawArgs(request(batch, slot)), { account: d.actors.owner.account });
+    if (
+      batch.leftOut.length === 0 ||
+      !batch.leftOut.some((at) => batch.assets[at]?.assetType === batch.vaults[slot]?.assetType)
+    ) {
+      await withdrawal;
+      paid.push(slot);
+    } else await d.viem.assertions.revertWithCustomError(withdrawal, d.state, "ProofInvalid");
+  }
+  return paid;
+}
+
+const both = () => allOf(consentOf(d, alice, [sword]), consentOf(d, bob, [shield]));
+
+describe.each(MODES)("a %s batch", (mode) => {
+  const commit = (consenting: Consenting, id?: string) => commitWith(mode, d, slots(id), consenting);
+
+  it("pays every vault when each issuer has consented", async () => {
+    const batch = await commit(both());
+    expect(batch.leftOut).toEqual([]);
+    expect(await paying(batch)).toEqual([0, 1, 2]);
+  });
+
+  it("leaves out the tokens of an issuer that has not consented, and nobody else's", async () => {
+    const batch = await commit(consentOf(d, alice, [sword]));
+    expect(leftOut(batch)).toEqual(["shield"]);
+    const logs = await d.publicClient.getTransactionReceipt({ hash: batch.txHash });
+    const [event] = parseEventLogs({ abi: d.state.abi, eventName: "AssetsLeftOut", logs: logs.logs });
+    expect(event?.args).toEqual({
+      mode: MODES.indexOf(mode),
+      batchNumber: BigInt(batch.batchNumber),
+      assets: 1n << BigInt(batch.assets.findIndex(({ assetType }) => assetType === shield.assetType)),
+    });
+    expect(await paying(batch)).toEqual([0, 2]);
+  });
+
+  it("leaves out all tokens with issuers when nobody has consented, also when no other is there", async () => {
+    expect(leftOut(await commit(async () => "0x"))).toEqual(["shield", "sword"]);
+    const alone = await commitWith(mode, d, [entry(sword, owner, "2")], async () => "0x");
+    expect(leftOut(alone)).toEqual(["sword"]);
+    expect(await paying(alone)).toEqual([]);
+  });
+
+  it("takes a compact signature as well", async () => {
+    const compact: Consenting = async (batch) => {
+      const packed = await consentOf(d, alice, [sword])(batch);
+      const { r, vs } = compactSignature(sliceHex(packed, 4));
+      return concatHex([sliceHex(packed, 0, 2), "0x0040", r, vs]);
+    };
+    expect(leftOut(await commit(compact))).toEqual(["shield"]);
+  });
+
+  it.each<readonly [string, (batch: Consentable) => Changed]>([
+    ["another mode", ({ mode: own }) => ({ mode: own === "validium" ? "zk-rollup" : "validium" })],
+    ["another batch", ({ batchNumber }) => ({ batchNumber: batchNumber + 1 })],
+    ["other vaults", () => ({ content: `0x${"11".repeat(32)}` })],
+    ["another chain", () => ({ settlement: { ...d.settlement, chainId: 1n } })],
+    ["another contract", () => ({ settlement: { ...d.settlement, contract: `0x${"22".repeat(20)}` } })],
+    ["an earlier epoch", () => ({ epoch: 0n })],
+  ])("takes no consent to %s", async (_, changed) => {
+    const replayed: Consenting = async (batch) => consentOf(d, alice, [sword], changed(batch))(batch);
+    expect(leftOut(await commit(allOf(replayed, consentOf(d, bob, [shield]))))).toEqual(["sword"]);
+  });
+
+  it("takes no consent of another key, nor one that names another issuer's token or nobody's as well", async () => {
+    const stranger = newKey();
+    for (const consenting of [
+      consentOf(d, stranger, [sword]),
+      consentOf(
+        d,
+        alice,
+        [sword, shield].sort((a, b) => (a.assetType < b.assetType ? -1 : 1)),
+      ),
+      consentOf(
+        d,
+        alice,
+        [sword, plain].sort((a, b) => (a.assetType < b.assetType ? -1 : 1)),
+      ),
+      consentOf(d, alice, [plain]),
+      async () => concatHex(["0x000041", `0x${"41".repeat(65)}`]),
+    ]) {
+      expect(leftOut(await commit(consenting))).toEqual(["shield", "sword"]);
+    }
+  });
+
+  it("takes each issuer's consent whatever stands beside it", async () => {
+    const bad = consentOf(d, newKey(), [shield]);
+    expect(leftOut(await commit(allOf(bad, both(), bad)))).toEqual([]);
+  });
+
+  it("takes no consent of an issuer that was suspended or replaced after it had signed", async () => {
+    const signed: Consenting = async (batch) => {
+      const consents = await both()(batch);
+      await d.state.write.suspendIssuer([sword.token], { account: d.actors.admin.account });
+      return consents;
+    };
+    expect(leftOut(await commit(signed))).toEqual(["sword"]);
+    // A suspended issuer's newer signatures do not count either.
+    expect(leftOut(await commit(both(), "2"))).toEqual(["sword"]);
+    await d.state.write.scheduleIssuer([sword.token, bob.address], { account: d.actors.admin.account });
+    await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
+    await d.state.write.activateIssuer([sword.token]);
+    expect(leftOut(await commit(both(), "3"))).toEqual(["sword"]);
+    const assets = [sword, shield].sort((a, b) => (a.assetType < b.assetType ? -1 : 1));
+    expect(leftOut(await commit(consentOf(d, bob, assets), "4"))).toEqual([]);
+  });
+
+  it("asks nobody once the issuer is removed, and pays what was consented to before for ever", async () => {
+    const before = await commit(both());
+    await d.state.write.scheduleIssuer([sword.token, zeroAddress], { account: d.actors.admin.account });
+    await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
+    await d.state.write.activateIssuer([sword.token]);
+    expect(leftOut(await commit(async () => "0x", "2"))).toEqual(["shield"]);
+    expect(await paying(before)).toEqual([0, 1, 2]);
+  });
+
+  it("refuses consents that break off or name an asset that is not there", async () => {
+    for (const [consents, at] of [
+      ["0x01", 0n],
+      ["0x0100", 0n],
+      ["0x01000041", 0n],
+      ["0x010300000000", 0n],
+      ["0x00000001", 3n],
+      ["0x00000000", 3n],
+    ] as const) {
+      const refused = commit(async () => consents);
+      await d.viem.assertions.revertWithCustomErrorWithArgs(
+        refused.then(({ txHash }) => txHash),
+        d.state,
+        "ConsentsMalformed",
+        [at],
+      );
+    }
+  });
+
+  it("takes a wallet contract's consent, and is stopped by none that misbehaves", async () => {
+    for (const [manner, value] of Object.entries(MANNER)) {
+      const wallet = await d.viem.deployContract("Wallet1271", [alice.address, value]);
+      const walleted = await issuedBy(wallet.address);
+      const batch = await commitWith(
+        mode,
+        d,
+        [entry(walleted, owner, "1"), ...slots(manner.length.toString() + value)],
+        allOf(consentOf(d, alice, [walleted]), both()),
+      );
+      expect(
+        batch.leftOut.map((place) => batch.assets[place]?.assetType),
+        manner,
+      ).toEqual(manner === "honest" ? [] : [walleted.assetType]);
+      const { gasUsed } = await d.publicClient.getTransactionReceipt({ hash: batch.txHash });
+      expect(gasUsed).toBeLessThan(450_000n);
+    }
+    const wallet = await d.viem.deployContract("Wallet1271", [alice.address, MANNER.honest]);
+    const walleted = await issuedBy(wallet.address);
+    const other = await commitWith(mode, d, [entry(walleted, owner, "1")], consentOf(d, bob, [walleted]));
+    expect(other.leftOut).toEqual([0]);
+  });
+
+  it("knows no issuer on another chain", async () => {
+    await d.state.write.registerAsset([2, 5n, getAddress(sword.token), 1n, SCHEME.imx]);
+    const batch = await commitWith(mode, d, [{ ...entry(sword, owner, "1"), chainId: 5n }], async () => "0x");
+    expect(batch.leftOut).toEqual([]);
+  });
+});
+
+it("costs members nothing: they sign the batch whole, and whatever L1 leaves out of it they have signed", async () => {
+  const withdrawn = await commitValidium(d, slots(), undefined, consentOf(d, bob, [shield]));
+  expect(leftOut(withdrawn)).toEqual(["sword"]);
+  const whole = await commitValidium(d, slots("2"), undefined, both());
+  expect(withdrawn.header.batchRoot).not.toBe(whole.header.batchRoot);
+});
+
+it("holds for 255 tokens of one issuer in one signature", async () => {
+  const tokens: TestAsset[] = [];
+  const key = newKey();
+  const coin = await d.viem.deployContract("IssuedToken", [
+    `0x${"00".repeat(12)}${key.address.slice(2)}`,
+    d.config.admin,
+  ]);
+  for (let quantum = 1n; quantum <= 255n; quantum++) {
+    await d.state.write.registerAsset([1, 31_337n, coin.address, quantum, SCHEME.imx], {
+      account: d.actors.admin.account,
+    });
+    tokens.push(assetOf("erc20", coin.address, quantum));
+  }
+  tokens.sort((a, b) => (a.assetType < b.assetType ? -1 : 1));
+  const batch = await commitWith(
+    "zk-rollup",
+    d,
+    tokens.map((asset) => entry(asset, owner)),
+    consentOf(d, key, tokens),
+  );
+  expect(batch.leftOut).toEqual([]);
+  expect(
+    (
+      await commitWith(
+        "zk-rollup",
+        d,
+        tokens.map((asset) => entry(asset, owner)),
+        consentOf(d, key, tokens.slice(1)),
+      )
+    ).leftOut,
+  ).toEqual([0]);
+});
