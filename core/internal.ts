@@ -1,4 +1,5 @@
 /** Parts of the core for this package's own server and commands. Not an entry point of the package. */
 export { type Backoff, backoffDelay, pause, type RepeatOptions, repeat, retryAfterMs } from "./backoff.ts";
+export { Issues, type RequestLimits, readMintRequest } from "./columns/request.ts";
 export { contractTag } from "./tenants/api-keys.ts";
 export { CHECKSUM_WRONG, checksumHolds, readSpelling } from "./validate.ts";

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../scripts/demo/until.ts";
 import { USERS } from "../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../scripts/sandbox/sandbox.ts";
+import { mintmark } from "./cli/cli.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
@@ -74,17 +75,20 @@ describe("the examples, run as their reader runs them", () => {
       return count;
     }
 
-    test("collection.ts mints 10,000 pieces, and no more when it is repeated", async () => {
+    test("`mintmark drop` mints the guide's 10,000 pieces, and no more when it is repeated", async () => {
       // Carol's piece is the first, so that it is in the first batch on L1.
       const pieces = Array.from(
         { length: 10_000 },
         (_, id) => `${id},${id === 0 ? CAROL.owner.address : owner(id % 499)}`,
       );
-      writeFileSync(join(folder, "drop.csv"), pieces.join("\n"));
+      const file = join(folder, "pieces.csv");
+      writeFileSync(file, ["tokenId,ownerAddress", ...pieces].join("\n"));
       const { api, apiKey } = sandbox.description;
-      const env = { MINTMARK_URL: api, MINTMARK_KEY: apiKey, MINTMARK_ASSET: sword() };
+      const command = ["drop", file, "--asset", sword(), "--mode", "zk-rollup"];
+      expect(read("docs/guides/collection.md")).toContain("drop pieces.csv --asset $ASSET --mode zk-rollup\n");
       for (const _ of ["at first", "again"]) {
-        expect(await output("collection.ts", ["drop.csv"], env)).toBe("10000 pieces of 500 owners are minted\n");
+        const { code, stdout } = await mintmark(command, { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey });
+        expect([code, stdout]).toEqual([0, expect.stringMatching(/^rows +10000\nminted +10000\nrefused +0\n/)]);
         expect(await swords()).toBe(10_000);
       }
     });

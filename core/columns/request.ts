@@ -83,6 +83,9 @@ export interface AssetForm {
   readonly nextTokenId: bigint | null;
 }
 
+/** How much one request may hold. */
+export type RequestLimits = Pick<Limits, "usersPerRequest" | "mintsPerRequest">;
+
 /** One issue and its place: -1 for the request or the whole user. */
 interface Found {
   readonly user: number;
@@ -152,7 +155,7 @@ const ONE = 1n;
  *
  * @throws MintmarkError only when the whole request is unusable: no list of users, or above the limits
  */
-export function readMintRequest(request: unknown, limits: Limits, issues: Issues): MintRequest {
+export function readMintRequest(request: unknown, limits: RequestLimits, issues: Issues): MintRequest {
   const users = isObject(request) && Array.isArray(request.users) ? (request.users as unknown[]) : null;
   if (users === null || !isObject(request)) {
     issues.ofRequest(isObject(request) ? "/users" : "", "validation_failed", "must be an object with a list of users");
@@ -170,7 +173,7 @@ export function readMintRequest(request: unknown, limits: Limits, issues: Issues
 }
 
 /** Refuses an empty or too large request before any other check. */
-function requireSizes(users: readonly unknown[], limits: Limits, issues: Issues): void {
+function requireSizes(users: readonly unknown[], limits: RequestLimits, issues: Issues): void {
   const { usersPerRequest, mintsPerRequest } = limits;
   if (users.length === 0) issues.ofRequest("/users", "validation_failed", "must hold at least one user");
   if (users.length > usersPerRequest) issues.ofRequest("/users", "batch_too_large", `at most ${usersPerRequest} users`);

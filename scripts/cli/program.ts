@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { addDeploy } from "../commands/deploy.ts";
+import { addDrop } from "../commands/drop.ts";
 import { addExit } from "../commands/exit.ts";
 import { addExitKit } from "../commands/exit-kit.ts";
 import { addLocal } from "../commands/local.ts";
@@ -29,6 +30,7 @@ const GROUPS = [
   addDeploy,
   addStore,
   addOperations,
+  addDrop,
   addRebuild,
   addExitKit,
   addExit,

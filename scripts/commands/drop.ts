@@ -1,0 +1,177 @@
+import { createReadStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import type { Command } from "commander";
+import { MintmarkError } from "../../core/index.ts";
+import { backoffDelay, pause } from "../../core/internal.ts";
+import {
+  ApiError,
+  answer,
+  createClient,
+  type MintmarkClient,
+  type MintRequest,
+  mint,
+} from "../../server/client/index.ts";
+import { dropId, type Minting, RequestRefused, runDrop } from "../../server/drops/drop.ts";
+import type { Counts } from "../../server/drops/progress.ts";
+import { DROP_FORMATS, type DropFormat, sentenceOf } from "../../server/drops/rows.ts";
+import { type Survey, surveyOf } from "../../server/drops/survey.ts";
+import { acting, leaf, type Options, type Running } from "../cli/command.ts";
+import { UsageError } from "../cli/exit-codes.ts";
+import { requiredSecret, setting } from "../cli/secret.ts";
+
+const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";
+/** Refused rows that a terminal shows; the result has all. */
+const SHOWN = 20;
+
+export function addDrop(program: Command): void {
+  leaf(program, "drop <file>", "mint the rows of a CSV or NDJSON file over HTTP; run it again to go on after a stop", [
+    `drop pieces.csv --asset ${EXAMPLE_ASSET} --dry-run`,
+    `drop pieces.csv --asset ${EXAMPLE_ASSET} --mode zk-rollup`,
+    "drop points.ndjson --name november --url https://mint.example --key-stdin < api.key",
+  ])
+    .option("--asset <uuid>", "of rows that name no assetId")
+    .option("--mode <mode>", "validium or zk-rollup, of rows that name no dataAvailabilityMode")
+    .option("--dry-run", "check every row and mint nothing")
+    .option("--name <text>", "another name makes the same file another drop, such as each month's; default none")
+    .option("--format <format>", `${DROP_FORMATS.join(" or ")}; default by the file's name`)
+    .option("--result <file>", "a line of JSON for each row; default <file>.result.ndjson")
+    .option("--unsure <minted|lost>", "what became of rows that were sent more than 23 hours ago and not answered")
+    .option("--url <url>", "the server's address (MINTMARK_URL)")
+    .option("--key-stdin", "read the API key from standard input (else MINTMARK_API_KEY)")
+    .action(acting(drop, { failed: adviceOf }));
+}
+
+interface Answer extends Counts {
+  readonly rows: number;
+  readonly result: string;
+  readonly refusedRows: readonly unknown[];
+}
+
+async function drop(options: Options, [file = ""]: readonly string[], running: Running): Promise<Answer> {
+  const format = formatOf(options.format, file);
+  const unsure = options.unsure === undefined ? undefined : oneOf("--unsure", ["minted", "lost"], options.unsure);
+  const baseUrl = setting(options.url, "MINTMARK_URL", "the server's address: --url");
+  const apiKey = await requiredSecret("MINTMARK_API_KEY", options.keyStdin === true);
+  const client = createClient({ baseUrl, apiKey });
+  const limits = await answer(client.GET("/api/v1/limits", { signal: running.signal }));
+  const defaults = { assetId: textOf(options.asset), dataAvailabilityMode: textOf(options.mode) };
+  const survey = await surveyOf(createReadStream(file), format, defaults, limits);
+  requireForm(survey);
+  const dryRun = options.dryRun === true;
+  const result = textOf(options.result) ?? `${file}${dryRun ? ".dry-run" : ".result"}.ndjson`;
+  const progress = `${result}.progress`;
+  // What was checked before says nothing of now.
+  if (dryRun) await Promise.all([result, progress].map((path) => rm(path, { force: true })));
+  const name = textOf(options.name) ?? "";
+  const counts = await runDrop({
+    id: dropId(survey.digest, defaults, dryRun ? `dry run of ${name}` : name),
+    source: createReadStream(file),
+    format,
+    defaults,
+    minting: new ClientMinting(client, dryRun, running),
+    result,
+    progress,
+    unsure,
+    signal: running.signal,
+    onProgress: ({ minted, refused, unknown }) => {
+      const refusals = refused > 0 ? `, ${refused} refused` : "";
+      running.progress(`${minted + refused + unknown} of ${survey.rows} rows${refusals}`);
+    },
+  });
+  const { minted, refused, unknown } = counts;
+  return { rows: survey.rows, minted, refused, unknown, result, refusedRows: await refusedIn(result) };
+}
+
+function adviceOf(answer: unknown): string | null {
+  const { refused, unknown, result } = answer as Answer;
+  return refused + unknown === 0 ? null : `not every row is minted; ${result} has a line for each`;
+}
+
+function requireForm({ errors, moreErrors }: Survey): void {
+  if (errors.length === 0) return;
+  const issues = errors.map(({ row, ...error }) => ({
+    pointer: row === 0 ? "/file" : `/row ${row}`,
+    code: "validation_failed" as const,
+    detail: sentenceOf(error),
+  }));
+  throw new MintmarkError("validation_failed", "Nothing was minted. Mend these rows, then run the drop again.", {
+    issues,
+    moreIssues: moreErrors,
+  });
+}
+
+function formatOf(option: unknown, file: string): DropFormat {
+  const extension = file.slice(file.lastIndexOf(".") + 1).toLowerCase();
+  return oneOf("--format", DROP_FORMATS, option ?? (extension === "jsonl" ? "ndjson" : extension));
+}
+
+function oneOf<const V extends string>(option: string, values: readonly V[], given: unknown): V {
+  const value = values.find((known) => known === given);
+  if (value === undefined) throw new UsageError(`${option} must be ${values.join(" or ")}`);
+  return value;
+}
+
+function textOf(option: Options[string]): string | undefined {
+  return typeof option === "string" ? option : undefined;
+}
+
+async function refusedIn(result: string): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for await (const line of createInterface({ input: createReadStream(result) })) {
+    const { row, status, code, detail } = JSON.parse(line) as Readonly<Record<string, unknown>>;
+    if (status === "refused" || status === "unknown") found.push({ row, code, detail });
+    if (found.length === SHOWN) break;
+  }
+  return found;
+}
+
+/** Problems of the server's own time, not of the request. */
+const PASSING = new Set([
+  "backpressure",
+  "engine_closed",
+  "idempotency_in_progress",
+  "l1_not_compared",
+  "not_leader",
+  "not_ready",
+  "overloaded",
+  "rate_limited",
+  "shutting_down",
+  "store_failed",
+]);
+const BACKOFF = { firstMs: 500, maxMs: 30_000 };
+
+/** Mints over HTTP. A server that is away or busy is asked again until the command is stopped. */
+class ClientMinting implements Minting {
+  readonly #client: MintmarkClient;
+  readonly #dryRun: boolean;
+  readonly #running: Running;
+
+  constructor(client: MintmarkClient, dryRun: boolean, running: Running) {
+    this.#client = client;
+    this.#dryRun = dryRun;
+    this.#running = running;
+  }
+
+  async mint(body: object, idempotencyKey: string) {
+    const { signal } = this.#running;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        if (!this.#dryRun) return await mint(this.#client, body as MintRequest, { idempotencyKey, signal });
+        const params = { query: { dryRun: true } };
+        await answer(this.#client.POST("/api/v1/mint", { body: body as MintRequest, params, signal }));
+        return null;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof ApiError && !PASSING.has(error.code)) {
+          const { code, detail, errors } = error.problem;
+          throw new RequestRefused({ code, detail, issues: errors });
+        }
+        this.#running.progress(
+          `${error instanceof ApiError ? error.code : "the server does not answer"}; trying again`,
+        );
+      }
+      await pause(backoffDelay(BACKOFF, attempt), signal);
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import { createHash } from "node:crypto";
+import { type Counts, DropFiles, type Intent, type LeftOut } from "./progress.ts";
+import { type DropFormat, rowsOf, sentenceOf } from "./rows.ts";
+import { type DropDefaults, type RowsRequest, type Window, windowsOf } from "./windows.ts";
+
+/** Servers keep an idempotency key for 24 hours at least; the last hour is left for clocks that differ and requests that wait. */
+const KEPT_MS = 23 * 3_600_000;
+
+/** What a mint's answer tells of its entries. */
+export interface MintedRows {
+  readonly mintId: string;
+  readonly transactions: readonly { readonly transactionId: string; readonly vaultId: string }[];
+  readonly vaults: readonly { readonly vaultId: string; readonly tokenId: string | null }[];
+}
+
+/** Where a drop's requests go. It repeats by itself what may pass, such as `backpressure`. */
+export interface Minting {
+  /** Mints all or nothing; null when it only checks. Rejects with `RequestRefused`. */
+  mint(body: RowsRequest["body"], idempotencyKey: string): Promise<MintedRows | null>;
+}
+
+/** A request that was refused, with its bad entries by pointer. */
+export class RequestRefused extends Error {
+  override readonly name = "RequestRefused";
+  readonly code: string;
+  readonly issues: readonly { readonly pointer: string; readonly code: string; readonly detail: string }[];
+
+  constructor({ code, detail, issues }: Pick<RequestRefused, "code" | "issues"> & { readonly detail: string }) {
+    super(detail);
+    this.code = code;
+    this.issues = issues;
+  }
+}
+
+/** Nobody can tell by the idempotency key whether the last request of an earlier run was minted: it was sent too long ago. */
+export class UnsureOutcome extends Error {
+  override readonly name = "UnsureOutcome";
+
+  constructor(window: Window, { at }: Intent) {
+    const [first, last] = [window.rows[0]?.row, window.rows.at(-1)?.row];
+    super(
+      `rows ${first} to ${last} were sent at ${new Date(at).toISOString()} and no answer came, ` +
+        "and the server may have forgotten their idempotency key since; find out whether they were minted",
+    );
+  }
+}
+
+/** A drop that is to be minted. */
+export interface DropTask {
+  /** From what the drop is: see `dropId`. */
+  readonly id: string;
+  readonly source: AsyncIterable<Uint8Array>;
+  readonly format: DropFormat;
+  readonly defaults: DropDefaults;
+  readonly minting: Minting;
+  /** Paths of the two files. */
+  readonly result: string;
+  readonly progress: string;
+  /** What became of rows whose outcome nobody can tell any more; without it such a drop stops with `UnsureOutcome`. */
+  readonly unsure?: "minted" | "lost" | undefined;
+  /** Stops between two requests. */
+  readonly signal: AbortSignal;
+  onProgress(counts: Counts): void;
+}
+
+/**
+ * What tells drops apart: the same rows with the same options are the same drop, and are minted once, unless it is given another name.
+ *
+ * @param digest - of the file
+ */
+export function dropId(
+  digest: string,
+  { assetId = "", dataAvailabilityMode = "" }: DropDefaults,
+  name: string,
+): string {
+  return createHash("sha256")
+    .update(JSON.stringify([digest, assetId.toLowerCase(), dataAvailabilityMode, name]))
+    .digest("hex");
+}
+
+/**
+ * Mints the rows of a drop, window by window, and writes what became of each. A run that was killed goes on where it stopped: each window has
+ * one idempotency key whatever was left out of it, so it is minted at most once. Rejects with what refuses a whole request.
+ */
+export async function runDrop(task: DropTask): Promise<Counts> {
+  await using files = await DropFiles.open(task.result, task.progress, task.id);
+  const { windows: before } = files;
+  let index = 0;
+  for await (const window of windowsOf(rowsOf(task.source, task.format), task.defaults)) {
+    if (index++ < before) continue;
+    task.signal.throwIfAborted();
+    const { lines, counts } = await mintWindow(task, files, window, index - 1);
+    await files.finish(lines, counts);
+    task.onProgress(files.counts);
+  }
+  return files.counts;
+}
+
+interface Outcome {
+  readonly lines: readonly object[];
+  readonly counts: Counts;
+}
+
+/** Mints all rows of a window that are not refused. */
+async function mintWindow(task: DropTask, files: DropFiles, window: Window, index: number): Promise<Outcome> {
+  const { intent } = files;
+  const left = new Map(intent?.left);
+  const isUnsure = intent !== null && Date.now() - intent.at > KEPT_MS;
+  if (isUnsure && task.unsure === undefined) throw new UnsureOutcome(window, intent);
+  const key = createHash("sha256").update(`${task.id} ${index}`).digest("hex");
+  for (;;) {
+    const request = window.requestWithout(left);
+    if (request === null) return outcomeOf(window, left, new Map());
+    if (isUnsure && task.unsure === "minted") return outcomeOf(window, left, statusOf(request, { status: "minted" }));
+    await files.intend({ left, at: Date.now() });
+    try {
+      const minted = await task.minting.mint(request.body, `drop-${key}`);
+      const found = minted === null ? statusOf(request, { status: "mintable" }) : mintedLines(request, minted);
+      return outcomeOf(window, left, found);
+    } catch (error) {
+      if (!(error instanceof RequestRefused)) throw error;
+      // The key answers for other rows of the window: an earlier run, whose progress is lost, left out others.
+      if (error.code === "idempotency_key_reused") return outcomeOf(window, left, statusOf(request, UNKNOWN));
+      leaveOut(left, request, error);
+    }
+  }
+}
+
+const UNKNOWN = {
+  status: "unknown",
+  code: "idempotency_key_reused",
+  detail: "An earlier run minted this window without some of its rows. Its result says which.",
+};
+
+/** Adds the refused rows to those that are left out. Throws the refusal when it is not about rows. */
+function leaveOut(left: Map<number, { code: string; detail: string }>, request: RowsRequest, refusal: RequestRefused) {
+  const { size } = left;
+  for (const { pointer, code, detail } of refusal.issues) {
+    const { rows, field } = request.place(pointer);
+    if (rows.length === 0) throw refusal;
+    for (const row of rows) if (!left.has(row)) left.set(row, { code, detail: sentenceOf({ field, detail }) });
+  }
+  if (left.size === size) throw refusal;
+}
+
+function outcomeOf(window: Window, left: LeftOut, lines: ReadonlyMap<number, object>): Outcome {
+  const counts = { minted: 0, refused: 0, unknown: 0 };
+  const each = window.rows.map(({ row }) => {
+    const refused = left.get(row);
+    if (refused !== undefined) {
+      counts.refused++;
+      return { row, status: "refused", ...refused };
+    }
+    const line = lines.get(row);
+    if (line === undefined) throw new Error(`row ${row} has no outcome`);
+    counts[line === UNKNOWN ? "unknown" : "minted"]++;
+    return { row, ...line };
+  });
+  return { lines: each, counts };
+}
+
+function statusOf({ order }: RowsRequest, line: object): Map<number, object> {
+  return new Map(order.map(([row]) => [row, line]));
+}
+
+/** Each row's transactions, vaults and tokens: the entries of an answer come in the order of the request. */
+function mintedLines({ order }: RowsRequest, { mintId, transactions, vaults }: MintedRows): Map<number, object> {
+  const tokenOf = new Map(vaults.map(({ vaultId, tokenId }) => [vaultId, tokenId]));
+  let at = 0;
+  return new Map(
+    order.map(([row, tokens]) => {
+      const own = transactions.slice(at, at + tokens);
+      at += tokens;
+      if (own.length < tokens) throw new Error(`the answer to row ${row} has too few transactions`);
+      const transactionIds = own.map(({ transactionId }) => transactionId);
+      const vaultIds = own.map(({ vaultId }) => vaultId);
+      const tokenIds = vaultIds.flatMap((vaultId) => tokenOf.get(vaultId) ?? []);
+      return [row, { status: "minted", mintId, transactionIds, vaultIds, tokenIds }];
+    }),
+  );
+}

@@ -1,0 +1,134 @@
+import { type FileHandle, open } from "node:fs/promises";
+
+/** Rows of a window that are left out of its request, by line, with the reason. */
+export type LeftOut = ReadonlyMap<number, { readonly code: string; readonly detail: string }>;
+
+/** A request that was about to be sent. */
+export interface Intent {
+  readonly left: LeftOut;
+  /** When, in ms since 1970. */
+  readonly at: number;
+}
+
+/** How far a drop has come. */
+export interface Counts {
+  /** Rows. */
+  readonly minted: number;
+  readonly refused: number;
+  /** Rows of windows that an earlier run minted in part, and whose outcome only its result tells. */
+  readonly unknown: number;
+}
+
+interface Done extends Counts {
+  /** Windows. */
+  readonly done: number;
+  /** Of the result, up to the end of the last of them. */
+  readonly bytes: number;
+}
+
+/** The progress belongs to another drop. */
+export class AnotherDrop extends Error {
+  override readonly name = "AnotherDrop";
+}
+
+/**
+ * A drop's two files: its result, a line of JSON for each row, and its progress, from which a run that was killed goes on. Before a request is
+ * sent, the progress has it; a window is done when its result is on disk.
+ */
+export class DropFiles implements AsyncDisposable {
+  readonly #result: FileHandle;
+  readonly #progress: FileHandle;
+  #done: Done;
+  #intent: Intent | null;
+
+  private constructor(result: FileHandle, progress: FileHandle, { done, intent }: Read) {
+    this.#result = result;
+    this.#progress = progress;
+    this.#done = done;
+    this.#intent = intent;
+  }
+
+  /** Opens or creates both. Cuts off what a killed run left unfinished. Rejects with `AnotherDrop`. */
+  static async open(result: string, progress: string, id: string): Promise<DropFiles> {
+    await using opening = new AsyncDisposableStack();
+    // Never truncated by opening: the flag creates what is missing.
+    const files = await Promise.all([result, progress].map((path) => open(path, "a+")));
+    for (const file of files) opening.defer(() => file.close());
+    const [resultFile, progressFile] = files as [FileHandle, FileHandle];
+    const read = readProgress(await progressFile.readFile("utf8"), id);
+    await progressFile.truncate(read.bytes);
+    if (read.bytes === 0) await progressFile.appendFile(`${JSON.stringify({ drop: id })}\n`);
+    if ((await resultFile.stat()).size < read.done.bytes)
+      throw new AnotherDrop("the result is shorter than its progress says; something else has changed it");
+    await resultFile.truncate(read.done.bytes);
+    opening.move();
+    return new DropFiles(resultFile, progressFile, read);
+  }
+
+  /** Windows that are done. */
+  get windows(): number {
+    return this.#done.done;
+  }
+
+  get counts(): Counts {
+    return this.#done;
+  }
+
+  /** The last request of the window after those that are done; null when none was about to be sent. */
+  get intent(): Intent | null {
+    return this.#intent;
+  }
+
+  /** The request for the next window is about to be sent. */
+  async intend(intent: Intent): Promise<void> {
+    await this.#progress.appendFile(`${JSON.stringify({ ...intent, left: [...intent.left] })}\n`);
+    await this.#progress.datasync();
+    this.#intent = intent;
+  }
+
+  /** The next window is done. */
+  async finish(lines: readonly unknown[], { minted, refused, unknown }: Counts): Promise<void> {
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    await this.#result.appendFile(text);
+    await this.#result.datasync();
+    const before = this.#done;
+    this.#done = {
+      done: before.done + 1,
+      bytes: before.bytes + Buffer.byteLength(text),
+      minted: before.minted + minted,
+      refused: before.refused + refused,
+      unknown: before.unknown + unknown,
+    };
+    this.#intent = null;
+    await this.#progress.appendFile(`${JSON.stringify(this.#done)}\n`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#progress.datasync();
+    await Promise.all([this.#result.close(), this.#progress.close()]);
+  }
+}
+
+interface Read {
+  /** Up to the end of the last whole line. */
+  readonly bytes: number;
+  readonly done: Done;
+  readonly intent: Intent | null;
+}
+
+const NOTHING: Done = { done: 0, bytes: 0, minted: 0, refused: 0, unknown: 0 };
+
+function readProgress(text: string, id: string): Read {
+  const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+  const [head, ...lines] = whole.split("\n").slice(0, -1);
+  if (head !== undefined && (JSON.parse(head) as { drop?: unknown }).drop !== id)
+    throw new AnotherDrop("the progress belongs to another drop, or the rows or options have changed since it began");
+  let done = NOTHING;
+  let intent: Intent | null = null;
+  for (const line of lines) {
+    const read = JSON.parse(line) as Done | { left: [number, { code: string; detail: string }][]; at: number };
+    if ("done" in read) [done, intent] = [read, null];
+    else intent = { at: read.at, left: new Map(read.left) };
+  }
+  return { bytes: Buffer.byteLength(whole), done, intent };
+}

@@ -1,0 +1,184 @@
+import { pipeline } from "node:stream/promises";
+import { ServerError } from "../http/errors.ts";
+import { parseJson } from "../wire/json.ts";
+
+/** The forms that the rows of a drop can have. */
+export const DROP_FORMATS = ["csv", "ndjson"] as const;
+export type DropFormat = (typeof DROP_FORMATS)[number];
+
+/** Fields of a row: of a mint's entry, and whom it is for. */
+export const ROW_FIELDS = [
+  "ownerAddress",
+  "userId",
+  "assetId",
+  "tokenId",
+  "quantity",
+  "amount",
+  "amountDecimal",
+  "dataAvailabilityMode",
+  "reference",
+  "mintingBlob",
+] as const;
+
+/** One row, as it stands in the file. */
+export interface Row {
+  /** The line of the file that it stands in, from 1. A CSV file's header is line 1. */
+  readonly row: number;
+  /** About the bytes that it takes in a request. */
+  readonly bytes: number;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A place in a drop that cannot be minted as it is written. */
+export interface RowError {
+  /** Its line; 0 for the drop as a whole. */
+  readonly row: number;
+  /** Empty for the row as a whole. */
+  readonly field: string;
+  readonly code: string;
+  readonly detail: string;
+}
+
+/** What is wrong with a field, in a sentence that names it. */
+export function sentenceOf({ field, detail }: Pick<RowError, "field" | "detail">): string {
+  return field === "" || detail.startsWith(field) ? detail : `${field} ${detail}`;
+}
+
+/** The rows cannot be read from here on. */
+export class UnreadableRow extends Error {
+  override readonly name = "UnreadableRow";
+  readonly row: number;
+
+  constructor(row: number, detail: string) {
+    super(detail);
+    this.row = row;
+  }
+}
+
+/** Longest line, in bytes. The longest blob takes a hundredth of it. */
+const MAX_ROW_BYTES = 64 * 1024;
+
+/** The rows of a file, in its order. Throws `UnreadableRow`. */
+export function rowsOf(source: AsyncIterable<Uint8Array>, format: DropFormat): AsyncGenerator<Row> {
+  return format === "csv" ? csvRows(source) : ndjsonRows(source);
+}
+
+async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
+  // Loaded where a CSV file is read: other commands start without it.
+  const { parse, CsvError } = await import("csv-parse");
+  const parser = parse({
+    bom: true,
+    columns: (names: string[]) => columnsOf(names),
+    info: true,
+    max_record_size: MAX_ROW_BYTES,
+    record_delimiter: ["\r\n", "\n"],
+    skip_empty_lines: true,
+    trim: true,
+  });
+  // A failure of the file is the parser's too, and is thrown where its records are read.
+  const feeding = pipeline(source, parser).catch(() => {});
+  try {
+    for await (const { record, info } of parser as AsyncIterable<CsvRecord>) yield csvRow(record, info.lines);
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    throw new UnreadableRow(lineOf(error), meaningOf(error));
+  } finally {
+    parser.destroy();
+    await feeding;
+  }
+}
+
+interface CsvRecord {
+  readonly record: Readonly<Record<string, string>>;
+  readonly info: { readonly lines: number };
+}
+
+function columnsOf(names: readonly string[]): string[] {
+  const unknown = names.find((name) => !ROW_FIELDS.some((field) => field === name));
+  if (unknown !== undefined) {
+    const detail = `the header names ${JSON.stringify(unknown.slice(0, 64))}; the columns are ${ROW_FIELDS.join(", ")}`;
+    throw new UnreadableRow(1, detail);
+  }
+  if (new Set(names).size < names.length) throw new UnreadableRow(1, "the header names a column twice");
+  return [...names];
+}
+
+function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
+  const fields: Record<string, unknown> = {};
+  let bytes = 0;
+  for (const [name, text] of Object.entries(record)) {
+    if (text === "") continue;
+    fields[name] = name === "quantity" && /^\d{1,15}$/.test(text) ? Number(text) : text;
+    bytes += name.length + text.length + 6;
+  }
+  return { row, bytes, fields };
+}
+
+function lineOf(error: object): number {
+  return "lines" in error && typeof error.lines === "number" ? error.lines : 1;
+}
+
+/** What the parser's codes mean to who wrote the file. */
+function meaningOf({ code, message }: Error & { readonly code?: string }): string {
+  switch (code) {
+    case "CSV_RECORD_INCONSISTENT_COLUMNS":
+      return "the row has more or fewer fields than the header";
+    case "CSV_MAX_RECORD_SIZE":
+      return `the row has more than ${MAX_ROW_BYTES} bytes`;
+    case "CSV_QUOTE_NOT_CLOSED":
+      return "a quoted field does not end";
+    case "CSV_INVALID_CLOSING_QUOTE":
+    case "INVALID_OPENING_QUOTE":
+      return "a quote stands within a field; double it, and quote the whole field";
+    default:
+      return message;
+  }
+}
+
+async function* ndjsonRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
+  let rest: Uint8Array = new Uint8Array();
+  let row = 0;
+  for await (const chunk of source) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+      row++;
+      const read = ndjsonRow(bytes.subarray(start, end), row);
+      if (read !== null) yield read;
+      start = end + 1;
+    }
+    rest = bytes.subarray(start);
+    if (rest.length > MAX_ROW_BYTES) throw new UnreadableRow(row + 1, `the row has more than ${MAX_ROW_BYTES} bytes`);
+  }
+  const last = ndjsonRow(rest, row + 1);
+  if (last !== null) yield last;
+}
+
+const NEWLINE = 0x0a;
+
+/** null for an empty line. */
+function ndjsonRow(line: Uint8Array, row: number): Row | null {
+  if (line.length > MAX_ROW_BYTES) throw new UnreadableRow(row, `the row has more than ${MAX_ROW_BYTES} bytes`);
+  if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return null;
+  const fields = readObject(line, row);
+  const unknown = Object.keys(fields).find((name) => !ROW_FIELDS.some((field) => field === name));
+  if (unknown !== undefined) {
+    const detail = `the field ${JSON.stringify(unknown.slice(0, 64))} is unknown; the fields are ${ROW_FIELDS.join(", ")}`;
+    throw new UnreadableRow(row, detail);
+  }
+  return { row, bytes: line.length, fields };
+}
+
+function readObject(line: Uint8Array, row: number): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseJson(line);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch (error) {
+    if (!(error instanceof ServerError)) throw error;
+    const [first] = error.issues;
+    throw new UnreadableRow(row, first === undefined ? NO_JSON : `${first.pointer.slice(1)}: ${first.detail}`);
+  }
+  throw new UnreadableRow(row, NO_JSON);
+}
+
+const NO_JSON = "the line is not a JSON object";

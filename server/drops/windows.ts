@@ -1,0 +1,139 @@
+import { MintmarkError } from "../../core/index.ts";
+import { checksumHolds, Issues, type RequestLimits, readMintRequest } from "../../core/internal.ts";
+import type { Row, RowError } from "./rows.ts";
+
+/**
+ * How much of a drop one mint request holds at most. They stand fixed, because the idempotency key of a window is derived from its place: the
+ * same drop has the same windows on every server. One row of a larger `quantity` is a window of its own.
+ */
+export const WINDOW = { tokens: 1_000, users: 100, bytes: 1 << 20 } as const;
+
+/** What rows are minted with that do not say it themselves. */
+export interface DropDefaults {
+  readonly assetId?: string | undefined;
+  readonly dataAvailabilityMode?: string | undefined;
+}
+
+/** A mint request for some rows of a window, and where each row is in it. */
+export interface RowsRequest {
+  readonly body: { readonly users: readonly RequestUser[] };
+  /** The rows in the order of the request's entries, with the number of tokens of each. */
+  readonly order: readonly (readonly [row: number, tokens: number])[];
+  /** The rows that a pointer into the request is about, and the field; no rows when it is about the whole request. */
+  place(pointer: string): { readonly rows: readonly number[]; readonly field: string };
+}
+
+interface RequestUser {
+  readonly userId?: unknown;
+  readonly ownerAddress?: unknown;
+  readonly mints: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** Rows that follow one another in a drop, and that one request mints. */
+export class Window {
+  readonly rows: Row[] = [];
+  readonly #defaults: DropDefaults;
+  readonly #recipients = new Set<string>();
+  #tokens = 0;
+  #bytes = 0;
+
+  constructor(defaults: DropDefaults) {
+    this.#defaults = defaults;
+  }
+
+  /** Takes a row, or answers false when the window is full. */
+  take(row: Row): boolean {
+    const recipient = recipientOf(row);
+    const isNew = !this.#recipients.has(recipient);
+    const tokens = this.#tokens + tokensOf(row);
+    const bytes = this.#bytes + row.bytes;
+    const users = this.#recipients.size + (isNew ? 1 : 0);
+    const isFull = tokens > WINDOW.tokens || bytes > WINDOW.bytes || users > WINDOW.users;
+    if (isFull && this.rows.length > 0) return false;
+    this.rows.push(row);
+    this.#recipients.add(recipient);
+    this.#tokens = tokens;
+    this.#bytes = bytes;
+    return true;
+  }
+
+  /** The request for all rows but those. null when none is left. */
+  requestWithout(left: ReadonlyMap<number, unknown>): RowsRequest | null {
+    const users = new Map<string, { user: RequestUser; mints: Record<string, unknown>[]; rows: Row[] }>();
+    for (const row of this.rows) {
+      if (left.has(row.row)) continue;
+      const { ownerAddress, userId, ...entry } = row.fields;
+      const recipient = recipientOf(row);
+      let found = users.get(recipient);
+      if (found === undefined) {
+        const mints: Record<string, unknown>[] = [];
+        const named = { ...(userId !== undefined && { userId }), ...(ownerAddress !== undefined && { ownerAddress }) };
+        found = { user: { ...named, mints }, mints, rows: [] };
+        users.set(recipient, found);
+      }
+      found.mints.push({ ...defined(this.#defaults), ...entry });
+      found.rows.push(row);
+    }
+    if (users.size === 0) return null;
+    const groups = [...users.values()];
+    return {
+      body: { users: groups.map(({ user }) => user) },
+      order: groups.flatMap(({ rows }) => rows.map((row) => [row.row, tokensOf(row)] as const)),
+      place(pointer) {
+        const [, user, mint, field = ""] = /^\/users\/(\d+)(?:\/mints\/(\d+))?(?:\/(.*))?$/.exec(pointer) ?? [];
+        const rows = user === undefined ? [] : (groups[Number(user)]?.rows ?? []);
+        const named = mint === undefined ? rows : rows.slice(Number(mint), Number(mint) + 1);
+        return { rows: named.map(({ row }) => row), field };
+      },
+    };
+  }
+}
+
+/** The windows of rows, in their order. */
+export async function* windowsOf(rows: AsyncIterable<Row>, defaults: DropDefaults): AsyncGenerator<Window> {
+  let window = new Window(defaults);
+  for await (const row of rows) {
+    if (window.take(row)) continue;
+    yield window;
+    window = new Window(defaults);
+    window.take(row);
+  }
+  if (window.rows.length > 0) yield window;
+}
+
+/** What is wrong with the form of a window's rows, whatever the engine's state is. */
+export function formErrors(window: Window, limits: RequestLimits): RowError[] {
+  const request = window.requestWithout(new Map());
+  if (request === null) return [];
+  const issues = new Issues();
+  try {
+    readMintRequest(request.body, limits, issues);
+    issues.throwIfAny();
+    return [];
+  } catch (error) {
+    if (!(error instanceof MintmarkError)) throw error;
+    const [first] = window.rows;
+    return error.issues.flatMap(({ pointer, code, detail }) => {
+      const { rows, field } = request.place(pointer);
+      return (rows.length > 0 ? rows : [first?.row ?? 0]).map((row) => ({ row, field, code, detail }));
+    });
+  }
+}
+
+/** Addresses in another case are one owner; with a wrong checksum they are likely a typing error, which the engine then refuses. */
+function recipientOf({ fields: { ownerAddress, userId } }: Row): string {
+  if (ownerAddress === undefined) return `user ${String(userId).toLowerCase()}`;
+  const text = String(ownerAddress);
+  return `owner ${checksumHolds(text) ? text.toLowerCase() : text} ${userId === undefined ? "" : String(userId)}`;
+}
+
+function tokensOf({ fields: { quantity } }: Row): number {
+  return typeof quantity === "number" && quantity > 1 ? quantity : 1;
+}
+
+function defined({ assetId, dataAvailabilityMode }: DropDefaults): Record<string, unknown> {
+  return {
+    ...(assetId !== undefined && { assetId }),
+    ...(dataAvailabilityMode !== undefined && { dataAvailabilityMode }),
+  };
+}

@@ -1,0 +1,298 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "../../server/drops/drop.ts";
+import { EngineMinting } from "../../server/drops/engine-minting.ts";
+import { AnotherDrop } from "../../server/drops/progress.ts";
+import { surveyOf } from "../../server/drops/survey.ts";
+import { Turns } from "../../server/http/turns.ts";
+import { createWorld, type World } from "../server/fixture.ts";
+
+let world: World;
+let folder: string;
+let files = 0;
+beforeAll(async () => {
+  world = await createWorld();
+  folder = mkdtempSync(join(tmpdir(), "mintmark-drop-"));
+});
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The text in pieces of a few bytes, so that rows, characters and line ends are cut. */
+async function* piecesOf(text: string, length = 7): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
+}
+
+const survey = (text: string, format: "csv" | "ndjson" = "csv", assetId?: string) =>
+  surveyOf(piecesOf(text), format, { assetId }, world.engine.limits);
+const owner = (index: number) => `0x${(0x1000 + index).toString(16).padStart(40, "0")}`;
+const lines = (path: string) =>
+  readFileSync(path, "utf8")
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+
+/** A drop that mints in the world's engine, with files of its own. */
+function task(text: string, more: Partial<DropTask> = {}): DropTask {
+  const result = join(folder, `${++files}.ndjson`);
+  const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
+  const { signal } = new AbortController();
+  return {
+    id: dropId(`digest ${files}`, {}, ""),
+    source: piecesOf(text, 4096),
+    format: "csv",
+    defaults: { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" },
+    minting: new EngineMinting({ engine: world.engine, turns: new Turns() }, principal, false, signal),
+    result,
+    progress: `${result}.progress`,
+    signal,
+    onProgress: () => {},
+    ...more,
+  };
+}
+
+/** Of the ERC-20 asset, by everyone's vaults. */
+async function balanceOf(ownerAddress: string): Promise<bigint> {
+  let sum = 0n;
+  const { assetId } = world.erc20;
+  const filter = { ownerAddress: ownerAddress as `0x${string}`, assetId };
+  for await (const vault of world.engine.vaults.list(world.applicationId, filter)) sum += vault.amount;
+  return sum;
+}
+
+describe("the form of the rows", () => {
+  const asset = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20";
+  const good = owner(1);
+
+  test.each([
+    ["a wrong address", `ownerAddress,amount\n${good},1\n0x12,1\n`, 3, "ownerAddress", "40 hex digits"],
+    [
+      "a wrong checksum",
+      `ownerAddress,amount\n0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed,1\n`,
+      2,
+      "ownerAddress",
+      "EIP-55",
+    ],
+    ["no recipient", "amount\n1\n", 2, "userId", "or give ownerAddress"],
+    ["a wrong amount", `ownerAddress,amount\n${good},1.5\n`, 2, "amount", "integer"],
+    ["a quantity that is none", `ownerAddress,quantity\n${good},many\n`, 2, "quantity", "from 1"],
+    ["a wrong id behind an empty line", `ownerAddress,tokenId\n\n${good},x1\n`, 3, "tokenId", "decimal"],
+    ["a short row", `ownerAddress,amount\n${good},1\n${good}\n`, 3, "", "fewer fields"],
+    ["an open quote", `ownerAddress,amount\n${good},"1\n`, 2, "", "does not end"],
+    ["an unknown column", `ownerAddress,tokenid\n${good},1\n`, 1, "", '"tokenid"'],
+    ["no rows", "ownerAddress,amount\n", 0, "", "no rows"],
+    ["users and owners", `userId,ownerAddress\n${asset},\n,${good}\n`, 3, "ownerAddress", "userId"],
+  ])("finds %s, and names its row", async (_, text, row, field, detail) => {
+    const { errors } = await survey(text, "csv", asset);
+    expect(errors[0]).toMatchObject({ row, field, code: "validation_failed", detail: expect.stringContaining(detail) });
+  });
+
+  test("of NDJSON is found too, and numbers that JSON readers round", async () => {
+    const entry = (more: string) => `{"ownerAddress":"${good}","assetId":"${asset}",${more}}`;
+    const found = async (line: string) => (await survey(`${entry('"amount":"5"')}\n\n${line}`, "ndjson")).errors;
+    expect(await found(entry('"amount":2'))).toEqual([]);
+    expect(await found(entry('"amount":9007199254740993'))).toMatchObject([
+      { row: 3, detail: expect.stringContaining("string") },
+    ]);
+    expect(await found(entry('"price":1'))).toMatchObject([{ row: 3, detail: expect.stringContaining('"price"') }]);
+    expect(await found("[1]")).toMatchObject([{ row: 3, detail: "the line is not a JSON object" }]);
+  });
+
+  test("is told of a hundred rows at most, and says that there are more", async () => {
+    const rows = Array.from({ length: 500 }, (_, i) => `${owner(i)},x`).join("\n");
+    const { errors, moreErrors } = await survey(`ownerAddress,amount\n${rows}`, "csv", asset);
+    expect([errors.length, moreErrors, errors[99]?.row]).toEqual([100, true, 101]);
+  });
+
+  test("makes the same rows of every way to cut and end the lines", async () => {
+    const text = `\ufeffownerAddress,amount,reference\r\n"${good}", 7 ,"größer, ""weit"""\r\n${owner(2)},8,\r\n`;
+    for (const one of [text, text.replaceAll("\r\n", "\n"), text.trimEnd()]) {
+      expect(await survey(one, "csv", asset)).toMatchObject({ rows: 2, errors: [] });
+    }
+    const drop = task(text);
+    await runDrop(drop);
+    const [{ transactionIds }] = lines(drop.result);
+    const { reference } = await world.engine.transactions.get(world.applicationId, transactionIds[0]);
+    expect(reference).toBe('größer, "weit"');
+  });
+});
+
+describe("a drop", () => {
+  test("writes a line for each row: its transactions, vaults and tokens, or why it is refused", async () => {
+    const { assetId } = world.erc721;
+    const text = ["ownerAddress,tokenId,assetId,amount"];
+    for (let id = 0; id < 300; id++) text.push(`${owner(id % 40)},${7_000 + (id % 290)},${assetId},`);
+    text.push(`${owner(1)},,,12`, `${owner(2)},,${world.users[0]},3`);
+    const drop = task(text.join("\n"));
+    expect(await runDrop(drop)).toMatchObject({ minted: 291, refused: 11, unknown: 0 });
+    const found = lines(drop.result);
+    expect(found.map(({ row }) => row)).toEqual(Array.from({ length: 302 }, (_, i) => i + 2));
+    expect(found[5]).toMatchObject({ status: "minted", tokenIds: ["7005"] });
+    expect(found[300]).toMatchObject({ status: "minted", tokenIds: [] });
+    expect(found[301]).toMatchObject({ status: "refused", code: "asset_not_found" });
+    for (const line of found.slice(290, 300))
+      expect(line).toMatchObject({ status: "refused", code: /duplicate_mint|minted/ });
+    const vault = await world.engine.vaults.get(world.applicationId, BigInt(found[41].vaultIds[0]));
+    expect(vault).toMatchObject({ tokenId: 7_041n, ownerAddress: owner(1) });
+  });
+
+  test("mints a row's quantity, and tells its ids", async () => {
+    const { engine, applicationId } = world;
+    const contractAddress = `0x${"ab".repeat(20)}` as const;
+    const names = { name: "Seats", symbol: "SEAT" };
+    const numbered = { standard: "erc721", contractAddress, ...names, firstTokenId: 5n } as const;
+    const { assetId } = await engine.assets.add(numbered);
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId, { minterLocked: true });
+    await engine.assets.enable(applicationId, assetId);
+    const text = `ownerAddress,quantity\n${owner(1)},2\n${owner(2)},\n${owner(1)},1200\n${owner(3)},3\n`;
+    const drop = task(text, { defaults: { assetId, dataAvailabilityMode: "zk-rollup" } });
+    expect(await runDrop(drop)).toMatchObject({ minted: 4 });
+    const ids = lines(drop.result).map(({ tokenIds }) => [tokenIds[0], tokenIds.length]);
+    expect(ids).toEqual([
+      ["5", 2],
+      ["7", 1],
+      ["8", 1200],
+      ["1208", 3],
+    ]);
+  });
+
+  test("stops for what refuses the request as a whole, and goes on when that has passed", async () => {
+    const { engine, applicationId } = world;
+    const { key } = await engine.keys.issue(applicationId, { mintQuota: 150n });
+    const principal = { applicationId, keyId: key.keyId, scopes: ["mint", "users"] as const };
+    const text = `ownerAddress,amount\n${Array.from({ length: 250 }, (_, i) => `${owner(5_000 + i)},3`).join("\n")}`;
+    const { signal } = new AbortController();
+    const poor = task(text);
+    const minting = new EngineMinting({ engine, turns: new Turns() }, principal, false, signal);
+    await expect(runDrop({ ...poor, minting })).rejects.toMatchObject({ code: "quota_exceeded" });
+    expect(lines(poor.result)).toHaveLength(100);
+    expect(await runDrop({ ...poor, source: piecesOf(text, 4096) })).toMatchObject({ minted: 250 });
+    for (const i of [0, 99, 100, 249]) expect(await balanceOf(owner(5_000 + i))).toBe(3n);
+  });
+
+  test("that only checks mints nothing and tells the same refusals", async () => {
+    const before = await world.snapshot();
+    const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
+    const { signal } = new AbortController();
+    const minting = new EngineMinting({ engine: world.engine, turns: new Turns() }, principal, true, signal);
+    const { assetId } = world.erc721;
+    const text = `ownerAddress,tokenId,assetId\n${owner(1)},9001,${assetId}\n${owner(2)},9001,${assetId}\n`;
+    const drop = task(text, { minting });
+    await runDrop(drop);
+    expect(lines(drop.result)).toMatchObject([{ status: "mintable" }, { status: "refused", code: "duplicate_mint" }]);
+    expect(await world.snapshot()).toEqual(before);
+  });
+});
+
+/** Each owner twice, in windows of their own; one row in each window is refused, and ERC-721 and ERC-20 mix. */
+function mixedRows(first: number): string[] {
+  const { assetId } = world.erc721;
+  return Array.from({ length: 450 }, (_, i) => {
+    const to = owner(first + (i % 225));
+    if (i % 90 === 7) return `${to},${first},${assetId},`;
+    return i % 9 === 0 ? `${to},${first + i},${assetId},` : `${to},,,${1 + i}`;
+  });
+}
+
+describe("a drop that is killed", () => {
+  test("at any point goes on without a double or a gap", async () => {
+    let first = 100_000;
+    const steps = fc.array(fc.record({ requests: fc.nat(6), after: fc.boolean(), torn: fc.nat(40) }), { maxLength: 5 });
+    const property = fc.asyncProperty(steps, async (kills) => {
+      first += 1_000;
+      const rows = mixedRows(first);
+      const text = ["ownerAddress,tokenId,assetId,amount", ...rows].join("\n");
+      const drop = task(text);
+      for (const { requests, after, torn } of kills) {
+        const minting = dying(drop, requests, after);
+        await runDrop({ ...drop, minting, source: piecesOf(text, 4096) }).catch((error: unknown) => {
+          if (!(error instanceof Killed)) throw error;
+          // What a killed process leaves: more of the result than the progress knows of, and half a line.
+          appendFileSync(drop.result, "x".repeat(torn));
+          appendFileSync(drop.progress, '{"done":'.slice(0, torn));
+        });
+      }
+      const counts = await runDrop({ ...drop, source: piecesOf(text, 4096) });
+      const found = lines(drop.result);
+      expect(found.map(({ row }) => row)).toEqual(rows.map((_, i) => i + 2));
+      const refused = rows.flatMap((_, i) => (i % 90 === 7 ? [i + 2] : []));
+      expect(found.filter(({ status }) => status === "refused").map(({ row }) => row)).toEqual(refused);
+      expect(counts).toMatchObject({ minted: 450 - refused.length, refused: refused.length, unknown: 0 });
+      for (const i of [1, 2, 97, 224]) {
+        const own = [i, i + 225].filter((at) => at < 450 && rows[at]?.includes(",,,"));
+        expect(await balanceOf(owner(first + i))).toBe(own.reduce((sum, at) => sum + BigInt(1 + at), 0n));
+      }
+    });
+    await fc.assert(property, { numRuns: 15 });
+  });
+
+  class Killed extends Error {}
+
+  /** Dies at a request, before or after it is minted. */
+  function dying({ minting }: DropTask, requests: number, after: boolean): DropTask["minting"] {
+    let left = requests;
+    return {
+      async mint(body, key) {
+        if (left-- > 0) return minting.mint(body, key);
+        if (after) await minting.mint(body, key).catch(() => {});
+        throw new Killed();
+      },
+    };
+  }
+
+  test("and has lost its files says which rows it cannot tell, and mints none twice", async () => {
+    const first = 300_000;
+    const text = ["ownerAddress,tokenId,assetId,amount", ...mixedRows(first)].join("\n");
+    const drop = task(text);
+    await runDrop(drop);
+    for (const file of [drop.result, drop.progress]) rmSync(file);
+    const again = await runDrop({ ...drop, source: piecesOf(text, 4096) });
+    // Windows with a refused row were minted without it, which a fresh start cannot know.
+    expect(again.unknown).toBeGreaterThan(0);
+    expect(again.minted + again.refused + again.unknown).toBe(450);
+    for (const i of [1, 2, 98]) expect(await balanceOf(owner(first + i))).toBe(BigInt(1 + i + (1 + i + 225)));
+  });
+
+  test("more than 23 hours ago asks what became of the last request", async () => {
+    const text = `ownerAddress,amount\n${owner(400_000)},5\n${owner(400_001)},6\n`;
+    const drop = task(text);
+    await expect(runDrop({ ...drop, minting: dying(drop, 0, true) })).rejects.toThrow(Killed);
+    const old = readFileSync(drop.progress, "utf8").replace(/"at":\d+/, `"at":${Date.now() - 24 * 3_600_000}`);
+    truncateSync(drop.progress);
+    appendFileSync(drop.progress, old);
+    const again = () => ({ ...drop, source: piecesOf(text) });
+    await expect(runDrop(again())).rejects.toThrow(UnsureOutcome);
+    await expect(runDrop(again())).rejects.toThrow("rows 2 to 3");
+    expect(await runDrop({ ...again(), unsure: "minted" })).toMatchObject({ minted: 2 });
+    expect(lines(drop.result)).toEqual([
+      { row: 2, status: "minted" },
+      { row: 3, status: "minted" },
+    ]);
+    expect(await balanceOf(owner(400_000))).toBe(5n);
+  });
+
+  test("refuses files of another drop, and a result that was cut", async () => {
+    const text = `ownerAddress,amount\n${owner(500_000)},5\n`;
+    const drop = task(text);
+    await runDrop(drop);
+    await expect(runDrop({ ...drop, id: dropId("other", {}, "") })).rejects.toThrow(AnotherDrop);
+    truncateSync(drop.result, statSync(drop.result).size - 1);
+    await expect(runDrop(drop)).rejects.toThrow(AnotherDrop);
+  });
+});
+
+test("the same rows are the same drop, and another name, asset or mode makes another one", () => {
+  const asset = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20";
+  const same = dropId("d", { assetId: asset }, "");
+  expect(dropId("d", { assetId: asset.toUpperCase() }, "")).toBe(same);
+  const others = [dropId("e", { assetId: asset }, ""), dropId("d", {}, ""), dropId("d", { assetId: asset }, "may")];
+  others.push(dropId("d", { assetId: asset, dataAvailabilityMode: "validium" }, ""));
+  expect(new Set([same, ...others]).size).toBe(5);
+  expect(new RequestRefused({ code: "x", detail: "y", issues: [] }).message).toBe("y");
+});
