@@ -8,7 +8,8 @@ import { authenticate, authenticateOwner, countFailure, countFailures } from "./
 import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./access/held-bytes.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./access/rate-limit.ts";
 import { OwnerSignIn } from "./access/sign-in.ts";
-import { type Endpoint, FORM, isScope, takesIdempotencyKey } from "./http/endpoint.ts";
+import { Drops } from "./drops/jobs.ts";
+import { type Endpoint, FORM, isScope, ROWS, takesIdempotencyKey } from "./http/endpoint.ts";
 import { type Code, ServerError } from "./http/errors.ts";
 import { fastifyApp } from "./http/fastify-app.ts";
 import { idempotencyKeyOf, KeptAnswers } from "./http/idempotency.ts";
@@ -26,7 +27,7 @@ import { limitsOf } from "./routes/limits.ts";
 import type { Service } from "./service.ts";
 import { type DispatcherOptions, WebhookDispatcher } from "./webhooks/dispatcher.ts";
 import { OutgoingBatches } from "./wire/batch-data.ts";
-import { acceptForm, acceptJson } from "./wire/body.ts";
+import { acceptForm, acceptJson, acceptStreams } from "./wire/body.ts";
 import { BufferPool } from "./wire/buffer-pool.ts";
 import { StreamSlots } from "./wire/event-stream.ts";
 
@@ -92,6 +93,8 @@ export interface ServerOptions {
   readonly streamsPerKey?: number;
   /** How events are delivered to webhooks, which this server does from when it listens until it closes. */
   readonly webhooks?: DispatcherOptions;
+  /** Folder for uploaded drops; it outlives the process. Default: none, and drops are refused. */
+  readonly drops?: string;
   /** How long an idempotency key answers for its mint. Default 24, the least that callers are promised. */
   readonly keepIdempotencyHours?: number;
   /** Milliseconds between two signs of life on a stream of events. Default 15,000. */
@@ -133,6 +136,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const webhooks = new WebhookDispatcher(engine, { onError: failed("webhooks failed"), ...options.webhooks });
   const { chains = new Map() as Service["chains"], checks = () => ({}) } = options;
   const home = chains.get(engine.settlement.chainId);
+  const turns = new Turns();
+  const drops = new Drops({ folder: options.drops, engine, turns, onError: failed("a drop failed") });
   const parts = {
     engine,
     version: packageJson.version,
@@ -152,8 +157,9 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     streams: new StreamSlots(options.streamsPerKey ?? 10),
     outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
     buffers: new BufferPool(),
-    turns: new Turns(),
+    turns,
     keptAnswers: new KeptAnswers(),
+    drops,
     memory: new HeldBytes({ ...DEFAULT_MEMORY_LIMITS, ...options.memoryLimits }),
     webhookReach: options.webhooks?.reach ?? "public",
     webhooks,
@@ -198,23 +204,30 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     });
   }
   app.addHook("preClose", async () => app.drain());
-  workWhileListening(app, options, webhooks);
+  workWhileListening(app, options, webhooks, drops);
   await mountAll(app, service, now);
   return app;
 }
 
 /** What the server does by itself, from when it listens until it closes: one that only answers in memory does none of it. */
-function workWhileListening(app: FastifyInstance, options: ServerOptions, webhooks: WebhookDispatcher): void {
+function workWhileListening(
+  app: FastifyInstance,
+  options: ServerOptions,
+  webhooks: WebhookDispatcher,
+  drops: Drops,
+): void {
   const { engine, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS } = options;
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
   const work = new AsyncDisposableStack();
   app.addHook("onListen", async () => {
     if (options.onlyReads === true) return;
     webhooks.start();
+    drops.start().catch(failed("drops could not be taken up again"));
     work.use(
       forgetOldKeys(engine, keepIdempotencyHours, failed("idempotency keys could not be forgotten; trying again")),
     );
   });
+  work.use(drops);
   work.defer(() => webhooks.stop());
   app.addHook("preClose", () => work.disposeAsync());
 }
@@ -222,7 +235,8 @@ function workWhileListening(app: FastifyInstance, options: ServerOptions, webhoo
 async function mountAll(app: FastifyInstance, service: Service, now: () => number): Promise<void> {
   const meters = metersOf(service.rateLimits, now);
   const forms = ENDPOINTS.filter(({ bodyType }) => bodyType === FORM);
-  const others = ENDPOINTS.filter(({ bodyType }) => bodyType !== FORM);
+  const streams = ENDPOINTS.filter(({ bodyStream }) => bodyStream !== undefined);
+  const others = ENDPOINTS.filter(({ bodyType, bodyStream }) => bodyType !== FORM && bodyStream === undefined);
   await app.register(async (scope) => {
     acceptForm(scope);
     for (const endpoint of forms) mount(scope, endpoint, service, meters);
@@ -230,6 +244,10 @@ async function mountAll(app: FastifyInstance, service: Service, now: () => numbe
   await app.register(async (scope) => {
     acceptJson(scope, service);
     for (const endpoint of others) mount(scope, endpoint, service, meters);
+  });
+  await app.register(async (scope) => {
+    acceptStreams(scope, ROWS);
+    for (const endpoint of streams) mount(scope, endpoint, service, meters);
   });
   mountHome(app, service);
   for (const page of [explorerPage(service), referencePage]) mountPage(app, page);
@@ -288,8 +306,9 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       reply.code(endpoint.success.status);
       const { principal } = request;
       const respond = () => answer(endpoint, service, request, reply);
-      // The engine keeps the keys of mints by itself.
-      const key = cost === undefined && takesIdempotencyKey(endpoint) ? idempotencyKeyOf(request) : undefined;
+      // The engine keeps the keys of mints by itself, and a drop has its key's id.
+      const isKept = cost === undefined && endpoint.bodyStream === undefined && takesIdempotencyKey(endpoint);
+      const key = isKept ? idempotencyKeyOf(request) : undefined;
       if (key !== undefined && principal !== null) {
         return service.keptAnswers.once(request, reply, principal, key, respond);
       }

@@ -139,6 +139,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
       total: config.MINTMARK_MEMORY_MIB * MIB,
     },
     webhooks: { reach: config.MINTMARK_WEBHOOK_REACH, ...(metrics && { onAttempt: metrics.attempted }) },
+    drops: `${config.MINTMARK_STORE}-drops`,
     keepIdempotencyHours: config.MINTMARK_IDEMPOTENCY_HOURS,
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
     trustedProxies: config.MINTMARK_TRUSTED_PROXIES,

@@ -4,6 +4,7 @@ import type { AccessTokens } from "./access/access-token.ts";
 import type { HeldBytes } from "./access/held-bytes.ts";
 import type { RateLimits } from "./access/rate-limit.ts";
 import type { OwnerSignIn } from "./access/sign-in.ts";
+import type { Drops } from "./drops/jobs.ts";
 import type { KeptAnswers } from "./http/idempotency.ts";
 import type { Turns } from "./http/turns.ts";
 import type { Readiness } from "./operations/readiness.ts";
@@ -43,6 +44,7 @@ export interface Service {
   readonly buffers: BufferPool;
   /** Answers to POSTs with an Idempotency-Key. */
   readonly keptAnswers: KeptAnswers;
+  readonly drops: Drops;
   /** For long work. */
   readonly turns: Turns;
   /** Bodies and unread answers. */

@@ -42,7 +42,7 @@ export function addDrop(program: Command): void {
     .action(acting(drop, { failed: adviceOf }));
 }
 
-interface Answer extends Counts {
+interface Answer extends Omit<Counts, "bytes"> {
   readonly rows: number;
   readonly result: string;
   readonly refusedRows: readonly unknown[];
@@ -131,6 +131,7 @@ const PASSING = new Set([
   "backpressure",
   "engine_closed",
   "idempotency_in_progress",
+  "journal_unavailable",
   "l1_not_compared",
   "not_leader",
   "not_ready",

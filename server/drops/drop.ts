@@ -85,6 +85,7 @@ export function dropId(
 export async function runDrop(task: DropTask): Promise<Counts> {
   await using files = await DropFiles.open(task.result, task.progress, task.id);
   const { windows: before } = files;
+  task.onProgress(files.counts);
   let index = 0;
   for await (const window of windowsOf(rowsOf(task.source, task.format), task.defaults)) {
     if (index++ < before) continue;
@@ -98,7 +99,7 @@ export async function runDrop(task: DropTask): Promise<Counts> {
 
 interface Outcome {
   readonly lines: readonly object[];
-  readonly counts: Counts;
+  readonly counts: Omit<Counts, "bytes">;
 }
 
 /** Mints all rows of a window that are not refused. */

@@ -5,7 +5,12 @@ import { mintToWire } from "../wire/wire.ts";
 import { type MintedRows, type Minting, RequestRefused } from "./drop.ts";
 
 /** Codes of what passes while the server runs. */
-const PASSING: ReadonlySet<string> = new Set(["backpressure", "l1_not_compared", "idempotency_in_progress"]);
+const PASSING: ReadonlySet<string> = new Set([
+  "backpressure",
+  "l1_not_compared",
+  "idempotency_in_progress",
+  "journal_unavailable",
+]);
 /** Codes of what passes with the next start only: the drop goes on then. */
 const ENDING: ReadonlySet<string> = new Set(["engine_closed", "store_failed", "not_leader"]);
 const BACKOFF = { firstMs: 250, maxMs: 10_000 };

@@ -17,13 +17,13 @@ export interface Counts {
   readonly refused: number;
   /** Rows of windows that an earlier run minted in part, and whose outcome only its result tells. */
   readonly unknown: number;
+  /** Of the result. */
+  readonly bytes: number;
 }
 
 interface Done extends Counts {
   /** Windows. */
   readonly done: number;
-  /** Of the result, up to the end of the last of them. */
-  readonly bytes: number;
 }
 
 /** The progress belongs to another drop. */
@@ -87,7 +87,7 @@ export class DropFiles implements AsyncDisposable {
   }
 
   /** The next window is done. */
-  async finish(lines: readonly unknown[], { minted, refused, unknown }: Counts): Promise<void> {
+  async finish(lines: readonly unknown[], { minted, refused, unknown }: Omit<Counts, "bytes">): Promise<void> {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     await this.#result.appendFile(text);
     await this.#result.datasync();

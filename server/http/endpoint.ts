@@ -46,6 +46,7 @@ export interface Success {
 /** Groups of the documentation. */
 export type Tag =
   | "Mint"
+  | "Drops"
   | "Transactions"
   | "Assets"
   | "Users"
@@ -76,6 +77,8 @@ interface Description {
   readonly example?: unknown;
   /** What the body can be besides `application/json`. */
   readonly bodyType?: typeof FORM;
+  /** Media types of a body that the handler reads as it comes, in the place of JSON. */
+  readonly bodyStream?: readonly string[];
   /** What a request costs its key's rate limit, in units; 1 when absent. `body` is parsed JSON, not yet validated. */
   readonly cost?: (body: unknown) => number;
   /** Its answers can be large: those of one caller are made one after another, so that one at a time is in memory unfinished. */
@@ -86,6 +89,8 @@ interface Description {
 
 /** OAuth's form of a body. */
 export const FORM = "application/x-www-form-urlencoded";
+/** Rows of a file. */
+export const ROWS = ["text/csv", "application/x-ndjson"] as const;
 
 interface Inputs<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
   readonly params?: P;

@@ -29,11 +29,15 @@ export function idOfRequest<Name extends string>(
 ): { readonly [name in Name]?: string } {
   const key = idempotencyKeyOf(request);
   if (key === undefined) return {};
-  const bytes = createHash("sha256").update(`${applicationId} ${key}`).digest().subarray(0, 16);
+  return { [name]: uuidOf(`${applicationId} ${key}`) } as { [name in Name]: string };
+}
+
+/** The UUID (version 8) that a text has. */
+export function uuidOf(text: string): string {
+  const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  const id = bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-  return { [name]: id } as { [name in Name]: string };
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
 interface Kept {

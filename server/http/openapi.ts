@@ -11,6 +11,7 @@ import { operationIdOf } from "./operation-ids.ts";
 /** What the groups of operations are about. */
 const TAGS: Readonly<Record<Tag, string>> = {
   Mint: "Ask for tokens: many users, assets and modes in one request.",
+  Drops: "Many rows of a file, minted in the background.",
   Transactions: "What became of mints and withdrawals.",
   Assets: "The token contracts that can be minted.",
   Users: "The application's users and the L1 addresses that own their tokens.",
@@ -155,7 +156,11 @@ function repeatable(schema: Json): Json {
   return forms?.find(({ type }) => type === "array") ?? schema;
 }
 
-function requestBody({ body, coreBody, bodyType, example }: Endpoint): Json {
+function requestBody({ body, coreBody, bodyType, bodyStream, example }: Endpoint): Json {
+  if (bodyStream !== undefined) {
+    const media = bodyStream.map((type, i) => [type, { schema: { type: "string" }, ...(i === 0 && { example }) }]);
+    return { requestBody: { required: true, content: Object.fromEntries(media) } };
+  }
   const schema = body ?? coreBody;
   if (schema === undefined) return {};
   const media = { schema: reference(schema), ...(example !== undefined && { example }) };

@@ -15,6 +15,8 @@ const CATCH_UP_MS = 5_000;
 /** Longest time that the leader may take to begin its answer. */
 const ANSWER_MS = 60_000;
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+/** The server that leads has them. */
+const DROPS = "/api/v1/drops";
 
 /**
  * What a cluster adds to a server's requests. A standby answers reads and sends everything else on to the leader. Each answer
@@ -23,9 +25,10 @@ const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 export async function serveInCluster(app: FastifyInstance, node: ClusterNode): Promise<void> {
   await app.register(replyFrom, { undici: { headersTimeout: ANSWER_MS, bodyTimeout: 0 } });
   app.addHook("onRequest", async (request, reply) => {
-    if (!request.url.startsWith("/api/") && READS.has(request.method)) return undefined;
+    const isRead = READS.has(request.method) && !request.url.startsWith(DROPS);
+    if (!request.url.startsWith("/api/") && isRead) return undefined;
     if (node.fault !== null) throw new MintmarkError("journal_unavailable", node.fault);
-    if (READS.has(request.method)) {
+    if (isRead) {
       await catchUp(request, node);
       return undefined;
     }
@@ -67,7 +70,7 @@ function forward(request: FastifyRequest, reply: FastifyReply, node: ClusterNode
   if (leader === null || request.headers[FORWARDED] !== undefined) {
     throw new MintmarkError("not_leader", "No server leads the cluster now. Repeat the request in a moment.");
   }
-  request.body = request.raw;
+  if (!READS.has(request.method)) request.body = request.raw;
   return reply.from(request.url, {
     getUpstream: () => leader.url,
     rewriteRequestHeaders: (_, headers) => ({

@@ -2,6 +2,7 @@ import type { Endpoint } from "../http/endpoint.ts";
 import { applicationEndpoints } from "./application.ts";
 import { assetEndpoints } from "./assets.ts";
 import { batchEndpoints } from "./batches.ts";
+import { dropEndpoints } from "./drops.ts";
 import { eventEndpoints } from "./events.ts";
 import { healthEndpoints } from "./health.ts";
 import { limitEndpoints } from "./limits.ts";
@@ -21,6 +22,7 @@ import { withdrawalEndpoints } from "./withdrawals.ts";
 /** Every route of the API, in the order of the documentation. */
 export const ENDPOINTS: readonly Endpoint[] = [
   ...mintEndpoints,
+  ...dropEndpoints,
   ...transactionEndpoints,
   ...assetEndpoints,
   ...userEndpoints,

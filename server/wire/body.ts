@@ -145,6 +145,15 @@ export function acceptForm(app: FastifyInstance): void {
   });
 }
 
+/** Takes bodies of these media types as they come. */
+export function acceptStreams(app: FastifyInstance, types: readonly string[]): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser([...types], (request: FastifyRequest, payload: IncomingMessage, done) => {
+    refuseEncodings(request);
+    done(null, payload);
+  });
+}
+
 /** Compressed bodies could grow without bound, and JSON is UTF-8. */
 function refuseEncodings({ headers }: FastifyRequest): void {
   if (headers["content-type"] === "application/json" && headers["content-encoding"] === undefined) return;

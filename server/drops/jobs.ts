@@ -1,0 +1,336 @@
+import { randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
+import { ServerError } from "../http/errors.ts";
+import { uuidOf } from "../http/idempotency.ts";
+import type { Turns } from "../http/turns.ts";
+import { dropId, RequestRefused, runDrop, UnsureOutcome } from "./drop.ts";
+import { EngineEnded, EngineMinting } from "./engine-minting.ts";
+import type { Counts } from "./progress.ts";
+import { type DropFormat, sentenceOf } from "./rows.ts";
+import { type Survey, surveyOf } from "./survey.ts";
+import type { DropDefaults } from "./windows.ts";
+
+/** Longest file of rows, in bytes. */
+export const MAX_DROP_BYTES = 256 * 1024 * 1024;
+/** Drops of one application that are not done. */
+const MAX_RUNNING = 10;
+/** Drops of one application that are kept when they are over; the oldest goes first. */
+const MAX_KEPT = 20;
+
+/** A drop that the server mints by itself. */
+export interface DropJob extends Counts {
+  readonly dropId: string;
+  readonly applicationId: string;
+  readonly status: "running" | "done" | "failed" | "stopped";
+  readonly dryRun: boolean;
+  readonly rows: number;
+  /** Why it failed. */
+  readonly failure: { readonly code: string; readonly detail: string } | null;
+  /** Times in ms since 1970. */
+  readonly createdAt: number;
+  readonly finishedAt: number | null;
+}
+
+/** What the server has to know of a drop to go on with it. */
+interface Job extends DropJob {
+  /** What its idempotency keys follow from. */
+  readonly id: string;
+  readonly keyId: string;
+  readonly scopes: Principal["scopes"];
+  readonly format: DropFormat;
+  readonly defaults: DropDefaults;
+}
+
+/** What a caller asks for with the rows. */
+export interface Upload {
+  readonly format: DropFormat;
+  readonly defaults: DropDefaults;
+  readonly dryRun: boolean;
+  /** Of an upload under an Idempotency-Key: the drop that the key names. */
+  readonly dropId?: string;
+  /** Told of the bytes that have come so far; may throw. */
+  onBytes(total: number): void;
+}
+
+interface Uploaded {
+  readonly job: DropJob;
+  /** Whether an earlier upload made it. */
+  readonly replayed: boolean;
+}
+
+interface DropsOptions {
+  /** Where drops are kept; without it the server takes none. */
+  readonly folder: string | undefined;
+  readonly engine: Engine;
+  readonly turns: Turns;
+  /** Told of what went wrong here. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Drops that applications have uploaded, each in a folder of its own: what it is, its rows until it is over, its result and its progress. An
+ * application's drops run one after another. A server that starts again goes on with them.
+ */
+export class Drops implements AsyncDisposable {
+  readonly #options: DropsOptions;
+  readonly #jobs = new Map<string, Job>();
+  /** Drops that run or wait, by id. */
+  readonly #runs = new Map<string, { readonly stop: AbortController; readonly end: Promise<void> }>();
+  /** By application, uploads that are on their way. */
+  readonly #uploading = new Map<string, number>();
+  /** By application, the end of its last drop. */
+  readonly #ends = new Map<string, Promise<void>>();
+  readonly #closing = new AbortController();
+  #loaded: Promise<void> | undefined;
+
+  constructor(options: DropsOptions) {
+    this.#options = options;
+  }
+
+  /** Goes on with what an earlier process left unfinished. */
+  async start(): Promise<void> {
+    if (this.#options.folder === undefined) return;
+    await this.#load();
+    for (const job of this.#jobs.values()) if (job.status === "running") this.#run(job);
+  }
+
+  /** Ends after the requests that are under way. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await Promise.all(this.#ends.values());
+  }
+
+  /**
+   * Takes rows in, and mints them from then on. The same rows again are the same drop; one that has failed or was stopped goes on. Throws
+   * `drop_invalid`, `too_many_drops`, `body_too_large`, `idempotency_key_reused`.
+   */
+  async upload(principal: Principal, upload: Upload, source: AsyncIterable<Uint8Array>): Promise<Uploaded> {
+    const folder = this.#folder();
+    await this.#load();
+    const { applicationId } = principal;
+    const uploading = this.#uploading.get(applicationId) ?? 0;
+    const running = this.list(applicationId).filter(({ status }) => status === "running").length;
+    if (running + uploading >= MAX_RUNNING) throw new ServerError("too_many_drops");
+    this.#uploading.set(applicationId, uploading + 1);
+    const draft = join(folder, `${randomUUID()}${DRAFT}`);
+    try {
+      await mkdir(draft, { recursive: true });
+      const survey = await this.#receive(join(draft, ROWS), upload, source);
+      // One after another, so that the same rows twice at once are one drop.
+      return await this.#options.turns.alone(`drops of ${applicationId}`, () =>
+        this.#take(principal, upload, survey, draft),
+      );
+    } finally {
+      this.#uploading.set(applicationId, (this.#uploading.get(applicationId) ?? 1) - 1);
+      await rm(draft, { recursive: true, force: true });
+    }
+  }
+
+  /** Makes a draft a drop that runs, unless there is one of these rows already. */
+  async #take(principal: Principal, upload: Upload, { digest, rows }: Survey, draft: string): Promise<Uploaded> {
+    const { applicationId, keyId, scopes } = principal;
+    const { format, defaults, dryRun } = upload;
+    const id = dropId(digest, defaults, `${applicationId} ${upload.dropId ?? ""}${dryRun ? " dry run" : ""}`);
+    const earlier = this.#jobs.get(upload.dropId ?? uuidOf(id));
+    if (earlier !== undefined && earlier.id !== id) throw new MintmarkError("idempotency_key_reused");
+    if (earlier?.status === "running" || earlier?.status === "done") return { job: earlier, replayed: true };
+    const none = { minted: 0, refused: 0, unknown: 0, bytes: 0 };
+    const fresh = { ...none, dropId: upload.dropId ?? uuidOf(id), createdAt: Date.now() };
+    const job: Job = {
+      ...(earlier ?? fresh),
+      ...{ id, applicationId, keyId, scopes, format, defaults, dryRun, rows },
+      ...{ status: "running", failure: null, finishedAt: null },
+    };
+    await writeJob(draft, job);
+    const place = this.#place(job);
+    if (earlier === undefined) await rename(draft, place);
+    // The rows first: a drop that runs has them.
+    else for (const file of [ROWS, JOB]) await rename(join(draft, file), join(place, file));
+    this.#jobs.set(job.dropId, job);
+    this.#run(job);
+    await this.#forget(applicationId);
+    return { job, replayed: false };
+  }
+
+  /** Newest first. */
+  list(applicationId: string): readonly DropJob[] {
+    const own = [...this.#jobs.values()].filter((job) => job.applicationId === applicationId);
+    return own.sort((a, b) => b.createdAt - a.createdAt);
+  }
+
+  /** As `list`, after a start too. */
+  async all(applicationId: string): Promise<readonly DropJob[]> {
+    if (this.#options.folder !== undefined) await this.#load();
+    return this.list(applicationId);
+  }
+
+  /** Throws `drop_not_found`. */
+  async get(applicationId: string, dropId: string): Promise<DropJob> {
+    return this.#find(applicationId, dropId);
+  }
+
+  /** The lines of all rows that are done, and their length. Throws `drop_not_found`. */
+  async result(applicationId: string, dropId: string): Promise<{ readonly bytes: number; readonly lines: Readable }> {
+    const job = await this.#find(applicationId, dropId);
+    const path = join(this.#place(job), RESULT);
+    const { bytes } = job;
+    return { bytes, lines: bytes === 0 ? Readable.from([]) : createReadStream(path, { end: bytes - 1 }) };
+  }
+
+  /** Stops a drop between two requests. What it has minted stays. Throws `drop_not_found`. */
+  async stop(applicationId: string, dropId: string): Promise<DropJob> {
+    const job = await this.#find(applicationId, dropId);
+    const run = this.#runs.get(job.dropId);
+    run?.stop.abort(new Error("the drop was stopped"));
+    await run?.end;
+    return this.#find(applicationId, dropId);
+  }
+
+  #folder(): string {
+    const { folder } = this.#options;
+    if (folder === undefined) throw new ServerError("drops_unavailable");
+    return folder;
+  }
+
+  #place({ dropId }: Pick<Job, "dropId">): string {
+    return join(this.#folder(), dropId);
+  }
+
+  async #find(applicationId: string, dropId: string): Promise<Job> {
+    if (this.#options.folder !== undefined) await this.#load();
+    const job = this.#jobs.get(dropId.toLowerCase());
+    if (job?.applicationId !== applicationId) throw new ServerError("drop_not_found");
+    return job;
+  }
+
+  #load(): Promise<void> {
+    this.#loaded ??= this.#read();
+    return this.#loaded;
+  }
+
+  async #read(): Promise<void> {
+    const folder = this.#folder();
+    await mkdir(folder, { recursive: true });
+    for (const name of await readdir(folder)) {
+      const place = join(folder, name);
+      if (name.endsWith(DRAFT)) await rm(place, { recursive: true, force: true });
+      else {
+        const job = JSON.parse(await readFile(join(place, JOB), "utf8")) as Job;
+        this.#jobs.set(job.dropId, job);
+        if (job.status !== "running") await rm(join(place, ROWS), { force: true });
+      }
+    }
+  }
+
+  /** Writes the rows to a file while their form is checked. */
+  async #receive(
+    path: string,
+    { format, defaults, onBytes }: Upload,
+    source: AsyncIterable<Uint8Array>,
+  ): Promise<Survey> {
+    await using file = await open(path, "wx");
+    let total = 0;
+    const { limits } = this.#options.engine;
+    const survey = await surveyOf(source, format, defaults, limits, async (piece) => {
+      total += piece.length;
+      if (total > MAX_DROP_BYTES) throw new ServerError("body_too_large");
+      onBytes(total);
+      await file.appendFile(piece);
+    });
+    requireForm(survey);
+    await file.datasync();
+    return survey;
+  }
+
+  #run(job: Job): void {
+    const stop = new AbortController();
+    const before = this.#ends.get(job.applicationId) ?? Promise.resolve();
+    const end = before
+      .then(() => this.#mint(job, AbortSignal.any([this.#closing.signal, stop.signal])))
+      .catch((error: unknown) => this.#options.onError(error))
+      .finally(() => this.#runs.delete(job.dropId));
+    this.#runs.set(job.dropId, { stop, end });
+    this.#ends.set(job.applicationId, end);
+  }
+
+  async #mint(job: Job, signal: AbortSignal): Promise<void> {
+    const { applicationId, keyId, scopes, id, format, defaults } = job;
+    const place = this.#place(job);
+    try {
+      await runDrop({
+        ...{ id, format, defaults, signal },
+        source: createReadStream(join(place, ROWS)),
+        minting: new EngineMinting(this.#options, { applicationId, keyId, scopes }, job.dryRun, signal),
+        result: join(place, RESULT),
+        progress: join(place, PROGRESS),
+        onProgress: ({ minted, refused, unknown, bytes }) => this.#change(job, { minted, refused, unknown, bytes }),
+      });
+      await this.#finish(job, "done", null);
+    } catch (error) {
+      // It goes on with the next start.
+      if (this.#closing.signal.aborted || error instanceof EngineEnded) return;
+      if (signal.aborted) await this.#finish(job, "stopped", null);
+      else await this.#finish(job, "failed", this.#failureOf(error));
+    }
+  }
+
+  #failureOf(error: unknown): { code: string; detail: string } {
+    if (error instanceof RequestRefused) return { code: error.code, detail: error.message };
+    if (error instanceof UnsureOutcome) return { code: "drop_unsure", detail: error.message };
+    this.#options.onError(error);
+    return { code: "internal", detail: "The server failed. Upload the same rows again to go on." };
+  }
+
+  #change(job: Job, change: Partial<Job>): void {
+    this.#jobs.set(job.dropId, { ...(this.#jobs.get(job.dropId) ?? job), ...change });
+  }
+
+  async #finish(job: Job, status: Job["status"], failure: Job["failure"]): Promise<void> {
+    const place = this.#place(job);
+    const ended = { status, failure, finishedAt: Date.now() };
+    await writeJob(place, { ...(this.#jobs.get(job.dropId) ?? job), ...ended });
+    await rm(join(place, ROWS), { force: true });
+    this.#change(job, ended);
+  }
+
+  /** Removes the oldest drops that are over. */
+  async #forget(applicationId: string): Promise<void> {
+    const over = this.list(applicationId).filter(({ status }) => status !== "running");
+    for (const job of over.slice(MAX_KEPT)) {
+      this.#jobs.delete(job.dropId);
+      await rm(this.#place(job), { recursive: true, force: true });
+    }
+  }
+}
+
+/** What the name of an upload ends with that is not whole yet. */
+const DRAFT = ".upload";
+const ROWS = "rows";
+const JOB = "drop.json";
+const RESULT = "result.ndjson";
+const PROGRESS = "progress.ndjson";
+
+/** Whole or not at all. */
+async function writeJob(place: string, job: Job): Promise<void> {
+  const draft = join(place, `${JOB}.new`);
+  await using file = await open(draft, "w");
+  await file.writeFile(JSON.stringify(job));
+  await file.datasync();
+  await rename(draft, join(place, JOB));
+}
+
+function requireForm({ errors }: Survey): void {
+  if (errors.length === 0) return;
+  const issues = errors.map(({ row, field, ...error }) => ({
+    pointer: row === 0 ? "" : `/rows/${row}${field === "" ? "" : `/${field}`}`,
+    code: "validation_failed" as const,
+    detail: sentenceOf({ field, ...error }),
+  }));
+  const [first] = errors;
+  const detail = first === undefined ? undefined : `Row ${first.row}: ${sentenceOf(first)}`;
+  throw new ServerError("drop_invalid", detail, { issues });
+}

@@ -1,0 +1,106 @@
+import { Readable } from "node:stream";
+import type { z } from "zod";
+import type { DropJob } from "../drops/jobs.ts";
+import { type Endpoint, endpoint, ROWS } from "../http/endpoint.ts";
+import { idOfRequest } from "../http/idempotency.ts";
+import { drop, dropList, dropParams, dropQuery } from "../schemas/drops.ts";
+
+const PATH = "/api/v1/drops";
+/** Bytes of rows, and of a result, that cost one unit of rate. */
+const ROWS_UNIT = 1024;
+const RESULT_UNIT = 1024 * 1024;
+const one = { tag: "Drops", params: dropParams, errors: ["drop_not_found"] } as const;
+
+export const dropEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "POST",
+    path: PATH,
+    tag: "Drops",
+    access: "mint",
+    summary: "Mint the rows of a CSV or NDJSON file, up to a million, in the background",
+    description:
+      "Every row has the fields of a mint's entry, and `ownerAddress` or `userId`. Rows of a wrong form refuse the whole drop; rows that the engine refuses are left out, and the result says why. The same rows again are the same drop; with an Idempotency-Key, the key names it.",
+    query: dropQuery,
+    bodyStream: ROWS,
+    example: "ownerAddress,tokenId\n0x7070707070707070707070707070707070707070,1001\n",
+    success: { status: 202, description: "The rows are on disk and will be minted.", schemas: [drop] },
+    errors: ["drop_invalid", "too_many_drops", "drops_unavailable"],
+    async handle({ service: { drops }, principal, query, request, reply }) {
+      const { dryRun = false, ...defaults } = query;
+      const isCsv = /^text\/csv\b/i.test(request.headers["content-type"] ?? "");
+      const rows = (request.body as Readable | undefined) ?? Readable.from([]);
+      const upload = {
+        ...({ format: isCsv ? "csv" : "ndjson", defaults, dryRun } as const),
+        ...idOfRequest("dropId", principal, request),
+        onBytes: (total: number) => request.account?.pay(Math.ceil(total / ROWS_UNIT)),
+      };
+      try {
+        // A refusal before the last byte must not break the connection that carries it.
+        const pieces = rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+        const { job, replayed } = await drops.upload(principal, upload, pieces);
+        if (replayed) reply.header("idempotency-replayed", "true");
+        return dropToWire(job);
+      } finally {
+        rows.resume();
+      }
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: PATH,
+    tag: "Drops",
+    access: "read",
+    summary: "Drops of the application, newest first",
+    success: {
+      status: 200,
+      description: "All that are kept: those that run, and the last twenty.",
+      schemas: [dropList],
+    },
+    handle: async ({ service: { drops }, principal }) => {
+      return { data: (await drops.all(principal.applicationId)).map(dropToWire) };
+    },
+  }),
+  endpoint({
+    ...one,
+    method: "GET",
+    path: `${PATH}/{dropId}`,
+    access: "read",
+    summary: "One drop and how far it has come",
+    success: { status: 200, description: "The drop.", schemas: [drop] },
+    handle: async ({ service: { drops }, principal, params }) =>
+      dropToWire(await drops.get(principal.applicationId, params.dropId)),
+  }),
+  endpoint({
+    ...one,
+    method: "DELETE",
+    path: `${PATH}/{dropId}`,
+    access: "mint",
+    summary: "Stop a drop; what it has minted stays",
+    success: { status: 200, description: "The drop as it stopped.", schemas: [drop] },
+    handle: async ({ service: { drops }, principal, params }) =>
+      dropToWire(await drops.stop(principal.applicationId, params.dropId)),
+  }),
+  endpoint({
+    ...one,
+    method: "GET",
+    path: `${PATH}/{dropId}/result`,
+    access: "read",
+    summary: "A line of JSON for each row that is done",
+    success: { status: 200, description: "The rows, in the order of the file.", mediaType: "application/x-ndjson" },
+    async handle({ service: { drops }, principal, params, request, reply }) {
+      const { bytes, lines } = await drops.result(principal.applicationId, params.dropId);
+      request.account?.pay(Math.ceil(bytes / RESULT_UNIT));
+      reply.type("application/x-ndjson");
+      return lines;
+    },
+  }),
+];
+
+function dropToWire(job: DropJob): z.output<typeof drop> {
+  const { dropId, status, dryRun, rows, minted, refused, unknown, failure, createdAt, finishedAt } = job;
+  return {
+    ...{ dropId, status, dryRun, rows, minted, refused, unknown, failure },
+    createdAt: new Date(createdAt).toISOString(),
+    finishedAt: finishedAt === null ? null : new Date(finishedAt).toISOString(),
+  };
+}

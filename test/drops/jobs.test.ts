@@ -1,0 +1,266 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { json } from "node:stream/consumers";
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ClusterNode } from "../../core/cluster/index.ts";
+import { MintmarkError } from "../../core/index.ts";
+import { until } from "../../scripts/demo/until.ts";
+import { buildServer } from "../../server/app.ts";
+import { Drops } from "../../server/drops/jobs.ts";
+import { Turns } from "../../server/http/turns.ts";
+import { serveInCluster } from "../../server/process/standby.ts";
+import { createWorld, refusal, type World } from "../server/fixture.ts";
+
+let world: World;
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "mintmark-drops-"));
+  world = await createWorld({ drops: join(folder, "drops") });
+});
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const PATH = "/api/v1/drops";
+const owner = (index: number) => `0x${(0x1000 + index).toString(16).padStart(40, "0")}` as const;
+const CSV = { "content-type": "text/csv" };
+const rowsOf = (first: number, count: number, amount = 5) =>
+  `ownerAddress,amount\n${Array.from({ length: count }, (_, i) => `${owner(first + i)},${amount}`).join("\n")}\n`;
+const query = () => `?assetId=${world.erc20.assetId}&dataAvailabilityMode=ZkRollup`;
+const upload = (raw: string, headers: Record<string, string> = {}, path = `${PATH}${query()}`) =>
+  world.send("POST", path, { raw, headers: { ...CSV, ...headers } });
+const ended = (dropId: string) =>
+  until(
+    "the drop's end",
+    async () => (await world.send("GET", `${PATH}/${dropId}`)).body,
+    ({ status }) => status !== "running",
+  );
+const balanceOf = async (ownerAddress: `0x${string}`) => {
+  const { data } = await world.engine.vaults.list(world.applicationId, { ownerAddress });
+  return data.reduce((sum, { amount }) => sum + amount, 0n);
+};
+
+/** Where the server listens. */
+let listening: Promise<string> | undefined;
+function address(): Promise<string> {
+  listening ??= world.app.listen({ host: "127.0.0.1", port: 0 });
+  return listening;
+}
+
+test("rows are taken, minted in the background, and told of one by one; again they are the same drop", async () => {
+  const rows = rowsOf(0, 250);
+  const { status, body: drop } = await upload(rows);
+  expect([status, drop.rows, drop.failure]).toEqual([202, 250, null]);
+  expect(await ended(drop.dropId)).toMatchObject({ status: "done", minted: 250, refused: 0, dryRun: false });
+  const { text, headers } = await world.send("GET", `${PATH}/${drop.dropId}/result`);
+  expect(headers["content-type"]).toBe("application/x-ndjson");
+  const lines = text.trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line).row)).toEqual(Array.from({ length: 250 }, (_, i) => i + 2));
+  const again = await upload(rows);
+  expect([again.body.dropId, again.headers["idempotency-replayed"]]).toEqual([drop.dropId, "true"]);
+  expect(await balanceOf(owner(249))).toBe(5n);
+  const { body: list } = await world.send("GET", PATH);
+  expect(list.data.map(({ dropId }: { dropId: string }) => dropId)).toContain(drop.dropId);
+});
+
+test("NDJSON is taken, a dry run mints nothing, and an Idempotency-Key names another drop", async () => {
+  const row = JSON.stringify({ ownerAddress: owner(1_000), amountDecimal: "7" });
+  const ndjson = { "content-type": "application/x-ndjson; charset=utf-8" };
+  const dry = await upload(row, ndjson, `${PATH}${query()}&dryRun=true`);
+  expect(await ended(dry.body.dropId)).toMatchObject({ status: "done", minted: 1, dryRun: true });
+  expect(await balanceOf(owner(1_000))).toBe(0n);
+  for (const key of ["may", "june", "june"]) {
+    const { body } = await upload(row, { ...ndjson, "idempotency-key": key });
+    expect(await ended(body.dropId)).toMatchObject({ status: "done", minted: 1 });
+  }
+  expect(await balanceOf(owner(1_000))).toBe(14n);
+  const other = await upload(rowsOf(0, 1), { "idempotency-key": "june" });
+  expect(refusal(other)).toMatchObject({ status: 422, code: "idempotency_key_reused" });
+});
+
+test("rows of a wrong form refuse the drop and are named", async () => {
+  const wrong = await upload(`ownerAddress,amount\n${owner(1)},1\n${owner(1)},x\n`);
+  expect(refusal(wrong)).toEqual({ status: 422, code: "drop_invalid", errors: ["/rows/3/amount validation_failed"] });
+  expect(wrong.body.detail).toContain("Row 3: amount must be");
+  expect(refusal(await upload("", {})).code).toBe("drop_invalid");
+  const json = await world.send("POST", PATH, { body: {} });
+  expect(refusal(json)).toMatchObject({ status: 415, code: "unsupported_media_type" });
+  expect(refusal(await upload("x", { "content-encoding": "gzip" })).status).toBe(415);
+  expect(readdirSync(join(folder, "drops")).filter((name) => name.endsWith(".upload"))).toEqual([]);
+});
+
+test("a refusal before the last byte reaches the caller", async () => {
+  const url = new URL(await address());
+  const headers = { ...CSV, "x-api-key": world.key };
+  const sent = httpRequest({ host: url.hostname, port: url.port, path: PATH, method: "POST", headers });
+  const answered = new Promise<unknown>((resolve, reject) => {
+    sent.on("response", (response) => resolve(json(response))).on("error", reject);
+  });
+  sent.write("colour\nred\n");
+  for (let i = 0; i < 64; i++) sent.write("x".repeat(65_536));
+  sent.end();
+  expect(await answered).toMatchObject({ code: "drop_invalid", detail: expect.stringContaining('"colour"') });
+});
+
+test("a drop is its application's own, and needs the scope to mint", async () => {
+  const { body: drop } = await upload(rowsOf(2_000, 1));
+  await ended(drop.dropId);
+  for (const [method, path] of [
+    ["GET", drop.dropId],
+    ["GET", `${drop.dropId}/result`],
+    ["DELETE", drop.dropId],
+  ] as const) {
+    const foreign = await world.send(method, `${PATH}/${path}`, { key: world.otherKey });
+    expect(refusal(foreign)).toMatchObject({ status: 404, code: "drop_not_found" });
+  }
+  expect((await world.send("GET", PATH, { key: world.otherKey })).body.data).toEqual([]);
+  const reader = await world.newKey(["read"]);
+  expect(refusal(await world.send("POST", PATH, { key: reader, raw: "x", headers: CSV })).code).toBe("scope_missing");
+});
+
+test("a revoked key ends its drop, and another key of the application goes on with it", async () => {
+  const { engine, applicationId } = world;
+  const { key, secret } = await engine.keys.issue(applicationId, { mintQuota: 120n });
+  const rows = rowsOf(3_000, 300);
+  const { body: drop } = await world.send("POST", `${PATH}${query()}`, { key: secret, raw: rows, headers: CSV });
+  expect(await ended(drop.dropId)).toMatchObject({
+    status: "failed",
+    minted: 100,
+    failure: { code: "quota_exceeded" },
+  });
+  await engine.keys.revoke(key.keyId);
+  const again = await upload(rows);
+  expect(again.body.dropId).toBe(drop.dropId);
+  expect(await ended(drop.dropId)).toMatchObject({ status: "done", minted: 300 });
+  for (const i of [0, 99, 100, 299]) expect(await balanceOf(owner(3_000 + i))).toBe(5n);
+});
+
+test("a server without a folder says so", async () => {
+  await using bare = await createWorld();
+  expect(refusal(await bare.send("POST", PATH, { raw: rowsOf(0, 1), headers: CSV })).code).toBe("drops_unavailable");
+  expect((await bare.send("GET", PATH)).body.data).toEqual([]);
+});
+
+test("a standby asks the leader about drops, which has them", async () => {
+  const leader = { name: "one", url: await address() };
+  // What the server asks of its place in the cluster.
+  const node = { fault: null, isLeader: false, leader, position: 1, reached: async () => {} };
+  const extend = (app: FastifyInstance) => serveInCluster(app, node as unknown as ClusterNode);
+  await using standby = await buildServer({ engine: world.engine, onlyReads: true, extend });
+  const ask = async (method: "GET" | "POST", url: string, payload?: string) => {
+    const headers = { "x-api-key": world.key, ...(payload && CSV) };
+    return (await standby.inject({ method, url, headers, ...(payload && { payload }) })).json();
+  };
+  const { dropId } = await ask("POST", `${PATH}${query()}`, rowsOf(4_000, 120));
+  await ended(dropId);
+  expect(await ask("GET", `${PATH}/${dropId}`)).toMatchObject({ status: "done", minted: 120 });
+  expect((await ask("GET", PATH)).data[0].dropId).toBe(dropId);
+});
+
+describe("a server that ends in the middle", () => {
+  const drops = (name: string, engine = world.engine) =>
+    new Drops({ folder: join(folder, name), engine, turns: new Turns(), onError: (error) => expect(error).toBeNull() });
+  const principal = () => ({
+    applicationId: world.applicationId,
+    keyId: world.keyId,
+    scopes: ["mint", "users"] as const,
+  });
+  async function* bytes(text: string) {
+    yield Buffer.from(text);
+  }
+  const ask = () => ({
+    format: "csv" as const,
+    defaults: { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" },
+    dryRun: false,
+    onBytes: () => {},
+  });
+
+  /** An engine that does so many mints; the next ones find it closed, before or after they are done. */
+  function closing(mints: number, after: boolean) {
+    let left = mints;
+    const { engine } = world;
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    const mint: World["engine"]["mint"] = async (...args) => {
+      if (left-- > 0) return engine.mint(...args);
+      if (after) await engine.mint(...args);
+      resolve();
+      throw new MintmarkError("engine_closed");
+    };
+    return { engine: { ...engine, mint }, closed };
+  }
+
+  test.each([
+    [0, true],
+    [2, false],
+    [3, true],
+  ])("after %i requests goes on with the next start (%s)", async (mints, after) => {
+    const name = `ended-${mints}`;
+    const first = 10_000 + 1_000 * mints;
+    const { engine, closed } = closing(mints, after);
+    const ending = drops(name, engine);
+    const { job } = await ending.upload(principal(), ask(), bytes(rowsOf(first, 450, 9)));
+    await closed;
+    await ending[Symbol.asyncDispose]();
+    writeFileSync(join(folder, name, job.dropId, "drop.json.new"), "{");
+    const next = drops(name);
+    await next.start();
+    const done = await until(
+      "the drop's end",
+      () => next.get(world.applicationId, job.dropId),
+      ({ status }) => status !== "running",
+    );
+    expect(done).toMatchObject({ status: "done", minted: 450, refused: 0, unknown: 0 });
+    await next[Symbol.asyncDispose]();
+    expect(readdirSync(join(folder, name, job.dropId))).not.toContain("rows");
+    for (const i of [0, 99, 100, 250, 449]) expect(await balanceOf(owner(first + i))).toBe(9n);
+  });
+
+  test("stops between two requests when it is asked to, and goes on with the same rows", async () => {
+    const own = drops("stopped");
+    const rows = rowsOf(50_000, 5_000, 3);
+    const { job } = await own.upload(principal(), ask(), bytes(rows));
+    await until(
+      "a window",
+      () => own.get(world.applicationId, job.dropId),
+      ({ minted }) => minted > 0,
+    );
+    const stopped = await own.stop(world.applicationId, job.dropId);
+    expect(stopped.status).toBe("stopped");
+    expect(stopped.minted).toBeLessThan(5_000);
+    const { bytes: length, lines } = await own.result(world.applicationId, job.dropId);
+    expect(Buffer.concat(await Array.fromAsync(lines)).length).toBe(length);
+    expect((await own.upload(principal(), ask(), bytes(rows))).job.dropId).toBe(job.dropId);
+    await own.stop(world.applicationId, job.dropId);
+    await own[Symbol.asyncDispose]();
+  });
+
+  test("and the same rows twice at once are one drop", async () => {
+    const own = drops("twice");
+    const both = await Promise.all([1, 2].map(() => own.upload(principal(), ask(), bytes(rowsOf(70_000, 150, 4)))));
+    expect(new Set(both.map(({ job }) => job.dropId)).size).toBe(1);
+    expect(both.map(({ replayed }) => replayed).sort()).toEqual([false, true]);
+    const dropId = both[0]?.job.dropId ?? "";
+    await until(
+      "the drop's end",
+      () => own.get(world.applicationId, dropId),
+      ({ status }) => status === "done",
+    );
+    expect(await balanceOf(owner(70_001))).toBe(4n);
+    await own[Symbol.asyncDispose]();
+  });
+
+  test("and ten drops under way are as many as an application may have", async () => {
+    const own = drops("many");
+    const many = Array.from({ length: 11 }, (_, i) =>
+      own.upload(principal(), ask(), bytes(rowsOf(60_000, 2_000, i + 1))),
+    );
+    const outcomes = await Promise.allSettled(many);
+    const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.code] : []));
+    expect(refused).toEqual(["too_many_drops"]);
+    await own[Symbol.asyncDispose]();
+  });
+});
