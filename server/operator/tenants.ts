@@ -1,15 +1,8 @@
 import { z } from "zod";
 import { type ApiKey, type Engine, MintmarkError, SCOPES } from "../../core/index.ts";
 import { address, instant, mode, page, reference, uuid } from "../schemas/common.ts";
-import {
-  applicationToWire,
-  balanceToWire,
-  decimal,
-  decimalOrNull,
-  pageToWire,
-  time,
-  userToWire,
-} from "../wire/wire.ts";
+import { applicationToWire, balanceToWire, decimal, decimalOrNull, pageToWire, userToWire } from "../wire/wire.ts";
+import { time } from "../wire/writer.ts";
 import { operation } from "./operation.ts";
 
 const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";

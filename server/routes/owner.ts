@@ -5,7 +5,7 @@ import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
 import { vaultParams } from "../schemas/vaults.ts";
 import type { Service } from "../service.ts";
-import { time } from "../wire/wire.ts";
+import { time } from "../wire/writer.ts";
 
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 

@@ -1,7 +1,8 @@
 import { type AcceptedColumns, MAX_BATCH_VAULTS, type MintResult, MODES } from "../../core/index.ts";
 import { AsciiWriter } from "./ascii-writer.ts";
 import type { BufferPool } from "./buffer-pool.ts";
-import { decimal, mintToWire, receiptToWire, time } from "./wire.ts";
+import { decimal, mintToWire, receiptToWire } from "./wire.ts";
+import { time } from "./writer.ts";
 
 /** What a vault and a transaction mostly take, and the most: blobs have 255 bytes, token ids 78 digits. */
 const USUAL_VAULT_BYTES = 640;

@@ -1,0 +1,62 @@
+import { z } from "zod";
+
+/** A core's thing that a schema of an answer can show: a whole number may be a bigint, and a time is milliseconds. */
+type Shown<T> = T extends string
+  ? string extends T
+    ? string | bigint | number
+    : T
+  : T extends readonly (infer E)[]
+    ? readonly Shown<E>[]
+    : T extends object
+      ? { readonly [K in keyof T]: Shown<T[K]> }
+      : T;
+
+type Write = (value: unknown) => unknown;
+
+/**
+ * Writes a thing of the core as a schema shows it: a bigint becomes decimal digits, a time RFC 3339. Only fields of the
+ * schema are written, so nothing that the core may add one day is published by accident.
+ */
+export function writerOf<S extends z.ZodType>(schema: S): (from: Shown<z.output<S>>) => z.output<S> {
+  return writeOf(schema) as (from: unknown) => z.output<S>;
+}
+
+function writeOf(schema: z.core.$ZodType): Write {
+  if (schema instanceof z.ZodISODateTime) return time as Write;
+  if (schema instanceof z.ZodNullable) {
+    const write = writeOf(schema.unwrap());
+    return (value) => (value === null ? null : write(value));
+  }
+  if (schema instanceof z.ZodArray) {
+    const write = writeOf(schema.element);
+    return (value) => (value as unknown[]).map((entry) => write(entry));
+  }
+  if (schema instanceof z.ZodRecord) {
+    const write = writeOf(schema.valueType);
+    return (value) => {
+      const entries = Object.entries(value as object).filter(([, entry]) => entry !== undefined);
+      return Object.fromEntries(entries.map(([name, entry]) => [name, write(entry)]));
+    };
+  }
+  if (schema instanceof z.ZodObject) {
+    const fields = Object.entries<z.ZodType>(schema.shape).map(([name, field]) => [name, writeOf(field)] as const);
+    return (value) => {
+      const written: Record<string, unknown> = {};
+      for (const [name, write] of fields) written[name] = write((value as Record<string, unknown>)[name]);
+      return written;
+    };
+  }
+  return (value) => (typeof value === "bigint" ? value.toString() : value);
+}
+
+let lastTime = Number.NaN;
+let lastText = "";
+
+/** RFC 3339 in UTC. The things of one answer mostly share a time, so the last one is kept. */
+export function time(milliseconds: number): string {
+  if (milliseconds !== lastTime) {
+    lastText = new Date(milliseconds).toISOString();
+    lastTime = milliseconds;
+  }
+  return lastText;
+}
