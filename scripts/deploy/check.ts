@@ -40,8 +40,10 @@ const ZERO: Address = "0x0000000000000000000000000000000000000000";
 export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<string[]> {
   const { problems, warnings } = judge(by, plan, earlier);
   if (problems.length > 0) throw new Error(`nothing was deployed:\n${problems.map((line) => `  ${line}`).join("\n")}`);
-  if (earlier === undefined) await requirePlainAccount(by, plan.settlement.operator);
-  else await verifySettlement(by, earlier.settlement);
+  if (earlier === undefined) {
+    await requirePlainAccount(by, plan.settlement.operator);
+    await requireMultisig(by, plan.multisig);
+  } else await verifySettlement(by, earlier.settlement);
   const { mirror } = plan;
   const known = mirror && earlier?.mirrors.find(({ chainId }) => chainId === mirror.by.chainId);
   if (mirror && known && earlier) {
@@ -125,9 +127,21 @@ function tokenProblems(token: TokenConfig): string[] {
 
 /** The contract takes rollup batches from plain accounts only. */
 async function requirePlainAccount(by: Deployer, operator: Address): Promise<void> {
-  const code = await askL1("asking for the operator's code", () => by.client.getCode({ address: operator }));
-  if (code !== undefined && code !== "0x")
+  if (await hasCode(by, operator))
     throw new Error(`nothing was deployed: the operator ${operator} is a contract, not a plain account`);
+}
+
+/** An address of another chain, or a mistyped one, would administer nothing for ever. */
+async function requireMultisig(by: Deployer, multisig?: Address): Promise<void> {
+  if (multisig === undefined || isLocalChain(BigInt(by.chainId)) || (await hasCode(by, multisig))) return;
+  throw new Error(
+    `nothing was deployed: the multisig ${multisig} has no code on chain ${by.chainId}. Deploy it there first, or name a plain account by MINTMARK_ADMIN`,
+  );
+}
+
+async function hasCode({ client }: Deployer, address: Address): Promise<boolean> {
+  const code = await askL1(`asking for the code of ${address}`, () => client.getCode({ address }));
+  return code !== undefined && code !== "0x";
 }
 
 /** Gas that the settlement contract's chain still needs. Constructors that refuse their arguments throw here. */

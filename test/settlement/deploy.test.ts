@@ -241,8 +241,18 @@ describe("the check before a deployment", () => {
     });
   });
 
+  test("refuses a multisig that is not on the chain, where nobody could ever administer the contracts", async () => {
+    await onPublicChain(async (by) => {
+      const asked = { ...plan, multisig: GUARDIAN.address };
+      await expect(checkPlan(by, asked)).rejects.toThrow(`the multisig ${GUARDIAN.address} has no code on chain 31338`);
+      expect(await checkPlan({ ...by, chainId: 31_337 }, asked)).toEqual([]);
+      expect(await by.client.getTransactionCount({ address: ADMIN.address })).toBe(0);
+    });
+  });
+
   test("warns of nothing, and sends nothing, when all is well", async () => {
     await onPublicChain(async (by) => {
+      await by.client.request({ method: "hardhat_setCode", params: [GUARDIAN.address, "0x00"] } as never);
       expect(await checkPlan(by, { ...plan, multisig: GUARDIAN.address, tokens: [SWORDS, POINTS] })).toEqual([]);
       expect(await by.client.getTransactionCount({ address: ADMIN.address })).toBe(0);
     });
