@@ -211,7 +211,7 @@ function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, request: Fasti
 }
 
 function check(schema: z.ZodType, value: unknown, prefix: readonly string[], issues: Issue[]): unknown {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: wording });
   if (result.success) return result.data;
   for (const issue of result.error.issues) {
     // One more than is listed tells that there are more.
@@ -220,6 +220,35 @@ function check(schema: z.ZodType, value: unknown, prefix: readonly string[], iss
   }
   return undefined;
 }
+
+/** What a caller must change, where the schema has no words of its own. */
+function wording(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case "invalid_type":
+      if (issue.input === undefined) return "This is missing.";
+      return Array.isArray(issue.input)
+        ? "Give one value, not a list."
+        : `Give ${KINDS[issue.expected] ?? issue.expected}.`;
+    case "invalid_value":
+      return `Give ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}.`;
+    case "too_big":
+      return `Give at most ${issue.maximum}${UNITS[issue.origin] ?? ""}.`;
+    case "too_small":
+      return `Give at least ${issue.minimum}${UNITS[issue.origin] ?? ""}.`;
+    default:
+      return undefined;
+  }
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+};
+const UNITS: Readonly<Record<string, string>> = { string: " characters", array: " entries" };
 
 function refuseParameters(query: unknown, issues: Issue[]): undefined {
   for (const name of Object.keys(query ?? {})) {

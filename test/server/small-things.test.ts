@@ -129,3 +129,22 @@ it("a page of events after one that is not there yet names the newest", async ()
     "/headers/last-event-id validation_failed",
   ]);
 });
+
+it("a field of the wrong form is refused with a sentence that says what to give", async () => {
+  await using world = await createWorld();
+  const detailsOf = async (method: "GET" | "POST", url: string, body?: object) =>
+    (await world.send(method, url, { ...(body && { body }) })).body.errors.map(
+      ({ pointer, detail }: { pointer: string; detail: string }) => `${pointer} ${detail}`,
+    );
+  expect(await detailsOf("GET", "/api/v1/vaults?limit=1&limit=2")).toEqual([
+    "/query/limit Give one value, not a list.",
+  ]);
+  expect(await detailsOf("POST", "/api/v1/webhooks", {})).toEqual(["/url This is missing."]);
+  expect(await detailsOf("POST", "/api/v1/webhooks", { url: 7, types: "mint.accepted" })).toEqual([
+    "/url Give a string.",
+    "/types Give a list.",
+  ]);
+  expect(await detailsOf("POST", "/api/v1/users/bulk", { users: [] })).toEqual(["/users Give at least one user."]);
+  const [mode] = await detailsOf("GET", "/api/v1/vaults?dataAvailabilityMode=x");
+  expect(mode).toBe("/query/dataAvailabilityMode Give one of validium, zk-rollup.");
+});
