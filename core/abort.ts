@@ -11,9 +11,6 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefine
 
 /** How a caller can cancel its wait. */
 export interface WaitOptions {
-  /**
-   * Cancels the wait: the promise rejects with the signal's reason, and nothing changes. A change that is already part
-   * of a write cannot be cancelled: then the promise settles with that write.
-   */
+  /** Cancels the wait: rejects with the signal's reason, and nothing changes, unless a write already has the change. */
   readonly signal?: AbortSignal | undefined;
 }

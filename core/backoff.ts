@@ -1,7 +1,4 @@
-/**
- * Waits that double from `firstMs` up to `maxMs`, each shortened at random by up to a quarter, so that clients spread
- * out.
- */
+/** Waits that double from `firstMs` to `maxMs`, each up to a quarter shorter at random, to spread clients. */
 export interface Backoff {
   readonly firstMs: number;
   readonly maxMs: number;

@@ -11,7 +11,7 @@ export const ERROR_CODES = {
   credentials_missing: "No credentials were sent. Send the API key as X-Api-Key.",
   credentials_invalid: "The credentials are unknown, revoked, malformed or of the other environment.",
   credentials_expired: "The credentials have expired. Issue a new key.",
-  scope_missing: "The key does not carry the scope that this call needs.",
+  scope_missing: "The key lacks the scope that this call needs.",
   application_suspended: "The operator has suspended this application.",
   // The named thing does not exist for this application.
   application_not_found: "No such application.",
@@ -28,8 +28,7 @@ export const ERROR_CODES = {
   token_already_minted: "This ERC-721 token has been minted before; a token exists once.",
   token_id_conflict: "Another minting blob is already bound to this ERC-1155 token id.",
   asset_exists: "An asset of this contract is already known.",
-  asset_minted:
-    "Something was minted of this asset, so it stays as it is. Only its default mode and rawBlobs can change.",
+  asset_minted: "This asset has mints. Only its default mode and rawBlobs can change.",
   asset_not_enabled: "The asset is not enabled for this application.",
   asset_not_whitelisted: "The operator has not whitelisted the asset.",
   asset_not_registered: "The asset is not registered on L1.",
@@ -40,7 +39,7 @@ export const ERROR_CODES = {
   batch_committed: "L1 has committed this batch; its vaults never change.",
   mint_consented: "The issuer has consented to a batch that uses this mint, so it cannot be cancelled.",
   withdrawal_pending: "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
-  too_many_webhooks: "The application has as many webhooks as it may; delete one.",
+  too_many_webhooks: "The application has reached its limit of webhooks; delete one.",
   // The request is well-formed but impossible.
   amount_out_of_range: "The amount must be a whole number from 1 to 2^63 - 1.",
   erc721_amount_not_one: "The amount of an ERC-721 mint must be 1.",
@@ -50,7 +49,7 @@ export const ERROR_CODES = {
   duplicate_user: "The same user occurs more than once in this request.",
   batch_too_large: "The request holds more users or mints than the limit.",
   standard_not_available: "The settlement contract's engine version does not support this standard.",
-  chain_not_supported: "No mirror of the state is known here on the chain of this token.",
+  chain_not_supported: "This engine has no mirror on the chain of this token.",
   supply_cap_exceeded: "The asset's supply cap would be exceeded.",
   quota_exceeded: "The API key's mint quota would be exceeded.",
   mint_unwithdrawable: "The token contract would refuse to mint this on L1.",
@@ -59,14 +58,13 @@ export const ERROR_CODES = {
   deadline_invalid: "The deadline has passed, is less than a minute away, or more than 30 days.",
   idempotency_key_reused: "This idempotency key was used with another request.",
   // The engine cannot serve now, or has found damage in its data.
-  store_missing:
-    "There is no store here. Create one with `mintmark init`, or restore the one that was here from a copy.",
-  store_locked: "Another process has this store open. One engine, one store.",
-  store_failed: "The store failed. The engine has stopped acknowledging; close it, mend the disk, open it again.",
-  store_corrupt: "A stored record is not what the engine wrote. Restore the store from a copy, or rebuild it.",
-  store_mismatch:
-    "The store belongs to another chain, contract, environment or format version, or is not its journal's.",
-  history_diverged: "L1 holds another history than this store. The operator must adopt L1's before anything is minted.",
+  store_missing: "There is no store here. Create one with `mintmark init`, or restore the former one from a copy.",
+  store_locked: "Another process has this store open. One engine owns a store at a time.",
+  store_failed: "The store failed, so the engine accepts no more changes. Close it, repair the disk, open it again.",
+  store_corrupt: "A stored record is damaged. Restore the store from a copy, or rebuild it.",
+  store_mismatch: "The store belongs to another chain, contract, environment, format version or journal.",
+  history_diverged:
+    "L1's history differs from this store's. The operator must adopt L1's history before further mints.",
   l1_not_compared: "The store has not been compared with L1 since the start. Repeat the request later.",
   backpressure: "Too many vaults wait for L1. Repeat the request after Retry-After seconds.",
   not_leader: "Another server of the cluster leads. Send the request to that one.",

@@ -1,7 +1,4 @@
-/**
- * The engine's domain as callers see it: plain readonly objects, amounts as bigint (quantized units), times in
- * milliseconds since 1970.
- */
+/** The engine's domain as callers see it. Amounts are bigint (quantized units), times milliseconds since 1970. */
 
 /** `0x` and lower-case hex. */
 export type Hex = `0x${string}`;

@@ -160,10 +160,7 @@ export interface Operator {
    * time for which nothing ran. Use it for things that must not expire too early.
    */
   reachedTime(): number;
-  /**
-   * Adds the mirror on another chain, so that withdrawals of that chain's tokens are accepted. Rejects with
-   * `store_mismatch` for another contract than the chain's first.
-   */
+  /** Adds a mirror: accepts withdrawals on its chain. Rejects with `store_mismatch` for a chain's second mirror. */
   addMirror(mirror: PortalIdentity, wait?: WaitOptions): Promise<void>;
   /** The contracts that pay withdrawals, by chain: the settlement contract, then the mirrors. */
   portals(): readonly FollowedPortal[];
@@ -179,19 +176,13 @@ export interface Operator {
   recordEvents(chainId: bigint, events: readonly L1Event[], toBlock: bigint, options?: ReadOptions): Promise<void>;
   /** Records that everything up to this block is final. */
   recordFinalized(chainId: bigint, blockNumber: bigint, options?: ReadOptions): Promise<void>;
-  /**
-   * Blocks of a chain that were read or final, with their hashes at that time; newest first. The newest 64 final ones
-   * are kept.
-   */
+  /** Blocks that were read or final, with their hashes then; newest first. Keeps the newest 64 final ones. */
   checkpoints(chainId: bigint): AsyncIterable<Checkpoint>;
   /** Blocks from this one on were replaced: what they settled is submitted again, and reading restarts before them. */
   recordReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
   /** The same for a chain that replaced blocks recorded as final. */
   recordDeepReorg(chainId: bigint, blockNumber: bigint, wait?: WaitOptions): Promise<void>;
-  /**
-   * The difference between L1's history and this store's, with its time (milliseconds since 1970); null while they
-   * agree.
-   */
+  /** How L1's history differs from this store's, since when (milliseconds since 1970); null while equal. */
   divergence(): { readonly detail: string; readonly since: number } | null;
   /** Refuses mints and withdrawals with `l1_not_compared` until {@link Operator.compareState} succeeds. */
   awaitComparison(): void;

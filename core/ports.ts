@@ -11,10 +11,7 @@ export interface Settlement {
   readonly engineVersion: number;
 }
 
-/**
- * A contract that pays withdrawals of its own chain's tokens: the settlement contract, or a mirror. It is the domain of
- * the owners' signatures.
- */
+/** A contract that pays withdrawals: the settlement contract or a mirror. The domain of owners' signatures. */
 export type PortalIdentity = Pick<Settlement, "chainId" | "contract">;
 
 /** The content of a batch's header hash on L1; every vault proof needs it. */
@@ -43,10 +40,7 @@ export interface L1Registration {
   readonly standard: Standard;
   readonly token: Address;
   readonly quantum: bigint;
-  /**
-   * The permanent rule for reading the token's blobs. For another chain's token it is meaningless: that chain's mirror
-   * has the rule.
-   */
+  /** The permanent rule for the token's blobs. A token of another chain has its rule in that chain's mirror. */
   readonly blobScheme: BlobScheme;
   /** Sequence of the first batch whose vaults of the asset count; on a mirror, of the first step. */
   readonly since: bigint;
@@ -164,10 +158,7 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
       readonly mode: Mode;
       readonly batchNumber: number;
       readonly dataHash: Hash;
-      /**
-       * Positions in the batch's manifest of the assets that L1 left out for lack of a consent, ascending; default
-       * none.
-       */
+      /** Positions in the batch's manifest of the assets left out for lack of a consent, ascending; default none. */
       readonly leftOut?: readonly number[];
     } & BatchHeader)
   /** A mirror has imported a batch, with its own header. */
@@ -188,10 +179,7 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
   | { readonly type: "duplicateVoided"; readonly earlierVaultId: VaultId; readonly laterVaultId: VaultId }
 );
 
-/**
- * Reads the settlement chain. Every method rejects with `l1_failed` when the chain is unreachable; "unknown" is never a
- * "no".
- */
+/** Reads the settlement chain. Rejects with `l1_failed` when it is unreachable; "unknown" is never a "no". */
 export interface L1Reader {
   readonly settlement: Settlement;
   /** Newest block. */
@@ -274,10 +262,7 @@ export interface TokenMint {
 
 /** Simulates calls of tokens. Sends nothing; rejects with `l1_failed` when the chain is unreachable. */
 export interface L1Tokens {
-  /**
-   * The reason why the token would refuse this mint by the settlement contract as of a block; null when it would
-   * accept.
-   */
+  /** Why the token would refuse this mint by the settlement contract as of a block; null if it would not. */
   tryMint(token: Address, mint: TokenMint, at: bigint): Promise<string | null>;
   /** The same for many mints of one token, in order, in few calls. */
   tryMints(token: Address, mints: readonly TokenMint[], at: bigint): Promise<readonly (string | null)[]>;
@@ -348,10 +333,7 @@ export interface L1Committer {
   ): Promise<L1Receipt & { readonly refusals: readonly (string | null)[] | null }>;
 }
 
-/**
- * Voids the later of two vaults of one ERC-721 token, with proofs of both. Anyone may call it, and pays for the
- * transaction.
- */
+/** Voids the later of two vaults of one ERC-721 token, with proofs of both. Anyone may call and pay for it. */
 export interface L1Voider {
   /** Resolves when mined; rejects with `l1_failed` and the reason. */
   voidDuplicate(earlier: ProvenVault, later: ProvenVault, options?: L1SendOptions): Promise<L1Receipt>;
@@ -374,9 +356,6 @@ export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlo
  * The data availability committee: stores and re-derives the batch, and returns an attestation (docs/protocol.md 5).
  */
 export interface Committee {
-  /**
-   * Resolves with an encoded attestation of at least the threshold. The signatures are valid only after `after` on L1.
-   * Rejects when too few members sign.
-   */
+  /** Resolves with the encoded attestation, valid only after `after` on L1. Rejects when too few members sign. */
   attest(batch: ClaimedBatch, after: HistoryPoint, options?: { signal?: AbortSignal }): Promise<Hex>;
 }

@@ -22,10 +22,7 @@ export function requireAddress(name: string, value: unknown): Address {
 export const CHECKSUM_WRONG =
   "The address's mixed case is not its EIP-55 checksum, so a digit may be wrong. Copy it again.";
 
-/**
- * Whether 0x and 40 hex digits are all lower case, all upper case, or match the EIP-55 checksum. Other mixed case means
- * a typing error.
- */
+/** Whether 0x and 40 hex digits are in lower case, in upper case, or match the EIP-55 checksum. */
 export function checksumHolds(address: string): boolean {
   const digits = address.slice(2);
   if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return true;
