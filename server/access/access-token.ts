@@ -17,28 +17,28 @@ export const TOKEN_SECONDS = 15 * 60;
 
 const ALGORITHM = "HS256";
 const TYPE = "at+jwt";
-/** What `iss` of this server's own tokens is; no other issuer may have the name. */
+/** The `iss` of this server's own tokens. No other issuer may use this name. */
 export const ISSUER = "mintmark";
 
-/** Signatures that another issuer may use: public keys only, so a verifier cannot make tokens. */
+/** Signature algorithms of other issuers: public keys only, so a verifier cannot issue tokens. */
 const PUBLIC_KEY_ALGORITHMS = ["EdDSA", "ES256", "ES384", "PS256", "RS256"];
 
-/** An issuer besides this server, such as the operator's identity provider. */
+/** An issuer other than this server, such as the operator's identity provider. */
 export interface TrustedIssuer {
   readonly keys: JWTVerifyGetKey;
-  /** What `iss` must be. */
+  /** The required `iss`. */
   readonly issuer: string;
-  /** What `aud` must name. */
+  /** The required `aud`. */
   readonly audience: string;
 }
 
-/** A JSON Web Key Set from an https address, fetched when it is first needed and kept fresh, or from a file. */
+/** A JSON Web Key Set from an https address, fetched at first use and refreshed, or from a file. */
 export async function readJwks(place: string): Promise<JWTVerifyGetKey> {
   if (/^https:\/\//.test(place)) return remoteKeys(createRemoteJWKSet(new URL(place)));
   return createLocalJWKSet(JSON.parse(await readFile(place, "utf8")) as JSONWebKeySet);
 }
 
-/** What is wrong with a token is its bearer's fault; that its issuer's keys cannot be had is `issuer_unreachable`. */
+/** A bad token is its bearer's fault; unreachable keys are `issuer_unreachable`. */
 export function remoteKeys(keys: JWTVerifyGetKey): JWTVerifyGetKey {
   return async (header, token) => {
     try {
@@ -50,25 +50,25 @@ export function remoteKeys(keys: JWTVerifyGetKey): JWTVerifyGetKey {
   };
 }
 
-/** The key that the token names is not in the set, or its algorithm is of no kind that a set holds. */
+/** The set lacks the token's key, or cannot hold keys of its algorithm. */
 const OF_THE_TOKEN = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
 
 /**
- * Issues and checks bearer tokens: JWTs (RFC 9068) signed with a secret that only this server knows. Those of a trusted
- * issuer have the same claims: `sub` the application, `client_id` one of its keys, `scope`.
+ * Issues and verifies bearer tokens: JWTs (RFC 9068) signed with this server's secret. Tokens of a trusted issuer have
+ * the same claims: `sub` is the application, `client_id` one of its keys, and `scope`.
  */
 export class AccessTokens {
   readonly #engine: Engine;
   readonly #secret: Uint8Array;
   readonly #trusted: TrustedIssuer | undefined;
-  /** Tokens of another environment or settlement contract are foreign even when the secret is shared by mistake. */
+  /** Tokens of another environment or settlement contract fail even with the same secret. */
   readonly #audience: string;
 
-  /** `secret` has at least 32 bytes; servers behind one address share it. */
+  /** `secret` has at least 32 bytes. Servers behind one address share it. */
   constructor(engine: Engine, secret: Uint8Array, trusted?: TrustedIssuer) {
     if (secret.length < 32) throw new TypeError("The token secret must have at least 32 bytes.");
     if (trusted?.issuer === ISSUER)
-      throw new TypeError(`The trusted issuer must not be "${ISSUER}", which is this server.`);
+      throw new TypeError(`The trusted issuer must not be "${ISSUER}", the name of this server.`);
     const { chainId, contract } = engine.settlement;
     this.#engine = engine;
     this.#secret = secret;
@@ -76,7 +76,7 @@ export class AccessTokens {
     this.#audience = `mintmark:${engine.environment}:${chainId}:${contract}`;
   }
 
-  /** A token for what the principal may do, or for those `scopes` of it. */
+  /** A token for all of the principal's scopes, or for `scopes`. */
   issue(principal: Principal, scopes: readonly Scope[] = principal.scopes): Promise<string> {
     return new SignJWT({ client_id: principal.keyId, scope: scopes.join(" ") })
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
@@ -89,8 +89,8 @@ export class AccessTokens {
   }
 
   /**
-   * Who bears the token. The key behind it is looked at each time, so revoking a key or suspending its application ends
-   * its tokens at once. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended` or
+   * The principal of a token. Reads its key each time, so revoking the key or suspending its application ends the token
+   * at once. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended` or
    * `issuer_unreachable`.
    */
   async verify(token: string): Promise<Principal> {
@@ -124,7 +124,7 @@ export class AccessTokens {
     }
   }
 
-  /** The key, or undefined when there is none, or no such application. */
+  /** The key; undefined for an unknown key or application. */
   async #key(applicationId: string, keyId: string): Promise<ApiKey | undefined> {
     try {
       for await (const key of this.#engine.keys.list(applicationId)) if (key.keyId === keyId) return key;

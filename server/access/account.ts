@@ -2,19 +2,19 @@ import type { FastifyReply } from "fastify";
 import type { Held, HeldBytes } from "./held-bytes.ts";
 import type { TokenBuckets } from "./rate-limit.ts";
 
-/** Bytes of a JSON answer that one unit of rate pays for: of a key, and of an address. */
+/** Bytes of a JSON response for one unit of rate: of a key, and of an address. */
 export const KEY_UNIT = 4 * 1024;
 export const PUBLIC_UNIT = 64 * 1024;
-/** Smaller bodies cost nothing by their size. */
+/** Smaller bodies cost nothing for their size. */
 const FREE_BODY = 16 * 1024;
-/** Of bodies. A mint entry with its white space has less, and so costs its one unit and no more. */
+/** Bytes of a body per unit. A mint entry with white space has fewer, so it costs only its own unit. */
 const BODY_UNIT = 1024;
-/** Of binary answers, which cost little to make. */
+/** Bytes of a binary response per unit; these are cheap to make. */
 const BINARY_UNIT = 1024 * 1024;
-/** Bytes that a request holds at least while it is under way: its objects, and a page of a list as objects and text. */
+/** Least bytes of a request in progress: its own objects, and a page of a list as objects and text. */
 const LEAST_HELD = 64 * 1024;
 
-/** What one request costs its caller: units of rate, and the memory for its body and answer. */
+/** The cost of one request for its caller: units of rate, and memory for body and response. */
 export class Account {
   readonly caller: string;
   readonly #meter: TokenBuckets;
@@ -24,7 +24,7 @@ export class Account {
   #paid = 0;
   #expected = 0;
 
-  /** Takes the first unit. Throws `rate_limited`, or `overloaded` when no more may be held. */
+  /** Takes the first unit. Throws `rate_limited`, or `overloaded` when the memory limit is reached. */
   constructor(caller: string, meter: TokenBuckets, unit: number, memory: HeldBytes, reply: FastifyReply) {
     this.caller = caller;
     this.#meter = meter;
@@ -35,7 +35,7 @@ export class Account {
     this.#held.demand(LEAST_HELD);
   }
 
-  /** Has so many units paid in all. No request costs more than a bucket holds: it could never be paid. */
+  /** Raises the request's total payment to `units`. It never exceeds a full bucket, which could not pay more. */
   pay(units: number): void {
     const more = Math.min(units, this.#meter.quota.units) - this.#paid;
     if (more <= 0) return;
@@ -43,17 +43,17 @@ export class Account {
     this.#paid += more;
   }
 
-  /** A piece of the body has come. */
+  /** Called with the size of each piece of the body. */
   receive(bytes: number): void {
     this.#held.demand(bytes);
   }
 
-  /** The body is whole, and not yet read. */
+  /** Called when the body is complete, before reading it. */
   received(bytes: number): void {
     if (bytes > FREE_BODY) this.pay(Math.ceil(bytes / BODY_UNIT));
   }
 
-  /** Announces an answer of about so many bytes. It counts for at most half of the caller's limit, so it fits. */
+  /** Reserves memory for a response of about this size, but at most half of the caller's limit. */
   expect(bytes: number): void {
     const most = this.#held.most / 2;
     const more = Math.min(this.#expected + bytes, most) - this.#expected;
@@ -61,7 +61,9 @@ export class Account {
     this.#expected += more;
   }
 
-  /** The answer is made; may be called twice. It may go over the limit: a change that was made is never refused. */
+  /**
+   * Called once the response is made; repeats are harmless. Takes units on credit if needed, because the work is done.
+   */
   answered(bytes: number, binary: boolean): void {
     const units = Math.min(Math.ceil(bytes / (binary ? BINARY_UNIT : this.#unit)), this.#meter.quota.units);
     if (units > this.#paid) this.#meter.owe(this.caller, units - this.#paid, this.#reply);

@@ -6,16 +6,15 @@ import { addressGroup, type TokenBuckets } from "./rate-limit.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Who is calling; null until authenticated, and on public routes. */
+    /** The caller; null before authentication, and on public routes. */
     principal: Principal | null;
-    /** Who has signed in with its wallet; null elsewhere. */
+    /** The signed-in wallet owner; null elsewhere. */
     owner: Address | null;
   }
 }
 
 /**
- * Establishes who calls, from X-Api-Key, `Authorization: Bearer`, or both when they name one application. Rejects with
- * a `credentials_*` code or `application_suspended`.
+ * Identifies the caller by X-Api-Key, a bearer token, or both. Rejects with `credentials_*` or `application_suspended`.
  */
 export async function authenticate(request: FastifyRequest, { engine, tokens }: Service): Promise<Principal> {
   const key = request.headers["x-api-key"];
@@ -27,7 +26,7 @@ export async function authenticate(request: FastifyRequest, { engine, tokens }: 
     throw new MintmarkError("credentials_invalid", "X-Api-Key and Authorization name different applications.");
   }
   if (byKey !== null && byToken !== null) {
-    // Whoever sends a narrower token beside a key wants the narrower.
+    // A token with a key limits the key's scopes.
     return { ...byToken, scopes: byToken.scopes.filter((scope) => byKey.scopes.includes(scope)) };
   }
   const principal = byKey ?? byToken;
@@ -35,7 +34,7 @@ export async function authenticate(request: FastifyRequest, { engine, tokens }: 
   return principal;
 }
 
-/** The owner who bears a session. Rejects with a `credentials_*` code. */
+/** The owner of a session. Rejects with a `credentials_*` code. */
 export async function authenticateOwner(request: FastifyRequest, { owners }: Service): Promise<Address> {
   const { authorization } = request.headers;
   if (authorization === undefined) {
@@ -58,9 +57,9 @@ function bearer(authorization: string): string {
 }
 
 /**
- * Runs an attempt to authenticate and counts its failure against the caller's address: past the limit failures become
- * `rate_limited`. Right credentials always pass, so nobody can lock out those who share an address or a proxy with
- * them; guessing stays hopeless, since a key holds far more bits than any number of attempts.
+ * Runs an authentication and counts its failures by the caller's address. Past the limit, failures become
+ * `rate_limited`. Right credentials always pass, so nobody can lock out others behind the same address or proxy.
+ * Guessing stays hopeless, because a key has far more bits than any number of attempts.
  */
 export async function countFailures<T>(
   attempt: Promise<T>,
@@ -76,7 +75,7 @@ export async function countFailures<T>(
   }
 }
 
-/** Counts a failure to authenticate. Throws `rate_limited` past the limit. */
+/** Counts a failed authentication. Throws `rate_limited` past the limit. */
 export function countFailure(
   error: unknown,
   failures: TokenBuckets,

@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { ServerError } from "../http/errors.ts";
 
-/** Bytes of request bodies and unread answers that the server may hold. */
+/** Limits of the bytes in request bodies and unread responses. */
 export interface MemoryLimits {
-  /** Of one key, or of one address where no key is asked for. */
+  /** Per key, or per address where no key is needed. */
   readonly perCaller: number;
   /** Of all callers. */
   readonly total: number;
@@ -11,10 +11,10 @@ export interface MemoryLimits {
 
 export const DEFAULT_MEMORY_LIMITS: MemoryLimits = { perCaller: 128 * 1024 * 1024, total: 512 * 1024 * 1024 };
 
-/** Slow readers are given up after minutes, so a repetition pays soon, and often. */
+/** Slow readers are disconnected after minutes, so a short wait is enough. */
 const RETRY_SECONDS = 5;
 
-/** Counts the bytes of bodies and unread answers by caller, and refuses more than the limits. */
+/** Counts the bytes of bodies and unread responses by caller, and refuses more than the limits. */
 export class HeldBytes {
   readonly limits: MemoryLimits;
   readonly #byCaller = new Map<string, number>();
@@ -32,18 +32,18 @@ export class HeldBytes {
     return this.#byCaller.get(caller) ?? 0;
   }
 
-  /** What one request holds until its response has ended, or its connection. */
+  /** The bytes of one request, until its response or its connection ends. */
   hold(caller: string, response: ServerResponse): Held {
     const held = new Held(this, caller);
     response.once("finish", () => held.release()).once("close", () => held.release());
     return held;
   }
 
-  /** Throws `rate_limited` or `overloaded` when so many more bytes would be too many. */
+  /** Throws `rate_limited` or `overloaded` when `bytes` more would exceed a limit. */
   require(caller: string, bytes: number): void {
     const headers = { "retry-after": String(RETRY_SECONDS) };
     if (this.of(caller) + bytes > this.limits.perCaller) {
-      const detail = `Bodies and unread answers of this caller would hold more than ${this.limits.perCaller} bytes. Read the answers, or send fewer requests at once.`;
+      const detail = `Bodies and unread responses of this caller would take more than ${this.limits.perCaller} bytes. Read the responses, or send fewer requests at once.`;
       throw new ServerError("rate_limited", detail, { headers });
     }
     if (this.#total + bytes > this.limits.total) throw new ServerError("overloaded", undefined, { headers });
@@ -68,18 +68,18 @@ export class Held {
     this.#caller = caller;
   }
 
-  /** The most that its caller may hold. */
+  /** The caller's limit. */
   get most(): number {
     return this.#all.limits.perCaller;
   }
 
-  /** Takes more bytes. Throws `rate_limited` or `overloaded` when they are too many. */
+  /** Takes more bytes. Throws `rate_limited` or `overloaded` beyond a limit. */
   demand(bytes: number): void {
     this.#all.require(this.#caller, bytes);
     this.take(bytes);
   }
 
-  /** Takes bytes that are there already, such as an answer's. While there are too many, new requests are refused. */
+  /** Takes bytes that already exist, such as a response. Beyond a limit, further requests are refused. */
   take(bytes: number): void {
     if (this.#released) return;
     this.#bytes += bytes;

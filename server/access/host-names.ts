@@ -2,21 +2,21 @@ import { isIP } from "node:net";
 import { ServerError } from "../http/errors.ts";
 
 /**
- * The names that requests may call this server by. A page of another site can lead its own name to this address (DNS
- * rebinding), and a browser then lets it read the answers. Addresses, `localhost` and names without a dot are safe: no
- * other site can own one.
+ * The names under which requests may reach this server. Another site can point its own name to this address (DNS
+ * rebinding), and a browser would let it read the responses. Addresses, `localhost` and names without a dot are safe,
+ * because no other site can own one.
  */
 export class HostNames {
   readonly #names: ReadonlySet<string>;
-  /** The last one that was taken: nearly all requests have the same. */
+  /** The last accepted name: nearly all requests have the same. */
   #taken: string | undefined;
 
-  /** `*` among the names takes every name. */
+  /** `*` among the names accepts every name. */
   constructor(names: readonly string[]) {
     this.#names = new Set(names.map((name) => name.toLowerCase()));
   }
 
-  /** Whether a Host header names this server. HTTP/1.0 has none, and no browser speaks it. */
+  /** Whether a Host header names this server. HTTP/1.0 has none, and no browser uses it. */
   has(host: string | undefined): boolean {
     if (host === undefined || host === this.#taken || this.#names.has("*")) return true;
     const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");

@@ -1,7 +1,7 @@
-/** The route whose errors are those of RFC 6749, 5.2. */
+/** The route with the errors of RFC 6749, 5.2. */
 export const TOKEN_PATH = "/oauth/token";
 
-/** What RFC 6749 has a refusal of the token route carry. */
+/** The error body of the token route by RFC 6749. */
 export interface OAuthError {
   readonly error: string;
   readonly error_description: string;
@@ -17,7 +17,7 @@ const ERRORS: Readonly<Record<string, string>> = {
   internal: "server_error",
 };
 
-/** What it needs of a problem document. */
+/** The parts of a problem document that it needs. */
 interface Refusal {
   readonly code: string;
   readonly status: number;
@@ -25,11 +25,11 @@ interface Refusal {
   readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
 }
 
-/** Names a problem in the words of RFC 6749. `form` is the body, if one was read. */
+/** Converts a problem to an error of RFC 6749. `form` is the body, if one was read. */
 export function oauthErrorOf({ code, status, detail, errors }: Refusal, form: unknown): OAuthError {
   const field = errors[0];
   const sentence = field === undefined ? detail : `${field.pointer.slice(1)}: ${field.detail}`;
-  // RFC 6749 takes printable ASCII without quotes and backslashes.
+  // RFC 6749 allows printable ASCII without quotes and backslashes.
   const error_description = sentence.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, "?");
   const asksForGrant = Boolean((form as { grant_type?: unknown } | undefined)?.grant_type);
   if (code === "validation_failed" && field?.pointer === "/grant_type" && asksForGrant) {

@@ -1,14 +1,14 @@
 import type { FastifyReply } from "fastify";
 import { ServerError } from "../http/errors.ts";
 
-/** So many units in so many seconds. {@link Account} says what costs how many. */
+/** Units per window. {@link Account} defines their costs. */
 export interface Quota {
   readonly units: number;
   readonly windowSeconds: number;
 }
 
 export interface RateLimits {
-  /** Per API key. One request of the largest size must fit. */
+  /** Per API key. A request of the largest size must fit. */
   readonly key: Quota;
   /** Failed authentications per address. */
   readonly failedAuthentication: Quota;
@@ -22,7 +22,7 @@ export const DEFAULT_RATE_LIMITS: RateLimits = {
   publicReads: { units: 600, windowSeconds: 60 },
 };
 
-/** What a bucket answers to a demand. */
+/** The result of a demand. */
 export interface Grant {
   readonly granted: boolean;
   /** Whole units left. */
@@ -38,24 +38,24 @@ interface Bucket {
   updatedAt: number;
 }
 
-/** Most callers remembered; the least recently seen is forgotten first, which can only favour a caller. */
+/** Most callers remembered. The least recently seen is dropped first, which can only favour a caller. */
 const MAX_BUCKETS = 10_000;
 
-/** Token buckets by name: each refills evenly and holds at most its quota. */
+/** Token buckets by name. Each refills evenly and holds at most its quota. */
 export class TokenBuckets {
   readonly quota: Quota;
   readonly #name: string;
   readonly #now: () => number;
   readonly #buckets = new Map<string, Bucket>();
 
-  /** `name` is the policy's name in the RateLimit fields; `now` gives milliseconds. */
+  /** `name` is the policy's name in the RateLimit fields; `now` returns milliseconds. */
   constructor(name: string, quota: Quota, now: () => number) {
     this.#name = name;
     this.quota = quota;
     this.#now = now;
   }
 
-  /** Takes `cost` units of the caller's bucket, or nothing when it holds fewer. */
+  /** Takes `cost` units of the caller's bucket; nothing when it has fewer. */
   take(caller: string, cost: number): Grant {
     const { units, windowSeconds } = this.quota;
     const perSecond = units / windowSeconds;
@@ -70,17 +70,17 @@ export class TokenBuckets {
     };
   }
 
-  /** Takes units and sets the IETF RateLimit fields; `rate_limited` with Retry-After when there are too few. */
+  /** Takes units and sets the IETF RateLimit fields. Throws `rate_limited` with Retry-After when too few are left. */
   spend(caller: string, cost: number, reply: FastifyReply): void {
     const grant = this.take(caller, cost);
     this.#show(grant, reply);
     if (grant.granted) return;
-    throw new ServerError("rate_limited", `Too many requests; repeat after ${grant.retrySeconds} seconds.`, {
+    throw new ServerError("rate_limited", `Too many requests; retry after ${grant.retrySeconds} seconds.`, {
       headers: { "retry-after": String(grant.retrySeconds) },
     });
   }
 
-  /** Takes units that the bucket need not hold. Further requests wait until the debt is refilled. */
+  /** Takes units on credit. Further requests wait until the debt is refilled. */
   owe(caller: string, cost: number, reply: FastifyReply): void {
     const { units, windowSeconds } = this.quota;
     const bucket = this.#refilled(caller, units / windowSeconds);
@@ -98,7 +98,7 @@ export class TokenBuckets {
   #refilled(caller: string, perSecond: number): Bucket {
     const now = this.#now();
     const bucket = this.#buckets.get(caller) ?? { units: this.quota.units, updatedAt: now };
-    // A clock that steps back gives nothing and takes nothing.
+    // A clock that goes back changes nothing.
     const elapsed = Math.max(0, now - bucket.updatedAt) / 1000;
     bucket.units = Math.min(this.quota.units, bucket.units + elapsed * perSecond);
     bucket.updatedAt = now;
@@ -112,7 +112,7 @@ export class TokenBuckets {
   }
 }
 
-/** The name of an address for limiting: IPv6 by its /64, which one customer commonly owns whole. */
+/** The name of an address for limits. IPv6 by its /64, which usually belongs to one customer. */
 export function addressGroup(address: string): string {
   if (!address.includes(":") || address.startsWith("::ffff:")) return address;
   const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];

@@ -3,11 +3,11 @@ import { type Hex, hashMessage, recoverMessageAddress } from "viem";
 import { createSiweMessage, generateSiweNonce, parseSiweMessage, validateSiweMessage } from "viem/siwe";
 import { type Address, type Engine, type L1Reader, MintmarkError } from "../../core/index.ts";
 
-/** How long an owner may take to sign, in seconds. */
+/** Time for an owner to sign, in seconds. */
 const CHALLENGE_SECONDS = 5 * 60;
 /** Lifetime of an owner's session. */
 export const SESSION_SECONDS = 15 * 60;
-/** Most challenges that wait for a signature; the oldest is forgotten first. */
+/** Most open challenges; the oldest is dropped first. */
 const MAX_CHALLENGES = 10_000;
 
 const ALGORITHM = "HS256";
@@ -15,13 +15,13 @@ const TYPE = "owner+jwt";
 const ISSUER = "mintmark";
 const STATEMENT = "Sign in to download the exit kits of your vaults. This sends no transaction and costs nothing.";
 
-/** The origin's host as EIP-4361 names it. viem takes no IPv6 address there, so loopback goes by its name. */
+/** The origin's host for EIP-4361. viem accepts no IPv6 address there, so loopback uses its name. */
 function domainOf({ host }: URL): string {
   return host.replace(/^\[::1\]/, "localhost");
 }
 
 export interface Challenge {
-  /** EIP-4361 text, to be signed as it is (`personal_sign`). */
+  /** EIP-4361 text, to be signed unchanged (`personal_sign`). */
   readonly message: string;
   readonly expiresAt: number;
 }
@@ -33,8 +33,8 @@ export interface Session {
 }
 
 /**
- * Sign-In with Ethereum (EIP-4361): an owner shows with its wallet that it is that address, and gets a short session
- * bound to it. Each challenge is ours word for word, names this server's origin and chain, and can be answered once.
+ * Sign-In with Ethereum (EIP-4361): an owner proves its address with its wallet and gets a short session for it. The
+ * server writes each challenge; it names this server's origin and chain, and is valid once.
  */
 export class OwnerSignIn {
   readonly #engine: Engine;
@@ -43,7 +43,7 @@ export class OwnerSignIn {
   readonly #verifySignature: L1Reader["verifySignature"] | undefined;
   readonly #challenges = new Map<string, string>();
 
-  /** `verifySignature` lets wallet contracts (ERC-1271) sign in; without it only plain accounts can. */
+  /** `verifySignature` lets wallet contracts (ERC-1271) sign in. Without it only plain accounts can. */
   constructor(engine: Engine, secret: Uint8Array, verifySignature?: L1Reader["verifySignature"]) {
     const { chainId, contract } = engine.settlement;
     this.#engine = engine;
@@ -52,7 +52,7 @@ export class OwnerSignIn {
     this.#verifySignature = verifySignature;
   }
 
-  /** The message that the owner of `address` is to sign. `origin` is where its browser reaches this server. */
+  /** The message for the owner of `address` to sign. `origin` is this server's address in the browser. */
   challenge(address: Address, origin: URL): Challenge {
     const nonce = generateSiweNonce();
     const issuedAt = new Date();
@@ -77,14 +77,14 @@ export class OwnerSignIn {
   }
 
   /**
-   * A session for who signed a challenge. Rejects with `credentials_invalid` for a message that is not an open
-   * challenge of this server and origin, `credentials_expired` for one that was signed too late, `signature_invalid`.
+   * A session for the signer of a challenge. Rejects with `credentials_invalid` for a message that is not an open
+   * challenge of this server and origin, `credentials_expired` for a late signature, or `signature_invalid`.
    */
   async open(message: string, signature: Hex, origin: URL): Promise<Session> {
     const fields = parseSiweMessage(message);
     const { nonce = "", address, expirationTime, chainId, uri } = fields;
     if (address === undefined || this.#challenges.get(nonce) !== message) {
-      throw new MintmarkError("credentials_invalid", "This is no open challenge of this server. Ask for a new one.");
+      throw new MintmarkError("credentials_invalid", "This challenge is not open at this server. Ask for a new one.");
     }
     this.#challenges.delete(nonce);
     if (expirationTime !== undefined && expirationTime <= new Date()) throw new MintmarkError("credentials_expired");
@@ -94,12 +94,12 @@ export class OwnerSignIn {
     }
     const owner = address.toLowerCase() as Address;
     if (!(await this.#signed(owner, message, signature))) {
-      throw new MintmarkError("signature_invalid", `The signature is not that of ${owner} over this message.`);
+      throw new MintmarkError("signature_invalid", `The signature is not by ${owner} over this message.`);
     }
     return this.#session(owner);
   }
 
-  /** Whose session a token is. Rejects with `credentials_invalid` or `credentials_expired`. */
+  /** The owner of a session token. Rejects with `credentials_invalid` or `credentials_expired`. */
   async owner(token: string): Promise<Address> {
     try {
       const { payload } = await jwtVerify(token, this.#secret, {

@@ -8,7 +8,7 @@ import { buildSignerServer, claimFields, type SignerServerOptions, statusOf } fr
 export interface MemberServerOptions extends SignerServerOptions {
   /** The server does not close it. */
   readonly member: CommitteeMember;
-  /** Vouches for the state on other chains. Without it the member does not. */
+  /** Signs the state for mirrors. Without it the member does not. */
   readonly attester?: AttesterClient;
 }
 
@@ -25,7 +25,7 @@ const claim = z.strictObject({
   epoch: integer,
 });
 
-/** A committee member as a service, without listening; see {@link buildSignerServer}. */
+/** A committee member's service, not listening yet; see {@link buildSignerServer}. */
 export function buildMemberServer({ member, attester, ...options }: MemberServerOptions): FastifyInstance {
   const { settlement } = member.archive;
   const app = buildSignerServer(

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Archive } from "../../core/archive/index.ts";
 
-/** What a committee member or an issuer measures, in Prometheus' form; names in docs/operating.md. */
+/** Prometheus metrics of a committee member or an issuer; docs/operating.md lists them. */
 export class SignerMetrics {
   readonly registry = new Registry();
   readonly #answers: Counter;
@@ -25,7 +25,7 @@ export class SignerMetrics {
     });
     new Gauge({
       name: "mintmark_archive_missing_batches",
-      help: "Committed batches whose data nobody has given.",
+      help: "Committed batches without data.",
       registers,
       async collect() {
         this.set((await archive.missing()).length);

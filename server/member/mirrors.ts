@@ -4,7 +4,7 @@ import { type Hex, MintmarkError } from "../../core/index.ts";
 import type { AttesterClient } from "../../core/mirror/index.ts";
 import { addressGroup, type Quota, TokenBuckets } from "../access/rate-limit.ts";
 
-/** Each question makes the member look at its chain; a relay asks once a step. */
+/** Each request makes the member read its chain; a relay asks once a step. */
 const QUOTA: Quota = { units: 120, windowSeconds: 60 };
 
 const integer = z.string().regex(/^(?:0|[1-9]\d{0,18})$/);
@@ -19,7 +19,7 @@ const question = z.strictObject({
   epoch: integer.transform(BigInt),
 });
 
-/** A member's word for mirrors. Anyone may ask; it signs only states that the source has had and made final. */
+/** A member's signatures for mirrors. Anyone may ask: the member signs only states of the source's final blocks. */
 export function addMirrorRoute(app: FastifyInstance, attester: AttesterClient): void {
   const quota = new TokenBuckets("mirror-attestations", QUOTA, () => performance.now());
   app.get("/v1/mirrors/:chainId/:contract/attestation", async (request, reply) => {

@@ -12,43 +12,43 @@ import type { LogOptions } from "../operations/log.ts";
 import { OutgoingBatches } from "../wire/batch-data.ts";
 import type { SignerMetrics } from "./metrics.ts";
 
-/** Who looks at batches and signs them: a committee member, or an issuer. */
+/** A service that checks batches and signs them: a committee member or an issuer. */
 export interface Signer {
   readonly address: Address;
   readonly archive: Archive;
-  /** What is stored of a batch, committed or signed; null when nothing is. */
+  /** The stored data of a batch, committed or signed; null without any. */
   data(mode: Mode, batchNumber: number): Promise<Uint8Array | null>;
 }
 
 export interface SignerServerOptions {
   readonly l1: Pick<L1Reader, "isOperator">;
-  /** What keeps the signer's archive in step with L1; its state is shown. */
+  /** Keeps the signer's archive up to date with L1; the status shows its state. */
   readonly watcher: Pick<Watcher, "lastError">;
   /** Default: no log. */
   readonly log?: LogOptions;
-  /** Further names that requests may call this server by, without ports; `*` takes every name. */
+  /** Host names without ports, besides `localhost`, addresses and names without a dot; `*` accepts every name. */
   readonly hosts?: readonly string[];
   readonly metrics?: SignerMetrics;
-  /** Most bytes of a batch's data; default 64 MiB, ten times a batch of 65,536 vaults with short blobs and more. */
+  /** Most bytes of a batch's data; default 64 MiB, over ten times a batch of 65,536 vaults with short blobs. */
   readonly maxDataBytes?: number;
-  /** Bytes of different batches that may be on their way to clients at once; default 256 MiB. */
+  /** Most bytes of different batches on their way to clients; default 256 MiB. */
   readonly maxOutgoingBytes?: number;
-  /** Longest time for a whole request to arrive, in seconds. Default 120. */
+  /** Timeout for receiving a whole request, in seconds. Default 120. */
   readonly requestTimeoutSeconds?: number;
 }
 
-/** One kind of signature that operators ask for. */
+/** One kind of signature that operators request. */
 export interface Signing<Claim extends object> {
-  /** The end of its path, behind the batch. */
+  /** The end of its path, after the batch. */
   readonly name: string;
-  /** What the query claims of the batch. */
+  /** The claims about the batch in the query. */
   readonly claim: z.ZodType<Claim>;
-  /** What the operator signs so that the request is looked at. */
+  /** The typed data that the operator signs for a request. */
   request(claim: Claimed<Claim>): TypedDataDefinition;
   sign(claim: Claimed<Claim>, data: Uint8Array): Promise<Hex>;
 }
 
-/** What is claimed of a batch, and which batch it is. */
+/** The claims about a batch, with its identity. */
 export type Claimed<Claim> = Claim & { readonly mode: Mode; readonly batchNumber: number };
 
 declare module "fastify" {
@@ -74,8 +74,8 @@ export const claimFields = {
 };
 
 /**
- * A signer as a service, without listening: anyone may read its state and the data of any batch. Only an account that
- * holds the contract's operator role can have it sign, which is checked before the body is read.
+ * A signer's service, not listening yet. Anyone may read its state and the data of any batch. Only an account with the
+ * contract's operator role can request signatures, checked before reading the body.
  */
 export function buildSignerServer<Claim extends object>(
   signer: Signer,
@@ -113,8 +113,9 @@ export function buildSignerServer<Claim extends object>(
   app.get("/healthz", async () => ({ status: "Healthy" }));
 
   app.get("/readyz", async () => {
-    // What is wrong, the log says: it may name the RPC.
-    if (!isInStep()) throw new ServerError("not_ready", "The archive is not in step with L1; the log tells why.");
+    // The reason is only in the log: it may name the RPC.
+    if (!isInStep())
+      throw new ServerError("not_ready", "The archive is not up to date with L1; the log has the reason.");
     return { status: "Ready" };
   });
 
@@ -139,7 +140,7 @@ export function buildSignerServer<Claim extends object>(
     },
   });
 
-  /** Rejects unless the request carries the signature of an account that may commit batches now. */
+  /** Rejects unless an account that may commit batches now has signed the request. */
   async function requireOperator({ headers }: FastifyRequest, asked: TypedDataDefinition): Promise<void> {
     if (headers.authorization === undefined)
       throw new MintmarkError("credentials_missing", "Send Authorization: Operator.");
@@ -147,7 +148,7 @@ export function buildSignerServer<Claim extends object>(
     if (signature === undefined) throw new MintmarkError("credentials_invalid", "Authorization must be: Operator 0x….");
     const operator = await requestSigner(asked, signature as Hex);
     if (!(await l1.isOperator(operator))) {
-      throw new MintmarkError("credentials_invalid", `${operator} does not hold the contract's operator role.`);
+      throw new MintmarkError("credentials_invalid", `${operator} does not have the contract's operator role.`);
     }
   }
 
@@ -160,7 +161,7 @@ export function failureBuckets(): TokenBuckets {
   return new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication, now);
 }
 
-/** What every signer's status tells. */
+/** The status of a signer. */
 export async function statusOf({ address, archive }: Signer, { watcher }: Pick<SignerServerOptions, "watcher">) {
   const { settlement, position } = archive;
   return {
@@ -169,7 +170,7 @@ export async function statusOf({ address, archive }: Signer, { watcher }: Pick<S
     contract: settlement.contract,
     l1Block: position === null ? null : position.block.toString(),
     missingBatches: (await archive.missing()).map(({ mode, batchNumber }) => `${mode}-${batchNumber}`),
-    // What is wrong, the log says: it may name the RPC.
+    // The reason is only in the log: it may name the RPC.
     inStepWithL1: position !== null && watcher.lastError === null,
   };
 }
@@ -188,7 +189,7 @@ function batchOf(batchId: string) {
   return { mode: known, batchNumber: Number(number) };
 }
 
-/** The signer has, or lacks, other batches, or sees another history; everything else is the batch's own fault. */
+/** The signer has other batches, lacks some, or sees another history. All other reasons are faults of the batch. */
 const CONFLICTS: ReadonlySet<RefusalReason> = new Set([
   "behind",
   "diverged",
@@ -198,13 +199,13 @@ const CONFLICTS: ReadonlySet<RefusalReason> = new Set([
   "committed",
 ]);
 
-/** Answers a refusal as problem details (RFC 9457) whose code is the reason. */
+/** Sends a refusal as problem details (RFC 9457), with its reason as the code. */
 function sendRefusal({ reason, message }: Refusal, request: FastifyRequest, reply: FastifyReply) {
   const status = CONFLICTS.has(reason) ? 409 : 422;
   request.log.warn({ reason, detail: message }, "batch refused");
   const problem = {
     type: `urn:mintmark:refusal:${reason}`,
-    title: "This batch is not signed here.",
+    title: "This signer refuses the batch.",
     status,
     code: reason,
     detail: message,

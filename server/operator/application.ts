@@ -12,13 +12,13 @@ const USER = "--user 6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10";
 const ASSET = "--asset 0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 const WITHDRAWAL = "01a1fd1b-bfbe-7246-add7-f4566c613096";
 
-/** With a key, whose scopes and quota count: what is minted or withdrawn is told to belong to it. */
+/** With a key, its scopes and quota apply, and mints and withdrawals are recorded for it. */
 const byKey = z.strictObject({
   apiKey: z.string().meta({ description: "the application's API key", secret: "MINTMARK_API_KEY" }),
 });
 const user = mintBody.shape.users.element.shape;
 
-/** What an application does by the HTTP API, for a team's own terminal. */
+/** Operations of an application over its HTTP API, for a team's own terminal. */
 export const APPLICATION_OPERATIONS = {
   mint: operation({
     summary: "mint one token, or an amount of one; the HTTP API takes thousands in a request",
@@ -68,7 +68,7 @@ export const APPLICATION_OPERATIONS = {
       pageToWire(await engine.transactions.list(applicationId, filter), transactionToWire),
   }),
   "transactions.show": operation({
-    summary: "show one transaction, and when it reached each status",
+    summary: "show one transaction, with the time of each status",
     examples: [`01a1fd1b-bfbe-7246-add7-f4566c613096-0 ${APPLICATION}`],
     input: ofApplication.extend(transactionParams.shape),
     args: ["transactionId"],
@@ -92,7 +92,7 @@ export const APPLICATION_OPERATIONS = {
       pageToWire(await engine.withdrawals.list(applicationId, filter), withdrawalToWire),
   }),
   "withdrawals.show": operation({
-    summary: "show one withdrawal, and why it waits",
+    summary: "show one withdrawal, with the reason for waiting",
     examples: [`${WITHDRAWAL} ${APPLICATION}`],
     input: ofApplication.extend(withdrawalParams.shape),
     args: ["withdrawalId"],

@@ -33,21 +33,21 @@ const token = z.strictObject({
     .max(50, "Give at most 50 characters.")
     .describe("the token's symbol"),
 });
-/** What {@link token} may have besides. A change keeps what it does not name; `null` takes back what was given. */
+/** Further facts of a {@link token}. A change keeps missing fields; `null` resets one. */
 const facts = z
   .strictObject({
     chainId: positive.describe("the token's chain; default the settlement's"),
-    quantum: positive.describe("ERC-20: base units of one unit here; default 1"),
+    quantum: positive.describe("ERC-20: base units of one quantized unit; default 1"),
     decimals: z
       .int("Give a whole number.")
       .min(0)
       .max(255, "Give at most 255.")
-      .describe("digits behind the point of the token's decimal amounts; default 0"),
+      .describe("decimals of the token; default 0"),
     blobScheme: z.enum(BLOB_SCHEMES).describe("how blobs name token ids; default mintmark"),
     rawBlobs: z
       .boolean("Give true or false.")
-      .describe("true to take minting blobs of any bytes; default false, text only"),
-    dataAvailabilityMode: mode.nullable().describe("of mints that name none; default none, the application's"),
+      .describe("true to accept minting blobs of any bytes; default false, text only"),
+    dataAvailabilityMode: mode.nullable().describe("for mints that name none; default none, the application's"),
     firstTokenId: z
       .string()
       .regex(/^(?:0|[1-9]\d{0,19})$/, "Give a whole number below 2^64.")
@@ -57,35 +57,35 @@ const facts = z
     supplyCap: positive
       .refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`)
       .nullable()
-      .describe("most units that may ever be minted; default none, no bound"),
+      .describe("most units that can ever be minted; default none, no limit"),
   })
   .partial();
 
-/** Assets, batches, and whether all of it is what the journal says. */
+/** Assets, batches, backups, and the check of the store against its journal. */
 export const LEDGER_OPERATIONS = {
   "assets.add": operation({
-    summary: "make a token contract known",
+    summary: "add a token contract",
     examples: ["0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD"],
     input: z.strictObject({
       ...token.shape,
       assetId: uuid.optional().describe("its id; default a fresh one"),
       applicationId: uuid
         .optional()
-        .describe("whose token it is: that application alone can enable it; default any can"),
+        .describe("the application that owns the token and alone can enable it; default none, any can"),
       ...facts.shape,
     }),
     args: ["contractAddress"],
     run: async (engine, input) => assetToOperator(await engine.assets.add(input)),
   }),
   "assets.change": operation({
-    summary: "mend an asset: its mode and its blobs at any time, all else while nothing was minted of it",
+    summary: "change an asset: its mode and its blobs at any time, all else before the first mint",
     examples: [`${ID} --mode zk-rollup`, `${ID} --standard erc1155 --scheme imx`],
     input: ofAsset.extend({ ...token.partial().shape, ...facts.shape }),
     args: ["assetId"],
     run: async (engine, { assetId, ...changes }) => assetToOperator(await engine.assets.change(assetId, changes)),
   }),
   "assets.remove": operation({
-    summary: "take away an asset of which nothing was minted",
+    summary: "remove an asset without mints",
     examples: [ID],
     input: ofAsset,
     args: ["assetId"],
@@ -95,12 +95,12 @@ export const LEDGER_OPERATIONS = {
     },
   }),
   "assets.list": operation({
-    summary: "list every known asset; all its fields with --json",
+    summary: "list every asset; all its fields with --json",
     examples: ["", `${APPLICATION} --json`],
     input: z.strictObject({
       applicationId: uuid
         .optional()
-        .describe("as this application sees them: what is enabled, and what can be minted now"),
+        .describe("as this application sees them: enabled assets, and those that can be minted now"),
     }),
     columns: [
       ...["assetId", "standard", "symbol", "contractAddress", "chainId", "whitelisted", "registered"],
@@ -139,7 +139,7 @@ export const LEDGER_OPERATIONS = {
     },
   }),
   "batches.status": operation({
-    summary: "list batches and where they are, newest first; all their fields with --json",
+    summary: "list batches with their status, newest first; all their fields with --json",
     examples: ["", "--mode validium --limit 5 --json"],
     input: z.strictObject({ mode: mode.optional(), ...page }),
     columns: ["batchId", "vaultCount", "status", "l1BlockNumber", "l1TxHash"],
@@ -158,7 +158,7 @@ export const LEDGER_OPERATIONS = {
     },
   }),
   backup: operation({
-    summary: "copy what a backup lacks of the journal, beside a running server too; then compare",
+    summary: "copy the journal's new entries to a backup, also beside a running server; then compare",
     examples: ["/backups/mintmark --store ./data"],
     input: z.strictObject({
       folder: z.string().refine(isAbsolute, "Give the folder's whole path.").meta({ isPath: true }),
@@ -171,13 +171,13 @@ export const LEDGER_OPERATIONS = {
     },
   }),
   verify: operation({
-    summary: "derive everything again from the journal and compare every record",
+    summary: "derive everything from the journal again and compare every record",
     examples: ["", "--json"],
     input: z.strictObject({}),
     failed(report) {
       const { problems } = report as { problems: readonly string[] };
       if (problems.length === 0) return null;
-      return "the store is not what its journal says: restore it from a copy, or rebuild it";
+      return "the store differs from its journal: restore it from a copy, or rebuild it";
     },
     async run(engine, _, { signal, progress }) {
       const onProgress = (entries: number) => progress(`${entries} journal entries`);

@@ -2,37 +2,36 @@ import type { z } from "zod";
 import type { Engine } from "../../core/index.ts";
 
 /**
- * One thing that can be done to an engine. It is a command of the command line too, whose options and help derive from
- * `input`: a field's description is its help. Fields may say more by `.meta()`: `env` names a variable that holds the
- * value where no option gives it, and
- * `secret` a variable that is the only way besides standard input.
+ * One operation on an engine. It is also a command, whose options and help derive from `input`: a field's description
+ * is its help. `.meta()` adds more: `env` names a variable for the value when no option gives it; `secret` names the
+ * only variable for it besides standard input.
  */
 export interface Operation {
-  /** What the command does, for `--help`. */
+  /** The summary for `--help`. */
   readonly summary: string;
-  /** What may follow the command's name. */
+  /** Examples of the text after the command's name. */
   readonly examples: readonly [string, ...string[]];
   readonly input: z.ZodObject;
   /** Fields that are arguments, in this order; all others are options. */
   readonly args?: readonly string[];
-  /** What a table shows of each entry of a list; everything when absent. With `--json` it is always everything. */
+  /** Columns of the table for a list; default all. `--json` always gives everything. */
   readonly columns?: readonly string[];
-  /** The field of the answer that is bytes in hex, which the command writes to a file. */
+  /** The result field with bytes in hex, which the command writes to a file. */
   readonly file?: string;
-  /** Says of an answer that is bad news what to do; null of others. */
+  /** The next step for a bad result; null for others. */
   readonly failed?: (answer: unknown) => string | null;
-  /** Answers JSON. */
+  /** Resolves with JSON. */
   run(engine: Engine, input: unknown, running: Running): Promise<unknown>;
 }
 
-/** How an operation that takes long tells where it is, and learns that nobody waits any longer. */
+/** Progress and cancellation of a long operation. */
 export interface Running {
   readonly signal: AbortSignal;
   /** A few words, such as `120000 journal entries`. */
   progress(where: string): void;
 }
 
-/** Ties what an operation does to the schema of its input. */
+/** Ties an operation to the schema of its input. */
 export function operation<S extends z.ZodObject>(
   definition: Omit<Operation, "input" | "args" | "run"> & {
     readonly input: S;

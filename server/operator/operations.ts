@@ -6,8 +6,8 @@ import { SETTLEMENT_OPERATIONS } from "./settlement.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 
 /**
- * All that can be done to an engine from the command line, by name: `keys.issue` is the command `mintmark keys issue`.
- * It is the same over a socket to a running server and on a store that no server has open.
+ * All operations by name: `keys.issue` is the command `mintmark keys issue`. They work over a socket, or on a free
+ * store.
  */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...TENANT_OPERATIONS,
@@ -17,24 +17,24 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
 };
 
 /**
- * Does one thing and resolves with JSON.
+ * Runs one operation and resolves with JSON.
  *
  * @param name - untrusted
  * @param input - untrusted; checked against the operation's schema
- * @throws MintmarkError `validation_failed` with every bad field, or whatever the engine refuses with
+ * @throws MintmarkError `validation_failed` with every bad field, or the engine's own error
  */
 export async function operate(engine: Engine, name: string, input: unknown, running: Running): Promise<unknown> {
   const found = Object.hasOwn(OPERATIONS, name) ? OPERATIONS[name] : undefined;
   if (found === undefined) {
-    throw new MintmarkError("validation_failed", "The server knows no such operation; is it of another version?");
+    throw new MintmarkError("validation_failed", "The server does not have this operation. Check its version.");
   }
   return found.run(engine, requireInput(found, input), running);
 }
 
 /**
- * Reads an operation's input, and throws `validation_failed` with every bad field.
+ * Reads an operation's input. Throws `validation_failed` with every bad field.
  *
- * @param except - fields that are not there yet
+ * @param except - fields that are still missing
  */
 export function requireInput({ input }: Operation, given: unknown, except: readonly string[] = []): unknown {
   const { data, error } = input.safeParse(given);

@@ -23,15 +23,15 @@ const blocks = z
   .string()
   .regex(/^\d{1,18}$/, "Give a whole number of blocks.")
   .transform(BigInt);
-/** How a chain is read. */
+/** Options for reading a chain. */
 const followed = z.strictObject({
   rpc,
-  fromBlock: blocks.meta({ description: "block of the settlement contract's deployment", env: "MINTMARK_FROM_BLOCK" }),
+  fromBlock: blocks.meta({ description: "deployment block of the settlement contract", env: "MINTMARK_FROM_BLOCK" }),
   confirmations: blocks.optional().describe("blocks that make one final, for chains without finality"),
 });
 const commit = followed.extend({
   members: SETTINGS.MINTMARK_MEMBERS.meta({
-    description: "the committee, for validium: address=url with commas between",
+    description: "the committee, for validium: address=url, separated by commas",
     env: "MINTMARK_MEMBERS",
   }),
   threshold: SETTINGS.MINTMARK_THRESHOLD.meta({
@@ -41,10 +41,10 @@ const commit = followed.extend({
   operatorKey: privateKey.meta({ description: "the operator's private key", secret: "MINTMARK_OPERATOR_KEY" }),
 });
 
-/** What needs L1: registering tokens, and bringing batches there. Keys come with each call and are kept nowhere. */
+/** Operations with L1: registering tokens and committing batches. Keys come with each call and are not stored. */
 export const SETTLEMENT_OPERATIONS = {
   "assets.register": operation({
-    summary: "note that L1's registry has the token; with a key, register it there first",
+    summary: "record that L1's registry has the token; with a key, register it there first",
     examples: [`${ID} --rpc https://rpc.example`, `${ID} --key-stdin < registrar.key`],
     input: ofAsset.extend({
       rpc,
@@ -64,18 +64,18 @@ export const SETTLEMENT_OPERATIONS = {
         if (registrarKey === undefined) {
           throw new MintmarkError(
             "asset_not_registered",
-            "L1's registry does not have it; give the key of an account that pays for registering it.",
+            "L1's registry does not have the token; give a key that pays for the registration.",
           );
         }
         const registrar = await connectL1({ rpc, contract, chainId, account: privateKeyToAccount(registrarKey) });
         await registrar.registerAsset(asset);
         registered = await registration();
       }
-      // Another chain's token cannot be asked through this chain's node.
+      // This chain's node cannot read a token of another chain.
       const isHere = asset.chainId === chainId;
-      // What is minted in another scheme than L1 reads could never be withdrawn. An ERC-20 has no blobs.
+      // Mints in a scheme other than L1's could never be withdrawn. An ERC-20 has no blobs.
       if (isHere && asset.standard !== "erc20" && registered?.blobScheme !== asset.blobScheme) {
-        const detail = `L1 reads this token's blobs as ${registered?.blobScheme}; it was added here as ${asset.blobScheme}, and stays so.`;
+        const detail = `L1 reads this token's blobs as ${registered?.blobScheme}; the asset here has ${asset.blobScheme}, permanently.`;
         throw new MintmarkError("validation_failed", detail);
       }
       const facts = isHere ? await l1.token(asset.contractAddress, asset.standard) : {};
@@ -83,14 +83,14 @@ export const SETTLEMENT_OPERATIONS = {
     },
   }),
   "batches.adopt": operation({
-    summary: "put L1's history in the place of this store's, after two servers ran on copies of one store",
+    summary: "replace this store's history by L1's, after two servers ran on copies of one store",
     examples: ["--from-block 19000000 --rpc https://rpc.example --peers https://member.example"],
     input: followed.extend({
       peers: z
         .array(z.url({ protocol: /^https?$/ }))
         .max(255)
         .default([])
-        .meta({ description: "who has validium data, with commas between", env: "MINTMARK_PEERS" }),
+        .meta({ description: "sources of validium data, separated by commas", env: "MINTMARK_PEERS" }),
     }),
     async run(engine, { rpc, fromBlock, confirmations, peers }, { signal }) {
       const finality = confirmations === undefined ? "finalized" : { confirmations };
@@ -100,20 +100,20 @@ export const SETTLEMENT_OPERATIONS = {
     },
   }),
   "batches.commit": operation({
-    summary: "one round with L1: see what happened there, commit what is sealed, send withdrawals that are due",
+    summary: "one round with L1: read its events, commit sealed batches, send due withdrawals",
     examples: [
       "--from-block 19000000 --rpc https://rpc.example --key-stdin < operator.key",
       "--from-block 19000000 --threshold 2 --members 0x…=https://a.example,0x…=https://b.example",
     ],
     input: commit,
     async run(engine, input, { signal }) {
-      using _ = claimSettling(engine, { code: "l1_failed", detail: "Another commit is under way; wait for it." });
+      using _ = claimSettling(engine, { code: "l1_failed", detail: "Another commit is in progress; wait for it." });
       return await settle(engine, input, signal);
     },
   }),
 };
 
-/** One round of the settler: watches, commits whatever is sealed, and sends withdrawals that are due. */
+/** One round of the settler: reads L1, commits sealed batches, and sends due withdrawals. */
 async function settle(engine: Engine, input: z.output<typeof commit>, signal: AbortSignal): Promise<unknown> {
   const { chainId, contract } = engine.settlement;
   const operator = privateKeyToAccount(input.operatorKey);

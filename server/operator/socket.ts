@@ -6,10 +6,9 @@ import { type Engine, type Issue, MintmarkError } from "../../core/index.ts";
 import { operate } from "./operations.ts";
 
 /**
- * The operator's way into a running server: a Unix socket in the store's folder that only the server's own user can
- * open, so it needs no key and no port. A connection carries one operation: a line of JSON `{operation, input}`,
- * answered by any number of lines `{progress}` and one
- * `{result}` or `{error: {code, detail, issues}}`.
+ * The operator's access to a running server: a Unix socket in the store's folder that only the server's own user can
+ * open, so it needs no key and no port. A connection carries one operation: a JSON line `{operation, input}`, answered
+ * by lines `{progress}` and one `{result}` or `{error: {code, detail, issues}}`.
  */
 
 interface Request {
@@ -23,12 +22,12 @@ interface Failure {
 }
 type Reply = { readonly progress: string } | { readonly result: unknown } | { readonly error: Failure };
 
-/** Longest line that is read; an operation's input is far smaller. */
+/** Longest line accepted; inputs are far smaller. */
 const MAX_LINE = 64 * 1024;
-/** Bytes: below the limits of a socket's path with its closing zero, 104 on macOS and 108 on Linux. */
+/** Bytes: below the limits of a socket's path, 104 on macOS and 108 on Linux with the final zero. */
 const MAX_PATH = 100;
 
-/** Where the server of a store listens for its operator. Throws when the folder's path is too long for a socket. */
+/** The path of a server's socket for its operator. Throws when it is too long. */
 export function operatorSocket(store: string): string {
   const absolute = resolve(store, "operator.sock");
   const path = fits(absolute) ? absolute : relative(process.cwd(), absolute);
@@ -40,7 +39,7 @@ function fits(path: string): boolean {
   return Buffer.byteLength(path) <= MAX_PATH;
 }
 
-/** Serves the operator until it is disposed. The caller holds the store, so an old socket is a dead process's. */
+/** Serves the operator of an engine until disposed. The caller holds the store, so an existing socket is stale. */
 export async function serveOperator(engine: Engine, store: string): Promise<AsyncDisposable> {
   const path = operatorSocket(store);
   await rm(path, { force: true });
@@ -52,7 +51,8 @@ export async function serveOperator(engine: Engine, store: string): Promise<Asyn
   });
   await new Promise<void>((listening, failed) => {
     server.once("error", failed);
-    // The socket is closed to others from its first moment. The mask is the whole process's, so it goes back at once.
+    // This call creates the socket, which must never be open to others. The mask is process-wide, so it is restored at
+    // once.
     const mask = process.umask(0o177);
     server.listen(path, listening);
     process.umask(mask);
@@ -81,7 +81,7 @@ async function serveOne(engine: Engine, socket: Socket): Promise<void> {
   socket.end();
 }
 
-/** The first line; the connection stays open, so that its end tells that nobody waits any longer. */
+/** The first line. The connection stays open, so its end shows that nobody waits. */
 function readRequest(socket: Socket): Promise<Request> {
   const malformed = () => new MintmarkError("validation_failed", "Give one line of JSON: {operation, input}.");
   return new Promise((received, refused) => {
@@ -92,7 +92,7 @@ function readRequest(socket: Socket): Promise<Request> {
       text += chunk;
       const end = text.indexOf("\n");
       if (end < 0 && text.length <= MAX_LINE) return;
-      // Whatever else is sent is read and forgotten.
+      // Ignores everything after the first line.
       socket.off("data", read).resume();
       try {
         const { operation, input } = JSON.parse(text.slice(0, Math.max(0, end))) as Record<string, unknown>;
@@ -111,9 +111,9 @@ function failureOf(error: unknown): Failure {
 }
 
 /**
- * Has the server of a store do one thing. Resolves with undefined when no server listens there.
+ * Runs an operation on the server of a store. Resolves with undefined when no server listens there.
  *
- * @throws MintmarkError as the server refused it
+ * @throws MintmarkError the server's error
  */
 export async function askServer(
   store: string,
@@ -133,7 +133,7 @@ export async function askServer(
       else throw new MintmarkError(reply.error.code, reply.error.detail, { issues: reply.error.issues });
     }
     signal.throwIfAborted();
-    throw new MintmarkError("engine_closed", "The server ended before it answered; look at its log.");
+    throw new MintmarkError("engine_closed", "The server ended without an answer; check its log.");
   } finally {
     signal.removeEventListener("abort", stop);
     socket.destroy();

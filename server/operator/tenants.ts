@@ -30,7 +30,7 @@ export const TENANT_OPERATIONS = {
     run: async (engine, input) => applicationToWire(await engine.applications.create(input)),
   }),
   "applications.change": operation({
-    summary: "set what mints that name no mode are minted in",
+    summary: "set the mode of mints that name none",
     examples: [`${ID} --mode validium`, ID],
     input: ofApplication.extend({ dataAvailabilityMode: defaultMode.nullable().default(null) }),
     args: ["applicationId"],
@@ -51,14 +51,14 @@ export const TENANT_OPERATIONS = {
     run: async (engine, { applicationId }) => applicationToWire(await engine.applications.suspend(applicationId)),
   }),
   "applications.resume": operation({
-    summary: "take an application's requests again",
+    summary: "accept an application's requests again",
     examples: [ID],
     input: ofApplication,
     args: ["applicationId"],
     run: async (engine, { applicationId }) => applicationToWire(await engine.applications.resume(applicationId)),
   }),
   "keys.issue": operation({
-    summary: "issue a key; the answer is the only place where it is ever seen",
+    summary: "issue a key; it is shown only this once",
     examples: [OF_ID, `${OF_ID} --scopes mint,read --quota 100000`],
     input: ofApplication.extend({
       scopes: z
@@ -72,7 +72,7 @@ export const TENANT_OPERATIONS = {
         .regex(/^\d{1,19}$/, "Give a whole number of mints.")
         .transform(BigInt)
         .optional()
-        .describe("most mint entries that it may ever make; default no bound"),
+        .describe("most mint entries that it may ever make; default no limit"),
     }),
     run: async (engine, { applicationId, ...options }) => issuedToJson(await engine.keys.issue(applicationId, options)),
   }),
@@ -90,14 +90,14 @@ export const TENANT_OPERATIONS = {
     async run(engine, input) {
       const { applicationId, scopes, mintQuota, mintsUsed, revokedAt } = await findKey(engine, input.keyId);
       if (revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
-      // What the old key may still mint, and no more: rotating must not refill a quota.
+      // Only the old key's remaining mints: a rotation must not refill a quota.
       const left = mintQuota === null ? null : mintQuota - mintsUsed;
       const expiresAt = input.expiresAt ?? null;
       return issuedToJson(await engine.keys.issue(applicationId, { scopes, mintQuota: left, expiresAt }));
     },
   }),
   "keys.revoke": operation({
-    summary: "end a key and its tokens at once",
+    summary: "revoke a key and its tokens at once",
     examples: ["5e5e01a1fd1bbf5c"],
     input: z.strictObject({ keyId }),
     args: ["keyId"],
@@ -157,7 +157,7 @@ function keyToJson({ keyId, applicationId, scopes, mintQuota, mintsUsed, ...time
   };
 }
 
-/** With the whole key, which is stored nowhere: this answer is the only place it is ever seen. */
+/** With the whole key, which is not stored: it is shown only this once. */
 function issuedToJson({ key, secret }: Awaited<ReturnType<Engine["keys"]["issue"]>>) {
   return { ...keyToJson(key), apiKey: secret };
 }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { ALL_SETTINGS } from "./process-settings.ts";
 import { isSecret } from "./settings.ts";
 
-/** What a configuration file says, as the environment would say it. */
+/** The settings of a configuration file, as environment variables. */
 export interface ConfigFile {
   readonly texts: Readonly<Record<string, string>>;
   readonly problems: readonly string[];
@@ -10,20 +10,20 @@ export interface ConfigFile {
 
 export const NO_FILE: ConfigFile = { texts: {}, problems: [] };
 
-/** The field of a file that stands for a variable: `MINTMARK_CHAIN_ID` is `chainId`. */
+/** The field of a variable: `chainId` for `MINTMARK_CHAIN_ID`. */
 export function fieldOf(variable: string): string {
   const [first = "", ...rest] = variable.replace("MINTMARK_", "").toLowerCase().split("_");
   return first + rest.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join("");
 }
 
-/** Reads a JSON object of texts, whole numbers and arrays of texts. Lists what is wrong, and checks the rest too. */
+/** Reads a JSON object of texts, whole numbers, or arrays of texts. Lists all faults instead of throwing. */
 export function readConfigFile(path: string): ConfigFile {
   const fail = (detail: string): ConfigFile => ({ texts: {}, problems: [`MINTMARK_CONFIG: ${detail}`] });
   let fields: unknown;
   try {
     fields = JSON.parse(readFileSync(path, "utf8"));
   } catch (error) {
-    // A parser's message quotes the text, which may hold what should not be there.
+    // A parser's message quotes the text, which could be secret.
     return fail(error instanceof SyntaxError ? `${path} is not JSON.` : `${path} cannot be read.`);
   }
   if (typeof fields !== "object" || fields === null || Array.isArray(fields))
@@ -52,13 +52,13 @@ function textOf(value: unknown): string | undefined {
   return value.every((item) => typeof item === "object" && item !== null) ? JSON.stringify(value) : undefined;
 }
 
-/** `; did you mean …?` when a known name is at most two typing errors away. */
+/** `; did you mean …?` for a known name with at most two typing errors. */
 export function hint(name: string, known: readonly string[]): string {
   const near = known.map((candidate) => [distance(name, candidate), candidate] as const).sort(([a], [b]) => a - b)[0];
   return near !== undefined && near[0] <= 2 ? `; did you mean ${near[1]}?` : "";
 }
 
-/** Edits that lead from one word to the other (Levenshtein); two swapped letters count as two. */
+/** The Levenshtein distance of two words: insertions, deletions and changes of letters. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i);
   for (const [i, letter] of [...from].entries()) {

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { fieldOf, hint, NO_FILE, readConfigFile } from "./config-file.ts";
 import { type Config, SETTINGS, settings, storeSettings } from "./settings.ts";
 
-/** Every setting that is missing or wrong, by name. Values are not shown: some are secret. */
+/** All missing or wrong settings, by name. Shows no values, because some are secret. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly code = "validation_failed";
@@ -11,23 +11,21 @@ export class ConfigError extends Error {
 type Texts = Readonly<Record<string, string | undefined>>;
 
 /**
- * The process's settings: those of the environment, and for the rest those of the JSON file that MINTMARK_CONFIG names.
- * Throws
- * `ConfigError` with all that is wrong at once, a name that nobody reads included: that is likely a typing error.
+ * The process's settings, from the environment and the file. Throws `ConfigError` with all faults, unknown names too.
  */
 export function readConfig(environment: Texts): Config {
   return readSettings(settings, environment, Object.keys(SETTINGS));
 }
 
-/** As `readConfig`, but only what it takes to open the store: for the operator's commands where no server runs. */
+/** Like `readConfig`, but only the settings that open a store, for the operator's commands. */
 export function readStoreConfig(environment: Texts): z.output<typeof storeSettings> {
   return readSettings(storeSettings, environment);
 }
 
 /**
- * The settings of one process, from what is given by name and from the file; see `readConfig`.
+ * The settings of one process, from the environment and the file; see `readConfig`.
  *
- * @param known - names of which any other one is refused; absent for commands, whose environment serves other processes too
+ * @param known - all known names, others are refused; absent for commands, whose environment serves other processes too
  */
 export function readSettings<S extends z.ZodType>(
   schema: S,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Hex } from "../../core/index.ts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 
-/** An address in lower case with its checksum checked. `asked` names it, and ends the sentence "Give …". */
+/** An address in lower case, after checking its checksum. `asked` names the address and ends the sentence "Give …". */
 export const address = (asked: string) =>
   z
     .string(`Give ${asked}.`)
@@ -15,7 +15,7 @@ export const member = z
   .string()
   .regex(
     /^0x[0-9a-fA-F]{40}=https?:\/\/\S+$/,
-    "Give each member as <address>=<url of its service>, with commas between.",
+    "Give each member as <address>=<url of its service>, separated by commas.",
   )
   .refine((text) => checksumHolds(text.slice(0, 42)), CHECKSUM_WRONG)
   .transform((text) => ({ address: text.slice(0, 42).toLowerCase() as Hex, url: text.slice(43) }));

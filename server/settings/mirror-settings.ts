@@ -4,7 +4,7 @@ import { address, member } from "./member-setting.ts";
 const integer = (meaning: string, digits: number) =>
   z.union([z.string().regex(new RegExp(`^\\d{1,${digits}}$`)), z.int().min(0)], `Give ${meaning}.`).transform(BigInt);
 
-/** A mirror of the state on another chain, and how that chain is reached and followed. */
+/** A mirror of the state on another chain, and the settings for that chain. */
 const mirror = z.strictObject({
   chainId: integer("the chain's id", 19),
   contract: address("the address of the StateMirror contract"),
@@ -12,14 +12,14 @@ const mirror = z.strictObject({
   fromBlock: integer("the block of the mirror's deployment", 18).default(0n),
   confirmations: integer("a number of blocks", 6).optional(),
   maxFeePerGas: integer("an amount of wei", 30).optional(),
-  /** Its committee, where that is not the state's own. */
+  /** Its committee, unless it is the state's own. */
   members: z.array(member).max(255).optional(),
   threshold: z.int().min(1).max(255).optional(),
 });
 
 export type MirrorSetting = z.output<typeof mirror>;
 
-/** JSON, since each has several settings of its own. */
+/** JSON, because each has several settings. */
 export const mirrorSettings = z
   .string()
   .transform((text, context) => {
@@ -31,8 +31,8 @@ export const mirrorSettings = z
     }
   })
   .pipe(z.array(mirror, "Give a JSON array of mirrors.").max(64))
-  .refine((given) => new Set(given.map(({ chainId }) => chainId)).size === given.length, "Give one mirror a chain.")
+  .refine((given) => new Set(given.map(({ chainId }) => chainId)).size === given.length, "Give one mirror per chain.")
   .refine(
     (given) => given.every(({ members, threshold }) => (members === undefined) === (threshold === undefined)),
-    "Give members and threshold of a mirror together, or neither: then they are the state's.",
+    "Give members and threshold of a mirror together, or neither: then it has the state's committee.",
   );

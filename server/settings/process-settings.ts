@@ -3,7 +3,7 @@ import type { Hex } from "../../core/index.ts";
 import { address } from "./member-setting.ts";
 import { SETTINGS } from "./settings.ts";
 
-/** Settings of the processes and commands beside the server. What they share with it is the server's own. */
+/** Settings of the other processes and commands. Settings shared with the server are the server's own. */
 
 const url = (what: string) => z.url({ protocol: /^https?$/, error: `Give ${what}.` });
 const port = SETTINGS.MINTMARK_PORT.unwrap();
@@ -22,9 +22,9 @@ const PEERS = {
   MINTMARK_PEERS: z
     .string()
     .transform((list) => list.split(",").filter((one) => one !== ""))
-    .pipe(z.array(url("http or https addresses with commas between")))
+    .pipe(z.array(url("http or https addresses, separated by commas")))
     .default([])
-    .describe("Members and engines' servers, with commas between: asked for the data of validium batches."),
+    .describe("Members and engines' servers, separated by commas: sources of validium batch data."),
 };
 const POLL = {
   MINTMARK_POLL_MS: z
@@ -32,10 +32,10 @@ const POLL = {
     .regex(/^[1-9]\d{0,8}$/, "Give a number of milliseconds.")
     .transform(Number)
     .default(12_000)
-    .describe("Milliseconds between looks at a chain."),
+    .describe("Milliseconds between reads of a chain."),
 };
 const { MINTMARK_MIRRORS, MINTMARK_HOST, MINTMARK_HOSTS, MINTMARK_PORT, MINTMARK_LOG_LEVEL, MINTMARK_STORE } = SETTINGS;
-/** What a member and an issuer have in common. */
+/** Settings of both a member and an issuer. */
 const signer = z.object({
   ...CHAIN,
   ...PEERS,
@@ -72,10 +72,10 @@ export const relaySettings = z.object({
 
 export const routerSettings = z.object({
   MINTMARK_SHARDS: z
-    .string("Give the addresses of the shards' servers with commas between.")
+    .string("Give the addresses of the shards' servers, separated by commas.")
     .transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(url("http or https addresses with commas between")).min(1))
-    .describe("Addresses of the shards' servers, with commas between."),
+    .pipe(z.array(url("http or https addresses, separated by commas")).min(1))
+    .describe("Addresses of the shards' servers, separated by commas."),
   MINTMARK_HOST,
   MINTMARK_HOSTS,
   MINTMARK_PORT,
@@ -110,9 +110,9 @@ const seconds = z
   .regex(/^\d{1,15}$/, "Give a number of seconds.")
   .transform(BigInt);
 const committee = z
-  .string("Give the committee's addresses with commas between.")
+  .string("Give the committee's addresses, separated by commas.")
   .transform((text) => text.split(",").map((part) => part.trim()))
-  .pipe(z.array(address("addresses with commas between")).min(1).max(255));
+  .pipe(z.array(address("addresses, separated by commas")).min(1).max(255));
 const threshold = z
   .string("Give how many members must sign.")
   .regex(/^[1-9]\d{0,2}$/, "Give how many members must sign.")
@@ -158,17 +158,19 @@ export const deploySettings = z
       .describe("Private key that pays for the deployment."),
     MINTMARK_ADMIN: address("an address")
       .optional()
-      .describe("Schedules operators and committees; the time lock if there is one, else the deployer."),
+      .describe("Schedules operators and committees; default the time lock, or the deployer without one."),
     MINTMARK_MULTISIG: address("an address")
       .optional()
-      .describe("Instead of an admin: deploys a time lock that this address proposes to and executes; it administers."),
+      .describe(
+        "Instead of an admin: deploys a time lock as administrator, with this address as proposer and executor.",
+      ),
     MINTMARK_GUARDIAN: address("an address")
       .optional()
-      .describe("Pauses committing, revokes operators; the deployer when absent."),
+      .describe("Pauses commits and revokes operators; default the deployer."),
     MINTMARK_OPERATOR: address("an address")
       .optional()
-      .describe("Commits batches; a plain account; the deployer when absent."),
-    MINTMARK_COMMITTEE: committee.describe("The committee's addresses, with commas between."),
+      .describe("Commits batches; a plain account; default the deployer."),
+    MINTMARK_COMMITTEE: committee.describe("The committee's addresses, separated by commas."),
     MINTMARK_THRESHOLD: threshold.describe("Signatures that a validium batch needs."),
     MINTMARK_CHANGE_DELAY: seconds
       .default(604_800n)
@@ -179,7 +181,7 @@ export const deploySettings = z
     MINTMARK_ALLOW_NO_DELAY: z
       .enum(["yes", "no"])
       .default("no")
-      .describe("yes: take a change delay or a maturity of 0 on a public chain too."),
+      .describe("yes: allow a change delay or a maturity of 0 on a public chain too."),
     MINTMARK_DEPLOYMENTS: z
       .string()
       .min(1)
@@ -191,26 +193,26 @@ export const deploySettings = z
         'One token to deploy and register, as JSON: {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "lockMinter", "cap" and "quantum" (erc20), "blobScheme" ("mintmark" or "imx"), "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price.',
       ),
     MINTMARK_MIRROR_RPC_URL: MIRROR.MINTMARK_MIRROR_RPC_URL.optional().describe(
-      "Deploys a mirror too, for tokens of this other chain; the same key pays there.",
+      "Also deploys a mirror for tokens of this other chain; the same key pays there.",
     ),
     MINTMARK_MIRROR_ADMIN: address("an address")
       .optional()
-      .describe("Schedules the mirror's committees; an account of that chain; the deployer when absent."),
-    MINTMARK_MIRROR_COMMITTEE: committee.optional().describe("Its committee; the settlement contract's when absent."),
+      .describe("Schedules the mirror's committees; an account of that chain; default the deployer."),
+    MINTMARK_MIRROR_COMMITTEE: committee.optional().describe("Its committee; default the settlement contract's."),
     MINTMARK_MIRROR_THRESHOLD: threshold
       .optional()
-      .describe("Signatures that a state needs there; the settlement contract's when absent."),
+      .describe("Signatures that a state needs there; default the settlement contract's."),
     MINTMARK_MIRROR_TOKEN: token.optional().describe("As the token above, deployed there and registered with both."),
   })
   .superRefine(({ MINTMARK_ADMIN: admin, MINTMARK_MULTISIG: multisig }, context) => {
     if (admin === undefined || multisig === undefined) return;
-    const message = "Give this or MINTMARK_ADMIN, not both: the multisig administers through a time lock of its own.";
+    const message = "Give this or MINTMARK_ADMIN, not both: the multisig administers through its own time lock.";
     context.addIssue({ code: "custom", path: ["MINTMARK_MULTISIG"], message });
   });
 
 export type DeploySettings = z.output<typeof deploySettings>;
 
-/** Every setting that any process reads. */
+/** All settings of all processes. */
 export const ALL_SETTINGS: Readonly<Record<string, z.ZodType>> = Object.assign(
   {},
   ...[

@@ -13,7 +13,7 @@ const count = (least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `Give a number from ${least} to ${most}.`);
 
-/** Units that the largest mint costs. */
+/** Units for the largest mint. */
 const LARGEST_REQUEST = DEFAULT_LIMITS.mintsPerRequest;
 const MIB = 1024 * 1024;
 
@@ -28,39 +28,39 @@ const variables = z.object({
     .url({ protocol: /^postgres(?:ql)?$/, error: "Give an address such as postgres://mintmark@db.example/mintmark." })
     .optional()
     .describe(
-      "The journal that the servers of a cluster share: PostgreSQL with a synchronous standby. Without it one server works alone.",
+      "The journal that a cluster's servers share: PostgreSQL with a synchronous standby. Without it, one server works alone.",
     ),
   MINTMARK_JOURNAL_KEYS: z
     .string()
     .transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(z.string().regex(/^[0-9a-fA-F]{64}$/, "Give keys of 32 random bytes in hex, with commas between.")))
+    .pipe(z.array(z.string().regex(/^[0-9a-fA-F]{64}$/, "Give keys of 32 random bytes in hex, separated by commas.")))
     .transform((keys) => keys.map((key) => new Uint8Array(Buffer.from(key, "hex"))))
     .default([])
-    .describe("Keys of 32 random bytes in hex that encrypt the journal: the first one writes, all of them read."),
+    .describe("Keys of 32 random bytes in hex that encrypt the journal: the first encrypts, all decrypt."),
   MINTMARK_JOURNAL_COPIES: count(1, 2)
     .default(2)
     .describe("1 accepts a journal without a synchronous standby: its disk is then the only copy."),
   MINTMARK_JOURNAL_MIB: count(1, 1_000_000)
     .default(1_024)
     .describe(
-      "MiB of the journal past which the leader keeps a snapshot there and forgets what went before the last one.",
+      "MiB of the journal after which the leader stores a snapshot there and deletes entries before the previous one.",
     ),
   MINTMARK_SERVER_NAME: z
     .string()
     .regex(/^[\w.-]{1,100}$/, "Give a name of letters, digits, dots and hyphens.")
     .optional()
-    .describe("This server's name in its cluster; the machine's name and the process's id when absent."),
+    .describe("This server's name in its cluster; default the machine's name and the process's id."),
   MINTMARK_SERVER_URL: z
     .url({ protocol: /^https?$/, error: "Give an origin such as http://10.0.0.7:3000." })
     .optional()
-    .describe("Where the other servers of the cluster reach this one; its own host and port when absent."),
+    .describe("This server's address for the other servers of the cluster; default its own host and port."),
   MINTMARK_LEASE_SECONDS: count(1, 60)
     .default(3)
-    .describe("A leader that falls silent for so long is replaced by another server of the cluster."),
+    .describe("After this silence, another server of the cluster replaces the leader."),
   MINTMARK_ENVIRONMENT: z
     .enum(["sandbox", "live"], "Give sandbox or live.")
     .describe(
-      "`sandbox` or `live`. Keys, tokens and stores of one are refused by the other; live needs a chain that is not a test chain.",
+      "`sandbox` or `live`. Each refuses keys, tokens and stores of the other; live needs a chain that is not a test chain.",
     ),
   MINTMARK_CHAIN_ID: z
     .string("Give the settlement chain's id.")
@@ -73,30 +73,30 @@ const variables = z.object({
   MINTMARK_RPC_URL: z
     .url({ protocol: /^https?$/, error: "Give the address of the chain's RPC." })
     .optional()
-    .describe(
-      "The settlement chain; checked at start to be the configured chain with the configured contract. Live needs it.",
-    ),
+    .describe("The settlement chain; the server checks its id and contract at start. Live needs it."),
   MINTMARK_OPERATOR_KEY: z
     .string()
     .regex(/^0x[0-9a-fA-F]{64}$/, "Give the operator's private key: 0x and 64 hex digits.")
     .transform((text) => text as Hex)
     .optional()
-    .describe("The operator's private key: with it the server seals, commits and withdraws by itself."),
+    .describe("The operator's private key, with which the server seals, commits and withdraws by itself."),
   MINTMARK_RECEIPT_KEY: z
     .string()
     .regex(/^0x[0-9a-fA-F]{64}$/, "Give the private key that signs receipts: 0x and 64 hex digits.")
     .transform((text) => text as Hex)
     .optional()
-    .describe("The private key that signs receipts of mints; publish its address. Without it replies carry none."),
+    .describe(
+      "The private key that signs receipts of mints; publish its address. Without it, responses have no receipt.",
+    ),
   MINTMARK_FROM_BLOCK: z
     .string()
-    .regex(/^\d{1,18}$/, "Give the block of the contract's deployment.")
+    .regex(/^\d{1,18}$/, "Give the deployment block of the contract.")
     .transform(BigInt)
     .default(0n)
-    .describe("Block of the contract's deployment."),
+    .describe("Deployment block of the contract."),
   MINTMARK_CONFIRMATIONS: count(0, 100_000)
     .optional()
-    .describe("Blocks above one that make it final; the chain's own finality when absent."),
+    .describe("Blocks after which a block counts as final; default the chain's own finality."),
   MINTMARK_MEMBERS: z
     .string()
     .transform((text) => text.split(",").map((part) => part.trim()))
@@ -107,12 +107,14 @@ const variables = z.object({
   MINTMARK_MIRRORS: mirrorSettings
     .default([])
     .describe(
-      'Mirrors of the state on other chains, as JSON: `[{"chainId": "10", "contract": "0x…", "rpcUrl": "https://…", "fromBlock": "…"}]`, each with `confirmations` and `maxFeePerGas` of its chain if need be, and `members` and `threshold` where its committee is not that of the state. The operator\'s account pays there too, and needs no role.',
+      'Mirrors of the state on other chains, as JSON: `[{"chainId": "10", "contract": "0x…", "rpcUrl": "https://…", "fromBlock": "…"}]`; optional are `confirmations` and `maxFeePerGas` of its chain, and `members` and `threshold` unless its committee is that of the state. The operator\'s account pays there too, and needs no role.',
     ),
-  MINTMARK_SEAL_SECONDS: count(1, 86_400).default(60).describe("After its first mint an open batch is sealed."),
+  MINTMARK_SEAL_SECONDS: count(1, 86_400)
+    .default(60)
+    .describe("Time from the first mint of an open batch to its seal."),
   MINTMARK_SEAL_SECONDS_ROLLUP: count(1, 86_400)
     .optional()
-    .describe("The same for `zk-rollup`, whose commits cost by the byte; as above when absent."),
+    .describe("The same for `zk-rollup`, whose commits cost by the byte; default as above."),
   MINTMARK_SEAL_VAULTS: count(1, 1 << 20)
     .default(65_536)
     .describe("Vaults at which a `validium` batch is sealed."),
@@ -121,21 +123,21 @@ const variables = z.object({
     .describe("Vaults at which a `zk-rollup` batch is sealed."),
   MINTMARK_SEAL_BYTES_ROLLUP: count(1_024, 130_048)
     .default(126_976)
-    .describe("Bytes of data at which a `zk-rollup` batch is sealed; nodes take no transaction above 131072."),
+    .describe("Bytes of data at which a `zk-rollup` batch is sealed; nodes accept no transaction above 131072."),
   MINTMARK_MAX_FEE_PER_GAS: z
     .string()
     .regex(/^[1-9]\d{0,29}$/, "Give an amount of wei.")
     .transform(BigInt)
     .optional()
-    .describe("Most wei of a unit of gas that is ever offered; no bound when absent."),
+    .describe("Most wei ever offered for a unit of gas; default no limit."),
   MINTMARK_REPLACE_SECONDS: count(1, 86_400)
     .default(60)
-    .describe("After which a transaction that is not mined is sent again at a higher fee."),
-  MINTMARK_SETTLE_SECONDS: count(1, 3_600).default(2).describe("Between looks at L1."),
+    .describe("Time after which an unmined transaction is sent again at a higher fee."),
+  MINTMARK_SETTLE_SECONDS: count(1, 3_600).default(2).describe("Time between reads of L1."),
   MINTMARK_MOST_UNCOMMITTED: count(LARGEST_REQUEST, 999_999_999)
     .default(4_000_000)
     .describe(
-      "Vaults that wait for L1 past which mints are 503 `backpressure`. Without an operator key there is no bound.",
+      "Uncommitted vaults above which mints are 503 `backpressure`. Without an operator key there is no limit.",
     ),
   MINTMARK_LEAST_BALANCE: z
     .string()
@@ -143,14 +145,14 @@ const variables = z.object({
     .transform(BigInt)
     .default(10n ** 16n)
     .describe(
-      "Wei of the operator on the settlement chain below which `/readyz` is 503. A relay of 20 withdrawals needs up to 12.5 M gas at the highest fee.",
+      "The operator's wei on the settlement chain below which `/readyz` is 503. A relay of 20 withdrawals needs up to 12.5 M gas at the highest fee.",
     ),
   MINTMARK_MOST_LAG: count(1, 1_000_000)
     .default(50)
-    .describe("Blocks behind the settlement chain past which `/readyz` is 503."),
+    .describe("Blocks behind the settlement chain above which `/readyz` is 503."),
   MINTMARK_ENGINE_VERSION: count(1, 1000)
     .default(5)
-    .describe("Of the settlement contract, when no RPC is given to read it from, or none answers at start."),
+    .describe("Of the settlement contract, if no RPC is given to read it, or none answers at start."),
   MINTMARK_HOST: z.string().min(1).default("127.0.0.1").describe("Address to listen on."),
   MINTMARK_PORT: count(0, 65_535).default(3000).describe("Port to listen on; 0 for any."),
   MINTMARK_ORIGIN: z
@@ -159,27 +161,25 @@ const variables = z.object({
     .refine(({ href, origin }) => href === `${origin}/`, "Give scheme, host and port only.")
     .optional()
     .describe(
-      "Where browsers reach the server, such as `https://mint.example`. Without it owners sign in over localhost only.",
+      "The server's address for browsers, such as `https://mint.example`. Without it owners sign in over localhost only.",
     ),
   MINTMARK_HOSTS: z
     .string()
     .transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(z.string().regex(/^(?:\*|[A-Za-z0-9.-]+)$/, "Give names without ports, with commas between, or *.")))
+    .pipe(z.array(z.string().regex(/^(?:\*|[A-Za-z0-9.-]+)$/, "Give names without ports, separated by commas, or *.")))
     .default([])
     .describe(
-      "Further names that requests may call the server by, or `*` for any. Taken anyway: the origin's, `localhost`, addresses, names without a dot.",
+      "Further names for requests to the server, or `*` for any. Always accepted: the origin's, `localhost`, addresses, names without a dot.",
     ),
   MINTMARK_EXPLORER_RPC: z
     .url({ protocol: /^https?$/, error: "Give the address of an RPC." })
     .optional()
-    .describe("An RPC that the explorer offers to visitors; it must take requests from any origin."),
+    .describe("An RPC that the explorer offers to visitors; it must accept requests from any origin."),
   MINTMARK_WEBHOOK_REACH: z
     .enum(["public", "public-and-loopback"])
     .default("public")
-    .describe(
-      "Addresses that webhooks may lead to; those of this machine itself only in a sandbox, for trying things out.",
-    ),
-  MINTMARK_METRICS_PORT: count(0, 65_535).optional().describe("Port of `GET /metrics`; none when absent."),
+    .describe("Addresses that webhooks may reach; this machine's own only in a sandbox, for trials."),
+  MINTMARK_METRICS_PORT: count(0, 65_535).optional().describe("Port of `GET /metrics`; default none."),
   MINTMARK_METRICS_HOST: z.string().min(1).default("127.0.0.1").describe("Address of that port."),
   MINTMARK_LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
@@ -190,68 +190,64 @@ const variables = z.object({
     .regex(/^(?:[0-9a-fA-F]{2}){32,}$/, "Give at least 32 random bytes in hex.")
     .transform((text) => new Uint8Array(Buffer.from(text, "hex")))
     .optional()
-    .describe("At least 32 bytes in hex, random when absent; servers behind one address share it."),
+    .describe("At least 32 bytes in hex, random by default; servers behind one address share it."),
   MINTMARK_JWKS: z
     .string()
     .min(1)
     .refine((place) => !place.startsWith("http:"), "Give an https address: whoever can change the keys can be anyone.")
     .optional()
-    .describe("Keys of another issuer whose bearer tokens are taken: an https address, or a file."),
+    .describe("Keys of another issuer whose bearer tokens are accepted: an https address, or a file."),
   MINTMARK_JWT_ISSUER: z
     .string()
     .min(1)
     .refine((name) => name !== ISSUER, `Give the other issuer's name: ${ISSUER} is this server's own.`)
     .optional()
-    .describe("That issuer's name, as `iss` has it."),
-  MINTMARK_JWT_AUDIENCE: z.string().min(1).optional().describe("What `aud` of its tokens must name."),
+    .describe("That issuer's name, as in `iss`."),
+  MINTMARK_JWT_AUDIENCE: z.string().min(1).optional().describe("The required `aud` of its tokens."),
   MINTMARK_TRUSTED_PROXIES: z
     .string()
     .transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], "Give addresses with commas between.")))
+    .pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], "Give addresses, separated by commas.")))
     .default([])
-    .describe("Addresses whose X-Forwarded-For is believed."),
+    .describe("Addresses whose X-Forwarded-For is trusted."),
   MINTMARK_RATE_UNITS: count(LARGEST_REQUEST, 999_999_999)
     .default(DEFAULT_RATE_LIMITS.key.units)
-    .describe(
-      "Units of a key in each window; at least those of the largest request. docs/api.md says what costs how many.",
-    ),
+    .describe("Units of a key in each window; at least those of the largest request. docs/api.md lists the costs."),
   MINTMARK_RATE_WINDOW_SECONDS: count(1, 86_400)
     .default(DEFAULT_RATE_LIMITS.key.windowSeconds)
     .describe("Length of the window."),
   MINTMARK_KEY_MEMORY_MIB: count(32, 65_536)
     .default(DEFAULT_MEMORY_LIMITS.perCaller / MIB)
-    .describe("Most MiB of request bodies and unread answers held for one key, or for one address without a key."),
+    .describe("Most MiB of request bodies and unread responses for one key, or for one address without a key."),
   MINTMARK_MEMORY_MIB: count(32, 65_536)
     .default(DEFAULT_MEMORY_LIMITS.total / MIB)
-    .describe("The same for all callers together; 503 when it is reached."),
+    .describe("The same for all callers together; 503 above it."),
   MINTMARK_CLOCK_AHEAD_HOURS: count(1, 87_600)
     .default(12)
-    .describe(
-      "How far the clock may be ahead of the journal. Raise it to start a store that nothing ran on for longer.",
-    ),
+    .describe("Most time that the clock may be ahead of the journal. Raise it to start a store after a longer pause."),
   MINTMARK_IDEMPOTENCY_HOURS: count(24, 87_600)
     .default(24)
-    .describe("For which an idempotency key answers for its mint; then it is forgotten."),
-  MINTMARK_REQUEST_TIMEOUT_SECONDS: count(1, 600).default(30).describe("For a whole request to arrive."),
-  MINTMARK_DRAIN_SECONDS: count(0, 600).default(0).describe("How long to answer 503 before the socket closes."),
-  MINTMARK_SHUTDOWN_SECONDS: count(1, 600).default(10).describe("When busy connections are cut."),
+    .describe("Time for which an idempotency key returns its mint; then it is deleted."),
+  MINTMARK_REQUEST_TIMEOUT_SECONDS: count(1, 600).default(30).describe("Timeout for receiving a whole request."),
+  MINTMARK_DRAIN_SECONDS: count(0, 600).default(0).describe("Time of answering 503 before the socket closes."),
+  MINTMARK_SHUTDOWN_SECONDS: count(1, 600).default(10).describe("Time after which busy connections are closed."),
 });
 
 const LOCAL_CHAINS: ReadonlySet<bigint> = new Set([1337n, 31_337n]);
 
-/** Whether the id is that of a local test chain, where nothing has a value. */
+/** Whether the id is that of a local test chain, where nothing has value. */
 export function isLocalChain(chainId: bigint): boolean {
   return LOCAL_CHAINS.has(chainId);
 }
 
-/** All settings, and how they depend on one another. */
+/** All settings, and their dependencies. */
 export const settings = variables.superRefine(
   (given, context) => {
     const demand = (name: keyof typeof given, message: string) =>
       context.addIssue({ code: "custom", path: [name], message });
     if (given.MINTMARK_RPC_URL === undefined) {
       if (given.MINTMARK_OPERATOR_KEY !== undefined) {
-        demand("MINTMARK_RPC_URL", "Give the address of the chain's RPC: the operator's key is of no use without.");
+        demand("MINTMARK_RPC_URL", "Give the address of the chain's RPC: the operator's key is useless without it.");
       } else if (given.MINTMARK_ENVIRONMENT === "live") {
         demand(
           "MINTMARK_RPC_URL",
@@ -265,13 +261,13 @@ export const settings = variables.superRefine(
     if (given.MINTMARK_ENVIRONMENT === "live" && isLocalChain(given.MINTMARK_CHAIN_ID)) {
       demand("MINTMARK_CHAIN_ID", "Give a public chain: this is a local test chain's id, for sandbox.");
     }
-    // What is wrong in itself is here as it was given, and told already.
+    // Invalid values are still as given here, and reported already.
     const mirrored = [given.MINTMARK_MIRRORS].flat().map((mirror) => mirror?.chainId);
     if (mirrored.length > 0 && given.MINTMARK_OPERATOR_KEY === undefined) {
       demand("MINTMARK_OPERATOR_KEY", "Give the operator's private key: withdrawals are sent to mirrors with it.");
     }
     if (mirrored.includes(given.MINTMARK_CHAIN_ID)) {
-      demand("MINTMARK_MIRRORS", "Give mirrors on other chains: on its own one the settlement contract pays.");
+      demand("MINTMARK_MIRRORS", "Give mirrors on other chains: on its own chain the settlement contract pays.");
     }
     if (given.MINTMARK_ENVIRONMENT === "live" && mirrored.some((chainId) => LOCAL_CHAINS.has(chainId))) {
       demand("MINTMARK_MIRRORS", "Give mirrors on public chains: one has a local test chain's id, for sandbox.");
@@ -281,17 +277,17 @@ export const settings = variables.superRefine(
     }
     for (const name of ["MINTMARK_JWT_ISSUER", "MINTMARK_JWT_AUDIENCE"] as const) {
       if (given.MINTMARK_JWKS !== undefined && given[name] === undefined) {
-        demand(name, "Give what tokens must carry: keys alone say nothing of whom they are for.");
+        demand(name, "Give the required audience of the issuer's tokens: keys alone do not show for whom they are.");
       }
       if (given.MINTMARK_JWKS === undefined && given[name] !== undefined) {
-        demand("MINTMARK_JWKS", `Give that issuer's keys: without them ${name} does nothing.`);
+        demand("MINTMARK_JWKS", `Give that issuer's keys: ${name} is useless without them.`);
       }
     }
   },
   { when: ({ value }) => typeof value === "object" },
 );
 
-/** What it takes to open the store. */
+/** The settings that open a store. */
 export const storeSettings = variables.pick({
   MINTMARK_STORE: true,
   MINTMARK_ENVIRONMENT: true,
@@ -303,12 +299,12 @@ export const storeSettings = variables.pick({
   MINTMARK_JOURNAL_COPIES: true,
 });
 
-/** The settings one by one; what documents them, too. */
+/** The settings one by one; also the source of docs/configuration.md. */
 export const SETTINGS = variables.shape;
 
 export type SettingName = keyof typeof SETTINGS;
 
-/** Only the environment, or standard input, holds these: files are copied, and arguments are shown to other users. */
+/** Only the environment or standard input may hold these: files are copied, and other users can read arguments. */
 export function isSecret(name: string): boolean {
   return /_(?:KEYS?|SECRET|JOURNAL)$/.test(name);
 }

@@ -141,7 +141,7 @@ describe("the public state, rebuilt", () => {
     const state: L1Reader["state"] = async (block) => ({ ...(await world.l1.state(block)), countRollup: 9 });
     const options = { ...(await chainOf(world)), l1: Object.assign(Object.create(world.l1), { state }) };
     const refused = rebuild({ archive: await openArchive(world), ...options });
-    await expect(refused).rejects.toThrow("countRollup is 3 rebuilt, and 9 on L1");
+    await expect(refused).rejects.toThrow("the rebuilt countRollup is 3, but 9 on L1");
   });
 
   test("refuses a store of another contract, of another kind, and a chain that was replaced under it", async () => {

@@ -202,7 +202,7 @@ describe("while the server runs, and with a chain", () => {
       "SHLD",
     );
     const refused = await mintmark(["assets", "register", assetId, "--rpc", chain.rpcUrl], settings);
-    expect(refused.stderr).toContain("L1 reads this token's blobs as imx; it was added here as mintmark");
+    expect(refused.stderr).toContain("L1 reads this token's blobs as imx; the asset here has mintmark");
   });
 
   test("a token of another chain is registered on L1 with a key from standard input, which is shown nowhere", async () => {
