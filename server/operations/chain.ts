@@ -1,7 +1,7 @@
 import type { KitChain } from "../../core/exit/index.ts";
 import type { Hash, L1Reader, PortalIdentity } from "../../core/index.ts";
 
-/** What the server asks of a chain that it has reached. */
+/** The parts of a chain that the server uses. */
 export type ReachedChain = KitChain &
   Pick<L1Reader, "verifySignature" | "blockNumber"> & {
     gasUsed(txHash: Hash): Promise<bigint>;
@@ -9,7 +9,7 @@ export type ReachedChain = KitChain &
     operatorBalance?(): Promise<bigint>;
   };
 
-/** A chain that is reached, and found to be the right one, when it is first needed: its node may be down when the server starts. */
+/** A chain that is connected and verified at first use, because its node may be down when the server starts. */
 export class Chain<T extends ReachedChain = ReachedChain> {
   readonly settlement: PortalIdentity;
   readonly #connect: () => Promise<T>;
@@ -20,7 +20,7 @@ export class Chain<T extends ReachedChain = ReachedChain> {
     this.#connect = connect;
   }
 
-  /** Rejects with `l1_failed`; the next one who asks tries again. */
+  /** Rejects with `l1_failed`; the next call tries again. */
   connect = (): Promise<T> => {
     this.#connected ??= this.#connect().catch((error) => {
       this.#connected = null;

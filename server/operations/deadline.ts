@@ -1,4 +1,4 @@
-/** What `work` resolves with, if it does so in time; else rejects with `tooLate`. The work itself goes on unheeded. */
+/** Resolves like `work` if it ends in time; else rejects with `tooLate`. The work itself continues. */
 export async function within<T>(ms: number, work: Promise<T>, tooLate: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

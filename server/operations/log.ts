@@ -1,27 +1,27 @@
 import type { FastifyRequest, FastifyServerOptions } from "fastify";
 import { pathOf, RequestLog } from "../http/request-log.ts";
 
-/** API keys and the secrets of webhooks, wherever they turn up. */
+/** API keys and the secrets of webhooks, anywhere in a line. */
 const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|whsec_[A-Za-z0-9+/=_%-]+/g;
 
-/** What is sent as one, whatever it looks like, at any depth of a line. */
+/** Values of credential fields, at any depth of a line. */
 const CREDENTIALS = /("(?:x-api-key|authorization)":)"(?:[^"\\]|\\.)*"/gi;
 
 const REDACTED = "[redacted]";
 
 export interface LogOptions {
   readonly level: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
-  /** Default: standard output, by the turn. */
+  /** Default: standard output, once a turn of the event loop. */
   readonly stream?: { write(line: string): void };
-  /** Secrets that have no form of their own, such as private keys. */
+  /** Secrets without a recognizable form, such as private keys. */
   readonly secrets?: readonly string[];
 }
 
-/** Fastify's log: one JSON line an event, headers never, and each line swept for secrets before it is written. Without options, none. */
+/** Fastify's log: one JSON line an event, without headers and secrets. No log without options. */
 export function logging(options: LogOptions | undefined): Pick<FastifyServerOptions, "logger" | "logController"> {
   if (options === undefined) return { logger: false, logController: new RequestLog(null) };
   const { level, stream = new LinesOfATurn(process.stdout), secrets = [] } = options;
-  // pino's own redaction clones every line's objects; one look at the text costs less and goes deeper.
+  // pino's own redaction clones every line's objects. One scan of the text is cheaper and more thorough.
   const streamWrite = (line: string) => swept(line.replace(CREDENTIALS, `$1"${REDACTED}"`), secrets);
   const serializers = {
     req: (request: FastifyRequest) => ({
@@ -34,17 +34,17 @@ export function logging(options: LogOptions | undefined): Pick<FastifyServerOpti
   return { logger: { level, stream, hooks: { streamWrite }, serializers }, logController: new RequestLog(write) };
 }
 
-/** Levels at which a request that went well is told of. */
+/** Levels that log successful requests. */
 const TELLS_ALL: ReadonlySet<string> = new Set(["trace", "debug", "info"] satisfies LogOptions["level"][]);
 
-/** Writes the lines of one turn of the event loop together: under load a write for each costs as much as the line itself. */
+/** Writes the lines of one turn of the event loop together: single writes would cost as much as the lines. */
 class LinesOfATurn {
   readonly #out: { write(text: string): unknown };
   #lines = "";
 
   constructor(out: { write(text: string): unknown }) {
     this.#out = out;
-    // An exit in the middle of a turn, whose reason is among its lines.
+    // For an exit in the middle of a turn, whose lines have its reason.
     process.on("exit", () => this.#flush());
   }
 
@@ -60,14 +60,14 @@ class LinesOfATurn {
   }
 }
 
-/** A text without anything that looks like a secret, and without these. */
+/** A text without anything that looks like a secret, and without `secrets`. */
 export function swept(text: string, secrets: readonly string[]): string {
   return secrets.reduce(without, withoutTokens(text.replace(SECRETS, REDACTED)));
 }
 
 /**
- * Without JWTs. Each run of their characters is looked at once: a pattern of their form would be tried from every `eyJ` on to the run's
- * end, and a path of nothing else took 40 ms.
+ * Removes JWTs. Checks each run of their characters once: a regular expression would start at every `eyJ` and read to
+ * the run's end, and took 40 ms for a path of such text.
  */
 function withoutTokens(text: string): string {
   if (!text.includes("eyJ")) return text;
@@ -77,7 +77,7 @@ function withoutTokens(text: string): string {
   });
 }
 
-/** Secrets in hex turn up with `0x` and without, in either case. */
+/** Secrets in hex occur with and without `0x`, in either case. */
 function without(line: string, secret: string): string {
   const digits = secret.replace(/^0x/, "");
   return line.replaceAll(digits, REDACTED).replaceAll(digits.toLowerCase(), REDACTED);

@@ -9,7 +9,7 @@ import type { Attempt } from "../webhooks/attempts.ts";
 import { within } from "./deadline.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./readiness.ts";
 
-/** A chain whose contract pays withdrawals, as metrics read it. */
+/** A chain with a contract that pays withdrawals, for its metrics. */
 export interface MetricsChain {
   readonly settlement: PortalIdentity;
   blockNumber(): Promise<bigint>;
@@ -19,16 +19,16 @@ export interface MetricsChain {
 export interface MetricsOptions {
   readonly engine: Engine;
   readonly chains?: readonly MetricsChain[];
-  /** The checks of `/readyz` beside the engine's own. */
+  /** The checks of `/readyz` besides the engine's own. */
   readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
 }
 
-/** Longest wait for a chain: less than a scraper waits. */
+/** Timeout of a chain, shorter than a scraper's. */
 const L1_MS = 3_000;
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Metrics of the server in Prometheus' form (docs/configuration.md). They name no tenant. */
+/** Metrics of the server for Prometheus (docs/configuration.md). They name no tenant. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #requests: Histogram;
@@ -42,14 +42,14 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     this.#requests = new Histogram({
       name: "mintmark_http_request_seconds",
-      help: "From a request's head to its answer's end.",
+      help: "From a request's head to its response's end.",
       labelNames: ["method", "route", "status"],
       buckets: SECONDS,
       registers,
     });
     this.#problems = new Counter({
       name: "mintmark_http_problems_total",
-      help: "Answers that were problem documents, by code.",
+      help: "Responses with problem documents, by code.",
       labelNames: ["code"],
       registers,
     });
@@ -96,7 +96,7 @@ export class Metrics {
     const readiness = new Readiness(() => ({ ...engineChecks(engine), ...checks() }), Date.now);
     new Gauge({
       name: "mintmark_check_ok",
-      help: "Of each check of /readyz: 1 if it passes, 0 if it fails.",
+      help: "For each check of /readyz: 1 if it passes, 0 if it fails.",
       labelNames: ["check"],
       registers,
       async collect() {
@@ -115,7 +115,7 @@ export class Metrics {
     if (code !== null) this.#problems.inc({ code });
   };
 
-  /** For {@link ProgressLog}: a transaction's gas, once. */
+  /** For {@link ProgressLog}: records a transaction's gas, once. */
   spent = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint): void => {
     this.#gas.inc({ chain: `${chainId}`, work }, Number(gas));
   };
@@ -141,28 +141,28 @@ function openBatches(engine: Engine, registers: Registry[]): void {
         for (const mode of MODES) this.set({ mode }, read(mode));
       },
     });
+  perMode("mintmark_open_batch_vaults", "Vaults in the open batch.", (mode) => engine.batches.getOpen(mode).vaultCount);
   perMode(
-    "mintmark_open_batch_vaults",
-    "Vaults that wait in the open batch.",
-    (mode) => engine.batches.getOpen(mode).vaultCount,
+    "mintmark_open_batch_age_seconds",
+    "Seconds since the open batch's first mint; 0 when it is empty.",
+    (mode) => {
+      const { vaultCount, timestamps } = engine.batches.getOpen(mode);
+      return vaultCount === 0 || timestamps.open === undefined ? 0 : (Date.now() - timestamps.open) / 1000;
+    },
   );
-  perMode("mintmark_open_batch_age_seconds", "Since the open batch's first mint; 0 when it is empty.", (mode) => {
-    const { vaultCount, timestamps } = engine.batches.getOpen(mode);
-    return vaultCount === 0 || timestamps.open === undefined ? 0 : (Date.now() - timestamps.open) / 1000;
-  });
 }
 
 function committedBatches(engine: Engine, registers: Registry[]): void {
   new Gauge({
     name: "mintmark_uncommitted_vaults",
-    help: "Vaults of batches that L1 has not committed, the open ones included.",
+    help: "Vaults of batches that L1 has not committed, open ones included.",
     registers,
     collect() {
       this.set(engine.batches.uncommittedVaults());
     },
   });
   const sealed = { name: "mintmark_batches_sealed", help: "Batches sealed so far." };
-  const committed = { name: "mintmark_batches_committed", help: "Of them, those that L1 has committed." };
+  const committed = { name: "mintmark_batches_committed", help: "Sealed batches that L1 has committed." };
   new Gauge({
     ...sealed,
     labelNames: ["mode"],
@@ -185,7 +185,7 @@ function committedBatches(engine: Engine, registers: Registry[]): void {
   });
 }
 
-/** A chain that does not answer in time leaves its gauges out, and spoils no others. */
+/** If a chain does not answer in time, only its own gauges are missing. */
 function settlementOnL1(engine: Engine, chains: readonly MetricsChain[], registers: Registry[]): void {
   const asked = (name: string, help: string, ask: (chain: MetricsChain) => Promise<number | undefined>) => {
     if (chains.length === 0) return;
@@ -209,7 +209,7 @@ function settlementOnL1(engine: Engine, chains: readonly MetricsChain[], registe
   asked("mintmark_l1_lag_blocks", "Blocks of a chain that the engine has not applied yet.", async (chain) => {
     return Number((await chain.blockNumber()) - (engine.operator.portal(chain.settlement.chainId).observed ?? 0n));
   });
-  asked("mintmark_operator_balance_ether", "What the operator's account has on a chain.", async (chain) => {
+  asked("mintmark_operator_balance_ether", "Balance of the operator's account on a chain.", async (chain) => {
     const balance = await chain.operatorBalance?.();
     return balance === undefined ? undefined : Number(balance) / 1e18;
   });
@@ -219,7 +219,7 @@ export interface MetricsServer extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Serves `GET /metrics` on a port of its own, for the operator's network and not for callers. `names` are those that it may be called by. */
+/** Serves `GET /metrics` on a separate port, for the operator's network. `names` are its allowed host names. */
 export async function serveMetrics(
   metrics: Pick<Metrics, "registry" | "close">,
   host: string,

@@ -7,7 +7,7 @@ import { Chain } from "./chain.ts";
 /** A mirror's chain. */
 export class MirrorChain extends Chain<ViemMirror> {
   readonly fromBlock: bigint;
-  /** Vouches for the state there, by its members' services. */
+  /** Signs the state for mirrors, through its members' services. */
   readonly committee: AttesterCommittee;
 
   /** @param account - pays on that chain; needs no role there */

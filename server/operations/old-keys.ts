@@ -2,11 +2,11 @@ import type { Engine } from "../../core/index.ts";
 import { repeat } from "../../core/internal.ts";
 
 const HOUR_MS = 3_600_000;
-/** Between two looks: how much longer than asked a key may be kept. */
+/** Time between runs, by which a key may be kept longer. */
 const INTERVAL_MS = 600_000;
 const BACKOFF = { firstMs: 60_000, maxMs: HOUR_MS };
 
-/** Lets the engine forget idempotency keys that are older than `keepHours`, now and again, until it is disposed. */
+/** Deletes idempotency keys older than `keepHours` from time to time, until disposed. */
 export function forgetOldKeys(engine: Engine, keepHours: number, onError: (error: unknown) => void): AsyncDisposable {
   const stopping = new AbortController();
   const forgetting = repeat(

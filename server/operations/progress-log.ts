@@ -2,23 +2,23 @@ import type { FastifyBaseLogger } from "fastify";
 import type { Batch, Engine, EngineEvents, Hash } from "../../core/index.ts";
 import { within } from "./deadline.ts";
 
-/** Gas of a transaction that was mined on a chain. */
+/** Gas of a mined transaction. */
 export type GasOf = (chainId: bigint, txHash: Hash) => Promise<bigint>;
-/** Called once for each mined transaction whose gas is known. */
+/** Called once for each mined transaction with known gas. */
 export type OnGas = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint) => void;
 
 type Line = readonly [level: "info" | "warn", fields: Readonly<Record<string, unknown>>, message: string];
 
-/** Longest wait for a transaction's gas. After it the line is written without. */
+/** Timeout for a transaction's gas. Then the line has none. */
 const GAS_MS = 5_000;
 
-/** One line of the log for each step of a batch and of a withdrawal, as soon as it is durable. */
+/** One log line for each step of a batch and of a withdrawal, once durable. */
 export class ProgressLog implements AsyncDisposable {
   readonly #engine: Engine;
   readonly #gasOf: GasOf | null;
   readonly #onGas: OnGas;
   readonly #unsubscribe: readonly (() => void)[];
-  /** The first steps can come before the server's log exists. */
+  /** The first steps can precede the server's log. */
   #log = Promise.withResolvers<FastifyBaseLogger | null>();
   #last: Promise<void> = Promise.resolve();
   /** Withdrawals share transactions. */
@@ -45,7 +45,7 @@ export class ProgressLog implements AsyncDisposable {
     ];
   }
 
-  /** Writes the steps so far, and from now on each step as it comes. */
+  /** Writes the steps so far, and each later step. */
   writeTo(log: FastifyBaseLogger): void {
     this.#log.resolve(log);
   }
@@ -77,7 +77,7 @@ export class ProgressLog implements AsyncDisposable {
     }
   }
 
-  /** Lines keep the order of the steps, although some wait for their gas. */
+  /** Keeps the order of the steps, even if a line waits for its gas. */
   #put([level, fields, message]: Line, gas?: Promise<bigint | undefined>): void {
     const written = this.#last.then(async () => {
       const log = await this.#log.promise;

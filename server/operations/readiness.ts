@@ -2,43 +2,43 @@ import { BaseError, ContractFunctionRevertedError } from "viem";
 import { type Engine, ERROR_CODES, MintmarkError, MODES, type Mode } from "../../core/index.ts";
 import { within } from "./deadline.ts";
 
-/** One look at something that must work for the server to be ready: resolves with what it found, rejects with what is wrong. */
+/** One check that the server needs to be ready: resolves with a finding, rejects with the fault. */
 export type ReadinessCheck = () => Promise<string>;
 
-/** What is wrong, in words that anyone may read. */
+/** A fault, in words that anyone may read. */
 export class NotReady extends Error {
   override readonly name = "NotReady";
 }
 
-/** What one check found. */
+/** The result of one check. */
 export interface Finding {
   readonly name: string;
-  /** Fit to be shown to anyone. */
+  /** Safe to show to anyone. */
   readonly detail: string;
-  /** Why it failed, for the log; undefined when it did not. */
+  /** The error for the log; undefined after success. */
   readonly error?: unknown;
 }
 
-/** Longer than a check may take, and a check counts as failed: a load balancer does not wait. */
+/** Timeout of a check. A load balancer does not wait longer. */
 const CHECK_MS = 5_000;
-/** Anyone may ask, and what a chain's node answers may cost money; so what was found holds for this long. */
+/** Anyone may ask, and calls to a chain's node may cost money, so results are reused for this time. */
 const HOLDS_MS = 1_000;
 
-/** Runs the checks, all at once, and no more often than they are worth. */
+/** Runs all checks at once, and reuses recent results. */
 export class Readiness {
   readonly #checks: () => Readonly<Record<string, ReadinessCheck>>;
   readonly #now: () => number;
   readonly #checkMs: number;
   #last: { readonly at: number; readonly found: Promise<readonly Finding[]> } | null = null;
 
-  /** `now` gives milliseconds. */
+  /** `now` returns milliseconds. */
   constructor(checks: () => Readonly<Record<string, ReadinessCheck>>, now: () => number, checkMs: number = CHECK_MS) {
     this.#checks = checks;
     this.#now = now;
     this.#checkMs = checkMs;
   }
 
-  /** What each check found, at most a second ago. Never rejects. */
+  /** The result of each check, at most a second old. Never rejects. */
   look(): Promise<readonly Finding[]> {
     const at = this.#now();
     if (this.#last === null || at - this.#last.at >= HOLDS_MS) this.#last = { at, found: this.#lookAnew() };
@@ -60,20 +60,20 @@ export class Readiness {
 }
 
 /**
- * What may be shown of an error: the product's own words. Of a failure at L1 only what was tried, since nodes, members and contracts word the rest,
- * and a node's address may hold the key to it.
+ * The public part of an error: the product's own words. For a failure at L1, only the attempted action: nodes, members
+ * and contracts write the rest, and a node's address may contain its key.
  */
 export function shown(error: unknown): string {
   if (error instanceof NotReady) return error.message;
   if (error instanceof AggregateError) return [...new Set(error.errors.map(shown))].join("; ");
-  if (!(error instanceof MintmarkError)) return "failed; the log tells why";
+  if (!(error instanceof MintmarkError)) return "failed; the log has the reason";
   if (error.code !== "l1_failed") return ERROR_CODES[error.code];
   const [tried = ""] = error.message.split(/: |[;(]/, 1);
   if (tried.includes("://")) return ERROR_CODES.l1_failed;
-  return `${tried.trim()}${whyOnL1(error.cause)}; the log tells more`;
+  return `${tried.trim()}${whyOnL1(error.cause)}; the log has more`;
 }
 
-/** The name of the contract's own error, or that the chain could not be asked. */
+/** The name of the contract's own error, or that the chain was unreachable. */
 function whyOnL1(cause: unknown): string {
   if (!(cause instanceof BaseError)) return "";
   const revert = cause.walk((inner) => inner instanceof ContractFunctionRevertedError);
@@ -81,7 +81,7 @@ function whyOnL1(cause: unknown): string {
   return name === undefined ? ": L1 refused or did not answer" : `: the contract refused with ${name}`;
 }
 
-/** What can be asked of the engine alone: whether its store answers, and how long mints have been waiting in the open batches. */
+/** The checks of the engine alone: whether its store answers, and how long mints have waited in the open batches. */
 export function engineChecks(engine: Engine): Readonly<Record<string, ReadinessCheck>> {
   return {
     store: async () => {

@@ -3,7 +3,7 @@ import { type Address, type Engine, MintmarkError, type Settlement } from "../..
 import { within } from "./deadline.ts";
 import { NotReady, type ReadinessCheck } from "./readiness.ts";
 
-/** What the checks ask of the settlement chain. */
+/** The parts of the settlement chain that the checks use. */
 export interface CheckedL1 {
   readonly settlement: Settlement;
   blockNumber(): Promise<bigint>;
@@ -20,20 +20,20 @@ export interface SettlementChecks {
   readonly committee: Pick<Collector, "standings" | "requireInForce">;
   /** Signatures that a validium batch needs. */
   readonly threshold: number;
-  /** Block of the settlement contract's deployment. */
+  /** Deployment block of the settlement contract. */
   readonly fromBlock: bigint;
-  /** Blocks behind L1 past which the server is not ready. */
+  /** Blocks behind L1 above which the server is not ready. */
   readonly mostLag: bigint;
-  /** Wei below which the operator's account makes the server not ready. */
+  /** The operator's wei below which the server is not ready. */
   readonly leastBalance: bigint;
 }
 
-/** Shorter than a check may take, so that one silent member does not hide how the others stand. */
+/** Shorter than a check's timeout, so one silent member does not hide the others. */
 const MEMBER_MS = 3_000;
-/** Seconds that this clock may be behind a block. Deadlines of withdrawals and ages of batches are read from it. */
+/** Most seconds that this clock may be behind a block. Deadlines of withdrawals and ages of batches depend on it. */
 const MOST_BEHIND = 60;
 
-/** For `/readyz` of a server that settles: each check names one cause that would keep batches from L1. */
+/** Checks for `/readyz` of a server that settles. Each names one cause that would keep batches from L1. */
 export function settlementChecks(parts: SettlementChecks): Readonly<Record<string, ReadinessCheck>> {
   const { engine, l1, operator, fromBlock, mostLag, leastBalance } = parts;
   return {
@@ -62,23 +62,23 @@ export function settlementChecks(parts: SettlementChecks): Readonly<Record<strin
   };
 }
 
-/** Why an account may not commit, with the way to the role; null when it holds the role. */
+/** Why an account may not commit, and how to get the role; null when it has the role. */
 export async function missingRole(l1: Pick<CheckedL1, "settlement" | "isOperator">, operator: Address) {
   if (await l1.isOperator(operator)) return null;
   const { contract } = l1.settlement;
   return (
     `${operator} does not hold the operator role of ${contract}. The contract's administrator calls ` +
-    `scheduleOperator(${operator}), and anyone calls activateOperator(${operator}) when the change delay has passed.`
+    `scheduleOperator(${operator}), and anyone calls activateOperator(${operator}) after the change delay.`
   );
 }
 
-/** For `/readyz` of a server without a key: sealed batches wait for someone who has one. */
+/** Checks for `/readyz` of a server without a key: another process must commit sealed batches. */
 export function unsettledChecks(engine: Engine): Readonly<Record<string, ReadinessCheck>> {
   return {
     settlement: async () => {
       const [sealed, committed] = [engine.batches.state(), await engine.batches.committedState()];
       const waiting = sealed.countValidium + sealed.countRollup - committed.countValidium - committed.countRollup;
-      if (waiting === 0) return "no operator key, and no sealed batch waits";
+      if (waiting === 0) return "no operator key, and no sealed batch waiting";
       throw new NotReady(
         `${waiting} sealed ${waiting === 1 ? "batch waits" : "batches wait"} for L1, and this server has no operator ` +
           "key: set MINTMARK_RPC_URL and MINTMARK_OPERATOR_KEY, or run `mintmark batches commit`",
@@ -88,8 +88,8 @@ export function unsettledChecks(engine: Engine): Readonly<Record<string, Readine
 }
 
 /**
- * Asks each member for a sign of life. Not ready when fewer than the threshold can sign, or L1 has another committee in
- * force. Where a member listens and what it said are for the log: anyone may read this.
+ * Asks each member for a response. Fails when fewer than the threshold can sign, or another committee is in force on
+ * L1. The members' addresses and responses are only for the log, because this result is public.
  */
 async function committeeCheck({ engine, members, committee, threshold }: SettlementChecks): Promise<string> {
   await committee.requireInForce().catch((error: unknown) => {
@@ -120,12 +120,12 @@ async function answers(member: MemberClient): Promise<boolean> {
   );
 }
 
-/** A failure at a batch that L1 has by now says nothing of the next one. */
+/** A failure at a batch that is now on L1 says nothing about the next one. */
 function stateOf(standing: MemberStanding | undefined, committed: number): string {
   if (standing === undefined || standing.batchNumber === null) return "answers";
   const { state, batchNumber } = standing;
   if (state !== "failed") return `${state} validium-${batchNumber}`;
   return batchNumber < committed
-    ? `answers, and did not sign validium-${batchNumber}`
+    ? `answers, but did not sign validium-${batchNumber}`
     : `refuses validium-${batchNumber}`;
 }

@@ -17,25 +17,25 @@ export interface SettlingOptions {
   readonly operator: Address;
   readonly members: readonly MemberClient[];
   readonly threshold: number;
-  /** Block of the settlement contract's deployment. */
+  /** Deployment block of the settlement contract. */
   readonly fromBlock: bigint;
-  /** Milliseconds after its first mint at which an open batch is sealed. */
+  /** Milliseconds from the first mint of an open batch to its seal. */
   readonly sealAfterMs: Readonly<Record<Mode, number>>;
   readonly intervalMs: number;
-  /** Blocks behind L1 past which the server is unready. */
+  /** Blocks behind L1 above which the server is not ready. */
   readonly mostLag: bigint;
-  /** Wei below which the operator's account makes the server unready. */
+  /** The operator's wei below which the server is not ready. */
   readonly leastBalance: bigint;
   readonly onError: (error: unknown) => void;
-  /** Where withdrawals of other chains' tokens are paid. */
+  /** The contracts that pay withdrawals of other chains' tokens. */
   readonly mirrors?: readonly MirrorChain[];
-  /** Told what went wrong at a mirror. */
+  /** Called with an error at a mirror. */
   readonly onMirrorError?: (chainId: bigint, error: unknown) => void;
-  /** Told why a member of the committee has not signed. */
+  /** Called when a member of the committee has not signed, with the reason. */
   readonly onMemberFailure?: (member: Address, error: unknown) => void;
 }
 
-/** Members of a committee that run as services of their own. */
+/** Members of a committee that run as separate services. */
 export function remoteMembers(
   members: readonly { readonly address: Address; readonly url: string }[],
   operator: LocalAccount,
@@ -44,7 +44,7 @@ export function remoteMembers(
   return members.map((member) => new RemoteMember({ ...member, operator, settlement }));
 }
 
-/** A settler whose validium batches the members sign, any `threshold` of them. */
+/** A settler whose validium batches need the signatures of any `threshold` members. */
 export function settlerOver(
   {
     members,
@@ -59,15 +59,15 @@ export function settlerOver(
   return { committee, settler: new Settler({ ...options, committee }) };
 }
 
-/** The engine's way to L1, and to mirrors on other chains, beside its server: seals, commits, watches and withdraws until it is disposed. */
+/** The engine's connection to L1, and to mirrors: seals, commits, follows and withdraws until disposed. */
 export interface Settling extends AsyncDisposable {
-  /** For `/readyz`: what went wrong in each kind of work, and what would keep batches from L1. */
+  /** For `/readyz`: the errors in each kind of work, and causes that would keep batches from L1. */
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
 }
 
 /**
- * The caller has claimed the settling of the engine. Rejects with `validation_failed` when the contract has another committee in force,
- * and with a `ConfigError` when the key does not hold the operator role.
+ * The caller has claimed the settling of the engine. Rejects with `validation_failed` when another committee is in
+ * force, and with a `ConfigError` when the key does not have the operator role.
  */
 export async function startSettling(options: SettlingOptions): Promise<Settling> {
   const { engine, l1, operator, fromBlock, sealAfterMs, intervalMs, onError, mirrors = [] } = options;
@@ -101,7 +101,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     checks: {
       settlement: async () => {
         engine.operator.requirePromising();
-        return "in step with L1";
+        return "up to date with L1";
       },
       ...Object.fromEntries(
         Object.keys(settler.lastErrors).map((work) => [work, async () => describeWork(settler, work as SettlerWork)]),
@@ -119,13 +119,13 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   };
 }
 
-/** Throws what went wrong in the last pass of one kind of work. */
+/** Throws the error of the last pass of one kind of work. */
 function describeWork({ lastErrors }: Settler, work: SettlerWork): string {
   if (lastErrors[work] !== null) throw lastErrors[work];
   return "goes well";
 }
 
-/** A store keeps the mirrors that it has reached once. */
+/** A store keeps the first mirror of a chain. */
 function requireSameMirror(engine: Engine, { settlement: { chainId, contract } }: MirrorChain): void {
   const known = engine.operator.portals().find((portal) => portal.chainId === chainId);
   if (known === undefined || known.contract === contract) return;
@@ -133,12 +133,12 @@ function requireSameMirror(engine: Engine, { settlement: { chainId, contract } }
   throw new MintmarkError("store_mismatch", detail);
 }
 
-const UNSERVED = "out of step: not in MINTMARK_MIRRORS any more, so withdrawals there wait";
+const UNSERVED = "not followed: missing in MINTMARK_MIRRORS, so withdrawals there wait";
 
-/** Shorter than a check may take, so that this one is never late. */
+/** Shorter than a check's timeout, so this one is never late. */
 const MIRROR_MS = 3_000;
 
-/** How a mirror stands. Never rejects: what is wrong at one chain keeps nobody from the others, so the server stays ready. */
+/** A mirror's status. Never rejects: a fault at one chain does not affect the others, so the server stays ready. */
 async function describeMirror(
   engine: Engine,
   mirror: MirrorChain,
@@ -150,9 +150,9 @@ async function describeMirror(
     const asked = Promise.all([mirror.blockNumber(), mirror.operatorBalance()]);
     const [newest, balance] = await within(MIRROR_MS, asked, () => new NotReady("no answer"));
     const lag = newest - (engine.operator.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
-    const state = lag > mostLag ? "out of step" : "in step";
+    const state = lag > mostLag ? "not up to date" : "in step";
     return `${state}: ${lag} blocks behind, ${balance} wei${balance < leastBalance ? ": send it more" : ""}`;
   } catch (error) {
-    return `out of step: ${shown(error)}`;
+    return `not up to date: ${shown(error)}`;
   }
 }

@@ -8,7 +8,7 @@ const ROOT = new URL("../../", import.meta.url);
 /** Names of the pages that have a script. */
 export const SCRIPTS = ["explorer", "reference"] as const;
 
-/** How a page's script is made: one file, readable as it is served, and the same bytes from the same sources. */
+/** The build of a page's script: one readable file, with the same bytes for the same sources. */
 export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { readonly write: false } {
   return {
     absWorkingDir: fileURLToPath(ROOT),
@@ -23,12 +23,12 @@ export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { 
   };
 }
 
-/** A page's script with its imports. The package ships it; the repository makes it on first use. */
+/** A page's script with all its imports. The package contains it; in the repository it is built at first use. */
 export async function pageScript(page: (typeof SCRIPTS)[number]): Promise<Buffer> {
   if (import.meta.url.endsWith(".js")) return readFile(new URL(`${page}/bundle.js`, import.meta.url));
   const { build } = await import("esbuild");
   const { outputFiles } = await build(bundleOptions(page));
   const [script] = outputFiles;
-  if (script === undefined) throw new Error(`nothing came of bundling ${page}`);
+  if (script === undefined) throw new Error(`bundling ${page} gave no output`);
   return Buffer.from(script.contents);
 }

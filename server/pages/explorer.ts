@@ -6,8 +6,8 @@ import { type Page, pageFile } from "./files.ts";
 const FOLDER = new URL("./explorer/", import.meta.url);
 
 /**
- * Scripts and styles are this server's files, none inline. Requests may leave for the Ethereum node that the visitor
- * names: any over TLS, or one on the visitor's own machine. WebAssembly is what the core hashes with.
+ * Scripts and styles are this server's files, none inline. Requests may go to the visitor's Ethereum node: any over
+ * TLS, or one on the visitor's own machine. The core hashes with WebAssembly.
  */
 const POLICY = [
   "default-src 'none'",
@@ -22,7 +22,7 @@ const POLICY = [
   "trusted-types 'none'",
 ].join("; ");
 
-/** The explorer: the visitor's browser checks batches, vaults and state against L1 with the core's own code. */
+/** The explorer: batches, vaults and state. The core's own code checks them against L1 in the visitor's browser. */
 export function explorerPage({ engine, explorerRpc }: Pick<Service, "engine" | "explorerRpc">): Page {
   return {
     address: "/explorer",

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ServerError } from "../http/errors.ts";
 
-/** A file of a page, in memory: pages are small, and nothing is read from a path that a caller names. */
+/** A file of a page, in memory: pages are small, and no caller can name a path to read. */
 export interface PageFile {
-  /** Below the page's address; empty for the page itself. */
+  /** Relative to the page's address; empty for the page itself. */
   readonly path: string;
   readonly type: string;
   readonly body: Buffer;
@@ -13,9 +13,9 @@ export interface PageFile {
 export interface Page {
   /** Such as `/explorer`. */
   readonly address: string;
-  /** Content-Security-Policy of every file of it. */
+  /** Content-Security-Policy of all its files. */
   readonly policy: string;
-  /** Called once, when the page is first asked for. */
+  /** Called once, at the page's first request. */
   readonly load: () => Promise<readonly PageFile[]>;
 }
 
@@ -27,7 +27,7 @@ const TYPES: Readonly<Record<string, string>> = {
   json: "application/json; charset=utf-8",
 };
 
-/** A file of the kind that its source's name says. */
+/** A file of the type that its source's name shows. */
 export function pageFile(path: string, body: string | Buffer, name: string = path): PageFile {
   const type = TYPES[name.slice(name.lastIndexOf(".") + 1)];
   if (type === undefined) throw new TypeError(`no media type is known for ${name}`);
@@ -37,14 +37,14 @@ export function pageFile(path: string, body: string | Buffer, name: string = pat
 type Served = PageFile & { readonly tag: string };
 
 /**
- * Serves a page's files, and nothing else below its address. Browsers keep them and ask whether they still hold. No
- * rate limit counts them: they are in memory, and an office behind one address reloads them often.
+ * Serves a page's files, and nothing else below its address. Browsers cache and revalidate them. No rate limit counts
+ * them: they are in memory, and many users behind one address reload them often.
  */
 export function mountPage(app: FastifyInstance, page: Page): void {
   let loading: Promise<ReadonlyMap<string, Served>> | undefined;
   const answer = async (request: FastifyRequest, reply: FastifyReply, path: string) => {
     loading ??= page.load().then(byPath);
-    // A page that could not be loaded is loaded again for the next one who asks.
+    // After a failure, the next request loads the page again.
     loading.catch(() => {
       loading = undefined;
     });

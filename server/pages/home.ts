@@ -4,7 +4,7 @@ import type { Service } from "../service.ts";
 
 const FOLDER = new URL("./home/", import.meta.url);
 
-/** The page needs the explorer's style and nothing else. */
+/** The page needs only the explorer's style. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -14,7 +14,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Where to go from here; every link is an address below this server's. */
+/** Links to this server's pages. */
 const LINKS = {
   reference: "/docs",
   openapi: "/openapi.json",
@@ -23,7 +23,7 @@ const LINKS = {
   readiness: "/readyz",
 } as const;
 
-/** `GET /`: a page with links for browsers, the same links as JSON for everyone else. */
+/** `GET /`: a page with links for browsers, the same links as JSON for other clients. */
 export function mountHome(app: FastifyInstance, { engine, version }: Pick<Service, "engine" | "version">): void {
   let page: Promise<Buffer> | undefined;
   app.get("/", async (request, reply) => {

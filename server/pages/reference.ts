@@ -3,10 +3,10 @@ import { pageScript } from "./bundle.ts";
 import { type Page, pageFile } from "./files.ts";
 
 const FOLDER = new URL("./reference/", import.meta.url);
-/** Swagger UI as the package brings it: two files, served from here, so that the page works without any other host. */
+/** Two files of the Swagger UI package, served from here, so the page needs no other host. */
 const SWAGGER = new URL("./static/", import.meta.resolve("@fastify/swagger-ui/package.json"));
 
-/** No other hosts, no inline script. Swagger UI sets styles by script and draws arrows from data addresses. */
+/** Nothing from other hosts, no inline script. Swagger UI sets styles by script, and its arrows are data addresses. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -18,7 +18,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** The interactive reference: this server's own OpenAPI document, with requests that can be tried. */
+/** The interactive reference: this server's OpenAPI document, with requests to try. */
 export const referencePage: Page = {
   address: "/docs",
   policy: POLICY,
@@ -34,7 +34,7 @@ export const referencePage: Page = {
       pageFile("", html, "index.html"),
       pageFile("style.css", style),
       pageFile("swagger-ui.css", swaggerStyle),
-      // The newline ends the comment that Swagger UI's file ends with.
+      // The newline ends the last comment of Swagger UI's file.
       pageFile("reference.js", Buffer.concat([swagger, Buffer.from("\n"), script])),
     ];
   },

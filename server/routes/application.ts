@@ -21,7 +21,7 @@ export const applicationEndpoints: readonly Endpoint[] = [
     path: "/api/v1/application/defaults",
     tag: "Service",
     access: "assets",
-    summary: "Set what mints of the application are minted in that name no mode",
+    summary: "Set the mode of the application's mints that name none",
     body: applicationBody,
     example: { dataAvailabilityMode: "validium" },
     success,

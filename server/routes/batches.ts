@@ -41,7 +41,7 @@ const data = {
   tag: "Batches",
   summary: "A sealed batch's encoded data, from which anyone can compute its root",
   large: true,
-  description: "Costs one unit of the rate limit, and one more for each further MiB.",
+  description: "Costs one unit of the rate limit, plus one for each further MiB.",
   params: batchParams,
   success: { status: 200, description: "docs/protocol.md, section 4.", mediaType: "application/octet-stream" },
   errors: ["batch_not_found", "proof_not_ready"],
@@ -68,7 +68,7 @@ export const batchEndpoints: readonly Endpoint[] = [
   endpoint({ ...data, path: "/public/v1/batches/{batchId}/data", access: "public" }),
 ];
 
-/** Splits `zk-rollup-3`. A number that no batch can have names a batch that does not exist. */
+/** Splits `zk-rollup-3`. A number beyond all batches is a batch that does not exist. */
 function batchOf(batchId: string): { mode: Mode; batchNumber: number } {
   const mode = MODES.find((name) => batchId.startsWith(`${name}-`));
   const batchNumber = Number(batchId.slice(batchId.lastIndexOf("-") + 1));

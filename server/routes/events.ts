@@ -17,10 +17,10 @@ export const eventEndpoints: readonly Endpoint[] = [
     path: "/api/v1/events",
     tag: "Events",
     access: "read",
-    summary: "What happened to the application, in order: pages, or a stream",
+    summary: "The application's events in order: as pages, or as a stream",
     description:
-      "One page; with `Accept: text/event-stream`, as EventSource sends it, a stream of Server-Sent Events that goes on for as long as the client stays. A client that comes back with the last `id` it saw misses nothing.",
-    headers: { [LAST_EVENT_ID]: "The `id` of the last event that the client saw. EventSource sends it by itself." },
+      "One page; with `Accept: text/event-stream`, as EventSource sends it, a stream of Server-Sent Events until the client leaves. A client that reconnects with its last `id` misses nothing.",
+    headers: { [LAST_EVENT_ID]: "The `id` of the client's last event. EventSource sends it automatically." },
     query: eventQuery,
     success: {
       status: 200,
@@ -45,7 +45,7 @@ export const eventEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-/** A reconnecting client's own word goes before the address that it keeps repeating. */
+/** The header of a reconnecting client has precedence over the address, which it repeats unchanged. */
 function lastEventId(request: FastifyRequest): number | null {
   const header = request.headers["last-event-id"];
   if (header === undefined || header === "") return null;
@@ -60,7 +60,9 @@ function wantsStream({ method, headers: { accept = "" } }: FastifyRequest): bool
   return method === "GET" && accept.includes("text/event-stream");
 }
 
-/** The events after one. Throws `validation_failed` with the parameter's pointer for an event that is not there yet. */
+/**
+ * The events after a sequence. Throws `validation_failed` with the parameter's pointer when it is beyond the newest.
+ */
 function eventsAfter(engine: Engine, applicationId: string, after: number, pointer: string) {
   try {
     return engine.events.stream(applicationId, { after });
@@ -91,7 +93,7 @@ function stream(service: Service, principal: Principal, after: number, request: 
       onAccess: (changed) => engine.events.on("access", (event) => event.applicationId === applicationId && changed()),
       ...{ heartbeatMs, stopping, closed },
     });
-    // Proxies that gather answers would hold events back.
+    // Proxies that buffer responses would delay events.
     reply.headers({ "content-type": "text/event-stream", "x-accel-buffering": "no" });
     return events;
   } catch (error) {

@@ -3,10 +3,10 @@ import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { ServerError } from "../http/errors.ts";
 import { health, readiness } from "../schemas/service.ts";
 
-/** The word that probes of the original look for. */
+/** The text that probes of the original expect. */
 const HEALTHY = "Healthy";
 
-/** Says that the process is alive: as JSON, or as the bare word to a client that takes plain text and not JSON. */
+/** Reports that the process is alive: as JSON, or as plain text if the client accepts that and not JSON. */
 export function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: FastifyReply, version: string) {
   reply.header("vary", "accept");
   const wantsText = /(?:^|,)\s*text\/plain\b/i.test(accept) && !/\bjson\b/i.test(accept);
@@ -32,7 +32,7 @@ export const healthEndpoints: readonly Endpoint[] = [
     path: "/readyz",
     tag: "Service",
     unmetered: true,
-    summary: "Whether the server can serve: its store, the open batches, and what its host checks besides",
+    summary: "Whether the server can serve: its store, the open batches, and the checks of its operator",
     success: { status: 200, description: "Ready.", schemas: [readiness] },
     errors: ["not_ready"],
     async handle({ service, request }) {

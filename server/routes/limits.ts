@@ -3,7 +3,7 @@ import { MAX_IDEMPOTENCY_KEY } from "../http/idempotency.ts";
 import { limits } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
 
-/** The limits of a server, as they are shown in `GET /api/v1/limits` and in the OpenAPI document. */
+/** The limits of a server, for `GET /api/v1/limits` and the OpenAPI document. */
 export function limitsOf({
   engine,
   bodyBytes,

@@ -39,7 +39,7 @@ const definition = {
   },
   success: {
     status: 200,
-    description: "Minted, durably; or, with `dryRun`, found mintable.",
+    description: "The mint, durable; with `dryRun`, the result of the check.",
     schemas: [mintReply, dryRunReply],
   },
   errors: [
@@ -85,7 +85,7 @@ async function mint({ service: { engine, buffers, turns }, principal, query, bod
   if (count < MANY) return JSON.stringify(await mintToWire(result));
   await turn();
   const { body: answer, sent } = await mintAnswer(result, buffers, turn);
-  // Node says so when the kernel has the last byte; an answer that breaks off leaves its room to the garbage collector.
+  // Node emits this when the kernel has the last byte. After a broken response, the garbage collector frees the buffer.
   if (sent !== null) reply.raw.once("finish", sent);
   return answer;
 }
@@ -96,7 +96,7 @@ const LONG = 2_000;
 /** What an entry of a stored mint takes while its answer is made: as objects, in pieces and as a whole. */
 const MINT_BYTES = 2 * 1024;
 
-/** Entries that the body asks for, as far as it is well-formed; the core refuses the rest. */
+/** Entries of a well-formed body; the core refuses all others. */
 function countMints(body: unknown): number {
   const users = (body as { users?: unknown } | null)?.users;
   if (!Array.isArray(users)) return 1;
@@ -105,7 +105,7 @@ function countMints(body: unknown): number {
   }, 0);
 }
 
-/** More in one request are refused whatever the limits are. */
+/** More in one request are always refused. */
 const MOST_TOKENS = 1 << 20;
 
 function countEntries(mints: readonly unknown[]): number {
@@ -145,7 +145,7 @@ export const mintEndpoints: readonly Endpoint[] = [
     tag: "Mint",
     access: "read",
     large: true,
-    summary: "What a mint answered, with the vaults as they are now",
+    summary: "The result of a mint, with its vaults as they are now",
     params: z.strictObject({ mintId: uuid }),
     success: { status: 200, description: "The mint.", schemas: [mintReply] },
     errors: ["mint_not_found"],

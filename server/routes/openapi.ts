@@ -3,7 +3,7 @@ import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { openApi } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
 
-/** The document of a server never changes, so it is made into bytes once. */
+/** A server's document never changes, so its bytes are made once. */
 const documents = new WeakMap<Service, { readonly bytes: Buffer; readonly tag: string }>();
 
 function documentOf(service: Service) {
@@ -22,13 +22,13 @@ export const openApiEndpoints: readonly Endpoint[] = [
     path: "/openapi.json",
     tag: "Service",
     summary: "This document",
-    description: "With the `ETag` of an earlier answer as `If-None-Match` an unchanged document is 304.",
-    headers: { "If-None-Match": "The `ETag` of an earlier answer." },
+    description: "With `If-None-Match` and the `ETag` of an earlier response, an unchanged document is 304.",
+    headers: { "If-None-Match": "The `ETag` of an earlier response." },
     success: {
       status: 200,
       description: "OpenAPI 3.1.",
       schemas: [openApi],
-      headers: { ETag: "Names this version of the document." },
+      headers: { ETag: "Identifies this version of the document." },
     },
     handle({ service, request, reply }) {
       const { bytes, tag } = documentOf(service);

@@ -10,8 +10,8 @@ import { time } from "../wire/writer.ts";
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 
 /**
- * Where the caller's browser is. A name that the caller merely claims proves nothing: another site could have its visitors sign in
- * there and hand the signature on. So it is the configured origin, or the loopback interface, where no other site is.
+ * The origin of the caller's browser. A claimed name proves nothing: another site could let its visitors sign in there
+ * and forward the signature. So it is the configured origin, or the loopback interface, which has no other site.
  */
 function originOf(request: FastifyRequest, { origin }: Service): URL {
   if (origin !== undefined) return origin;
@@ -26,11 +26,11 @@ function neverStore(reply: FastifyReply): void {
   reply.header("cache-control", "no-store");
 }
 
-/** The chain whose contract pays a vault. */
+/** The portal that pays a vault's withdrawals. */
 async function payingChain({ chains }: Service, chainId: bigint): Promise<KitChain> {
   const chain = await chains.get(chainId)?.();
   if (chain !== undefined) return chain;
-  throw new MintmarkError("l1_failed", `This server has no chain ${chainId} to check an exit kit against.`);
+  throw new MintmarkError("l1_failed", `This server has no chain ${chainId} to check an exit kit with.`);
 }
 
 export const ownerEndpoints: readonly Endpoint[] = [
@@ -77,11 +77,11 @@ export const ownerEndpoints: readonly Endpoint[] = [
     method: "GET",
     path: "/owner/v1/vaults/{vaultId}/exit-kit",
     tag: "Owners",
-    summary: "All that the owner of a vault needs to withdraw it without us",
+    summary: "Everything the owner of a vault needs to withdraw it without the operator",
     params: vaultParams,
     success: {
       status: 200,
-      description: "The kit, whose proof the settlement contract has verified; docs/exit-kit.md.",
+      description: "The kit; the settlement contract has verified its proof; docs/exit-kit.md.",
       schemas: [exitKit],
     },
     errors: ["vault_not_found", "proof_not_ready", "asset_not_registered", "l1_failed"],

@@ -2,7 +2,7 @@ import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { vaultParams, vaultProof } from "../schemas/vaults.ts";
 import { proofToWire } from "../wire/wire.ts";
 
-/** Reads of single vaults for anyone: batch data is public, and holds nothing of tenants. */
+/** Public reads of single vaults: batch data is public, and contains nothing about tenants. */
 export const publicVaultEndpoints: readonly Endpoint[] = [
   endpoint({
     access: "public",
@@ -11,7 +11,7 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
     tag: "Vaults",
     summary: "A vault's content and its path to its batch root",
     params: vaultParams,
-    success: { status: 200, description: "The proof, verified before it was sent.", schemas: [vaultProof] },
+    success: { status: 200, description: "The proof, verified before sending.", schemas: [vaultProof] },
     errors: ["vault_not_found", "vault_void", "proof_not_ready"],
     async handle({ service: { engine }, params }) {
       return proofToWire(await engine.proofs.vault(params.vaultId));

@@ -6,7 +6,7 @@ import { stateToWire } from "../wire/wire.ts";
 const definition = {
   method: "GET",
   tag: "State",
-  summary: "State roots and commitment: of all sealed batches, and of those that L1 has committed",
+  summary: "State roots and commitment: of all sealed batches, and of those committed on L1",
   success: { status: 200, description: "The state.", schemas: [state] },
   async handle({ service: { engine } }: { service: Service }) {
     return stateToWire(engine, engine.batches.state(), await engine.batches.committedState());

@@ -9,12 +9,12 @@ import { accessToken } from "../schemas/service.ts";
 
 const tokenBody = requestComponent(
   "TokenRequest",
-  // RFC 6749, 3.2: what the server does not know is ignored.
+  // RFC 6749, 3.2: unknown fields are ignored.
   z.object({
     grant_type: z.literal("client_credentials"),
     client_id: z.string().min(1).max(128).optional().meta({ description: "The API key's id." }),
     client_secret: z.string().min(1).max(256).optional().meta({ description: "The API key." }),
-    scope: z.string().max(256).optional().meta({ description: "Fewer scopes than the key has, with spaces between." }),
+    scope: z.string().max(256).optional().meta({ description: "A subset of the key's scopes, separated by spaces." }),
   }),
 );
 
@@ -26,7 +26,7 @@ export const tokenEndpoints: readonly Endpoint[] = [
     tag: "Tokens",
     summary: "Exchange an API key for a bearer token of 15 minutes (OAuth 2 client credentials)",
     description:
-      "The client's id and secret go into the form, into a JSON object of the same fields, or into `Authorization: Basic`. Fields that the server does not know, such as `audience`, are ignored. Refusals are those of RFC 6749, 5.2, with the members of a problem document besides.",
+      "The client's id and secret go into the form, into a JSON object of the same fields, or into `Authorization: Basic`. Unknown fields, such as `audience`, are ignored. Errors follow RFC 6749, 5.2, with the members of a problem document added.",
     bodyType: FORM,
     body: tokenBody,
     example: {
@@ -70,7 +70,7 @@ function clientOf(body: z.output<typeof tokenBody>, authorization: string | unde
   return { id: body.client_id, secret: body.client_secret };
 }
 
-/** RFC 6749 2.3.1: both halves are form-encoded before they are joined; ours hold nothing that the encoding changes. */
+/** RFC 6749 2.3.1: both halves are form-encoded before joining. Ours contain nothing that the encoding changes. */
 function basic(authorization: string) {
   const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization)?.[1];
   if (encoded === undefined) throw new MintmarkError("credentials_invalid");
@@ -83,6 +83,6 @@ function scopesOf(wanted: string | undefined, granted: readonly Scope[]): readon
   if (wanted === undefined) return granted;
   const names = wanted.split(" ").filter((name) => name !== "");
   const unknown = names.filter((name) => !granted.some((scope) => scope === name));
-  if (unknown.length > 0) throw new MintmarkError("scope_missing", "The key does not carry every scope asked for.");
+  if (unknown.length > 0) throw new MintmarkError("scope_missing", "The key lacks a requested scope.");
   return SCOPES.filter((scope) => names.includes(scope));
 }

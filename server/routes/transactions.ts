@@ -9,7 +9,7 @@ export const transactionEndpoints: readonly Endpoint[] = [
     tag: "Transactions",
     access: "read",
     summary: "Mints and withdrawals of the application",
-    description: "A page can be shorter than `limit` and yet have a next one.",
+    description: "A page can be shorter than `limit` even if there is a next one.",
     query: transactionQuery,
     success: { status: 200, description: "One page.", schemas: [transactionPage] },
     errors: ["cursor_invalid"],

@@ -8,7 +8,7 @@ export const usageEndpoints: readonly Endpoint[] = [
     path: "/api/v1/usage",
     tag: "Service",
     access: "read",
-    summary: "What the application and each of its keys have used, in all and by hour, day or month",
+    summary: "The usage of the application and each of its keys, in total and by hour, day or month",
     query: usageQuery,
     success: { status: 200, description: "The usage.", schemas: [usage] },
     async handle({ service: { engine, turns }, principal, query }) {

@@ -23,7 +23,7 @@ export const userEndpoints: readonly Endpoint[] = [
     tag: "Users",
     access: "users",
     summary: "Register a user with the L1 address that owns its tokens",
-    description: "Repeating it with the same id and address changes nothing and answers the same.",
+    description: "Repeating it with the same id and address changes nothing and returns the same.",
     body: userBody,
     example: {
       userId: "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a11",
@@ -53,7 +53,7 @@ export const userEndpoints: readonly Endpoint[] = [
     access: "users",
     summary: "Register up to 1,000 users, all or none",
     description:
-      "An entry without `userId` is the first user of its owner address, who is made if there is none; so repeating the request changes nothing.",
+      "An entry without `userId` is the first user of its owner address, created if there is none; so repeating the request changes nothing.",
     body: usersBody,
     cost: countUsers,
     example: {
@@ -62,7 +62,7 @@ export const userEndpoints: readonly Endpoint[] = [
         { ownerAddress: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc" },
       ],
     },
-    success: { status: 201, description: "The users, new and known ones.", schemas: [usersReply] },
+    success: { status: 201, description: "The users, new and existing.", schemas: [usersReply] },
     errors: ["user_exists"],
     async handle({ service: { engine }, principal, body }) {
       return { users: (await engine.users.createAll(principal.applicationId, body.users)).map(userToWire) };
@@ -114,7 +114,7 @@ export const userEndpoints: readonly Endpoint[] = [
     path: "/api/v1/users/{userId}/balances",
     tag: "Users",
     access: "read",
-    summary: "What one user holds by token, in the order of first mints",
+    summary: "A user's holdings by token, in the order of first mints",
     params: userParams,
     query: z.strictObject(page),
     success: { status: 200, description: "One page.", schemas: [balancePage] },
@@ -125,7 +125,7 @@ export const userEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-/** Users that the body names, as far as it is well-formed. */
+/** Users in a well-formed body. */
 function countUsers(body: unknown): number {
   const users = (body as { users?: unknown } | null)?.users;
   return Array.isArray(users) ? Math.max(1, users.length) : 1;

@@ -11,7 +11,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
     access: "read",
     summary: "Vaults of the application, oldest first",
     description:
-      "A page can be shorter than `limit` and yet have a next one. With `tokenId` the vaults come batch by batch; a failed ERC-721 mint is not among them, because its id is free again.",
+      "A page can be shorter than `limit` even if there is a next one. With `tokenId` the vaults come batch by batch, without failed ERC-721 mints, because their ids are free again.",
     query: vaultQuery,
     success: { status: 200, description: "One page.", schemas: [vaultPage] },
     errors: ["cursor_invalid"],
@@ -40,7 +40,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
     access: "read",
     summary: "A vault's path to its batch root, and calldata for its owner to withdraw alone",
     params: vaultParams,
-    success: { status: 200, description: "The proof, verified before it was sent.", schemas: [ownVaultProof] },
+    success: { status: 200, description: "The proof, verified before sending.", schemas: [ownVaultProof] },
     errors: ["vault_not_found", "vault_void", "proof_not_ready"],
     async handle({ service: { engine }, principal, params: { vaultId } }) {
       const own = await engine.vaults.get(principal.applicationId, vaultId);

@@ -17,7 +17,7 @@ import { attemptToWire, webhookToWire } from "../webhooks/webhook-wire.ts";
 const PATH = "/api/v1/webhooks";
 const common = { tag: "Webhooks", access: "webhooks" } as const;
 const one = { params: webhookParams, errors: ["webhook_not_found"] } as const;
-const attempted = { status: 200, description: "What came of it.", schemas: [webhookAttempt] } as const;
+const attempted = { status: 200, description: "The outcome.", schemas: [webhookAttempt] } as const;
 const found = { status: 200, description: "The webhook.", schemas: [webhook] } as const;
 
 export const webhookEndpoints: readonly Endpoint[] = [
@@ -25,9 +25,9 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...common,
     method: "POST",
     path: PATH,
-    summary: "Have events delivered to an address",
+    summary: "Deliver events to an address",
     description:
-      "What happens from now on is posted there in order, each event at least once, signed as Standard Webhooks describe. The secret is shown once.",
+      "All later events are posted there in order, each at least once, signed according to Standard Webhooks. The secret is shown once.",
     body: webhookBody,
     example: { url: "https://example.com/mintmark", types: ["mint.accepted", "withdrawal.settled"] },
     success: { status: 201, description: "The webhook and its secret.", schemas: [issuedWebhook] },
@@ -43,7 +43,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...common,
     method: "GET",
     path: PATH,
-    summary: "The application's webhooks and how they do",
+    summary: "The application's webhooks and their status",
     success: { status: 200, description: "All of them.", schemas: [webhookList] },
     async handle({ service: { engine }, principal }) {
       const { data } = await engine.webhooks.list(principal.applicationId);
@@ -66,8 +66,8 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...one,
     method: "DELETE",
     path: `${PATH}/{webhookId}`,
-    summary: "Delete a webhook; nothing more is delivered to it",
-    success: { ...found, description: "The webhook as it was." },
+    summary: "Delete a webhook and end its deliveries",
+    success: { ...found, description: "The webhook before its deletion." },
     async handle({ service: { engine }, principal, params }) {
       const last = await engine.webhooks.get(principal.applicationId, params.webhookId);
       await engine.webhooks.delete(principal.applicationId, params.webhookId);
@@ -81,7 +81,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     path: `${PATH}/{webhookId}/secret`,
     summary: "Give a webhook a new secret",
     description:
-      "For a day deliveries are signed with the one before as well, so that the receiver can change over. A repetition under the same Idempotency-Key answers the same secret, also after a restart.",
+      "For a day deliveries also have a signature by the old secret, so that the receiver can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart.",
     success: { status: 200, description: "The webhook and its new secret.", schemas: [issuedWebhook] },
     async handle({ service: { engine }, principal, params, request }) {
       const asked = idOfRequest("rotationId", principal, request);
@@ -95,7 +95,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...one,
     method: "PUT",
     path: `${PATH}/{webhookId}/enablement`,
-    summary: "Enable a webhook again that failed; deliveries go on at once where they stopped",
+    summary: "Enable a failed webhook again; its deliveries resume at once where they stopped",
     success: found,
     async handle({ service: { engine }, principal, params }) {
       return webhookToWire(await engine.webhooks.enable(principal.applicationId, params.webhookId));
@@ -108,7 +108,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     path: `${PATH}/{webhookId}/test`,
     summary: "Deliver a test event now, also to a disabled webhook",
     description:
-      "The event has the type `webhook.test` and the sequence 0. Its outcome changes nothing of the webhook, and is kept in memory only: after a restart a repetition under the same Idempotency-Key delivers it again, under the same `webhook-id`.",
+      "The event has the type `webhook.test` and the sequence 0. Its outcome does not change the webhook, and is in memory only: after a restart, a repetition with the same Idempotency-Key delivers it again, with the same `webhook-id`.",
     success: attempted,
     async handle({ service: { engine, webhooks }, principal, params, request }) {
       const webhook = await engine.webhooks.get(principal.applicationId, params.webhookId);
@@ -132,9 +132,9 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...one,
     method: "POST",
     path: `${PATH}/{webhookId}/deliveries/{sequence}/redeliver`,
-    summary: "Deliver an event of the application once more, under the same `webhook-id`",
+    summary: "Deliver an event of the application again, with the same `webhook-id`",
     description:
-      "After a restart a repetition under the same Idempotency-Key delivers it again: attempts are kept in memory only, and receivers know an event by its `webhook-id`.",
+      "After a restart, a repetition with the same Idempotency-Key delivers it again: attempts are in memory only, and receivers identify an event by its `webhook-id`.",
     params: webhookDeliveryParams,
     success: attempted,
     async handle({ service: { engine, webhooks }, principal: { applicationId }, params: { webhookId, sequence } }) {
@@ -146,12 +146,12 @@ export const webhookEndpoints: readonly Endpoint[] = [
 
 async function eventOf(engine: Engine, applicationId: string, sequence: number): Promise<ApplicationEvent> {
   for await (const event of engine.events.stream(applicationId, { after: sequence - 1 })) return event;
-  const detail = "The application has no event of this sequence; GET /api/v1/events lists them.";
+  const detail = "The application has no event with this sequence; GET /api/v1/events lists them.";
   const issues = [{ pointer: "/sequence", code: "validation_failed", detail }] as const;
   throw new MintmarkError("validation_failed", undefined, { issues });
 }
 
-/** Says at once what every delivery would fail with. Names are looked at when they are resolved, before each connection. */
+/** Throws at once when every delivery would fail. Names are checked when resolved, before each connection. */
 function requireAllowed(reach: Reach, url: string): void {
   try {
     if (URL.canParse(url)) requireReachable(reach, new URL(url));

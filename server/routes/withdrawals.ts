@@ -18,7 +18,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     access: "withdraw",
     summary: "Withdraw from a vault to its token's chain with its owner's signature",
     description:
-      "The quantity is reserved at once; the withdrawal is sent to the token's chain when the vault's batch is known there and has matured. The same signed request again answers the same withdrawal, at any time.",
+      "Reserves the quantity at once. The withdrawal is sent to the token's chain when the vault's batch is available there and has matured. The same signed request always returns the same withdrawal.",
     body: withdrawalBody,
     example: {
       vaultId: "9223372036854775808",
@@ -90,7 +90,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     tag: "Withdrawals",
     access: "read",
     summary: "Withdrawals of the application, newest first",
-    description: "A page can be shorter than `limit` and yet have a next one.",
+    description: "A page can be shorter than `limit` even if there is a next one.",
     query: withdrawalQuery,
     success: { status: 200, description: "One page.", schemas: [withdrawalPage] },
     errors: ["cursor_invalid"],

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { askedMode, mode, outTime, outUuid, requestComponent, responseComponent } from "./common.ts";
 
 const DEFAULT_MODE = {
-  description: "Of mints that name no mode, of assets that have none of their own; null: they must name one.",
+  description: "The mode of mints without one, of assets without a default of their own; null: they need one.",
 };
 
 export const application = responseComponent(

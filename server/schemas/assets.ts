@@ -28,23 +28,23 @@ export const asset = responseComponent(
     symbol: z.string(),
     ...outUnits,
     blobScheme: z.enum(BLOB_SCHEMES),
-    rawBlobs: z.boolean().meta({ description: "Whether minting blobs may be any bytes; otherwise each is text." }),
+    rawBlobs: z.boolean().meta({ description: "Whether minting blobs can be any bytes; otherwise each is text." }),
     dataAvailabilityMode: mode
       .nullable()
-      .meta({ description: "Of mints that name none; null: the application's, if it has one." }),
+      .meta({ description: "The mode of its mints without one; null: the application's, if it has one." }),
     nextTokenId: outDecimal.nullable().meta({
       description: "The id that the engine gives next to a mint by `quantity`; null where mints name their ids.",
     }),
     supplyCap: outDecimal.nullable(),
     minted: outDecimal,
     whitelisted: z.boolean(),
-    enabled: z.boolean().meta({ description: "For the application that asks." }),
-    registered: z.boolean().meta({ description: "In the settlement contract's registry on L1." }),
+    enabled: z.boolean().meta({ description: "For the requesting application." }),
+    registered: z.boolean().meta({ description: "Whether the settlement contract's registry on L1 has it." }),
     minterLocked: z.boolean().nullable().meta({
-      description: "Whether the token's minter role can never be revoked; null when L1 has not been asked.",
+      description: "Whether the token's minter role can never be revoked; null before L1 was asked.",
     }),
     mintable: z.boolean(),
-    mintingAvailable: z.boolean().meta({ description: "Whether a mint would be taken now." }),
+    mintingAvailable: z.boolean().meta({ description: "Whether a mint would be accepted now." }),
     unavailableReason: z.string().nullable(),
   }),
 );
@@ -61,7 +61,7 @@ export const assetQuery = z.strictObject({
     .union([assetType, z.array(assetType)], `Give one or more of ${assetTypes.join(", ")}.`)
     .transform((given) => (typeof given === "string" ? [given] : given))
     .optional()
-    .meta({ description: "Repeat it for any of several." }),
+    .meta({ description: "Repeat it for several." }),
   mintable: flag.optional(),
   enabled: flag.optional(),
   symbol: z.string().min(1).max(64).optional(),
@@ -69,8 +69,7 @@ export const assetQuery = z.strictObject({
 });
 
 /**
- * The standards that an `assetType` filter lets through. Every asset of this service is mintable, so `mintable-erc20` asks for the same
- * as `erc20`.
+ * The standards of an `assetType` filter. Every asset of this service is mintable, so `mintable-erc20` equals `erc20`.
  */
 export function standardsOf(types: readonly AssetType[]): readonly Standard[] {
   return STANDARDS.filter((name) => types.includes(name) || types.includes(`mintable-${name}`));

@@ -16,10 +16,10 @@ export const batch = responseComponent(
       .meta({ description: "The batch's manifest: the assets of its vaults, ascending. Empty while it is open." }),
     leftOut: z.array(z.strictObject({ chainId: outDecimal, assetType: outHash, failure: z.string() })).meta({
       description:
-        "Assets that L1 leaves out of the batch for want of their issuer's consent, and why. Their mints fail when the commit is final.",
+        "Assets that L1 leaves out of the batch because their issuer's consent is missing, with the reason. Their mints fail when the commit is final.",
     }),
     content: outHash.nullable().meta({ description: "Root of the tree of the batch's vaults." }),
-    batchRoot: outHash.nullable().meta({ description: "Over the content and the manifest." }),
+    batchRoot: outHash.nullable().meta({ description: "The root over the content and the manifest." }),
     dataHash: outHash.nullable(),
     stateRoot: outHash.nullable().meta({ description: "Root of the mode's state tree after this batch." }),
     l1TxHash: outHash.nullable(),
@@ -59,7 +59,7 @@ export const state = responseComponent(
       description:
         "The contracts that pay withdrawals, each of its own chain's tokens: the settlement contract, then its mirrors. Owners sign for these.",
     }),
-    sealed: roots.meta({ description: "Over all sealed batches." }),
-    committed: roots.meta({ description: "Over the batches that L1 has committed." }),
+    sealed: roots.meta({ description: "Of all sealed batches." }),
+    committed: roots.meta({ description: "Of the batches committed on L1." }),
   }),
 );

@@ -2,17 +2,17 @@ import { z } from "zod";
 import { type Hex, MAX_AMOUNT, MAX_REFERENCE, MODES, STANDARDS } from "../../core/index.ts";
 import { CHECKSUM_WRONG, checksumHolds, readSpelling } from "../../core/internal.ts";
 
-/** Schemas that the OpenAPI document names: what callers send, and what they get. */
+/** Named schemas of the OpenAPI document: of requests and of responses. */
 export const requestComponents = z.registry<{ id: string }>();
 export const responseComponents = z.registry<{ id: string }>();
 
-/** Names a schema of something that callers send. */
+/** Names a schema of a request. */
 export function requestComponent<S extends z.ZodType>(id: string, schema: S): S {
   requestComponents.add(schema, { id });
   return schema;
 }
 
-/** Names a schema of something that callers get. */
+/** Names a schema of a response. */
 export function responseComponent<S extends z.ZodType>(id: string, schema: S): S {
   responseComponents.add(schema, { id });
   return schema;
@@ -24,10 +24,10 @@ const HEX = /^0x[0-9a-fA-F]*$/;
 const MAX_VAULT_ID = (1n << 64n) - 1n;
 const MAX_TOKEN_ID = (1n << 256n) - 1n;
 
-/** UUID of any version, in any case; lower case inside. */
+/** UUID of any version, in any case; converted to lower case. */
 export const uuid = z.guid("Give a UUID.").transform((text) => text.toLowerCase());
 
-/** `0x` and 20 bytes of hex in any case, not the zero address; lower case inside. Mixed case must be the EIP-55 checksum. */
+/** A `0x` address in any case, not zero; converted to lower case. Mixed case must match the EIP-55 checksum. */
 export const address = z
   .string()
   .regex(/^0x(?!0{40}$)[0-9a-fA-F]{40}$/, "Give an address: 0x and 40 hex digits, not all zero.")
@@ -43,7 +43,7 @@ export function hexUpTo(maxBytes: number) {
     .transform((text) => text.toLowerCase() as Hex);
 }
 
-/** A whole number of at most `max` in decimal digits; bigint inside. */
+/** A whole number of at most `max` in decimal digits; converted to bigint. */
 function decimal(max: bigint) {
   return z
     .string()
@@ -65,7 +65,7 @@ export const amount = decimal(MAX_AMOUNT);
 /** Seconds since 1970. */
 export const seconds = decimal(MAX_VAULT_ID);
 
-/** The caller's own name for something. The range is what JSON Schema's readers agree on: they know no classes of characters. */
+/** The caller's own name for an object. The pattern has only ranges that all readers of JSON Schema support. */
 export const reference = z
   .string()
   .min(1, "Give at least one character.")
@@ -75,10 +75,7 @@ export const reference = z
 /** `validium-12`, `zk-rollup-3`. */
 export const batchId = z.string().regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");
 
-/**
- * One of some values, as they are written here or as the original's SDKs write them: `MintableErc721` and `MINTABLE_ERC721` for
- * `mintable-erc721`.
- */
+/** One of some values, in our spelling or the original SDKs' `MintableErc721` and `MINTABLE_ERC721`. */
 export function spelling<const V extends string>(values: readonly V[]) {
   return z
     .string()
@@ -92,10 +89,10 @@ export const askedMode = spelling(MODES);
 export const mode = z.enum(MODES, `Give one of ${MODES.join(", ")}.`);
 export const standard = z.enum(STANDARDS, `Give one of ${STANDARDS.join(", ")}.`);
 
-/** An RFC 3339 time with zone; milliseconds since 1970 inside. */
+/** An RFC 3339 time with zone; converted to milliseconds since 1970. */
 export const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
-/** Query parameters of lists that go by when something was made. */
+/** Query parameters of lists by creation time. */
 export const createdBetween = {
   createdAfter: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
   createdBefore: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
@@ -107,19 +104,18 @@ export const flag = z
   .meta({ type: "boolean" })
   .transform((text) => text === "true");
 
-// ---- values in answers
+// ---- values in responses
 
 export const outUuid = z.guid();
 export const outHex = z.string().regex(HEX).meta({ description: "0x and lower-case hex." });
 export const outHash = z.string().regex(/^0x[0-9a-f]{64}$/);
 export const outAddress = z.string().regex(/^0x[0-9a-f]{40}$/);
 export const outDecimal = z.string().regex(/^\d+$/).meta({ description: "A whole number in decimal digits." });
-/** What amounts are counted in; beside every amount. */
+/** The units of amounts, next to every amount. */
 export const outUnits = {
   quantum: outDecimal.meta({ description: "Base units of the token in one unit of every amount here." }),
   decimals: z.int().meta({
-    description:
-      "Digits behind the point of the token's decimal amounts: `amount` is `amount * quantum / 10^decimals` of it.",
+    description: "Decimals of the token: `amount` is `amount * quantum / 10^decimals` of it.",
   }),
 };
 export const outTime = z.iso.datetime();
@@ -134,13 +130,13 @@ export const page = {
     .meta({ type: "integer", minimum: 1, maximum: 100 })
     .transform(Number)
     .optional()
-    .meta({ description: "Most entries of the page, 1 to 100; 50 when absent." }),
+    .meta({ description: "Most entries of the page, 1 to 100; default 50." }),
   cursor: z
     .string()
     .min(1)
     .max(1024)
     .optional()
-    .meta({ description: "`pagination.nextCursor` of the page before, with the same filters." }),
+    .meta({ description: "`pagination.nextCursor` of the previous page, with the same filters." }),
 };
 
 /** A page of `schema`. */

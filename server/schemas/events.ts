@@ -5,7 +5,7 @@ import { mode, outAddress, outDecimal, outHash, outTime, outUuid, page, response
 const batch = z.strictObject({
   batchId: z.string(),
   dataAvailabilityMode: mode,
-  vaultCount: z.int().meta({ description: "Vaults of all applications together." }),
+  vaultCount: z.int().meta({ description: "Vaults of all applications." }),
   batchRoot: outHash,
   l1TxHash: outHash.nullable(),
   l1BlockNumber: outDecimal.nullable(),
@@ -57,14 +57,14 @@ type Wire<T extends Type> = z.ZodObject<{
 
 const events = Object.entries(DATA).map(([type, data]) =>
   z.strictObject({
-    sequence: z.int().meta({ description: "1, 2, 3 … within the application, without a gap." }),
+    sequence: z.int().meta({ description: "1, 2, 3 … within the application, consecutive." }),
     type: z.literal(type),
     createdAt: outTime,
     data,
   }),
 ) as unknown as { [T in Type]: Wire<T> }[Type][];
 
-/** One event, told apart by its type. */
+/** One event; its type is the discriminator. */
 export const event = responseComponent(
   "Event",
   z.discriminatedUnion("type", events as [(typeof events)[0], ...typeof events]),
@@ -76,11 +76,11 @@ export const eventPage = responseComponent(
   "EventPage",
   z.strictObject({
     data: z.array(event),
-    hasMore: z.boolean().meta({ description: "Whether there are more now: ask again after the last one's sequence." }),
+    hasMore: z.boolean().meta({ description: "Whether there are more now: continue after the last one's sequence." }),
   }),
 );
 
-/** The sequence of an event; 0 stands before the first. */
+/** The sequence of an event; 0 is before the first. */
 export const eventSequence = z
   .string()
   .regex(/^(?:0|[1-9]\d{0,14})$/, "Give the sequence of an event, or 0.")
@@ -88,7 +88,7 @@ export const eventSequence = z
 
 export const eventQuery = z.strictObject({
   after: eventSequence.optional().meta({
-    description: "Only events after this one; from the first when absent. A Last-Event-ID header goes before.",
+    description: "Only events after this one; default all. A Last-Event-ID header has precedence.",
   }),
   limit: page.limit,
 });

@@ -13,7 +13,7 @@ import {
 } from "./common.ts";
 import { vault } from "./vaults.ts";
 
-/** The body of a mint, for the documentation: the core itself validates it, and reports every bad entry at once. */
+/** The body of a mint, for the documentation. The core itself validates it, and reports every bad entry at once. */
 export const mintBody = requestComponent(
   "MintRequest",
   z.strictObject({
@@ -27,7 +27,7 @@ export const mintBody = requestComponent(
             .optional()
             .meta({
               description:
-                "In the place of `userId`: the L1 address to mint to. It is minted for the address's first user, who is created with the mint if there is none; that takes the scope `users`.",
+                "Instead of `userId`: the L1 address to mint to. Mints for the address's first user, who is created with the mint if there is none; that needs the scope `users`.",
             }),
           mints: z
             .array(
@@ -38,22 +38,22 @@ export const mintBody = requestComponent(
                   .optional()
                   .meta({
                     description:
-                      "Of ERC-721 and ERC-1155: the token's id, below 2^256, as a decimal string; an integer up to 2^53 - 1 is taken too. Absent for ERC-20.",
+                      "ERC-721 and ERC-1155: the token's id, below 2^256, as a decimal string, or an integer up to 2^53 - 1. Absent for ERC-20.",
                   }),
                 quantity: z.int().min(1).optional().meta({
                   description:
-                    "Of an ERC-721 asset with `nextTokenId`, in the place of `tokenId`: mints so many tokens of the next ids, each counted as an entry; 1 when absent. The answer names them.",
+                    "Only for an ERC-721 asset with `nextTokenId`, instead of `tokenId`: mints this many tokens with the next ids, each counted as an entry; default 1. The response has their ids.",
                 }),
                 mintingBlob: z.string().optional().meta({
                   description:
-                    'Names the token in the place of `tokenId`: hex of the identifier text, with or without 0x, 1 to 255 bytes; `""` for ERC-20. Bytes that are no text need an asset with `rawBlobs`.',
+                    'Names the token instead of `tokenId`: hex of the identifier text, with or without 0x, 1 to 255 bytes; `""` for ERC-20. Bytes that are not text need an asset with `rawBlobs`.',
                 }),
                 amount: z
                   .union([z.int().min(1), z.string().regex(/^[1-9]\d{0,18}$/)])
                   .optional()
                   .meta({
                     description:
-                      "Units of `quantum` base units each, 1 to 2^63 - 1. An integer, or a decimal string, which is needed from 2^53 on: a number that would be rounded is refused. Absent or 1 for ERC-721.",
+                      "Units of `quantum` base units each, 1 to 2^63 - 1, as an integer or a decimal string. From 2^53 on it must be a string: a number that would be rounded is refused. Absent or 1 for ERC-721.",
                   }),
                 amountDecimal: z
                   .string()
@@ -61,14 +61,14 @@ export const mintBody = requestComponent(
                   .optional()
                   .meta({
                     description:
-                      'Of ERC-20, in the place of `amount`: the token\'s decimal amount, such as "12.5". It is `amount * quantum / 10^decimals`, must be a whole number of units, and is never rounded.',
+                      'ERC-20, instead of `amount`: the token\'s decimal amount, such as "12.5". It is `amount * quantum / 10^decimals`, must be a whole number of units, and is never rounded.',
                   }),
                 reference: reference.optional().meta({
-                  description: "Your own name for the mint, such as an order's number; need not be unique.",
+                  description: "Your own name for the mint, such as an order number; need not be unique.",
                 }),
                 dataAvailabilityMode: mode
                   .optional()
-                  .meta({ description: "May be left out when the asset or the application has a default." }),
+                  .meta({ description: "Optional when the asset or the application has a default." }),
               }),
             )
             .min(1),
@@ -100,7 +100,7 @@ const receipt = responseComponent(
   z.strictObject({
     root: outHash.meta({ description: "Root of the tree of the vaults' leaves, in their order here." }),
     count: z.int().meta({ description: "The number of these vaults." }),
-    time: z.int().meta({ description: "When the mint was acknowledged, in ms since 1970: as it is signed." }),
+    time: z.int().meta({ description: "Time of the acknowledgement in milliseconds since 1970, as signed." }),
     signer: outAddress,
     signature: z.string().meta({ description: "EIP-712 `MintReceipt(bytes32 root,uint32 count,uint64 time)`." }),
     chainIds: z.record(z.string(), outDecimal).meta({ description: "The chain of each asset's token." }),
@@ -111,11 +111,13 @@ export const mintReply = responseComponent(
   "MintReply",
   z.strictObject({
     mintId: outUuid,
-    vaults: z.array(vault).meta({ description: "Every vault that the request touched, once, as it stood after it." }),
+    vaults: z
+      .array(vault)
+      .meta({ description: "Every vault that the request touched, once, with its state after it." }),
     transactions: z.array(mintTransaction).meta({ description: "One per entry, in request order." }),
     receipt: receipt.nullable().meta({
       description:
-        "The operator's signed receipt for the vaults as this mint acknowledged them, whatever was minted into them since; null when it signs none.",
+        "The operator's signed receipt for the vaults as of this mint, whatever later mints add; null without a receipt key.",
     }),
   }),
 );
@@ -124,7 +126,7 @@ export const dryRunReply = responseComponent(
   "DryRunReply",
   z.strictObject({
     dryRun: z.literal(true),
-    users: z.int().meta({ description: "Users that the request names." }),
+    users: z.int().meta({ description: "Users in the request." }),
     mints: z.int().meta({ description: "Entries that would have been minted." }),
   }),
 );

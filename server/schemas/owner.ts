@@ -23,7 +23,7 @@ export const challengeBody = requestComponent("SignInRequest", z.strictObject({ 
 export const challenge = responseComponent(
   "SignInChallenge",
   z.strictObject({
-    message: z.string().meta({ description: "EIP-4361. The owner's wallet signs it as it is (`personal_sign`)." }),
+    message: z.string().meta({ description: "EIP-4361. The owner's wallet signs it unchanged (`personal_sign`)." }),
     expiresAt: outTime,
   }),
 );
@@ -65,6 +65,6 @@ export const exitKit = responseComponent(
     header: batchHeader,
     siblings: z.array(outHash),
     assetPath,
-    maturesAt: outDecimal.nullable().meta({ description: "ERC-721: seconds since 1970 from which on L1 lets it out." }),
+    maturesAt: outDecimal.nullable().meta({ description: "ERC-721: seconds since 1970 from which L1 pays it out." }),
   }),
 );

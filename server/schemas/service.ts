@@ -10,7 +10,7 @@ export const readiness = responseComponent(
   "Readiness",
   z.strictObject({
     status: z.literal("Ready"),
-    checks: z.record(z.string(), z.string()).meta({ description: "What each check found." }),
+    checks: z.record(z.string(), z.string()).meta({ description: "The result of each check." }),
   }),
 );
 
@@ -27,11 +27,11 @@ export const limits = responseComponent(
     streamsPerKey: z.int(),
     idempotencyKeyCharacters: z.int(),
     heldBytesPerKey: z.int().meta({
-      description: "Bytes of request bodies and unread answers that the server holds for one key at once.",
+      description: "Bytes of request bodies and unread responses that the server holds for one key at once.",
     }),
     rateLimit: quota.meta({
       description:
-        "Per API key. A request costs the largest of: one unit; one for each mint entry; one for each KiB of a body above 16 KiB; one for each 4 KiB of a JSON answer; one for each MiB of a batch's data.",
+        "Per API key. A request costs the largest of: one unit; one for each mint entry; one for each KiB of a body above 16 KiB; one for each 4 KiB of a JSON response; one for each MiB of a batch's data.",
     }),
   }),
 );
@@ -60,17 +60,17 @@ export const problemDocument = responseComponent(
     requestId: z.string(),
     errors: z.array(z.strictObject({ pointer: z.string(), code: z.string(), detail: z.string() })).meta({
       description:
-        "The bad entries, at most 100 of them. `pointer` is a JSON pointer into the body; of a query parameter, path parameter or header it starts with /query, /path or /headers.",
+        "The bad entries, at most 100. `pointer` is a JSON pointer into the body; for a query parameter, path parameter or header it starts with /query, /path or /headers.",
     }),
-    moreErrors: z.boolean().meta({ description: "Whether `errors` leaves some out." }),
+    moreErrors: z.boolean().meta({ description: "Whether `errors` is incomplete." }),
   }),
 );
 
-/** The problem document of the token route, which RFC 6749 gives two more members and another media type. */
+/** The problem document of the token route. RFC 6749 adds two members and another media type. */
 export const oauthError = responseComponent(
   "OAuthError",
   problemDocument.extend({
-    error: z.string().meta({ description: "As RFC 6749 names it, such as `invalid_client`." }),
+    error: z.string().meta({ description: "The RFC 6749 error, such as `invalid_client`." }),
     error_description: z.string(),
   }),
 );

@@ -44,7 +44,7 @@ export const transaction = responseComponent(
     failure: z.string().nullable(),
     timestamps: z
       .partialRecord(z.enum(STATUSES), outTime)
-      .meta({ description: "When each status was reached; those not reached are absent." }),
+      .meta({ description: "The time of each reached status; others are absent." }),
   }),
 );
 
@@ -62,7 +62,7 @@ export const transactionQuery = z.strictObject({
   reference: reference.optional(),
   dataAvailabilityMode: askedMode.optional(),
   ...createdBetween,
-  order: z.enum(["asc", "desc"]).optional().meta({ description: "By sequence; newest first when absent." }),
+  order: z.enum(["asc", "desc"]).optional().meta({ description: "By sequence; default newest first." }),
   ...page,
 });
 

@@ -12,21 +12,21 @@ export const usage = responseComponent(
         mintsUsed: outDecimal,
         mintQuota: outDecimal
           .nullable()
-          .meta({ description: "Most entries that the key may ever mint; null: no bound." }),
+          .meta({ description: "Most entries that the key may ever mint; null: no limit." }),
         revokedAt: outTime.nullable(),
       }),
     ),
     periods: z
       .array(z.strictObject({ since: outTime, until: outTime, transactions: z.int() }))
-      .meta({ description: "Transactions accepted from `since` to before `until`, in order and without a gap." }),
+      .meta({ description: "Transactions accepted from `since` to before `until`, in order, without a gap." }),
   }),
 );
 
 export const usageQuery = z.strictObject({
-  since: instant.optional().meta({ description: "RFC 3339 with zone; 30 intervals before `until` when absent." }),
-  until: instant.optional().meta({ description: "RFC 3339 with zone; now when absent." }),
+  since: instant.optional().meta({ description: "RFC 3339 with zone; default 30 intervals before `until`." }),
+  until: instant.optional().meta({ description: "RFC 3339 with zone; default now." }),
   interval: z
     .enum(["hour", "day", "month"])
     .optional()
-    .meta({ description: "Periods begin with each, in UTC; at most 100 of them. `day` when absent." }),
+    .meta({ description: "The periods, in UTC; at most 100 of them. Default `day`." }),
 });

@@ -35,9 +35,9 @@ export const userQuery = z.strictObject({
 export const userParams = z.strictObject({ userId: uuid });
 
 const newUser = z.strictObject({
-  userId: uuid.optional().meta({ description: "Your own id for the user; a new one when absent." }),
+  userId: uuid.optional().meta({ description: "Your own id for the user; default a new one." }),
   ownerAddress: address.meta({
-    description: "The L1 address that owns what is minted for the user. It never changes.",
+    description: "The L1 address that owns the user's mints. It never changes.",
   }),
   reference: reference.optional().meta({ description: "Your own name for the user; need not be unique." }),
 });
@@ -56,7 +56,7 @@ export const usersBody = requestComponent(
 
 export const usersReply = responseComponent(
   "CreatedUsers",
-  z.strictObject({ users: z.array(user).meta({ description: "In the order of the request." }) }),
+  z.strictObject({ users: z.array(user).meta({ description: "In request order." }) }),
 );
 
 export const balance = responseComponent(

@@ -52,12 +52,12 @@ export const vaultQuery = z.strictObject({
   ownerAddress: address.optional().meta({ description: "Of all users of this owner." }),
   assetId: uuid.optional(),
   tokenId: tokenId.optional().meta({
-    description: "Whose token it is: of ERC-721 and ERC-1155, of every asset that you see unless `assetId` names one.",
+    description: "The token's id, for ERC-721 and ERC-1155, in every visible asset unless `assetId` names one.",
   }),
   batchId: batchId.optional(),
   dataAvailabilityMode: askedMode.optional(),
   status: z.enum(STATUSES).optional(),
-  reference: reference.optional().meta({ description: "Vaults into which something was minted under it." }),
+  reference: reference.optional().meta({ description: "Vaults with a mint under this reference." }),
   ...createdBetween,
   ...page,
 });
@@ -67,7 +67,7 @@ export const batchHeader = responseComponent(
   "BatchHeader",
   z
     .strictObject({ batchRoot: outHash, vaultCount: z.int(), committedAt: outDecimal, sequence: outDecimal })
-    .meta({ description: "What L1 remembers of a committed batch, as one hash." }),
+    .meta({ description: "The content of a committed batch's header hash on L1." }),
 );
 
 export const assetPath = z.strictObject({ index: z.int(), siblings: z.array(outHash) }).meta({
@@ -98,11 +98,11 @@ export const ownVaultProof = responseComponent(
   "OwnVaultProof",
   vaultProof.extend({
     portal: portal.nullable().meta({
-      description: "The contract that pays the vault, on its token's chain; null when none is known there.",
+      description: "The contract that pays the vault, on its token's chain; null when none is configured there.",
     }),
     withdrawCalldata: outHex.nullable().meta({
       description:
-        "Calldata of `withdraw` on that contract, for the owner to send by itself: all that is available, to itself. null until that contract knows the batch, and when nothing is left.",
+        "Calldata of `withdraw` on that contract, for the owner to send: withdraws all that is available to the owner itself. null until that contract has the batch, and when nothing is left.",
     }),
   }),
 );

@@ -9,19 +9,17 @@ export const webhookDeliveryParams = z.strictObject({ webhookId: uuid, sequence:
 export const webhookBody = requestComponent(
   "NewWebhook",
   z.strictObject({
-    url: z.string().max(2000).meta({ description: "`https:`; in the sandbox `http:` too." }),
-    types: z.array(eventType).max(50).optional().meta({ description: "Types of event; all when absent or empty." }),
+    url: z.string().max(2000).meta({ description: "`https:`; in the sandbox also `http:`." }),
+    types: z.array(eventType).max(50).optional().meta({ description: "Types of event; default all, also if empty." }),
   }),
 );
 
 const fields = {
   webhookId: outUuid,
   url: z.string(),
-  types: z.array(z.string()).meta({ description: "Types of event; all when empty." }),
+  types: z.array(z.string()).meta({ description: "Types of event; all if empty." }),
   status: z.enum(["active", "disabled"]),
-  delivered: z
-    .int()
-    .meta({ description: "Sequence of the last event that was delivered, or passed over for its type." }),
+  delivered: z.int().meta({ description: "Sequence of the last event that was delivered, or skipped for its type." }),
   failingSince: outTime.nullable(),
   failure: z.string().nullable().meta({ description: "Why the last delivery failed." }),
   createdAt: outTime,
@@ -41,10 +39,10 @@ export const webhookAttempt = responseComponent(
   z.strictObject({
     kind: z.enum(["delivery", "test", "redelivery"]),
     sequence: z.int().nullable().meta({ description: "Of the event; null for a test." }),
-    time: outTime.meta({ description: "When it began." }),
+    time: outTime.meta({ description: "The time when it began." }),
     durationMs: z.int(),
-    status: z.int().nullable().meta({ description: "The receiver's HTTP status; null without an answer." }),
-    failure: z.string().nullable().meta({ description: "null when the receiver took it." }),
+    status: z.int().nullable().meta({ description: "The receiver's HTTP status; null without a response." }),
+    failure: z.string().nullable().meta({ description: "null when the receiver accepted it." }),
   }),
 );
 

@@ -19,7 +19,7 @@ import {
   vaultId,
 } from "./common.ts";
 
-/** Wallet contracts' signatures can be long; an ECDSA one has 65 bytes. */
+/** A wallet contract's signature can be long; an ECDSA one has 65 bytes. */
 const MAX_SIGNATURE_BYTES = 4096;
 
 export const withdrawalBody = requestComponent(
@@ -31,7 +31,7 @@ export const withdrawalBody = requestComponent(
     deadline: seconds.meta({ description: "Seconds since 1970, as signed, as a decimal string." }),
     signature: hexUpTo(MAX_SIGNATURE_BYTES).meta({
       description:
-        "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`; domain name Mintmark, version 1, chain and contract being those that pay the token: its own chain, and there the settlement contract or its mirror.",
+        "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`. The domain has name Mintmark, version 1, and the chain and contract that pay the token: its own chain, and there the settlement contract or its mirror.",
     }),
   }),
 );

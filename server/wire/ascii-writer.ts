@@ -4,7 +4,7 @@ const ZERO = 0x30;
 const BILLION = 1e9;
 const HEX_DIGITS = Buffer.from("0123456789abcdef", "latin1");
 
-/** Puts ASCII together as bytes, without a string in between: for answers whose parts are mostly bytes or numbers already. */
+/** Writes ASCII bytes directly, without a string: for responses made mostly of bytes or numbers. */
 export class AsciiWriter {
   readonly #buffers: BufferPool;
   #buffer: Buffer;
@@ -15,7 +15,7 @@ export class AsciiWriter {
     this.#buffer = buffers.take(expectedBytes);
   }
 
-  /** Makes room for so many bytes more; the other methods write without looking. */
+  /** Makes space for `bytes` more; the other methods do not check. */
   reserve(bytes: number): void {
     if (this.#at + bytes <= this.#buffer.length) return;
     const wider = this.#buffers.take(2 * this.#buffer.length + bytes);
@@ -33,12 +33,11 @@ export class AsciiWriter {
     this.#at += this.#buffer.write(piece, this.#at, "latin1");
   }
 
-  /** A stretch of bytes as they are. */
   slice(from: Uint8Array, start: number, end: number): void {
     for (let i = start; i < end; i++) this.#buffer[this.#at++] = from[i] as number;
   }
 
-  /** A stretch of bytes in lower-case hex. */
+  /** A range of bytes in lower-case hex. */
   hex(from: Uint8Array, start: number, end: number): void {
     for (let i = start; i < end; i++) {
       const byte = from[i] as number;
@@ -72,12 +71,12 @@ export class AsciiWriter {
     this.#at += length;
   }
 
-  /** What was written so far, until `release`; no copy. */
+  /** A view of everything written, valid until `release`. */
   written(): Buffer {
     return this.#buffer.subarray(0, this.#at);
   }
 
-  /** Gives the buffer back once nobody looks at what was written. */
+  /** Returns the buffer to the pool. The view must no longer be in use. */
   release(): void {
     this.#buffers.give(this.#buffer);
   }

@@ -2,7 +2,7 @@ import { finished, type Writable } from "node:stream";
 import type { Mode } from "../../core/index.ts";
 import { ServerError } from "../http/errors.ts";
 
-/** Bytes of different batches that may be on their way at once. */
+/** Most bytes of different batches in transfer. */
 const MOST_BYTES = 256 * 1024 * 1024;
 const RETRY_SECONDS = 10;
 
@@ -16,14 +16,14 @@ interface Outgoing {
 }
 
 /**
- * Batches' data on its way to clients. A client that never reads holds what it asked for until its connection is cut; so a batch is in memory once
- * however many take it, and when more bytes than a bound are on their way no other batch is begun.
+ * Batch data in transfer to clients. A client that never reads holds the data until its connection is cut. So a batch
+ * is in memory once for all its clients, and beyond a limit no further batch is read.
  */
 export class OutgoingBatches {
   readonly #find: FindBatch;
   readonly #mostBytes: number;
   readonly #outgoing = new Map<string, Outgoing>();
-  /** Batches are read one by one: how large one is shows only then. */
+  /** Batches are read one by one, because reading shows their size. */
   #reading: Promise<unknown> = Promise.resolve();
 
   constructor(find: FindBatch, mostBytes: number = MOST_BYTES) {
@@ -31,7 +31,7 @@ export class OutgoingBatches {
     this.#mostBytes = mostBytes;
   }
 
-  /** A batch's data, held until `answer` has ended. Rejects as `find` does, and with `rate_limited` past the bound. */
+  /** A batch's data, held until the response ends. Rejects as `find` does, and with `rate_limited` beyond the limit. */
   async data(mode: Mode, batchNumber: number, answer: Writable): Promise<Buffer> {
     const name = `${mode}-${batchNumber}`;
     const outgoing = this.#outgoing.get(name) ?? this.#begin(name, mode, batchNumber);
@@ -48,7 +48,7 @@ export class OutgoingBatches {
     this.#reading = data.catch(() => {});
     const outgoing: Outgoing = { data, bytes: 0, readers: 0 };
     this.#outgoing.set(name, outgoing);
-    // What could not be read is not shared.
+    // A failed read is not shared.
     data.catch(() => this.#forget(name, outgoing));
     return outgoing;
   }
@@ -60,7 +60,7 @@ export class OutgoingBatches {
   async #read(outgoing: Outgoing, mode: Mode, batchNumber: number): Promise<Buffer> {
     const held = [...this.#outgoing.values()].reduce((sum, { bytes }) => sum + bytes, 0);
     if (held >= this.#mostBytes) {
-      throw new ServerError("rate_limited", "Too much batch data is on its way to clients that read it slowly.", {
+      throw new ServerError("rate_limited", "Slow clients hold too much batch data in transfer.", {
         headers: { "retry-after": String(RETRY_SECONDS) },
       });
     }

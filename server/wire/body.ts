@@ -7,12 +7,12 @@ import type { Turns } from "../http/turns.ts";
 import type { BufferPool } from "./buffer-pool.ts";
 import { parseJson } from "./json.ts";
 
-/** Bodies up to this length are read at once; larger ones wait for a turn. */
+/** Bodies up to this length are parsed at once; larger ones wait for their turn. */
 const MOST_AT_ONCE = 64 * 1024;
-/** Shorter bodies are read whatever they hold: it takes a few milliseconds at most. */
+/** Shorter bodies are parsed without a check of their structure: it takes a few milliseconds at most. */
 const LEAST_COUNTED = 256 * 1024;
 
-/** Takes JSON bodies and no others. */
+/** Accepts JSON bodies only. */
 export function acceptJson(app: FastifyInstance, { buffers, turns, engine }: JsonService): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", (request: FastifyRequest, payload: IncomingMessage, done) => {
@@ -44,15 +44,15 @@ interface JsonService {
   readonly engine: Pick<Engine, "limits">;
 }
 
-/** Bytes that fields, list entries, objects and lists have one of each; and what starts an escape, which no body needs. */
+/** Bytes that each field, list entry, object and list has once, and the start of an escape, which no body needs. */
 const STRUCTURE = [...":,{[\\"].map((text) => text.charCodeAt(0));
 
-/** Bytes that a field of a mint request has at least, on average: the four of an entry have some 110. */
+/** Least average bytes of a field in a mint request: the four fields of an entry have some 110. */
 const FIELD_BYTES = 20;
 
 /**
- * Refuses a body that holds more fields or values than a mint request of its length, or than the largest one, before it is parsed: hundreds
- * of thousands of keys would occupy the process for seconds. Throws `batch_too_large`.
+ * Refuses a body with more fields or values than a mint request of its length, or than the largest one, before parsing:
+ * hundreds of thousands of keys would block the process for seconds. Throws `batch_too_large`.
  */
 function requireSparse(
   chunks: readonly Buffer[],
@@ -72,12 +72,14 @@ function requireSparse(
 }
 
 const TOO_DENSE =
-  "The body holds more fields and values than a mint request of its length, or than the largest; see GET /api/v1/limits.";
+  "The body has more fields and values than a mint request of its length, or than the largest; see GET /api/v1/limits.";
 
-/** Pieces of a body that are held one by one. A body sent byte by byte would otherwise take five hundred times its length. */
+/** Pieces of a body held separately. A body sent byte by byte would otherwise take five hundred times its length. */
 const MOST_PIECES = 1_024;
 
-/** Collects a body's chunks within the route's limit. Fastify's own way would copy them once more, into a new buffer each time. */
+/**
+ * Collects a body's chunks within the route's limit. Fastify's own way copies them again, into a new buffer each time.
+ */
 function receive(
   { headers, routeOptions: { bodyLimit }, account }: FastifyRequest,
   payload: IncomingMessage,
@@ -109,11 +111,11 @@ function receive(
     else if (pieces.push(chunk) === MOST_PIECES) blocks.push(Buffer.concat(pieces.splice(0)));
   });
   payload.on("end", () => end(null));
-  // The connection broke, so nobody will read what this is answered with.
+  // The connection broke, so nobody reads this response.
   payload.on("error", () => end(new ServerError("malformed_request", "The body ended early.")));
 }
 
-/** What `read` makes of the chunks as one; it must not keep them. */
+/** The result of `read` on the joined chunks, which it must not keep. */
 function joined<T>(chunks: readonly Buffer[], buffers: BufferPool, read: (body: Buffer) => T): T {
   const [first] = chunks;
   if (first !== undefined && chunks.length === 1) return read(first);
@@ -128,7 +130,7 @@ function joined<T>(chunks: readonly Buffer[], buffers: BufferPool, read: (body: 
   }
 }
 
-/** Takes OAuth's forms, each name at most once as RFC 6749 asks, and the same fields as a JSON object, which many clients send. */
+/** Accepts OAuth's forms, each name at most once (RFC 6749), and the same fields as a JSON object. */
 export function acceptForm(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {

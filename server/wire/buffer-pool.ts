@@ -1,17 +1,17 @@
-/** Smaller ones are cheap to make, and are made anew. */
+/** Smaller buffers are cheap to allocate anew. */
 const LEAST_BYTES = 64 * 1024;
-/** What is kept for later, all of it together. */
+/** Most bytes of all kept buffers. */
 const MOST_KEPT_BYTES = 32 * 1024 * 1024;
 
 /**
- * Large buffers that are used again. What V8 does not allocate itself it counts all the same, and starts a full collection after some
- * 64 MB of it: with a new buffer for each large answer that is every fiftieth answer.
+ * Reuses large buffers. V8 also counts external memory, and starts a full collection after some 64 MB of it: with a new
+ * buffer for each large response, after every fiftieth.
  */
 export class BufferPool {
   readonly #free: Buffer[] = [];
   #freeBytes = 0;
 
-  /** A buffer of at least so many bytes, with anything in it. */
+  /** A buffer of at least `bytes`, with any content. */
   take(bytes: number): Buffer {
     if (bytes < LEAST_BYTES) return Buffer.allocUnsafe(bytes);
     const at = this.#free.findIndex(({ length }) => length >= bytes);
@@ -21,7 +21,7 @@ export class BufferPool {
     return buffer;
   }
 
-  /** Takes back a buffer that nobody looks at any more. */
+  /** Takes back a buffer that is no longer in use. */
   give(buffer: Buffer): void {
     if (buffer.length < LEAST_BYTES || this.#freeBytes + buffer.length > MOST_KEPT_BYTES) return;
     this.#free.push(buffer);

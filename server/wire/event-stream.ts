@@ -4,7 +4,7 @@ import type { ApplicationEvent } from "../../core/index.ts";
 import { ServerError } from "../http/errors.ts";
 import { eventToWire } from "./event-wire.ts";
 
-/** Streams that one key has open, held to a bound. */
+/** The open streams of each key, up to a limit. */
 export class StreamSlots {
   readonly perKey: number;
   readonly #open = new Map<string, number>();
@@ -13,7 +13,7 @@ export class StreamSlots {
     this.perKey = perKey;
   }
 
-  /** Takes a slot of the key; returns what gives it back. Throws `too_many_streams`. */
+  /** Takes a slot of the key; returns the function that releases it. Throws `too_many_streams`. */
   take(keyId: string): () => void {
     const open = this.#open.get(keyId) ?? 0;
     if (open >= this.perKey) throw new ServerError("too_many_streams");
@@ -27,26 +27,27 @@ export class StreamSlots {
 }
 
 export interface EventStreamOptions {
-  /** Opens the events; aborting the signal ends them. */
+  /** Opens the events; an abort of the signal ends them. */
   readonly open: (signal: AbortSignal) => AsyncIterable<ApplicationEvent>;
-  /** Rejects once the caller may no longer read; asked at every heartbeat, and whenever `onAccess` calls. */
+  /** Rejects once the caller may no longer read. Called at every heartbeat, and on each `onAccess`. */
   readonly allowed: () => Promise<unknown>;
-  /** Calls back when what the caller may do has perhaps changed; returns what stops that. */
+  /** Calls back when the caller's rights may have changed; returns the unsubscribe function. */
   readonly onAccess: (changed: () => void) => () => void;
   readonly heartbeatMs: number;
-  /** The server stops. */
+  /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
-  /** The stream is over, however it ended. */
+  /** Called when the stream has ended, for any reason. */
   readonly closed: () => void;
 }
 
-/** A client that lost its stream asks again after this long. */
+/** Time after which a client reconnects. */
 const RETRY_MS = 2000;
 
 /**
- * Events as Server-Sent Events (WHATWG HTML, 9.2): `id` is the sequence, `data` the event as one line of JSON. Written no faster than the
- * client reads; a comment now and then keeps the connection alive. The stream ends when the client leaves, the server stops, or the
- * caller may no longer read; the client's next request then learns why. Throws what `open` throws.
+ * Events as Server-Sent Events (WHATWG HTML, 9.2): `id` is the sequence, `data` the event as one line of JSON. Writes
+ * no faster than the client reads; comments keep the connection alive. The stream ends when the client leaves, the
+ * server stops, or the caller may no longer read; then the client's next request gets the reason. Throws the errors of
+ * `open`.
  */
 export function eventStream({ open, allowed, onAccess, heartbeatMs, stopping, closed }: EventStreamOptions): Readable {
   const stream = new PassThrough({ encoding: "utf8" });
@@ -71,7 +72,7 @@ export function eventStream({ open, allowed, onAccess, heartbeatMs, stopping, cl
   stream.write(`retry: ${RETRY_MS}\n\n`);
   void write(events, stream, ended.signal)
     .catch((error) => {
-      // Its own end is no failure; any other, such as a damaged record, cuts the answer off.
+      // Its own end is no failure. Any other, such as a damaged record, cuts the response off.
       if (!ended.signal.aborted) stream.destroy(error);
     })
     .finally(() => {
@@ -81,7 +82,7 @@ export function eventStream({ open, allowed, onAccess, heartbeatMs, stopping, cl
   return stream;
 }
 
-/** Readers who are woken together get the same event, whose text is made once. */
+/** Concurrent readers get the same event, whose text is made once. */
 const frames = new WeakMap<ApplicationEvent, string>();
 
 function frameOf(event: ApplicationEvent): string {

@@ -1,10 +1,10 @@
 /**
- * The length of the shortest JSON text that says `value`, in UTF-16 units; NaN when the value holds something of which a shorter text could
- * say more: see below. A text without a backslash that parses to `value` and has this length says nothing that parsing lost. White space,
- * a key's earlier twin, and a number's rounded digits would all have made it longer.
+ * The length of the shortest JSON text of `value`, in UTF-16 units; NaN when another text could be shorter: see below.
+ * A text of this length without a backslash lost nothing in parsing: white space, a repeated key, or a number's rounded
+ * digits would all have made it longer.
  *
- * Only exponents make a text shorter than the digits of a whole number, from three zeros on: `1e3`. So such numbers give NaN, and so do
- * fractions, numbers past 2^53, the key `__proto__`, and nesting past `maxDepth`.
+ * Only exponents make a text shorter than the digits of a whole number, from three zeros on: `1e3`. So such numbers
+ * give NaN, and so do fractions, numbers past 2^53, the key `__proto__`, and nesting past `maxDepth`.
  */
 export function shortestLength(value: unknown, maxDepth: number): number {
   if (typeof value === "string") return value.length + 2;

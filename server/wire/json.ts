@@ -6,19 +6,19 @@ import { shortestLength } from "./json-length.ts";
 /** Deepest nesting of arrays and objects in a body; the API's own bodies have five levels. */
 export const MAX_DEPTH = 32;
 
-/** A number whose value JSON.parse may change although it ends up small: one with a fraction or an exponent, outside a string or not. */
+/** A number that JSON.parse may change: with a fraction or an exponent, even inside a string. */
 const FRACTION_OR_EXPONENT = /(?:^|[:,[\s])-?\d+[.eE]/;
 const COLON = 0x3a;
-/** Longer number literals are refused unread: no amount needs them, and comparing them would cost time that a sender could abuse. */
+/** Longer number literals are refused unread: no amount needs them, and comparing them is expensive. */
 const MAX_LITERAL = 64;
 
 /**
- * Parses a JSON body without ever changing what it says. Beyond RFC 8259 it refuses, with `malformed_json`: bytes that are not UTF-8,
- * a key that occurs twice in one object, the key `__proto__`, a key written with an escape, a number that JavaScript would round, and
- * nesting past `MAX_DEPTH`.
+ * Parses a JSON body without changing its meaning. Beyond RFC 8259 it refuses, with `malformed_json`: bytes that are
+ * not UTF-8, a repeated key in one object, the key `__proto__`, a key with an escape, a number that JavaScript would
+ * round, and nesting past `MAX_DEPTH`.
  *
- * A body without white space is read by JSON.parse, and measured. Others take a cheap check that can only err towards suspicion; suspects
- * are read again by a slow, exact scanner that names each bad place.
+ * A body without white space goes through JSON.parse and a length check. Others get a cheap check that can only err
+ * towards suspicion; a slow, exact scanner reads suspects again and names each bad place.
  */
 export function parseJson(body: Uint8Array): unknown {
   if (!isUtf8(body)) throw new ServerError("malformed_json", "The body is not UTF-8.");
@@ -28,7 +28,7 @@ export function parseJson(body: Uint8Array): unknown {
   if (!escaped && shortestLength(value, MAX_DEPTH) === text.length) return value;
   const census: Census = { keys: 0, suspicious: escaped || FRACTION_OR_EXPONENT.test(text) };
   count(value, 1, census);
-  // Each key has one colon, so as many keys in the value as colons in the text means that no key was swallowed by its twin.
+  // Each key has one colon. Equal numbers of keys and colons mean that no repeated key was dropped.
   if (census.suspicious || census.keys !== colons(body)) {
     const issues = inspect(text);
     if (issues.length > 0) throw new ServerError("malformed_json", undefined, { issues });
@@ -40,7 +40,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // V8 quotes the surrounding text, which can hold anything; the position is enough.
+    // V8 quotes the surrounding text, which could be secret. The position is enough.
     const position = /position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
     throw new ServerError("malformed_json", `The body is not JSON${position ? ` (at character ${position})` : ""}.`);
   }
@@ -51,7 +51,7 @@ interface Census {
   suspicious: boolean;
 }
 
-/** Counts the keys of a parsed value; recursion is bounded by `MAX_DEPTH`. */
+/** Counts the keys of a parsed value. `MAX_DEPTH` bounds the recursion. */
 function count(value: unknown, depth: number, census: Census): void {
   if (typeof value === "number") {
     if (!Number.isSafeInteger(value)) census.suspicious = true;
@@ -76,7 +76,7 @@ function colons(body: Uint8Array): number {
   return found;
 }
 
-/** One token of valid JSON but for strings, of which it takes the opening quote: a regular expression would exhaust the stack on long ones. */
+/** One token of valid JSON; of a string, the opening quote, because a long match would exhaust the stack. */
 const TOKEN = /["{}[\],:]|-?\d[\d.eE+-]*|true|false|null/g;
 
 function* tokens(text: string): Generator<string> {
@@ -91,7 +91,7 @@ function* tokens(text: string): Generator<string> {
   }
 }
 
-/** Position after the string that opens at `start`: its closing quote has an even number of backslashes before it. */
+/** Position after the string that opens at `start`: an even number of backslashes precedes its closing quote. */
 function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); ; quote = text.indexOf('"', quote + 1)) {
     let backslashes = 0;
@@ -102,14 +102,16 @@ function endOfString(text: string, start: number): number {
 
 type Frame = { readonly keys: Set<string>; key: string } | { index: number };
 
-/** Reads text that JSON.parse has accepted, and lists each key and number that parsing would have changed or lost, by JSON pointer. */
+/**
+ * Reads text that JSON.parse has accepted, and lists each key and number that parsing changed or lost, by JSON pointer.
+ */
 function inspect(text: string): WireIssue[] {
   const issues: WireIssue[] = [];
   const frames: Frame[] = [];
   let expectKey = false;
   const report = (detail: string) => issues.push({ pointer: pointerOf(frames), code: "malformed_json", detail });
   for (const token of tokens(text)) {
-    // One more than an answer lists, so that the answer says that there are more.
+    // One more than a response lists, so it can say that there are more.
     if (issues.length > MAX_ISSUES) break;
     const frame = frames.at(-1);
     if (token === "{") frames.push({ keys: new Set(), key: "" });
@@ -118,10 +120,11 @@ function inspect(text: string): WireIssue[] {
     else if (token === "," && frame !== undefined && "index" in frame) frame.index += 1;
     else if (expectKey && token.startsWith('"') && frame !== undefined && "keys" in frame) {
       frame.key = token.slice(1, -1);
-      // V8 of Node 24 can take such a key for another one that starts with the same characters, and no field needs an escape.
+      // V8 of Node 24 can confuse such a key with another one that starts with the same characters, and no field needs
+      // an escape.
       if (token.includes("\\")) report("The key is written with an escape.");
       else if (frame.keys.has(frame.key)) report("The key occurs twice in one object.");
-      if (frame.key === "__proto__") report("The key __proto__ is not taken.");
+      if (frame.key === "__proto__") report("The key __proto__ is not allowed.");
       frame.keys.add(frame.key);
     } else if (isLossy(token))
       report(`${shorten(token)} cannot be read exactly as a JSON number. Send it as a string.`);
@@ -135,18 +138,18 @@ function pointerOf(frames: readonly Frame[]): string {
   return frames.map((frame) => `/${part(frame).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** Whether a token is a number that a double does not hold, or past 2^53, where a sender may have rounded it already. */
+/** Whether a number does not fit a double, or is past 2^53, where a sender may have rounded it already. */
 function isLossy(token: string): boolean {
   if (!/^-?\d/.test(token)) return false;
   if (token.length > MAX_LITERAL) return true;
   const value = Number(token);
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) return true;
-  // Fifteen digits always survive a double.
+  // A double always holds fifteen digits.
   if (token.length <= 15 && !/[eE][+-]?\d{3}/.test(token)) return false;
   return !Number.isFinite(value) || decimal(token) !== decimal(String(value));
 }
 
-/** The digits and the power of ten of a number literal in one spelling: `1.50e1` and `15` are both `15e0`. */
+/** One spelling of a number literal's digits and power of ten: `1.50e1` and `15` are both `15e0`. */
 function decimal(literal: string): string {
   const [, whole = "", fraction = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, "");

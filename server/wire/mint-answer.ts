@@ -4,7 +4,7 @@ import type { BufferPool } from "./buffer-pool.ts";
 import { decimal, mintToWire, receiptToWire } from "./wire.ts";
 import { time } from "./writer.ts";
 
-/** What a vault and a transaction mostly take, and the most: blobs have 255 bytes, token ids 78 digits. */
+/** Usual and most bytes of a vault and a transaction: blobs have up to 255 bytes, token ids 78 digits. */
 const USUAL_VAULT_BYTES = 640;
 const USUAL_TRANSACTION_BYTES = 160;
 const MOST_VAULT_BYTES = 2048;
@@ -12,12 +12,12 @@ const MOST_TRANSACTION_BYTES = 256;
 /** Top bit of the vault ids of rollup batches. */
 const ROLLUP_BIT = 1n << 63n;
 
-/** Fewer entries are answered plainly: it takes no longer, and Node sends a text together with its header. */
+/** Fewer entries take the plain path: it is as fast, and Node sends a text together with its header. */
 export const MANY = 16;
 
 export interface MintAnswer {
   readonly body: string | Buffer;
-  /** To be called when nobody looks at the body any more; null when nobody waits for that. */
+  /** Called when the body is no longer in use; null if not needed. */
   readonly sent: (() => void) | null;
 }
 
@@ -32,10 +32,10 @@ export async function mintAnswer(
   return { body: await mintText(result, turn), sent: null };
 }
 
-/** Entries of a stored mint that are made into text in one turn: a few milliseconds. */
+/** Entries of a stored mint converted to text in one turn: a few milliseconds. */
 const ENTRIES_AT_ONCE = 500;
 
-/** `JSON.stringify(await mintToWire(result))`, made in pieces: a mint of 10,000 entries takes some 90 ms. */
+/** `JSON.stringify(await mintToWire(result))` in pieces: a mint of 10,000 entries takes some 90 ms. */
 export async function mintText(result: MintResult, turn: () => Promise<void>): Promise<string> {
   const { mintId, vaults, transactions } = result;
   if (transactions.length <= ENTRIES_AT_ONCE) return JSON.stringify(await mintToWire(result));
@@ -61,8 +61,8 @@ export async function mintText(result: MintResult, turn: () => Promise<void>): P
 const COLUMNS_AT_ONCE = 2_000;
 
 /**
- * The bytes of `JSON.stringify(await mintToWire(result))`, written from columns in a fraction of the time: the answer is the dearest part
- * of a large mint. Nothing in it needs an escape: UUIDs, hex, decimals, times and names of ours.
+ * The bytes of `JSON.stringify(await mintToWire(result))`, written from columns in a fraction of the time: the response
+ * is the most expensive part of a large mint. Nothing needs an escape: UUIDs, hex, decimals, times, our own names.
  */
 export async function answerByColumns(
   result: MintResult,

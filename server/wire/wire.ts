@@ -36,7 +36,7 @@ export const withdrawalToWire = writerOf(withdrawal);
 const writeBatch = writerOf(batch);
 const writeState = writerOf(state);
 
-/** A whole number without rounding: decimal digits. */
+/** A whole number in decimal digits, without rounding. */
 export function decimal(value: bigint): string {
   return value.toString();
 }

@@ -10,8 +10,8 @@ const ABI = parseAbi([
 ]);
 
 /**
- * Calldata with which the vault's owner can withdraw by itself, without a signature and without us, `quantity` to itself; null while L1
- * has not committed the batch, and when nothing is left.
+ * Calldata with which the vault's owner can withdraw `quantity` to itself, without a signature and without the
+ * operator; null while L1 has not committed the batch, and when nothing is left.
  */
 export function withdrawCalldata(quantity: bigint, proof: BatchVaultProof): Hex | null {
   const { vault, header, siblings, assetPath } = proof;

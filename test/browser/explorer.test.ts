@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await tab.goto(`${page}#/`);
     await tab.getByText("L1 does not hold the state that this server shows.").waitFor();
     await tab.goto(`${page}#/batches/zk-rollup-0`);
-    await tab.getByText("This batch is not what it claims to be.").waitFor();
+    await tab.getByText("This batch does not match its claims.").waitFor();
   });
 
   test("state and batches are recomputed, and found by name from the keyboard", async () => {
@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await tab.getByText("L1 holds exactly the state that this server shows").waitFor();
     await tab.getByLabel("Vault or batch").fill(vaults[0]?.batchId ?? "");
     await tab.keyboard.press("Enter");
-    await tab.getByText("This batch is what L1 holds, down to each vault").waitFor();
+    await tab.getByText("This batch matches L1, down to each vault").waitFor();
     expect(await tab.locator("tbody tr").count()).toBe(9);
     expect(await tab.title()).toBe("Batch zk-rollup-0 · Mintmark explorer");
     await tab.getByLabel("Vault or batch").fill("99999999");

@@ -161,7 +161,7 @@ describe("a server whose application has tokens on two chains", () => {
     expect(here.status).toBe(202);
     await expect.poll(() => statusOf(here.body.withdrawalId), LONG).toBe("finalized");
     const ready = async () => (await send("/readyz")).body.checks["mirror-31338"];
-    await expect.poll(ready, LONG).toContain("out of step");
+    await expect.poll(ready, LONG).toContain("not up to date");
     expect(await statusOf(there.body.withdrawalId)).toBe("accepted");
     gate.down = false;
     await expect.poll(() => statusOf(there.body.withdrawalId), LONG).toBe("finalized");

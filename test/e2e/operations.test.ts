@@ -169,7 +169,7 @@ test("too few members make it unready: it tells how many can sign, and which can
 test("a pause of commits is named as the contract names it, and no address of a node or member is", async () => {
   await asAdmin("pauseCommits", true as never);
   await mint("zk-rollup");
-  const commit = "commitRollupBatch: the contract refused with CommittingPaused; the log tells more";
+  const commit = "commitRollupBatch: the contract refused with CommittingPaused; the log has more";
   await expect.poll(async () => (await wrong()).commit, LONG).toBe(commit);
   expect(JSON.stringify(await wrong())).not.toMatch(/https?:|127\.0\.0\.1/);
   await asAdmin("pauseCommits", false as never);

@@ -83,7 +83,10 @@ describe("a mirror on another chain", () => {
     expect(await relay()).toBe(0);
     const counts = { countValidium: 1, countRollup: 0 };
     const attested = at(world.attesters, 0).attest(world.mirror.settlement, counts, 0n);
-    await expect(attested).rejects.toMatchObject({ code: "l1_failed", message: expect.stringContaining("no final state") });
+    await expect(attested).rejects.toMatchObject({
+      code: "l1_failed",
+      message: expect.stringContaining("no final state"),
+    });
   });
 
   test("refuses an attestation for another chain, another mirror, or another source", async () => {

@@ -58,12 +58,12 @@ describe("readiness", () => {
     const late = await fails(new NotReady("40 blocks behind"));
     expect(late.body.errors).toEqual([{ pointer: "/checks/l1", code: "not_ready", detail: "40 blocks behind" }]);
     const secret = await fails(new Error("fetch https://rpc.example/v2/secret failed"));
-    expect(secret.body.errors[0].detail).toBe("failed; the log tells why");
+    expect(secret.body.errors[0].detail).toBe("failed; the log has the reason");
     const member = await fails(new MintmarkError("l1_failed", "member at https://member.example did not answer"));
     expect(member.body.errors[0].detail).toBe("L1 refused or did not answer.");
     const told = "the committee does not sign; 0x12: cannot be reached at https://member.example (refused)";
     const committee = await fails(new MintmarkError("l1_failed", told));
-    expect(committee.body.errors[0].detail).toBe("the committee does not sign; the log tells more");
+    expect(committee.body.errors[0].detail).toBe("the committee does not sign; the log has more");
     await Promise.all([ready(), ready(), ready()]);
     expect(asked).toBe(5);
     own.app.drain();

@@ -1,6 +1,6 @@
 import type { BatchHeader, Hash, Hex, Mode, VaultProof } from "../../../core/protocol/verifier.ts";
 
-/** What this page reads of the operator's public API (/openapi.json). None of it is believed without a check. */
+/** The operator's public API (/openapi.json) as used by this page. The page checks everything. */
 export interface Roots {
   readonly countValidium: number;
   readonly countRollup: number;
@@ -54,7 +54,7 @@ export class Problem extends Error {
 
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(path, init).catch(() => {
-    throw new Error("The operator's server cannot be reached. Owners can withdraw without it: see the exit kit.");
+    throw new Error("The operator's server is unreachable. Owners can withdraw without it: see the exit kit.");
   });
   if (response.ok) return response;
   const { code = "unknown", detail = `The server answered ${response.status}.` } = await response
@@ -62,7 +62,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     .catch(() => ({}));
   if (code !== "rate_limited") throw new Problem(code, detail);
   const seconds = Number(response.headers.get("retry-after")) || 1;
-  throw new Problem(code, `This server takes no more requests from your network for now. Try again in ${seconds} s.`);
+  throw new Problem(code, `This server accepts no more requests from your network for now. Try again in ${seconds} s.`);
 }
 
 async function read<T>(path: string): Promise<T> {
@@ -86,9 +86,9 @@ export async function readBatchData(batchId: string): Promise<Uint8Array> {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** A vault's proof, its numbers as the core takes them. */
+/** A vault's proof, with numbers in the core's types. */
 export async function readProof(vaultId: string): Promise<Proof> {
-  // biome-ignore lint/suspicious/noExplicitAny: as the OpenAPI document says; the core checks every value that it hashes.
+  // biome-ignore lint/suspicious/noExplicitAny: typed by the OpenAPI document; the core checks all values.
   const { vault, header, ...rest } = await read<any>(`/public/v1/vaults/${encodeURIComponent(vaultId)}/proof`);
   return {
     ...rest,

@@ -18,10 +18,10 @@ import { counted, moment } from "./format.ts";
 import { accordingToL1, l1, sourceName } from "./source.ts";
 import { vaultTable } from "./vaults.ts";
 
-/** Batches up to this many vaults are recomputed without being asked: some tens of milliseconds. */
+/** Batches up to this many vaults are recomputed at once, in some tens of milliseconds. */
 const AT_ONCE = 20_000;
 
-/** The vaults of a sealed batch, from its public data. Void slots are left out. */
+/** The vaults of a sealed batch, from its public data, without void slots. */
 export async function vaultsOf({ batchId, mode, batchNumber }: Batch): Promise<readonly VaultContent[]> {
   const slots = placeVaults(decodeBatch(await readBatchData(batchId)).slots, mode, batchNumber);
   return slots.filter((vault) => vault !== null);
@@ -62,8 +62,8 @@ async function recomputed(batch: Batch): Promise<Node[]> {
   const slots = placeVaults(entries, batch.mode, batch.batchNumber);
   return [
     checkList(batchChecks(batch, data, assets, slots), {
-      holds: accordingToL1("This batch is what L1 holds, down to each vault"),
-      fails: "This batch is not what it claims to be.",
+      holds: accordingToL1("This batch matches L1, down to each vault"),
+      fails: "This batch does not match its claims.",
       open: "This batch has not been compared with L1.",
     }),
     el("h2", {}, "Vaults"),
@@ -84,7 +84,7 @@ function batchChecks(
       test: async () => same(bytesToHex(keccak256(data)), dataHash),
     },
     {
-      claim: "The vaults in the data, and the manifest of their assets, make the batch's root.",
+      claim: "The vaults in the data and the manifest of their assets give the batch's root.",
       async test() {
         const started = performance.now();
         const content = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
@@ -101,7 +101,7 @@ function batchChecks(
           return ["open", "L1 has not committed the batch yet."];
         }
         const contract = await l1();
-        if (contract === null) return ["open", "Choose below where to read L1."];
+        if (contract === null) return ["open", "Choose below how to read L1."];
         const header = { batchRoot, vaultCount, committedAt: BigInt(committedAt), sequence: BigInt(l1Sequence) };
         const kept = await contract.batchHeaderHash(mode, batchNumber);
         const [outcome] = same(batchHeaderHash(header), kept);

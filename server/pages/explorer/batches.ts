@@ -7,7 +7,7 @@ export async function batchesView(): Promise<Node[]> {
   return [el("h1", {}, "Batches"), ...(await pageFrom(null))];
 }
 
-/** One page, and below it the place of the next one. */
+/** One page, and below it the place for the next one. */
 async function pageFrom(cursor: string | null): Promise<Node[]> {
   const { data, next } = await readBatches(cursor);
   if (data.length === 0) return [el("p", { class: "quiet" }, "No batch yet.")];

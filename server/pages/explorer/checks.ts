@@ -1,6 +1,6 @@
 import { el, sentenceOf } from "./dom.ts";
 
-/** What became of one check: it holds, it fails, or it could not be made. */
+/** The outcome of one check: it holds, it fails, or it was not possible. */
 export type Outcome = "holds" | "fails" | "open";
 
 const SIGNS: Readonly<Record<Outcome | "waits", readonly [sign: string, spoken: string]>> = {
@@ -11,13 +11,13 @@ const SIGNS: Readonly<Record<Outcome | "waits", readonly [sign: string, spoken: 
 };
 
 export interface Check {
-  /** What is claimed. */
+  /** The claim. */
   readonly claim: string;
-  /** Finds out, and says how. Rejecting leaves the check open, with the reason. */
+  /** Runs the check and describes its result. A rejection leaves the check open, with the reason. */
   readonly test: () => Promise<readonly [Outcome, string]>;
 }
 
-/** Runs checks one after the other and shows each as it comes; the verdict when all are through. */
+/** Runs checks one after the other, shows each result, and the verdict at the end. */
 export function checkList(checks: readonly Check[], verdicts: Readonly<Record<Outcome, string>>): HTMLElement {
   const items = checks.map(({ claim }) => item("waits", claim, ""));
   const verdict = el("p", { class: "verdict waits", role: "status" }, "Checking in your browser…");

@@ -1,6 +1,6 @@
 export type Child = Node | string;
 
-/** An element with attributes and children. Text only ever becomes text: nothing that was fetched is parsed as HTML. */
+/** An element with attributes and children. Fetched text is never parsed as HTML. */
 export function el(name: string, attributes: Readonly<Record<string, string>> = {}, ...children: readonly Child[]) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -8,12 +8,12 @@ export function el(name: string, attributes: Readonly<Record<string, string>> = 
   return element;
 }
 
-/** Names and what they stand for. */
+/** Names and their values. */
 export function facts(entries: readonly (readonly [string, Child])[]): HTMLElement {
   return el("dl", { class: "facts" }, ...entries.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 }
 
-/** A hash, an address or other long text: whole, in a fixed width, broken where the screen ends. */
+/** A hash, an address or other long text: complete, in a fixed width, wrapped at the screen's edge. */
 export function code(text: string): HTMLElement {
   return el("code", {}, text);
 }
@@ -28,7 +28,7 @@ export function button(text: string, onClick: () => unknown): HTMLElement {
   return element;
 }
 
-/** The first row of a table; columns of numbers are named in `NUMBERS`. */
+/** The first row of a table. `NUMBERS` names the numeric columns. */
 export function tableHead(names: readonly string[]): HTMLElement {
   const cells = names.map((name) => el("th", { scope: "col", ...(NUMBERS.has(name) && { class: "number" }) }, name));
   return el("thead", {}, el("tr", {}, ...cells));
@@ -36,26 +36,26 @@ export function tableHead(names: readonly string[]): HTMLElement {
 
 const NUMBERS: ReadonlySet<string> = new Set(["Amount", "Vaults"]);
 
-/** A notice that screen readers read out; `problem` for what went wrong. */
+/** A notice that screen readers announce; `problem` for errors. */
 export function notice(text: string, kind: "plain" | "problem" = "plain"): HTMLElement {
   return el("p", { class: `notice ${kind}`, role: kind === "problem" ? "alert" : "status" }, text);
 }
 
-/** What went wrong, as a sentence. Wallets reject with plain objects (EIP-1193); 4001 is the user's own refusal. */
+/** An error as a sentence. Wallets reject with plain objects (EIP-1193); 4001 is the user's refusal. */
 export function sentenceOf(error: unknown): string {
   const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
   if (code === 4001) return "You declined the request in your wallet.";
-  if (code === -32002) return "Your wallet already shows a request. Open the wallet and answer it there.";
-  if (typeof message !== "string" || message === "") return "Something failed, and nothing says why.";
+  if (code === -32002) return "Your wallet already shows a request. Open the wallet and answer it.";
+  if (typeof message !== "string" || message === "") return "Something failed without a reason.";
   return error instanceof Error ? message : `Your wallet refused: ${message}`;
 }
 
-/** What went wrong, with a way to try again. */
+/** An error, with a button to try again. */
 export function failure(error: unknown, retry: () => unknown): HTMLElement {
   return el("div", { class: "failure" }, notice(sentenceOf(error), "problem"), button("Try again", retry));
 }
 
-/** Shows what `load` makes of a place, or what went wrong there with a way to try again. */
+/** Shows the result of `load` in a place, or its error with a button to try again. */
 export async function fill(place: HTMLElement, load: () => Promise<Node | readonly Node[]>): Promise<void> {
   place.setAttribute("aria-busy", "true");
   try {

@@ -5,14 +5,14 @@ export function brief(hex: string): string {
   return hex.length <= 14 ? hex : `${hex.slice(0, 8)}…${hex.slice(-6)}`;
 }
 
-/** The identifier text of a minting blob where it is printable, else its hex; of an ERC-20 nothing. */
+/** The identifier text of a minting blob, or its hex if not printable; empty for an ERC-20. */
 export function blobText(blob: Hex): string {
   if (blob === "0x") return "none";
   const text = new TextDecoder().decode(hexToBytes(blob));
   return /^[\x20-\x7e]+$/.test(text) ? text : blob;
 }
 
-/** Seconds since 1970 as a time in the visitor's own words. */
+/** Seconds since 1970 as a time in the visitor's language. */
 export function moment(seconds: bigint): string {
   return new Date(Number(seconds) * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }

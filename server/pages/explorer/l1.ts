@@ -13,22 +13,22 @@ export interface Provider {
   request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
 }
 
-/** The wallet that put itself into this page, if any. */
+/** The wallet of this browser, if any. */
 export function wallet(): Provider | null {
   return (globalThis as { readonly ethereum?: Provider }).ethereum ?? null;
 }
 
-/** An Ethereum node by its address. */
+/** An Ethereum node at an address. */
 export function node(address: string): Provider {
   return {
     async request({ method, params = [] }) {
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
       const headers = { "content-type": "application/json" };
       const response = await fetch(address, { method: "POST", headers, body }).catch(() => {
-        throw new Error(`The Ethereum node at ${address} cannot be reached from this page.`);
+        throw new Error(`This page cannot reach the Ethereum node at ${address}.`);
       });
       const { result, error } = await response.json().catch(() => {
-        throw new Error(`The Ethereum node at ${address} answered ${response.status}, and not in JSON.`);
+        throw new Error(`The Ethereum node at ${address} answered ${response.status}, but not in JSON.`);
       });
       if (error) throw new Error(`The Ethereum node refused ${method}: ${error.message ?? "no reason given"}`);
       return result;
@@ -65,7 +65,7 @@ export class SettlementContract {
     return word(hash);
   }
 
-  /** State roots and counts, in one block as far as the node answers from one. */
+  /** State roots and counts, in one block if the node answers from one. */
   async roots(): Promise<Roots> {
     const [[validium, rollup], [rootValidium], [rootRollup], [commitment]] = await Promise.all([
       this.#call("batchCounts()", 2),
@@ -82,7 +82,7 @@ export class SettlementContract {
     };
   }
 
-  /** Which token an asset type stands for; null when nobody has registered it. */
+  /** The registration of an asset type; null when there is none. */
   async registration(chainId: bigint, assetType: Hash): Promise<Registration | null> {
     const [kind = 0n, token = 0n, quantum = 0n] = await this.#call(
       "asset(uint64,uint256)",
@@ -94,13 +94,13 @@ export class SettlementContract {
     return standard && { standard, token: `0x${token.toString(16).padStart(40, "0")}`, quantum };
   }
 
-  /** How much of a vault L1 has paid out. */
+  /** Units of a vault that L1 has paid out. */
   async withdrawn(vaultId: bigint, standard: Standard): Promise<bigint> {
     const [amount = 0n] = await this.#call("withdrawn(uint64,uint8)", 1, vaultId, BigInt(STANDARDS.indexOf(standard)));
     return amount;
   }
 
-  /** Calls a view whose arguments and results are words, by the contract ABI: selector, then 32 bytes each. */
+  /** Calls a view with word arguments and results, by the contract ABI: selector, then 32 bytes each. */
   async #call(signature: string, results: number, ...args: readonly bigint[]): Promise<readonly bigint[]> {
     this.#rightChain ??= this.#checkChain();
     await this.#rightChain;

@@ -9,7 +9,7 @@ import { vaultView } from "./vault.ts";
 
 type View = (argument: string) => Promise<Node[]>;
 
-/** What stands behind the `#` of the address, and who draws it. */
+/** The views, by the text after the address's `#`. */
 const ROUTES: readonly (readonly [RegExp, View])[] = [
   [/^\/?$/, stateView],
   [/^\/batches$/, batchesView],
@@ -21,7 +21,7 @@ const ROUTES: readonly (readonly [RegExp, View])[] = [
 const main = document.getElementById("main") as HTMLElement;
 let drawing = 0;
 
-/** Draws the view that the address names. An earlier one that is still being drawn is forgotten. */
+/** Draws the view of the address. Drops an earlier one that is not finished. */
 async function draw(): Promise<void> {
   const turn = ++drawing;
   const path = location.hash.replace(/^#/, "");
@@ -38,7 +38,7 @@ async function draw(): Promise<void> {
   document.title = `${place.querySelector("h1")?.textContent ?? "Mintmark"} · Mintmark explorer`;
 }
 
-/** As {@link fill}, for a whole view: what went wrong gets a heading, since nothing else does. */
+/** Like {@link fill}, for a whole view. An error gets a heading, since nothing else is shown. */
 async function fillView(place: HTMLElement, load: () => Promise<Node[]>): Promise<void> {
   await fill(place, async () => {
     try {
@@ -54,7 +54,7 @@ async function notFound(): Promise<Node[]> {
   return [el("h1", {}, "Nothing here"), el("p", {}, "Give a vault's id, or a batch such as zk-rollup-0.")];
 }
 
-/** A vault's id is a number, everything else a batch's name. */
+/** A vault's id is a number; everything else is a batch's name. */
 function find(event: Event): void {
   event.preventDefault();
   const query = (document.getElementById("query") as HTMLInputElement).value.trim();
@@ -70,7 +70,7 @@ addEventListener("hashchange", () => {
   });
 });
 
-/** Asks how this server is set up, then draws. */
+/** Reads the server's settings, then draws. */
 async function start(): Promise<void> {
   let settings: Settings;
   try {

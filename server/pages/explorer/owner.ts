@@ -12,7 +12,7 @@ interface Session {
   readonly expiresAt: string;
 }
 
-/** Kept in memory only: it ends with the page. */
+/** In memory only: it ends with the page. */
 let session: Session | null = null;
 
 /** The signed-in owner's vaults and their exit kits. */
@@ -25,7 +25,7 @@ export async function ownerView(): Promise<Node[]> {
     el(
       "p",
       { class: "lead" },
-      "An exit kit is a small file with all that it takes to withdraw a vault on L1. Whoever has it needs no operator: keep it like a receipt. It moves nothing without your key.",
+      "An exit kit is a small file with everything needed to withdraw a vault on L1, without the operator. Keep it like a receipt. It moves nothing without your key.",
     ),
     place,
   ];
@@ -38,7 +38,7 @@ function signedIn(): boolean {
 function welcome(done: () => void): HTMLElement {
   const answer = el("div", {});
   if (wallet() === null) {
-    return notice("No wallet is in this browser. Open this page where your Ethereum wallet is.");
+    return notice("This browser has no wallet. Open this page in a browser with your Ethereum wallet.");
   }
   const start = button("Sign in with Ethereum", () =>
     fill(answer, async () => {
@@ -56,7 +56,7 @@ function welcome(done: () => void): HTMLElement {
   );
 }
 
-/** EIP-4361: the server writes a text, the wallet signs it, the server answers with a session of the address. */
+/** EIP-4361: the server writes the text, the wallet signs it, and the server returns a session for the address. */
 async function signIn(): Promise<Session> {
   const provider = wallet();
   const accounts = (await provider?.request({ method: "eth_requestAccounts" })) as readonly Hex[] | undefined;
@@ -86,7 +86,9 @@ function ownersPage(current: Session, changed: () => void): Node[] {
   return [el("p", { class: "who" }, "Signed in as ", code(current.address), " ", leave), found];
 }
 
-/** Searches the public data of a page of batches, and offers to go on. Nobody learns which vaults were wanted. */
+/**
+ * Searches the public data of one page of batches, and offers to continue. Nobody learns which vaults it searches for.
+ */
 async function search(
   current: Session,
   place: HTMLElement,
@@ -94,7 +96,7 @@ async function search(
   seen: number,
   matches: number,
 ): Promise<void> {
-  const progress = el("p", { class: "quiet", role: "status" }, "Looking through the public batch data…");
+  const progress = el("p", { class: "quiet", role: "status" }, "Searching the public batch data…");
   place.append(progress);
   try {
     const { data, next } = await readBatches(cursor);

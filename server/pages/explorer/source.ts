@@ -2,7 +2,7 @@ import { readState, type Settings, type State } from "./api.ts";
 import { el, fill, notice } from "./dom.ts";
 import { node, type Provider, SettlementContract, wallet } from "./l1.ts";
 
-/** Where L1 is read: the visitor's wallet, a node that the visitor names, or the one that the operator names. */
+/** The source of L1 data: the visitor's wallet, a node of the visitor's choice, or the operator's node. */
 type Choice = "wallet" | "own" | "operator";
 
 const REMEMBERED = "mintmark.rpc";
@@ -13,7 +13,7 @@ let choice: Choice | null = null;
 let ownAddress = "";
 let operatorState: Promise<State> | undefined;
 
-/** What the operator says the settlement is; asked until it is known. */
+/** The settlement according to the operator; asked until known. */
 export function settlement(): Promise<State> {
   operatorState ??= readState().catch((error: unknown) => {
     operatorState = undefined;
@@ -22,7 +22,7 @@ export function settlement(): Promise<State> {
   return operatorState;
 }
 
-/** The settlement contract as the chosen source shows it; null when the visitor has chosen none yet. */
+/** The settlement contract through the chosen source; null before the visitor's choice. */
 export async function l1(): Promise<SettlementContract | null> {
   const provider = chosenProvider();
   if (provider === null) return null;
@@ -36,20 +36,20 @@ function chosenProvider(): Provider | null {
   return choice === "operator" && settings.rpc !== null ? node(settings.rpc) : null;
 }
 
-/** Who answers for L1, in a sentence that a visitor can judge by. */
+/** The source of L1 data, worded so that a visitor can judge it. */
 export function sourceName(): string {
   if (choice === "wallet") return "your wallet's Ethereum node";
   if (choice === "own") return `the Ethereum node that you named (${ownAddress})`;
   return "the operator's own Ethereum node";
 }
 
-/** What was found on L1, with the doubt that is due when the operator's own node says it. */
+/** A finding on L1, with a caveat when the source is the operator's node. */
 export function accordingToL1(finding: string): string {
   const doubt = " The check used the operator's node; connect your own to be independent of it.";
   return `${finding}.${choice === "operator" ? doubt : ""}`;
 }
 
-/** Lets the visitor choose; `onChange` after each choice. */
+/** Shows the choice; calls `onChange` after each choice. */
 export function showSource(place: HTMLElement, given: Settings, onChange: () => void): void {
   settings = given;
   ownAddress = localStorage.getItem(REMEMBERED) ?? "";
@@ -60,7 +60,7 @@ export function showSource(place: HTMLElement, given: Settings, onChange: () => 
     onChange();
   };
   place.replaceChildren(
-    el("h2", { id: "source-title" }, "Where L1 is read"),
+    el("h2", { id: "source-title" }, "Source of L1 data"),
     el(
       "div",
       { class: "choices", role: "group", "aria-labelledby": "source-title" },
@@ -109,14 +109,14 @@ function addressForm(choose: (next: Choice) => void): HTMLElement {
 
 function explain({ rpc }: Settings): string {
   if (choice === "operator") {
-    return `L1 is read through the operator's own node (${rpc}). That shows the page at work, but a dishonest operator could run a dishonest node: to check the operator, use your wallet or a node that you trust.`;
+    return `This page reads L1 through the operator's own node (${rpc}). A dishonest operator could run a dishonest node. To check the operator, use your wallet or a node that you trust.`;
   }
-  if (choice === null) return "Name an Ethereum node, or open this page with a wallet, to compare with L1.";
-  return `L1 is read through ${sourceName()}: what it says does not pass the operator's hands.`;
+  if (choice === null) return "To compare with L1, name an Ethereum node, or open this page with a wallet.";
+  return `This page reads L1 through ${sourceName()}, independent of the operator.`;
 }
 
 async function nameContract(): Promise<Node> {
   const { contract, chainId } = await settlement();
-  const text = `Settlement contract ${contract} on chain ${chainId}, as this server names it. Compare it with the address that you know.`;
+  const text = `Settlement contract ${contract} on chain ${chainId}, according to this server. Compare it with the address that you know.`;
   return el("p", { class: "quiet" }, text);
 }

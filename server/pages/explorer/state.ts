@@ -11,7 +11,7 @@ const MODES = [
   ["validium", "countValidium", "rootValidium", "Data kept by a committee, whose signatures L1 checked."],
 ] as const;
 
-/** The state: what the operator shows, held against what L1 says. */
+/** The state: the operator's data, compared with L1. */
 export async function stateView(): Promise<Node[]> {
   const [state, { data: batches }] = await Promise.all([readState(), readBatches(null)]);
   const { sealed, committed } = state;
@@ -21,7 +21,7 @@ export async function stateView(): Promise<Node[]> {
     el(
       "p",
       { class: "lead" },
-      "Every vault stands in an append-only tree whose root L1 keeps. Nobody, the operator included, can change or remove one.",
+      "Every vault is in an append-only tree whose root L1 stores. Nobody can change or remove one, not even the operator.",
     ),
     checkList(
       stateChecks(committed, () => stateCommitment(settlement, committed)),
@@ -53,35 +53,35 @@ export async function stateView(): Promise<Node[]> {
 }
 
 function waiting(count: number): string {
-  return count === 0 ? "on L1; none waits" : `on L1; ${counted(count, "sealed batch", "sealed batches")} on the way`;
+  return count === 0 ? "on L1; none waiting" : `on L1; ${counted(count, "sealed batch", "sealed batches")} on the way`;
 }
 
 function stateChecks(committed: Roots, commitment: () => string): Check[] {
   let seen: Roots | null = null;
   return [
     {
-      claim: "The state commitment follows from the roots and counts shown here.",
+      claim: "The state commitment follows from the roots and counts on this page.",
       async test() {
         return [verdict(commitment() === committed.commitment), committed.commitment];
       },
     },
     {
-      claim: "L1 has committed as many batches.",
+      claim: "L1 has committed the same number of batches.",
       async test() {
         seen = (await (await l1())?.roots()) ?? null;
-        if (seen === null) return ["open", "Choose below where to read L1."];
+        if (seen === null) return ["open", "Choose below how to read L1."];
         const counts = `${seen.countRollup} zk-rollup, ${seen.countValidium} validium, says ${sourceName()}`;
         const same = seen.countRollup === committed.countRollup && seen.countValidium === committed.countValidium;
-        // A commit between the two questions is no contradiction: the page can simply be asked again.
-        return same ? ["holds", counts] : ["open", `${counts}. L1 moves on: reload to compare again.`];
+        // A commit between the two reads is no contradiction: the visitor can reload.
+        return same ? ["holds", counts] : ["open", `${counts}. L1 has new commits: reload to compare again.`];
       },
     },
     {
-      claim: "L1's own state roots and commitment are the same.",
+      claim: "L1's own state roots and commitment are equal.",
       async test() {
         if (seen === null) return ["open", ""];
         if (seen.countRollup !== committed.countRollup || seen.countValidium !== committed.countValidium) {
-          return ["open", "Only states of as many batches can be compared."];
+          return ["open", "Only states with equal counts can be compared."];
         }
         const { rootRollup, rootValidium, commitment } = seen;
         const same =

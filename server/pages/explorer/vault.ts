@@ -43,9 +43,11 @@ export async function vaultView(vaultId: string): Promise<Node[]> {
     ),
     checkList(vaultChecks(proof), {
       holds: accordingToL1("This vault is on L1"),
-      fails: "This proof is wrong: the vault is not what L1 holds.",
+      fails: "This proof is wrong: L1 does not have this vault.",
       open:
-        header === null ? "This vault is sealed, and on its way to L1." : "This vault has not been compared with L1.",
+        header === null
+          ? "This vault is sealed. Its commit on L1 is still to come."
+          : "This vault has not been compared with L1.",
     }),
     el("h2", {}, "Content"),
     facts([
@@ -84,9 +86,9 @@ function vaultChecks(proof: Proof): Check[] {
       async test() {
         if (header === null) return ["open", "L1 has not committed the batch yet."];
         if (header.batchRoot !== batchRoot || header.vaultCount !== proof.vaultCount)
-          return ["fails", "The header is another batch's."];
+          return ["fails", "The header belongs to another batch."];
         const contract = await l1();
-        if (contract === null) return ["open", "Choose below where to read L1."];
+        if (contract === null) return ["open", "Choose below how to read L1."];
         const kept = await contract.batchHeaderHash(mode, batchNumber);
         return [batchHeaderHash(header) === kept ? "holds" : "fails", `${kept}, says ${sourceName()}`];
       },
@@ -94,7 +96,9 @@ function vaultChecks(proof: Proof): Check[] {
   ];
 }
 
-/** The vault's token on L1, and how much L1 has paid out; for a token of another chain, who pays there. */
+/**
+ * L1's data about the vault's token, and the units paid out; for another chain's token, the contract that pays there.
+ */
 async function payout({ vault, header }: Proof): Promise<Node[]> {
   const contract = await l1();
   const registered = header === null ? null : await contract?.registration(vault.chainId, vault.assetType);

@@ -4,7 +4,7 @@ import { blobText, brief } from "./format.ts";
 
 const PAGE = 25;
 
-/** What the last column tells of each vault. */
+/** The last column of the table. */
 export interface LastColumn {
   readonly name: string;
   readonly cell: (vault: VaultContent) => Node;

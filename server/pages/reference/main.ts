@@ -8,7 +8,7 @@ const follow = () => document.documentElement.classList.toggle("dark-mode", dark
 follow();
 dark.addEventListener("change", follow);
 
-/** Swagger UI over this server's document. A visitor's credentials stay in memory, and end with the page. */
+/** Swagger UI for this server's document. A visitor's credentials stay in memory, and end with the page. */
 (globalThis as unknown as SwaggerUi).SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#reference",
@@ -19,6 +19,6 @@ dark.addEventListener("change", follow);
   displayRequestDuration: true,
   persistAuthorization: false,
   tryItOutEnabled: true,
-  // The validator is another host's.
+  // The validator is on another host.
   validatorUrl: null,
 });
