@@ -1,6 +1,6 @@
 import { messageOf } from "./cli/message.ts";
 
-/** Runs a tool's work: what it throws is one line on the error output and exit code 1. */
+/** Runs a tool's work. An error becomes one line on standard error and exit code 1. */
 export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -10,7 +10,7 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Answers `--help` and ends, before anything starts. */
+/** Answers `--help` and exits, before anything starts. */
 export function answerHelp(text: string): void {
   if (!process.argv.includes("--help")) return;
   process.stdout.write(text);

@@ -1,8 +1,8 @@
 /**
  * Coverage of the contracts by test/contracts and test/mirror: `node scripts/coverage.ts`. Hardhat counts lines and
- * statements (coverage/html, coverage/lcov.info). Branches are counted here: every condition of an `if`, a loop or a
- * `?:`, and every operand of `&&` and `||`, must have been both true and false. Yul in assembly blocks is counted by
- * neither; the differential and fuzz tests hold it. Exits with 1 below the least that is accepted.
+ * statements (coverage/html, coverage/lcov.info). This script counts branches: every condition of an `if`, a loop or a
+ * `?:`, and every operand of `&&` and `||`, must have been both true and false. Neither counts Yul in assembly blocks;
+ * the differential and fuzz tests cover it. Exits with 1 below the required coverage.
  */
 import { spawnSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
@@ -51,7 +51,7 @@ function sumOf(record: "LF" | "LH"): number {
   return values.reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
-/** The tags of everything that ran, as Hardhat keeps them. */
+/** The tags of everything that ran, as recorded by Hardhat. */
 async function hitTags(): Promise<Set<string>> {
   const folder = `${ROOT}/coverage/data/${RUNNER}`;
   const texts = await Promise.all((await readdir(folder)).map((name) => readFile(`${folder}/${name}`, "utf8")));

@@ -1,6 +1,6 @@
 /**
- * Measures the gas of everything that costs gas: `npm run gas` prints tables and writes docs/gas.md, `npm run gas -- --json` prints
- * JSON and writes nothing. A missed aim is shown as such; it is no failure of the command.
+ * Measures gas: `npm run gas` prints tables and writes docs/gas.md, `npm run gas -- --json` prints JSON and writes
+ * nothing. A missed target is shown, but is no failure of the command.
  */
 import { writeFile } from "node:fs/promises";
 import hre from "hardhat";

@@ -1,6 +1,6 @@
 /**
- * Writes core/l1/abi.ts from the compiled contracts: `npx hardhat build && npx node scripts/generate-abi.ts`.
- * The core imports the written constant, so it needs neither Hardhat nor artifacts.
+ * Writes core/l1/abi.ts from the compiled contracts: `npx hardhat build && npx node scripts/generate-abi.ts`. The core
+ * imports the written constant, so it needs neither Hardhat nor artifacts.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { type Abi, toFunctionSignature } from "viem";
@@ -8,13 +8,13 @@ import { type Abi, toFunctionSignature } from "viem";
 const ROOT = new URL("../", import.meta.url);
 const TARGET = new URL("core/l1/abi.ts", ROOT);
 
-/** Exported constant by contract, in the order of the file. */
+/** Exported constants by contract, in file order. */
 const CONTRACTS = {
   stateCommitmentAbi: "contracts/StateCommitment.sol/StateCommitment",
   stateMirrorAbi: "contracts/StateMirror.sol/StateMirror",
 } as const;
 
-/** The whole text of core/l1/abi.ts for the artifacts as they are now. */
+/** The text of core/l1/abi.ts for the present artifacts. */
 export function generatedAbi(): string {
   const constants = Object.entries(CONTRACTS).map(([name, path]) => {
     const items = abiOf(path).map((item) => `  ${JSON.stringify(named(item, abiOf(interfacePath(path))))},`);
@@ -37,7 +37,7 @@ function interfacePath(path: string): string {
   return `contracts/interfaces/${name}.sol/${name}`;
 }
 
-/** A function that a contract only passes on does not name its arguments; the interface does. */
+/** A function that a contract only forwards has no argument names; the interface has them. */
 function named(item: Abi[number], declared: Abi): Abi[number] {
   if (item.type !== "function") return item;
   const signature = toFunctionSignature(item);

@@ -1,6 +1,6 @@
 /**
- * Writes server/client/api.ts, the types of the HTTP API, from the OpenAPI document, for `openapi-fetch`. It holds types only, so
- * just the type check and the package need it: both write it first.
+ * Writes server/client/api.ts, the types of the HTTP API, from the OpenAPI document, for `openapi-fetch`. It contains
+ * only types, so only the type check and the package need it. Both write it first.
  */
 import { writeFileSync } from "node:fs";
 import packageJson from "../package.json" with { type: "json" };
@@ -47,7 +47,7 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-/** The whole text of server/client/api.ts for the endpoints as they are now. */
+/** The text of server/client/api.ts for the present endpoints. */
 export function generatedClient(): string {
   const { paths, components } = openApiDocument(ENDPOINTS, packageJson.version, {}) as unknown as Document;
   const schemas = Object.entries(components.schemas).map(([name, schema]) => {
@@ -124,7 +124,7 @@ function contentOf(content: Content): string {
   );
 }
 
-/** The TypeScript type of a JSON Schema, of those keywords that the document uses. */
+/** The TypeScript type of a JSON Schema, for the keywords that the document uses. */
 function typeOf(schema: Schema): string {
   const {
     $ref,
@@ -162,7 +162,7 @@ function typeOf(schema: Schema): string {
   throw new TypeError(`no type is known for the schema ${JSON.stringify(schema)}`);
 }
 
-/** TypeScript cannot write "any other string". A union without that form narrows by its known types. */
+/** TypeScript cannot express "any other string". A union without that form narrows by its known types. */
 function isNameable({ properties = {} }: Schema): boolean {
   return Object.values(properties).every(({ not }) => not === undefined);
 }

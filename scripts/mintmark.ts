@@ -3,10 +3,10 @@
 import module from "node:module";
 import { fileURLToPath } from "node:url";
 
-// Halves the time to start. The cache is in the package's own folder, since other users could write to a temporary one.
+// Halves the start time. The cache is in the package's own folder, because other users could write to a temporary one.
 module.enableCompileCache?.(fileURLToPath(new URL("../cache/compiled", import.meta.url)));
 const { runCli } = await import("./cli/program.ts");
 
-// A reader such as `head` may have seen enough.
+// A reader such as `head` may stop reading.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
 await runCli(process.argv.slice(2));

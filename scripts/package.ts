@@ -11,7 +11,7 @@ import { DEPLOYED } from "./deploy/artifact.ts";
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const DIST = `${ROOT}dist`;
 
-/** What pages have besides scripts. */
+/** Files of pages besides scripts. */
 const PAGE_FILES = [
   "explorer/index.html",
   "explorer/style.css",
@@ -34,7 +34,7 @@ for (const page of SCRIPTS) {
   }
 }
 for (const file of PAGE_FILES) cpSync(`${ROOT}server/pages/${file}`, `${DIST}/server/pages/${file}`);
-// Solidity for projects that import it, and what `mintmark deploy` sends. Contracts of the tests stay here.
+// Solidity for projects that import it, and the artifacts for `mintmark deploy`. Test contracts are not included.
 cpSync(`${ROOT}contracts`, `${DIST}/contracts`, {
   recursive: true,
   filter: (path) => !path.startsWith(`${ROOT}contracts/test`),
@@ -59,9 +59,9 @@ const modules = Object.fromEntries(
   ]),
 );
 const exports = { ...modules, "./contracts/*": "./contracts/*", "./artifacts/*": "./artifacts/*" };
-// What the shipped contracts import.
+// Imported by the shipped contracts.
 const solidity = "@openzeppelin/contracts";
-// Without what only the repository needs, such as the Node binary that lets Node 20 run its scripts.
+// Without packages that only the repository needs, such as the Node binary with which Node 20 runs its scripts.
 const engines = { node: ">=22.13" };
 const bin = { mintmark: "scripts/mintmark.js" };
 const needed = { ...dependencies, [solidity]: devDependencies[solidity] };

@@ -3,15 +3,15 @@ import { existsSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /**
- * Installs, by its own lock file, what only one folder here needs: the linters, the benchmark's peers, or PostgreSQL. So `npm ci` of the repository
- * stays small. Does nothing when they are there already. What npm says goes to standard error.
+ * Installs the dependencies of one folder here by its own lock file: the linters, the benchmark's peers, or PostgreSQL.
+ * So `npm ci` of the repository stays small. Does nothing if they are installed. npm's output goes to standard error.
  */
 export function installTools(folder: "bench" | "cluster" | "lint"): void {
   const at = fileURLToPath(new URL(`./${folder}`, import.meta.url));
   const installed = `${at}/node_modules/.package-lock.json`;
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(`${at}/package-lock.json`).mtimeMs) return;
   process.stderr.write(`installing what ${folder} needs in scripts/${folder}\n`);
-  // npm would take the repository that started it for the place to install into.
+  // npm would otherwise install into the repository that started it.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"));
   execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: at, env: Object.fromEntries(own), stdio: ["ignore", 2, 2] });
 }

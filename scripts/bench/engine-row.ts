@@ -17,23 +17,23 @@ import type { FindingFigures } from "./finding.ts";
 import { median } from "./measure.ts";
 
 /**
- * One row of the `engine` section, in processes of its own, so that its memory is no other row's: `fill <folder>
- * <mints>` makes a store, `measure <folder> <mints>` opens it, measures, and writes `EngineFigures` as JSON to standard
- * output; `find <folder> <mints>` does so with `FindingFigures`. Progress goes to standard error.
+ * One row of the `engine` section, in separate processes, so no row affects another's memory: `fill <folder> <mints>`
+ * makes a store; `measure <folder> <mints>` opens it, measures, and writes `EngineFigures` as JSON to standard output;
+ * `find <folder> <mints>` does the same with `FindingFigures`. Progress goes to standard error.
  */
 
-/** Requests that are made ready before the clock starts. */
+/** Requests prepared before the clock starts. */
 const ROUND = 100;
 const ROUNDS = 5;
 const SINGLES = 20_000;
 const SINGLE_ROUNDS = 3;
 const PROOFS = 500;
-/** Vaults of which some are proven: the oldest. */
+/** The oldest vaults, some of which are proven. */
 const PROVEN = 4_096;
-/** Where a filled folder keeps what the measuring process must know of it. */
+/** The file in a filled folder with facts for the measuring process. */
 const WORLD_FILE = "world.json";
 
-/** Sends all requests from so many callers at once, each the next one when its last was answered. */
+/** Sends all requests from `callers` callers; each sends the next one after the response to its last. */
 async function send(engine: Engine, { principal }: World, requests: readonly unknown[], callers: number) {
   let next = 0;
   const caller = async () => {
@@ -68,7 +68,7 @@ async function singleRound(engine: Engine, world: World, workload: Workload) {
   return { rate: SINGLES / ms, loop: loopUs / SINGLES };
 }
 
-/** Compiles the hot code, on a store that is then forgotten. */
+/** Compiles the hot code, on a temporary store. */
 async function warmUp(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "mintmark-warm-"));
   try {
@@ -84,7 +84,7 @@ async function warmUp(): Promise<void> {
   }
 }
 
-/** ms a proof, the oldest vaults' all over. */
+/** Milliseconds a proof, spread over the oldest vaults. */
 async function proofs(engine: Engine): Promise<number> {
   const samples: number[] = [];
   for (let i = 0; i < PROOFS; i++) {
@@ -110,7 +110,7 @@ async function fill(folder: string, mints: number): Promise<void> {
     const requests = Array.from({ length: count }, () => workload.bulk());
     await send(engine, world, requests, CALLERS);
   }
-  // A store of a few mints would have nothing sealed to prove.
+  // A store of a few mints has no sealed vault to prove.
   if (mints > 0) await engine.operator.seal("validium");
   await engine.close();
   await writeFile(join(folder, WORLD_FILE), JSON.stringify(world));
@@ -145,7 +145,7 @@ async function measured(folder: string, mints: number): Promise<EngineFigures> {
     single.push(await singleRound(engine, world, workload));
   }
   const proof = await proofs(engine);
-  // What the garbage collector gives back it gives back a little later.
+  // The garbage collector returns memory with a delay.
   globalThis.gc?.();
   await sleep(500);
   globalThis.gc?.();
@@ -186,7 +186,7 @@ async function findings(folder: string, mints: number): Promise<FindingFigures> 
   const middle = ((times[0] ?? 0) + (times[1] ?? 0)) / 2;
   const { batchNumber } = engine.batches.getOpen("zk-rollup");
   const batchId = `zk-rollup-${Math.floor(batchNumber / 2)}`;
-  // Every quarter of the mints is of the counted collection, from this id on.
+  // A quarter of the mints is of the counted collection, from this id on.
   const unique = 1_000_000n + BigInt(Math.floor(mints / 8));
   const { vaults, transactions, users } = engine;
   const pages: Readonly<Record<string, () => Promise<{ readonly data: readonly unknown[] }>>> = {

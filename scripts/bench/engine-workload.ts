@@ -4,11 +4,11 @@ import { type Engine, type Mode, openEngine, type Principal, type Uuid } from ".
 export const REQUEST = 1_000;
 export const USERS_PER_REQUEST = 10;
 const USERS = 1_000;
-/** Callers that send requests at once, of 1,000 and of one mint. */
+/** Concurrent callers, with requests of 1,000 mints and of one. */
 export const CALLERS = 64;
 export const SINGLE_CALLERS = 256;
 
-/** What is measured of a store with so many mints. */
+/** The figures of a store with this number of mints. */
 export interface EngineFigures {
   /**
    * Thousand mints a second, in requests of 1,000; then µs of CPU time a mint, of the event loop and of all threads.
@@ -19,10 +19,10 @@ export interface EngineFigures {
   /** The same in requests of one mint. */
   readonly singles: number;
   readonly singlesLoop: number;
-  /** ms. */
+  /** Milliseconds. */
   readonly proof: number;
   readonly open: number;
-  /** Resident MB of the process: after opening, after the run when garbage is collected, and the most it ever had. */
+  /** Resident MB of the process: after opening, after the run and garbage collection, and at most. */
   readonly memory: number;
   readonly steady: number;
   readonly peak: number;
@@ -38,7 +38,7 @@ export const SETTLEMENT = {
 
 export interface World {
   readonly principal: Principal;
-  /** The principal's key, for those who mint over HTTP. */
+  /** The principal's key, for mints over HTTP. */
   readonly apiKey: string;
   readonly users: readonly Uuid[];
   /** A collection of random ids, one of consecutive ids, a game's items, a currency. */
@@ -71,7 +71,7 @@ export async function settle(engine: Engine): Promise<World> {
   return { principal, apiKey, users: users.map(({ userId }) => userId), assets };
 }
 
-/** Makes requests that never repeat an ERC-721 id, the same ones in every run. */
+/** Makes requests that never repeat an ERC-721 id, equal in every run. */
 export class Workload {
   readonly #world: World;
   #seed = 0x2545f491;
@@ -79,7 +79,7 @@ export class Workload {
   #nextCounted = 1_000_000;
   #nextRequest = 0;
 
-  /** @param fresh - goes on behind this many tokens, which another workload may have minted */
+  /** @param fresh - starts after this number of tokens, which another workload may have minted */
   constructor(world: World, fresh = 0) {
     this.#world = world;
     this.#nextRandom = fresh;
@@ -87,8 +87,7 @@ export class Workload {
   }
 
   /**
-   * A request of 1,000: half random ERC-721 ids, a quarter consecutive ones, 15 % of 1,000 ERC-1155 ids, 10 % ERC-20;
-   * every tenth request for the rollup.
+   * A request of 1,000: 50 % random ERC-721 ids, 25 % consecutive, 15 % ERC-1155, 10 % ERC-20; every tenth is rollup.
    */
   bulk() {
     const mode: Mode = this.#nextRequest++ % 10 === 9 ? "zk-rollup" : "validium";
@@ -113,7 +112,7 @@ export class Workload {
     return { assetId: currency, mintingBlob: "", amount: 1 + this.#number(1_000_000), dataAvailabilityMode };
   }
 
-  /** A bijection of 48 bits scatters a counter: random and never twice. */
+  /** A bijection of 48 bits scatters a counter: random without repetition. */
   #uniqueId(): number {
     const mask = (1n << 48n) - 1n;
     let value = BigInt(this.#nextRandom++);
@@ -132,7 +131,7 @@ export class Workload {
   }
 }
 
-/** As a parser leaves it: no string is shared between entries. */
+/** Like a parser's output: entries share no strings. */
 function asFromWire(request: object): unknown {
   return JSON.parse(JSON.stringify(request));
 }

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { CALLERS, type EngineFigures, SINGLE_CALLERS, USERS_PER_REQUEST } from "./engine-workload.ts";
 import type { Row, Section } from "./section.ts";
 
-/** Mints that a row's store holds when it is measured. */
+/** Mints in a row's store before the measurement. */
 const SIZES = {
   usual: [0, 10_000, 100_000, 1_000_000],
   full: [0, 10_000, 100_000, 1_000_000, 10_000_000],
@@ -30,7 +30,7 @@ const COLUMNS = [
   { key: "disk", label: "disk", unit: "bytes a vault", better: "lower" },
 ] as const satisfies readonly { readonly key: keyof EngineFigures; readonly [name: string]: string }[];
 
-/** Runs one step of a row in its own process; resolves with what it prints. */
+/** Runs one step of a row in its own process; resolves with its output. */
 export async function step(
   action: "fill" | "measure" | "find",
   folder: string,
@@ -55,7 +55,7 @@ async function row(mints: number, progress: (line: string) => void): Promise<Row
   try {
     await step("fill", folder, mints, progress);
     const figures: EngineFigures = JSON.parse(await step("measure", folder, mints, progress));
-    // An empty store has no old vault, and its few records are no measure of a vault's bytes.
+    // An empty store has no old vault, and too few records to measure a vault's bytes.
     const values = mints === 0 ? { ...figures, proof: null } : figures;
     const tick = mints.toLocaleString("en-US", { notation: "compact" });
     return { label: `${mints.toLocaleString("en-US")} mints before`, tick, ours: true, values: { ...values } };
@@ -64,7 +64,7 @@ async function row(mints: number, progress: (line: string) => void): Promise<Row
   }
 }
 
-/** The engine over LevelDB through its public API, as it fills up. */
+/** The engine on LevelDB through its public API, with growing stores. */
 export const engineSection: Section = {
   name: "engine",
   async run(progress, extent) {

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { step } from "./engine.ts";
 import type { Row, Section } from "./section.ts";
 
-/** Vaults that the store holds, about. */
+/** Approximate number of vaults in the store. */
 const SIZES = { usual: [1_000_000], full: [1_000_000, 10_000_000] } as const;
 
-/** What a page of each filter takes: ms by the filter. */
+/** Milliseconds of a page, by filter. */
 export type FindingFigures = Readonly<Record<string, number>>;
 
-/** The lists of an application over LevelDB, by each filter. */
+/** The lists of an application on LevelDB, by filter. */
 export const findingSection: Section = {
   name: "finding",
   async run(progress, extent) {

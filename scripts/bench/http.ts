@@ -9,7 +9,7 @@ import { type Machine, machine, sectionText } from "./report.ts";
 import type { SectionResult } from "./section.ts";
 import { wrapped } from "./table.ts";
 
-/** `npm run bench:http`: how fast the server mints, how soon it answers, and where its time goes. */
+/** `npm run bench:http`: the server's mint rate, response times, and time by stage. */
 
 const USAGE = `Usage: npm run bench:http -- [options]
 

@@ -62,7 +62,7 @@ function chosen(only: string | undefined): readonly Section[] {
   });
 }
 
-/** So that no section is measured in the heap and with the compiled code that another has left behind. */
+/** In a separate process, so no section gets another's heap and compiled code. */
 async function inOwnProcess({ name }: Section, extent: Extent): Promise<SectionResult> {
   const script = fileURLToPath(import.meta.url);
   const options = ["--only", name, "--json", ...(extent === "full" ? ["--full"] : [])];
@@ -76,7 +76,7 @@ async function inOwnProcess({ name }: Section, extent: Extent): Promise<SectionR
   return result;
 }
 
-/** One line that replaces itself, for a person at a terminal; nothing into a pipe or a file. */
+/** A line that replaces itself on a terminal; nothing into a pipe or a file. */
 function progress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${line}`);
 }

@@ -27,7 +27,7 @@ interface Competitor {
   readonly single: () => number;
 }
 
-/** Preimages as a batch has them: a leaf of every length in turn, back to back. */
+/** Preimages as in a batch: leaves of all lengths in turn, packed. */
 function leafPreimages(): { bytes: Uint8Array; ends: Uint32Array; each: readonly Uint8Array[] } {
   let end = 0;
   const ends = Uint32Array.from({ length: MESSAGES }, (_, i) => (end += 77 + ((i * 97) % 256)));
@@ -42,7 +42,7 @@ function times(count: number, operation: () => void): () => number {
   };
 }
 
-/** A competitor that hashes one message after the other; the pairs' preimages are put together beforehand. */
+/** A competitor that hashes one message after the other. The pairs' preimages are made beforehand. */
 function messageByMessage(label: string, hash: (message: Uint8Array) => unknown, note?: string): Competitor {
   const node = new Uint8Array(65).fill(1);
   const single = new Uint8Array(64).fill(7);
@@ -99,7 +99,7 @@ async function competitors(): Promise<readonly Competitor[]> {
   ];
 }
 
-/** Time a hash: keccak-256 in the shapes that the core asks for. */
+/** Time a hash: keccak-256 in the shapes that the core uses. */
 export const keccakSection: Section = {
   name: "keccak",
   async run(progress) {

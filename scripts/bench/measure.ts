@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Something to be measured. */
+/** A measured subject. */
 export interface Subject {
   readonly label: string;
-  /** Runs before each run and is not measured. */
+  /** Runs before each run, unmeasured. */
   prepare?(): void;
-  /** Does the work once and returns the number of operations that it was. */
+  /** Does the work once and returns its number of operations. */
   run(): number;
 }
 
 const ROUNDS = 11;
-/** Measured in a round at least, so that the operating system's accounting of CPU time is fine enough. */
+/** Minimum of a round, because the operating system's accounting of CPU time is coarse. */
 const ROUND_MS = 60;
-/** A slow subject gets fewer rounds, but never fewer than three. */
+/** A slow subject gets fewer rounds, but at least three. */
 const SUBJECT_BUDGET_MS = 2_500;
 const MIN_ROUNDS = 3;
 
 /**
- * Nanoseconds of user CPU time an operation, of the whole process, so that work moved to other threads counts: the
- * median of several rounds. Subjects take turns, so that a slow minute of the machine hits all of them.
+ * Nanoseconds of user CPU time an operation: the median of several rounds. Counts the whole process, so work on other
+ * threads counts too. Subjects take turns, so a slow minute of the machine affects all of them.
  */
 export async function measure(
   subjects: readonly Subject[],
@@ -28,7 +28,7 @@ export async function measure(
     progress(`warming up: ${subject.label}`);
     round(subject);
   }
-  // The engine compiles hot code on another thread; let it finish.
+  // The engine compiles hot code on another thread. This lets it finish.
   await sleep(300);
   const samples = new Map(subjects.map(({ label }) => [label, [] as number[]]));
   const spent = new Map<string, number>();

@@ -6,12 +6,12 @@ const CHARTS_A_LINE = 3;
 const CHART_WIDTH = WIDTH / CHARTS_A_LINE;
 const CHART_HEIGHT = 150;
 const MARGIN = 28;
-/** Above and below the line itself: its title and figures, its ticks. */
+/** Space above and below the line: title and figures, ticks. */
 const HEAD = 44;
 const FOOT = 30;
 const LINE_HEIGHT = HEAD + CHART_HEIGHT + FOOT;
 
-/** How a section's figures move from row to row: a small chart a column, from zero up, one point a row. */
+/** A section's figures from row to row: one small chart a column, from zero up, one point a row. */
 export function curves(result: SectionResult, top: number): { svg: string; height: number } {
   const charts = result.columns.map((column, i) =>
     chart(result.rows, column, (i % CHARTS_A_LINE) * CHART_WIDTH, top + Math.floor(i / CHARTS_A_LINE) * LINE_HEIGHT),

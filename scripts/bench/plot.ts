@@ -10,7 +10,7 @@ const BAR_HEIGHT = 16;
 const ROW_HEIGHT = 22;
 const PANEL_GAP = 52;
 
-/** Reads on light and dark pages alike. */
+/** Readable on light and dark pages. */
 const STYLE = `
   svg { font: 13px system-ui, sans-serif; }
   text { fill: #24292f; } .title { font-weight: 600; font-size: 15px; } .strong { font-weight: 600; }
@@ -23,8 +23,8 @@ const STYLE = `
 `;
 
 /**
- * One panel a column: a bar a row, on a logarithmic scale; the best first where rows compete, that is, where there is a
- * reference. A section whose rows are points of a curve is drawn as such.
+ * One panel a column: a bar a row, on a logarithmic scale. With a reference row, the best row comes first. A section
+ * whose rows are points of a curve is drawn as a curve.
  */
 export function plot(results: readonly SectionResult[]): string {
   let top = 34;
@@ -62,7 +62,7 @@ function panel(result: SectionResult, column: Column, top: number): { svg: strin
       result.reference === null ? 0 : column.better === "lower" ? a.value - b.value : b.value - a.value,
     );
   const logs = bars.map(({ value }) => Math.log10(value));
-  // The scale begins at a power of ten that leaves the smallest value a bar to be seen.
+  // The scale begins at a power of ten below the smallest value, so its bar is visible.
   const floor = Math.floor(Math.min(...logs) - 0.2);
   const span = Math.max(...logs) - floor;
   const lines = bars.map(({ row, value, times }, i) => {

@@ -2,17 +2,17 @@ import { cpus, loadavg } from "node:os";
 import type { SectionResult } from "./section.ts";
 import { markdownTable, notes, wrapped } from "./table.ts";
 
-/** What the figures were measured on. */
+/** The machine of a measurement. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
   readonly node: string;
   readonly platform: string;
-  /** Threads that wanted a core in the minute before. Above 0, wall-clock figures are worse than the machine's best. */
+  /** Threads of other programs that wanted a core in the minute before. Above 0, wall-clock figures suffer. */
   readonly load: number;
 }
 
-/** All that a run found; what `--json` prints. */
+/** The results of a run; the output of `--json`. */
 export interface Report {
   readonly machine: Machine;
   readonly sections: readonly SectionResult[];

@@ -1,4 +1,4 @@
-/** What one part of the benchmark measured: a table of subjects by figures. */
+/** The result of one section: a table of subjects by figures. */
 
 export interface Column {
   readonly key: string;
@@ -10,9 +10,9 @@ export interface Column {
 
 export interface Row {
   readonly label: string;
-  /** Short form of the label, in a section whose rows are points of a curve: the plot then draws one a column. */
+  /** Short form of the label for a curve, in a section whose rows are its points. */
   readonly tick?: string;
-  /** What a reader must know to compare this row. */
+  /** A note that readers need to compare this row. */
   readonly note?: string;
   /** Whether the subject is part of this project. */
   readonly ours: boolean;
@@ -23,24 +23,26 @@ export interface Row {
 export interface SectionResult {
   readonly name: string;
   readonly title: string;
-  /** How it was measured; a paragraph of Markdown. */
+  /** The method; a paragraph of Markdown. */
   readonly method: string;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
-  /** Label of the row that the ratios refer to; null for a table without ratios. */
+  /** Label of the reference row; null for a table without ratios. */
   readonly reference: string | null;
 }
 
-/** How much is measured: with `full` also what takes minutes and gigabytes. */
+/** The amount of work: `full` includes measurements of minutes and gigabytes. */
 export type Extent = "usual" | "full";
 
-/** A part of the benchmark that can be run by its name. `progress` takes one line, for people, while it runs. */
+/** A part of the benchmark, run by name. `progress` takes one line for people. */
 export interface Section {
   readonly name: string;
   run(progress: (line: string) => void, extent: Extent): Promise<SectionResult>;
 }
 
-/** How many times as good as a row the reference row is in a column, 1 for itself; null where either has no value. */
+/**
+ * The ratio by which the reference row is better than a row in a column, 1 for itself; null where either has no value.
+ */
 export function ratio(result: SectionResult, row: Row, column: Column): number | null {
   const reference = result.rows.find(({ label }) => label === result.reference)?.values[column.key] ?? null;
   const value = row.values[column.key] ?? null;

@@ -55,7 +55,7 @@ export function wrapped(text: string): string {
   return [...found, line].join("\n");
 }
 
-/** What a reader must know of the rows, as a Markdown list; empty when there is nothing. */
+/** The notes of the rows as a Markdown list; empty without any. */
 export function notes(result: SectionResult): string {
   return result.rows
     .filter(({ note }) => note !== undefined)
@@ -63,7 +63,7 @@ export function notes(result: SectionResult): string {
     .join("\n");
 }
 
-/** A figure with three significant digits or all before the point. */
+/** A figure with three significant digits, or all digits before the point. */
 export function figure(value: number): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });

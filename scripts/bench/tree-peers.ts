@@ -32,7 +32,7 @@ import {
   type TreeSubject,
 } from "./tree-subjects.ts";
 
-/** A hash that a library is given, where it lets its caller choose. */
+/** A hash for a library that lets its caller choose. */
 interface PeerHash {
   readonly name: string;
   readonly message: (message: Uint8Array) => Uint8Array;
@@ -52,7 +52,7 @@ const noble: PeerHash = {
 
 const ours: PeerHash = { name: "Mintmark's keccak", message: keccak256, node: hashNode };
 
-/** Every peer, with the hash it is usually given and, where it lets its caller choose, with this project's. */
+/** Every peer with its usual hash and, if its caller can choose, with this project's. */
 export function peerTrees(): readonly TreeSubject[] {
   return [
     persistentMerkleTree(),
@@ -93,7 +93,7 @@ function leanImt(hash: PeerHash): TreeSubject {
     },
     verifiedProofs: () => {
       const tree = filled();
-      // The library compares roots by identity, so that the root of its own proof is recomputed here.
+      // The library compares roots by identity, so the root of its own proof is recomputed here.
       return (leaf) => {
         const { index, leaf: start, siblings } = tree.generateProof(leaf);
         const root = siblings.reduce(
@@ -106,7 +106,7 @@ function leanImt(hash: PeerHash): TreeSubject {
   };
 }
 
-/** Nodes of @zk-kit/imt are numbers or strings; 32 characters of a byte each are the fastest to make. */
+/** Nodes of @zk-kit/imt are numbers or strings. Strings of 32 characters, one a byte, are the fastest. */
 function imt(hash: PeerHash): TreeSubject {
   const text = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
   const bytes = (node: unknown) => Buffer.from(String(node), "latin1");
@@ -140,7 +140,7 @@ function imt(hash: PeerHash): TreeSubject {
   };
 }
 
-/** Elements are strings or numbers by type; byte arrays pass through it untouched and are the fastest. */
+/** Elements are strings or numbers by type. Byte arrays also work, and are the fastest. */
 function fixedMerkleTree(hash: PeerHash): TreeSubject {
   const element = (bytes: Uint8Array) => bytes as unknown as Element;
   const bytes = (value: Element) => value as unknown as Uint8Array;
@@ -218,11 +218,11 @@ function openZeppelin(hash: PeerHash): TreeSubject {
     typeof value === "string" ? Buffer.from(value.slice(2), "hex") : (value as Uint8Array);
   const nodeHash = (left: unknown, right: unknown) => {
     const [a, b] = [bytes(left), bytes(right)];
-    // A tree of this library sorts the two nodes that it hashes.
+    // This library sorts the two nodes before hashing.
     const node = Buffer.compare(a, b) < 0 ? hash.node(a, b) : hash.node(b, a);
     return `0x${Buffer.from(node).toString("hex")}`;
   };
-  // Left alone it hashes with @noble/hashes too.
+  // Its default hash is @noble/hashes too.
   const options = hash === noble ? { sortLeaves: false } : { sortLeaves: false, nodeHash };
   const proofs = () => {
     const tree = SimpleMerkleTree.of(leaves, options);

@@ -16,7 +16,7 @@ const COLUMNS = [
 
 type Key = (typeof COLUMNS)[number]["key"];
 
-/** How one figure of one library is measured; undefined where it cannot do it. */
+/** The measurement of one figure of one library; undefined where it cannot do it. */
 function subject(tree: TreeSubject, key: Key): Subject | undefined {
   if (key === "appends" || key === "singles") return growing(tree, key === "singles" ? 1 : BATCH);
   const start = tree[key];
@@ -34,7 +34,7 @@ function subject(tree: TreeSubject, key: Key): Subject | undefined {
       },
     };
   }
-  // The tree is built once, when it is first needed; leaves are proven all over it.
+  // The tree is built once, at first use; the proven leaves are spread over it.
   let prove: ((leaf: number) => void) | undefined;
   let next = 0;
   return {
@@ -49,7 +49,7 @@ function subject(tree: TreeSubject, key: Key): Subject | undefined {
   };
 }
 
-/** Leaves added one at a time to a tree that is built once, its root asked for after so many. */
+/** Adds leaves one at a time to a tree that is built once, and asks for its root after every `leavesPerRoot`. */
 function growing({ label, growing: start }: TreeSubject, leavesPerRoot: number): Subject | undefined {
   if (start === undefined) return undefined;
   let tree: GrowingTree | undefined;
@@ -69,7 +69,7 @@ function growing({ label, growing: start }: TreeSubject, leavesPerRoot: number):
   };
 }
 
-/** Append-only Merkle trees of 100,000 leaves, against the libraries of the field. */
+/** Append-only Merkle trees of 100,000 leaves, compared with other libraries. */
 export const treesSection: Section = {
   name: "trees",
   async run(progress) {

@@ -19,13 +19,13 @@ export function leaf(parent: Command, usage: string, description: string, exampl
   return parent
     .command(usage)
     .description(description)
-    .option("--json", "answer with JSON")
+    .option("--json", "print JSON")
     .addHelpText("after", `\nExamples:${lines.join("")}`);
 }
 
 /**
- * A command, or a process, that reads settings: from its options, then the environment, then the file that
- * MINTMARK_CONFIG or `--config` names. Secrets have no option, because other users of a machine see arguments.
+ * A command, or a process, with settings: from its options, then the environment, then the file of MINTMARK_CONFIG or
+ * `--config`. Secrets have no option, because other users of a machine can read arguments.
  */
 export function configured<S extends z.ZodObject>(
   parent: Command,
@@ -42,9 +42,7 @@ export function configured<S extends z.ZodObject>(
     if (isSecret(name)) secrets.push(`\n  ${name}  ${meaningOf(setting.description)}`);
     else command.option(`${flagOf(name)} <value>`, `${meaningOf(setting.description)} (${name}${defaultOf(setting)})`);
   }
-  command.addOption(
-    new Option("--config <file>", "JSON file of settings that are not given otherwise (MINTMARK_CONFIG)"),
-  );
+  command.addOption(new Option("--config <file>", "JSON file of further settings (MINTMARK_CONFIG)"));
   if (secrets.length > 0) command.addHelpText("after", `\nFrom the environment only:${secrets.join("")}`);
   return command.action(
     acting((options, args, running) => {
@@ -60,13 +58,13 @@ export function configured<S extends z.ZodObject>(
 }
 
 export interface ConfiguredOptions {
-  /** Says of an answer that is bad news what to do; null of others. */
+  /** The next step for a bad result; null for others. */
   readonly failed?: (answer: unknown) => string | null;
-  /** The only variables that the environment may hold: any other one is likely a typing error. */
+  /** The only variables allowed in the environment; others are likely typing errors. */
   readonly known?: readonly string[];
 }
 
-/** What a command was called with besides settings. */
+/** The arguments of a command besides settings. */
 export interface Given extends Running {
   readonly options: Options;
   readonly args: readonly string[];
@@ -88,10 +86,9 @@ function defaultOf(setting: z.core.$ZodType): string {
 }
 
 /**
- * An action for commander: prints what `work` resolves with, or its error, and sets the exit code. Ctrl-C aborts the
- * signal.
+ * An action for commander: prints the result of `work`, or its error, and sets the exit code. Ctrl-C aborts the signal.
  *
- * @param showing - `failed` says of an answer that is bad news what to do; null of others
+ * @param showing - `failed` gives the next step for a bad result; null for others
  */
 export function acting(
   work: Work,

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { acting, leaf } from "./command.ts";
 import { UsageError } from "./exit-codes.ts";
 
-/** `mintmark completion <shell>`: a script that completes commands and options, made from the commands themselves. */
+/** `mintmark completion <shell>`: a script that completes commands and options, generated from the commands. */
 export function addCompletion(program: Command): void {
   leaf(program, "completion <shell>", "print the completion script of bash, zsh or fish", [
     "completion bash > /etc/bash_completion.d/mintmark",
@@ -18,9 +18,9 @@ export function addCompletion(program: Command): void {
   );
 }
 
-/** What may follow a path of commands. */
+/** The words after a path of commands. */
 interface Line {
-  /** Commands so far with blanks between; empty at the beginning. */
+  /** Commands so far, separated by blanks; empty at the start. */
   readonly path: string;
   readonly words: readonly string[];
 }

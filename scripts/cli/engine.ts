@@ -11,10 +11,10 @@ import { readConfigFile } from "../../server/settings/config-file.ts";
 import { storeSettings } from "../../server/settings/settings.ts";
 import { UsageError } from "./exit-codes.ts";
 
-/** What the server reads too, so that one environment, or one file, serves both. */
+/** Also read by the server, so one environment or file serves both. */
 const SETTINGS = ["MINTMARK_CONFIG", ...Object.keys(storeSettings.shape)];
 
-/** The folder of the store: the option, else the environment, else the file that it names. */
+/** The folder of the store: from the option, else the environment, else the configuration file. */
 export function storeOf(option: string | undefined): string {
   const { MINTMARK_STORE, MINTMARK_CONFIG } = process.env;
   const store = option ?? MINTMARK_STORE ?? (MINTMARK_CONFIG && readConfigFile(MINTMARK_CONFIG).texts.MINTMARK_STORE);
@@ -22,7 +22,7 @@ export function storeOf(option: string | undefined): string {
   return store;
 }
 
-/** Does one thing to a store: by the server that has it open, or, where none runs, in this process. */
+/** Runs an operation on a store: by the server that has it open, or in this process if none runs. */
 export async function operateOn(store: string, name: string, input: unknown, running: Running): Promise<unknown> {
   const answered = await askServer(store, { operation: name, input }, running);
   if (answered !== undefined) return answered.result;
@@ -48,12 +48,13 @@ export async function openStore(
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.code !== "store_locked") throw error;
 
-    const detail = "Another process has this store open and does not listen for its operator. Stop it, then try again.";
+    const detail =
+      "Another process has this store open, but does not listen for its operator. Stop it, then try again.";
     throw new MintmarkError("store_locked", detail, { cause: error });
   }
 }
 
-/** Takes in the cluster's whole journal, and resolves with the number of its entries. */
+/** Applies the cluster's whole journal, and resolves with the number of its entries. */
 export async function restoreFromCluster(
   store: string,
   { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (entries: number) => void },
@@ -89,6 +90,6 @@ function settings(store: string) {
     return readStoreConfig({ ...known, MINTMARK_STORE: store });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    throw new UsageError(`no server has ${store} open; to open it here, set what the server reads:\n${error.message}`);
+    throw new UsageError(`no server has ${store} open; to open it here, give the server's settings:\n${error.message}`);
   }
 }

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../../core/index.ts";
 import { ConfigError } from "../../server/settings/config.ts";
 
-/** What the process ends with; `mintmark --help` lists them. */
+/** The exit codes of the process; `mintmark --help` lists them. */
 export const EXIT = { ok: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
 
 export const EXIT_HELP = `Exit codes:
@@ -11,7 +11,7 @@ export const EXIT_HELP = `Exit codes:
   3    the store, the server or L1 could not be reached; try again later
   130  interrupted`;
 
-/** A mistake of the caller in arguments or settings; the message says what to give. */
+/** A mistake of the caller in arguments or settings. The message says what to give. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
   readonly code = "validation_failed";

@@ -1,7 +1,7 @@
 import { BaseError } from "viem";
 import { reasonOf } from "../../core/l1/failure.ts";
 
-/** The sentence of whatever was thrown; nothing of its causes, which may hold an RPC's address with its key. */
+/** The message of an error, without its causes, which may contain an RPC's address with its key. */
 export function messageOf(error: unknown): string {
   if (error instanceof BaseError) return reasonOf(error);
   return error instanceof Error ? error.message : String(error);

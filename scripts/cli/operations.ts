@@ -13,14 +13,14 @@ const GROUPS: Readonly<Record<string, string>> = {
   keys: "API keys of applications",
   users: "users of applications, each with the L1 address that owns its tokens",
   assets: "token contracts: add, register on L1, whitelist, enable for an application",
-  batches: "batches of mints: seal, commit to L1, look at",
-  export: "what others need to check, or to leave",
-  vaults: "what owners hold: list, look at, prove",
-  transactions: "mints and withdrawals, and where each is",
+  batches: "batches of mints: seal, commit to L1, list",
+  export: "data and proofs for checks and exits",
+  vaults: "vaults of owners: list, show, prove",
+  transactions: "mints and withdrawals, with their status",
   withdrawals: "withdrawals to L1",
 };
 
-/** Where an option's name is not its field's without `Id`, `Address` or `At`. */
+/** Option names that differ from their field without `Id`, `Address` or `At`. */
 const NAMES: Readonly<Record<string, string>> = {
   dataAvailabilityMode: "mode",
   mintQuota: "quota",
@@ -29,7 +29,7 @@ const NAMES: Readonly<Record<string, string>> = {
   supplyCap: "cap",
 };
 
-/** A command for each operation of the table: its arguments, options and help derive from the operation's schema. */
+/** Adds a command for each operation. Its arguments, options and help derive from the operation's schema. */
 export function addOperations(program: Command): void {
   for (const [name, operation] of Object.entries(OPERATIONS)) {
     const path = name.split(".");
@@ -46,7 +46,7 @@ export function addOperations(program: Command): void {
 function addOperation(parent: Command, path: readonly string[], operation: Operation): void {
   const { args = [], columns, failed, file } = operation;
   const fields = Object.entries(operation.input.shape).map(([name, schema]) => fieldOf(path[0] ?? "", name, schema));
-  // Where a description speaks of another field, the help speaks of its option.
+  // Replaces field names in a description by their options.
   const spoken = (text: string) =>
     text.replaceAll(/`(\w+)`/g, (all, name) => {
       const other = fields.find((field) => field.name === name);
@@ -87,17 +87,17 @@ function addOperation(parent: Command, path: readonly string[], operation: Opera
   );
 }
 
-/** A field of an operation's input, as its schema describes it. */
+/** A field of an operation's input, from its schema. */
 interface Field {
   readonly name: string;
   readonly flag: string;
-  /** What stands for its value in the help. */
+  /** The placeholder of its value in the help. */
   readonly value: string;
   readonly kind: z.core.$ZodTypeDef["type"];
   readonly description: string;
   readonly isRequired: boolean;
   readonly isNullable: boolean;
-  /** Whether it is false where it is not given, rather than left as it is. */
+  /** Whether its default is false, rather than unchanged. */
   readonly isSwitch: boolean;
   readonly env?: string;
   readonly secret?: string;
@@ -117,7 +117,7 @@ function fieldOf(group: string, name: string, schema: z.core.$ZodType): Field {
     const next = def.innerType ?? def.in;
     if (next === undefined) {
       const isRequired = !(schema as z.ZodType).safeParse(undefined).success;
-      // An application's own id, where one is created, is `--id`.
+      // Where an application is created, its id is `--id`.
       const flag = name === `${group.replace(/s$/, "")}Id` && !isRequired ? "id" : flagOf(name);
       const choices = inner instanceof z.ZodEnum ? ` (${inner.options.join(", ")})` : "";
       const description = `${said.description ?? ""}${choices}`.trim();
@@ -142,7 +142,7 @@ function optionOf({ flag, value, description, isRequired, isSwitch, env, secret 
   return env === undefined ? option : option.env(env);
 }
 
-/** The text as the schema takes it. Text that is no value of its kind stays text, and the schema says what is wrong. */
+/** The text as the schema's input. Invalid text stays text, and the schema reports it. */
 function inputOf({ kind, isNullable, isPath }: Field, text: string): unknown {
   if (isNullable && text === "none") return null;
   if (isPath === true) return resolve(text);

@@ -4,16 +4,16 @@ import { messageOf } from "./message.ts";
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * One answer on standard output: JSON when asked for, else a table of a list, or the fields of a thing with its lists
+ * One result on standard output: JSON if requested, else a table of a list, or the fields of an object with its lists
  * below.
  *
- * @param columns - what a table shows of each entry; everything when absent
+ * @param columns - the columns of a table; default all
  */
 export function print(value: unknown, asJson: boolean, columns?: readonly string[]): void {
   process.stdout.write(asJson ? jsonText(value) : `${text(value, columns)}\n`);
 }
 
-/** JSON for machines: integers that a double cannot hold as decimal strings, one document, one line at its end. */
+/** JSON for machines, with integers beyond a double as decimal strings: one document, with a newline at its end. */
 export function jsonText(value: unknown): string {
   const plain = (_: string, part: unknown) => (typeof part === "bigint" ? part.toString() : part);
   return `${JSON.stringify(value, plain, 2)}\n`;
@@ -35,13 +35,13 @@ export function printError(error: unknown, asJson: boolean): void {
   process.stderr.write(`${lines.flatMap((line) => line.split("\n").map(printable)).join("\n")}\n`);
 }
 
-/** The system's code, such as ENOENT, else the error's class. */
+/** The system's code, such as ENOENT, or the error's class. */
 function nameOf(error: unknown): string {
   if (!(error instanceof Error)) return "Error";
   return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }
 
-/** Where long work is: one line that is written over, on a terminal only. */
+/** The progress of long work: one line that is overwritten, on a terminal only. */
 export function progressLine(): { show(where: string): void; clear(): void } {
   const { stderr } = process;
   if (!stderr.isTTY) return { show: () => {}, clear: () => {} };
@@ -78,13 +78,13 @@ function isList(value: unknown): value is readonly Row[] | PageOfRows {
   return isPage(value) || (Array.isArray(value) && value.some(isRow));
 }
 
-/** A list within a thing. */
+/** A list inside an object. */
 function listed(list: unknown): string {
   if (!isPage(list)) return table(list as readonly Row[]);
   return `${table(list.data)}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;
 }
 
-/** Fields by name; those of a thing within as `thing.field`. */
+/** Fields by name; fields of an inner object as `object.field`. */
 function flat(row: Row, prefix = ""): (readonly [name: string, field: unknown])[] {
   return Object.entries(row).flatMap(([name, field]) =>
     isRow(field) ? flat(field, `${prefix}${name}.`) : [[`${prefix}${name}`, field] as const],
@@ -113,7 +113,7 @@ function cell(value: unknown): string {
   return printable(typeof value === "object" ? JSON.stringify(value) : String(value));
 }
 
-/** Names come from others: what moves a terminal's cursor is not shown. */
+/** Removes control characters, because names come from others and could move the terminal's cursor. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, "\u{fffd}");
 }

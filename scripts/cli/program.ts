@@ -14,7 +14,7 @@ import { EXIT, EXIT_HELP, UsageError } from "./exit-codes.ts";
 import { addOperations } from "./operations.ts";
 import { printError } from "./output.ts";
 
-// Commander breaks the lines to the terminal's width.
+// Commander wraps the lines at the terminal's width.
 const DESCRIPTION = `Operate a Mintmark engine.
 
 ${[
@@ -49,7 +49,7 @@ export function buildProgram(): Command {
   return program;
 }
 
-/** Parses the arguments and does what they say; resolves with nothing left to do but to end with `process.exitCode`. */
+/** Parses the arguments and runs the command. Afterwards the process only has to end with `process.exitCode`. */
 export async function runCli(args: readonly string[]): Promise<void> {
   const program = buildProgram();
   const asJson = args.includes("--json");

@@ -6,19 +6,19 @@ export async function secret(variable: string, fromStdin: boolean): Promise<stri
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8")) {
     text += chunk;
-    if (text.length > 1024) throw new UsageError("standard input holds more than a key");
+    if (text.length > 1024) throw new UsageError("standard input contains more than a key");
   }
   return text.trim();
 }
 
-/** As `secret`, for what cannot be done without. */
+/** Like `secret`, for a secret that is required. */
 export async function requiredSecret(variable: string, fromStdin: boolean): Promise<string> {
   const value = await secret(variable, fromStdin);
   if (value === undefined || value === "") throw new UsageError(`give the key: ${variable}, or --key-stdin`);
   return value;
 }
 
-/** A private key from the variable, or from standard input when that is a pipe or a file. It is never shown. */
+/** A private key from the variable, or from standard input if that is a pipe or a file. It is never shown. */
 export async function privateKey(variable: string): Promise<`0x${string}`> {
   const given = process.env[variable] ?? (await secret(variable, !process.stdin.isTTY));
   if (given === undefined || given === "") {
@@ -30,7 +30,7 @@ export async function privateKey(variable: string): Promise<`0x${string}`> {
   return given as `0x${string}`;
 }
 
-/** An option, else a variable of the environment. */
+/** An option, or a variable of the environment. */
 export function setting(option: unknown, variable: string, what: string): string {
   const value = typeof option === "string" ? option : process.env[variable];
   if (value === undefined || value === "") throw new UsageError(`give ${what}, or ${variable}`);

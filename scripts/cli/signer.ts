@@ -8,23 +8,23 @@ import { stopSignal } from "../../server/process/stop-signal.ts";
 import type { SignerSettings } from "../../server/settings/process-settings.ts";
 import { messageOf } from "./message.ts";
 
-/** What makes a member or an issuer a process. */
+/** The parts of a member's or an issuer's process. */
 export interface SignerProcess {
-  /** For the line that is printed once it listens. */
+  /** For the line printed once it listens. */
   readonly what: "member" | "issuer";
   readonly signer: Signer & { close(): Promise<void> };
   readonly l1: Awaited<ReturnType<typeof connectL1>>;
   readonly settings: SignerSettings & { readonly MINTMARK_PORT: number };
-  /** What its log must never hold. */
+  /** Secrets that the log must never contain. */
   readonly secrets: readonly string[];
   build(options: SignerServerOptions): FastifyInstance;
-  /** Once the archive is in step with L1; default: duplicates are voided. */
+  /** The work after each round with L1; default: voids duplicates. */
   readonly work?: (signal?: AbortSignal) => Promise<number>;
-  /** Goes on beside it until the signal aborts. */
+  /** Runs in parallel until the signal aborts. */
   readonly beside?: (log: FastifyBaseLogger, stopped: AbortSignal) => Promise<void>;
 }
 
-/** Keeps a signer's archive in step with L1 and serves it, until SIGINT or SIGTERM; then closes it. */
+/** Keeps a signer's archive up to date with L1 and serves it until SIGINT or SIGTERM; then closes it. */
 export async function runSigner({ what, signer, l1, settings, secrets, build, work, beside }: SignerProcess) {
   await using stack = new AsyncDisposableStack();
   stack.defer(() => signer.close());

@@ -6,7 +6,7 @@ import { MirrorChain } from "../../server/operations/mirror-chain.ts";
 import type { MirrorSetting } from "../../server/settings/mirror-settings.ts";
 
 export interface MirrorWatchOptions {
-  /** What somebody else keeps in step with the settlement chain. */
+  /** The caller keeps it up to date with the settlement chain. */
   readonly archive: Archive;
   readonly source: SourceHistory;
   readonly mirrors: readonly MirrorSetting[];

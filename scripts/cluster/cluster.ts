@@ -11,18 +11,16 @@ export interface ClusterReport {
   /** Seconds from the SIGKILL to the next acknowledged mint. */
   readonly gapSeconds: number;
   readonly acknowledged: number;
-  /** Acknowledged vaults that the new leader holds. */
+  /** Acknowledged vaults in the new leader's store. */
   readonly found: number;
   /** Vaults of the application. */
   readonly vaults: number;
-  /** State commitments of all servers that live, once each holds everything. */
+  /** State commitments of all running servers, once each has everything. */
   readonly commitments: readonly string[];
   readonly batchesOnL1: number;
 }
 
-/**
- * Mints through the router of a cluster on this machine, kills the leader, and reports what became of each mint.
- */
+/** Mints through the router of a cluster on this machine, kills the leader, and reports the outcome of each mint. */
 export async function runCluster(
   folder: string,
   { onProgress, seconds }: { readonly seconds: number; readonly onProgress: (step: string) => void },
@@ -60,7 +58,7 @@ export async function runCluster(
   };
 }
 
-/** What `npm run cluster` prints. */
+/** The output of `npm run cluster`. */
 export function clusterScreen(report: ClusterReport): string {
   const { servers, killed, leader, gapSeconds, acknowledged, found, vaults, commitments, batchesOnL1 } = report;
   const isSame = new Set(commitments).size === 1;

@@ -25,7 +25,9 @@ const USER = "mintmark";
 const NOBODY = 65_534;
 const IDENTITY = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
-/** A real PostgreSQL server on this machine, for tests and for `npm run cluster`. Its data lie in a folder of the caller's. */
+/**
+ * A real PostgreSQL server on this machine, for tests and for `npm run cluster`. Its data is in a folder of the caller.
+ */
 export class PostgresServer implements AsyncDisposable {
   readonly folder: string;
   readonly port: number;
@@ -40,10 +42,10 @@ export class PostgresServer implements AsyncDisposable {
     return `postgres://${USER}@127.0.0.1:${this.port}/postgres`;
   }
 
-  /** A new, empty primary, which runs and waits for no standby yet. */
+  /** A new, empty primary, running and not waiting for a standby yet. */
   static async primary(folder: string): Promise<PostgresServer> {
     installTools("cluster");
-    // npm installs without running scripts; this one makes the links between the libraries.
+    // npm installs without running scripts; this script links the libraries.
     execFileSync(process.execPath, [join(PACKAGE, "scripts/hydrate-symlinks.js")], { cwd: PACKAGE });
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     own(folder);
@@ -57,7 +59,7 @@ export class PostgresServer implements AsyncDisposable {
     return server;
   }
 
-  /** A standby under a name, made from a cold copy. The primary is down for a moment, and then waits for any one of its standbys. */
+  /** A named standby from a cold copy. The primary is down for a moment, and then waits for any one of its standbys. */
   async standby(folder: string, name: string): Promise<PostgresServer> {
     await this.stop();
     cpSync(this.folder, folder, { recursive: true });
@@ -89,12 +91,12 @@ export class PostgresServer implements AsyncDisposable {
     }
   }
 
-  /** Ends it as an administrator does. */
+  /** Stops it like an administrator. */
   async stop(): Promise<void> {
     await this.#end("SIGINT");
   }
 
-  /** Ends it as a power cut does. */
+  /** Stops it like a power cut. */
   async kill(): Promise<void> {
     if (this.#process?.pid !== undefined) {
       for (const pid of childrenOf(this.#process.pid)) signal(pid, "SIGKILL");
@@ -102,19 +104,19 @@ export class PostgresServer implements AsyncDisposable {
     await this.#end("SIGKILL");
   }
 
-  /** Stops its processes as they are, or lets them go on. */
+  /** Suspends its processes, or resumes them. */
   freeze(isFrozen: boolean): void {
     const { pid } = this.#process ?? {};
     if (pid === undefined) return;
     for (const one of [pid, ...childrenOf(pid)]) signal(one, isFrozen ? "SIGSTOP" : "SIGCONT");
   }
 
-  /** Makes a standby the primary. */
+  /** Promotes a standby to primary. */
   async promote(): Promise<void> {
     await this.query("select pg_promote(true, 30)");
   }
 
-  /** One statement of the administrator's. */
+  /** Runs one statement as the administrator. */
   async query(text: string): Promise<readonly Record<string, unknown>[]> {
     const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 2_000 });
     client.on("error", () => {});
@@ -147,7 +149,7 @@ export class PostgresServer implements AsyncDisposable {
     );
   }
 
-  /** Resolves once the primary counts on the standby. */
+  /** Resolves once the primary counts the standby as synchronous. */
   async #synchronous(name: string): Promise<void> {
     for (let left = 200; left > 0; left--) {
       const rows = await this.query("select application_name, sync_state from pg_stat_replication");

@@ -14,7 +14,7 @@ import { PostgresServer } from "./postgres.ts";
 
 const MAIN = fileURLToPath(new URL("../mintmark.ts", import.meta.url));
 
-/** What the script reads of a server's state. */
+/** The fields of a server's state that the script uses. */
 interface StateReply {
   readonly sealed: { readonly commitment: string };
   readonly committed: { readonly countRollup: number; readonly commitment: string };
@@ -48,7 +48,7 @@ export class Member {
     return code === null && signalCode === null ? null : { code, said: this.#said };
   }
 
-  /** Resolves once it answers anything. */
+  /** Resolves with its first response. */
   async answers(): Promise<void> {
     await answers(`${this.url}/readyz`, this.#process);
   }
@@ -63,13 +63,13 @@ export class Member {
     await this.answers();
   }
 
-  /** Stops the process as it is, or lets it go on. */
+  /** Suspends the process, or resumes it. */
   freeze(isFrozen: boolean): void {
     this.#process.kill(isFrozen ? "SIGSTOP" : "SIGCONT");
   }
 }
 
-/** A client that repeats each mint until it is acknowledged, as the documentation asks. */
+/** A client that repeats each mint until acknowledged, as documented. */
 export class Minter {
   /** Vaults of acknowledged mints. */
   readonly acknowledged: string[] = [];
@@ -81,8 +81,8 @@ export class Minter {
   #tokenId: number;
   #request = 0;
 
-  /** @param from - the first token's id, which also tells the requests of several minters apart */
-  constructor(world: Pick<Servers, "router" | "facts">, perRequest: number, from = 0) {
+  /** @param from - the first token's id, which also separates the requests of several minters */
+  constructor(world: Pick<World, "router" | "facts">, perRequest: number, from = 0) {
     this.#world = world;
     this.#perRequest = perRequest;
     this.#from = from;
@@ -230,14 +230,9 @@ export async function startServers(
   return { members, router, rpcUrl: chain.rpcUrl, facts, journal: { shard, key }, join, ...disposable };
 }
 
-/** The demo application, made by a node that leads for a moment. */
-async function seedJournal(
-  folder: string,
-  url: string,
-  key: string,
-  shard: string,
-  deployment: Awaited<ReturnType<typeof deployTo>>,
-) {
+/** The demo application, created by a node that leads for a moment. */
+async function seedJournal(folder: string, url: string, key: string, deployment: Awaited<ReturnType<typeof deployTo>>) {
+  const shard = `${deployment.chainId}-${deployment.settlement.address.slice(2, 18).toLowerCase()}`;
   const journal = await PostgresJournal.open({ url, shard, keys: [Buffer.from(key, "hex")] });
   const settlement = {
     chainId: BigInt(deployment.chainId),
@@ -287,7 +282,7 @@ async function answers(url: string, child: ChildProcess): Promise<void> {
   throw new Error(`${url} does not answer`);
 }
 
-/** Every vault of a user, as one server tells. */
+/** Every vault of a user, from one server. */
 export async function vaultsOf(url: string, apiKey: string, userId: string): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (let cursor = ""; ; ) {
@@ -321,7 +316,7 @@ export async function stateOf(url: string): Promise<StateReply> {
   return (await (await fetch(`${url}/public/v1/state`)).json()) as StateReply;
 }
 
-/** The state commitment of each server, once they are the same, and L1 has every batch. */
+/** The state commitment of each server, once they are equal and L1 has every batch. */
 export async function settled(members: readonly Member[]): Promise<string[]> {
   for (let left = 150; ; left--) {
     const states = await Promise.all(members.map(({ url }) => stateOf(url)));

@@ -14,7 +14,7 @@ export function addExitKit(program: Command): void {
   configured(
     program,
     "exit-kit <vault>",
-    "make a vault's exit kit: from a rebuilt store, or from L1 and whoever has the data",
+    "make a vault's exit kit: from a rebuilt store, or from L1 and a source of the data",
     ["exit-kit 9223372036854775808 --store ./rebuilt --out sword.json", "exit-kit 7 --peers https://member.example"],
     exitKitSettings,
     async (settings, { args: [id = ""], options: { store, out } }) => {

@@ -11,7 +11,7 @@ export function addExit(program: Command): void {
   configured(
     program,
     "exit <kit>",
-    "withdraw a vault with its exit kit, an RPC and the owner's key (MINTMARK_OWNER_KEY, or standard input), and nothing else",
+    "withdraw a vault with only its exit kit, an RPC and the owner's key (MINTMARK_OWNER_KEY, or standard input)",
     ["exit sword.json --wait --rpc https://rpc.example < owner.key", "exit sword.json --dry-run"],
     exitSettings,
     async ({ MINTMARK_RPC_URL: rpcUrl }, { args: [kit = ""], options: given, progress, signal }) => {
@@ -35,20 +35,20 @@ export function addExit(program: Command): void {
       });
       const { blockNumber, gasUsed, recipient: to, held, heldBefore } = result;
       say(`mined in block ${blockNumber} for ${gasUsed} gas`);
-      say(`${to} holds ${held} of the token on L1 now, ${heldBefore} before`);
+      say(`${to} now holds ${held} of the token on L1, ${heldBefore} before`);
       return isJson ? result : undefined;
     },
   )
-    .option("--wait", "wait until an ERC-721 has matured instead of saying so")
-    .option("--quantity <units>", "default all that is left")
+    .option("--wait", "wait until an ERC-721 has matured instead of failing")
+    .option("--quantity <units>", "default all that are left")
     .option("--recipient <address>", "default the owner")
-    .option("--dry-run", "check the kit against the chain and show what would be done");
+    .option("--dry-run", "check the kit against the chain and show the effects");
 }
 
 function sentenceOf({ vaultId, quantity, token, recipient, contract, chainId, baseUnits }: DescribedPlan): string {
   const what = token.tokenId === null ? `${token.standard}` : `${token.standard} id ${token.tokenId}`;
   return (
-    `the kit is good: withdrawing ${quantity} unit(s) of vault ${vaultId} from ${contract} on chain ${chainId}\n` +
+    `the kit is valid: withdrawing ${quantity} unit(s) of vault ${vaultId} from ${contract} on chain ${chainId}\n` +
     `  mints ${baseUnits} of ${token.address} (${what}) to ${recipient}`
   );
 }

@@ -11,7 +11,7 @@ import { configured } from "../cli/command.ts";
 import { EXIT, UsageError } from "../cli/exit-codes.ts";
 import { messageOf } from "../cli/message.ts";
 
-/** What needs a chain in this process: a clone has the compiler and the simulated chain, the package has neither. */
+/** Commands with a chain in this process. Only a clone has the compiler and the simulated chain. */
 export function addLocal(program: Command): void {
   configured(
     program,
@@ -30,7 +30,7 @@ export function addLocal(program: Command): void {
       await stopSignal();
       note("stopping");
       await sandbox.stop();
-      // Everything of ours is closed; the simulated chain keeps idle handles.
+      // Everything of ours is closed, but the simulated chain keeps idle handles.
       process.exit(EXIT.ok);
     },
   );

@@ -22,7 +22,7 @@ import { watchMirrors } from "../cli/watch-mirrors.ts";
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-/** The processes that others than the operator run, each with a key of its own. */
+/** The processes of parties other than the operator, each with its own key. */
 export function addMembers(program: Command): void {
   configured(
     program,
@@ -112,7 +112,7 @@ export function addMembers(program: Command): void {
   configured(
     program,
     "relay",
-    "keep a mirror on another chain in step, until SIGINT or SIGTERM; the key pays there and needs no role (MINTMARK_RELAY_KEY, or standard input)",
+    "keep a mirror on another chain up to date, until SIGINT or SIGTERM; the key pays there and needs no role (MINTMARK_RELAY_KEY, or standard input)",
     [
       "relay --mirror-rpc https://rpc.other.example --mirror 0x… --threshold 2 --members 0x…=https://a.example < key.txt",
     ],

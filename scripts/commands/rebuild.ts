@@ -10,7 +10,7 @@ export function addRebuild(program: Command): void {
   configured(
     program,
     "rebuild [folder]",
-    "make the public state from L1, and from anyone with validium data, in a folder, and compare its roots with L1's",
+    "make the public state from L1, and from sources of validium data, in a folder, and compare its roots with L1's",
     ["rebuild ./rebuilt --rpc https://rpc.example --contract 0x… --from-block 19000000 --peers https://member.example"],
     rebuildSettings.partial({ MINTMARK_STORE: true }),
     async (settings, { args: [folder], progress, signal }) => {
@@ -37,7 +37,7 @@ export function addRebuild(program: Command): void {
     {
       failed: (report) => {
         const { missing } = report as { missing: readonly string[] };
-        return missing.length === 0 ? null : "data is missing: name who has it with --peers, and rebuild again";
+        return missing.length === 0 ? null : "data is missing: name a source with --peers, and rebuild again";
       },
     },
   );

@@ -13,7 +13,7 @@ export function addServer(program: Command): void {
     ["server", "server --config mintmark.json --port 4000"],
     settings,
     async (config) => {
-      // Before anything else: nothing listens for a signal while the server starts otherwise.
+      // First of all, because nothing else handles a signal while the server starts.
       const stopped = stopSignal();
       await (await import("../../server/main.ts")).run(config, stopped);
     },

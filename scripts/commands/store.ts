@@ -18,7 +18,7 @@ export function addStore(program: Command): void {
         return { store, environment, chainId: settlement.chainId.toString(), contract: settlement.contract };
       }),
     );
-  leaf(program, "restore [folder]", "make a store of a backup, or of the cluster's journal (MINTMARK_JOURNAL)", [
+  leaf(program, "restore [folder]", "make a store from a backup, or from the cluster's journal (MINTMARK_JOURNAL)", [
     "restore /backups/mintmark --store ./restored",
     "restore --store ./restored",
   ])

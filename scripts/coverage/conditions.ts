@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 
-/** Where a build leaves the conditions it found, a file a source; and Hardhat what was hit. */
+/** The folder for a build's conditions, a file a source. Hardhat stores the hits. */
 const FOLDER = new URL("../../coverage/conditions/", import.meta.url);
 
 /** A decision of a contract: an operand of `&&` or `||`, or the condition of an `if`, a loop or a `?:`. */
@@ -11,7 +11,7 @@ export interface Condition {
   readonly source: string;
   readonly line: number;
   readonly text: string;
-  /** What Hardhat records when it was true, and when it was false: 32 bytes as hex. */
+  /** Hardhat's records of true and of false: 32 bytes as hex. */
   readonly tags: { readonly true: string; readonly false: string };
 }
 
@@ -22,11 +22,11 @@ interface Node {
 }
 
 /**
- * Solidity source in which every condition reports its value, beside what Hardhat's own instrumentation reports of
- * statements. Yul inside assembly blocks has no place to report from and stays as it is.
+ * Solidity source in which every condition reports its value, in addition to Hardhat's own instrumentation. Yul inside
+ * assembly blocks cannot report, and stays unchanged.
  *
- * @param instrumented - the source with Hardhat's instrumentation, whose library it borrows
- * @param original - the same source as written, for lines
+ * @param instrumented - the source with Hardhat's instrumentation, whose library it uses
+ * @param original - the original source, for lines
  */
 export async function instrumentConditions(name: string, instrumented: string, original: string): Promise<string> {
   const bytes = Buffer.from(instrumented);
@@ -51,7 +51,7 @@ function __seen(bool value, uint256 tag) pure returns (bool) {
 }\n`;
 }
 
-/** All conditions of the last build. Those of sources that were moved or deleted since do not count. */
+/** All conditions of the last build. Sources that were moved or deleted since do not count. */
 export async function readConditions(): Promise<Condition[]> {
   const names = (await readdir(FOLDER)).sort();
   const texts = await Promise.all(names.map((name) => readFile(new URL(name, FOLDER), "utf8")));

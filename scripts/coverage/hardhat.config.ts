@@ -3,7 +3,7 @@ import { defineConfig } from "hardhat/config";
 import base from "../../hardhat.config.ts";
 import { instrumentConditions } from "./conditions.ts";
 
-/** Hardhat counts statements; this adds branches. Instrumented code stays apart from what is deployed. */
+/** Hardhat counts statements; this adds branches. Instrumented code is separate from deployed code. */
 export default defineConfig({
   ...base,
   plugins: [

@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/contracts/**/*.test.ts", "test/mirror/**/*.test.ts"],
-    // Instrumented code is larger than what is deployed.
+    // Instrumented code is larger than deployed code.
     exclude: ["test/contracts/code-size.test.ts"],
     globalSetup: "./scripts/coverage/run.ts",
     setupFiles: ["./scripts/coverage/file.ts"],

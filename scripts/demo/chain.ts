@@ -5,7 +5,7 @@ type Address = `0x${string}`;
 
 const ERC1155 = parseAbi(["function balanceOf(address owner, uint256 id) view returns (uint256)"]);
 
-/** What the demo reads from L1 by itself, past the engine. */
+/** The demo's own reads of L1, without the engine. */
 export function chainReader(rpcUrl: string, contract: Address) {
   const client = createPublicClient({ transport: http(rpcUrl) });
   return {

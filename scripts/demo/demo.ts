@@ -4,7 +4,9 @@ import { jsonText } from "../cli/output.ts";
 import { type SandboxDescription, type SandboxOptions, startSandbox } from "../sandbox/sandbox.ts";
 import { type DemoResult, runDemo } from "./run.ts";
 
-/** Runs the demo on a running sandbox, or on its own, and prints the results. Resolves with whether all passed. */
+/**
+ * Runs the demo on a running sandbox, or on its own, and prints the results. Resolves with whether all checks passed.
+ */
 export async function demo(
   folder: string,
   isJson: boolean,
@@ -36,7 +38,7 @@ async function resultOf(
   }
 }
 
-/** The sandbox of another process, if its description is there and its API answers. */
+/** The sandbox of another process, if its description exists and its API responds. */
 async function runningSandbox(folder: string): Promise<SandboxDescription | null> {
   try {
     const description = JSON.parse(await readFile(resolve(folder, "sandbox.json"), "utf8")) as SandboxDescription;

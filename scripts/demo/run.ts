@@ -37,10 +37,10 @@ export interface DemoResult {
   readonly checks: readonly Check[];
 }
 
-/** Fresh ids at every run, so that the demo can be repeated against one sandbox. */
+/** New ids in every run, so the demo can be repeated on one sandbox. */
 const MINTS_PER_USER_AND_STANDARD = 10;
 
-/** Does the main job once, over HTTP and L1 only, and reports what it read back. `say` gets one line at a time. */
+/** Does the main job once, over HTTP and L1 only, and reports the results. `say` gets one line at a time. */
 export async function runDemo(sandbox: SandboxDescription, say: (line: string) => void): Promise<DemoResult> {
   const client = createClient({ baseUrl: sandbox.api, apiKey: sandbox.apiKey });
   const chain = chainReader(sandbox.rpcUrl, sandbox.contract);
@@ -137,7 +137,7 @@ async function gasByMode(transactions: readonly Transaction[], chain: ChainReade
   return { validium: await ofMode("validium"), "zk-rollup": await ofMode("zk-rollup") };
 }
 
-/** A vault of this mint to withdraw from: another user for each standard, and both modes among them. */
+/** A vault of this mint to withdraw from: another user for each standard, both modes among them. */
 function choose({ users, assets }: SandboxDescription, vaults: readonly Vault[], standard: Standard) {
   const plan = { erc20: [0, "validium", 100n], erc721: [1, "zk-rollup", 1n], erc1155: [2, "validium", 3n] } as const;
   const [index, mode, quantity] = plan[standard];
@@ -155,7 +155,7 @@ function choose({ users, assets }: SandboxDescription, vaults: readonly Vault[],
 
 type Choice = ReturnType<typeof choose>;
 
-/** What the owner holds of the token on L1, in base units; for an ERC-721, 1 if it is the owner. */
+/** The owner's balance of the token on L1, in base units; for an ERC-721, 1 for its owner. */
 async function held(chain: ChainReader, { standard, asset, user, vault }: Choice): Promise<bigint> {
   const { contractAddress } = asset;
   if (standard === "erc20") return chain.balance20(contractAddress, user.ownerAddress);

@@ -1,4 +1,4 @@
-/** Asks again, a few times a second, until `done`; rejects after a minute. */
+/** Polls a few times a second until `done`; rejects after a minute. */
 export async function until<T>(what: string, ask: () => Promise<T>, done: (answer: T) => boolean): Promise<T> {
   const deadline = Date.now() + 60_000;
   for (;;) {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Abi, Hex } from "viem";
 
-/** What the compiler made of one contract, as Hardhat stores it. */
+/** The compiler's output for one contract, as stored by Hardhat. */
 export interface Artifact {
   readonly contractName: string;
   readonly abi: Abi;
@@ -12,7 +12,7 @@ export interface Artifact {
   >;
 }
 
-/** Where each contract that is deployed has its artifact, below `artifacts`. */
+/** The artifact of each deployed contract, below `artifacts`. */
 export const DEPLOYED = {
   StateCommitment: "contracts/StateCommitment.sol/StateCommitment",
   StateMirror: "contracts/StateMirror.sol/StateMirror",
@@ -24,7 +24,7 @@ export const DEPLOYED = {
 
 export type ContractName = keyof typeof DEPLOYED;
 
-/** Reads a contract's artifact; rejects with what to do when the contracts have not been compiled. */
+/** Reads a contract's artifact. Rejects with the remedy when the contracts are not compiled. */
 export async function readArtifact(name: ContractName): Promise<Artifact> {
   const path = new URL(`../../artifacts/${DEPLOYED[name]}.json`, import.meta.url);
   const text = await readFile(path, "utf8").catch(() => {
@@ -33,7 +33,7 @@ export async function readArtifact(name: ContractName): Promise<Artifact> {
   return JSON.parse(text) as Artifact;
 }
 
-/** Whether code found on chain is this artifact's, immutables aside: their places are zero in the artifact. */
+/** Whether code on a chain is this artifact's. Ignores immutables, which are zero in the artifact. */
 export function isCodeOf(artifact: Artifact, code: Hex | undefined): boolean {
   if (code === undefined || code.length !== artifact.deployedBytecode.length) return false;
   const found = Buffer.from(code.slice(2), "hex");

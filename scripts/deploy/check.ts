@@ -8,9 +8,9 @@ import { type Deployment, isRecorded } from "./record.ts";
 import { type SettlementConfig, settlementArgs, verifySettlement } from "./settlement.ts";
 import { type TokenConfig, tokenCreation } from "./token.ts";
 
-/** What one run of the deployment is asked to bring about. */
+/** The desired result of a deployment. */
 export interface DeploymentPlan {
-  /** On a new deployment with a multisig, `admin` is the deployer here; the time lock replaces it. */
+  /** On a new deployment with a multisig, `admin` is the deployer at first; the time lock replaces it. */
   readonly settlement: SettlementConfig;
   readonly multisig?: Address | undefined;
   readonly tokens: readonly TokenConfig[];
@@ -19,23 +19,23 @@ export interface DeploymentPlan {
     readonly config: Pick<MirrorConfig, "admin"> & Partial<Pick<MirrorConfig, "committee" | "threshold">>;
     readonly tokens: readonly TokenConfig[];
   };
-  /** Take a change delay or a maturity of 0 on a public chain. */
+  /** Allows a change delay or a maturity of 0 on a public chain. */
   readonly allowNoDelay: boolean;
 }
 
 /** The contracts' `MAX_DELAY`. */
 const MAX_DELAY_SECONDS = 30n * 86_400n;
 const MAX_QUANTUM = (1n << 128n) - 1n;
-/** Gas of what follows a token's creation: registering it, locking its minter, handing its administration over. */
+/** Gas after a token's creation: registering it, locking its minter, transferring its administration. */
 const GAS_AFTER_TOKEN = 400_000n;
 const ZERO: Address = "0x0000000000000000000000000000000000000000";
 
 /**
- * Checks everything that can be known before the first transaction: the terms, the tokens, what the record names, that
- * every constructor accepts its arguments, and that the account can pay on each chain. Throws one error that names
- * everything wrong with the terms.
+ * Checks everything known before the first transaction: the terms, the tokens, the record's contracts, that every
+ * constructor accepts its arguments, and that the account can pay on each chain. Throws one error with all faults of
+ * the terms.
  *
- * @returns warnings about what the caller has allowed
+ * @returns warnings about unusual terms
  */
 export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<string[]> {
   const { problems, warnings } = judge(by, plan, earlier);
@@ -55,7 +55,7 @@ export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: De
   return warnings;
 }
 
-/** What is wrong with the terms themselves, and what is only unusual. */
+/** The faults of the terms, and warnings. */
 function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
   const { settlement, mirror } = plan;
   const problems: string[] = [];
@@ -96,7 +96,7 @@ function committeeProblems(
   const members = committee.map(lower);
   const problems: string[] = [];
   if (new Set(members).size !== members.length) problems.push(`${what} names a member twice`);
-  if (members.includes(ZERO)) problems.push(`${what} holds the zero address`);
+  if (members.includes(ZERO)) problems.push(`${what} contains the zero address`);
   if (members.length > 255) problems.push(`${what} has ${members.length} members; the contract takes at most 255`);
   if (threshold < 1 || threshold > members.length)
     problems.push(
@@ -114,10 +114,10 @@ function tokenProblems(token: TokenConfig): string[] {
       refuse(`the quantum is ${quantum}; it is 1 to 2^128 - 1 base units`);
     if (cap === 0n) refuse("the cap is 0, so nothing could ever be minted");
     if (cap !== undefined && quantum !== undefined && cap < quantum) refuse("the cap is below one quantum");
-    if (blobScheme !== undefined || uri !== undefined) refuse('"blobScheme" and "uri" are not of an erc20');
-  } else if (cap !== undefined || quantum !== undefined) refuse('"cap" and "quantum" are of an erc20 only');
+    if (blobScheme !== undefined || uri !== undefined) refuse('an erc20 cannot have "blobScheme" and "uri"');
+  } else if (cap !== undefined || quantum !== undefined) refuse('only an erc20 can have "cap" and "quantum"');
   if (royalty !== undefined) {
-    if (standard !== "erc721") refuse('a "royalty" is of an erc721 only');
+    if (standard !== "erc721") refuse('only an erc721 can have a "royalty"');
     if (royalty.fraction > 10_000n) refuse(`the royalty is ${royalty.fraction} ten-thousandths, more than the price`);
     if (royalty.receiver === ZERO) refuse("the royalty's receiver is the zero address");
   }
@@ -125,7 +125,7 @@ function tokenProblems(token: TokenConfig): string[] {
   return problems;
 }
 
-/** The contract takes rollup batches from plain accounts only. */
+/** The contract accepts rollup batches from plain accounts only. */
 async function requirePlainAccount(by: Deployer, operator: Address): Promise<void> {
   if (await hasCode(by, operator))
     throw new Error(`nothing was deployed: the operator ${operator} is a contract, not a plain account`);
@@ -180,7 +180,7 @@ async function gasOfTokens(by: Deployer, tokens: readonly TokenConfig[], recorde
   let gas = 0n;
   for (const token of tokens) {
     if (isRecorded(recorded, token)) continue;
-    // Any minter does for the estimate: the settlement contract may not exist yet.
+    // Any minter works for the estimate, since the settlement contract may not exist yet.
     const { contract, args } = tokenCreation(by, by.account.address, token);
     gas += (await gasOf(by, contract, args)) + GAS_AFTER_TOKEN;
   }
@@ -203,9 +203,9 @@ async function gasOf(by: Deployer, name: ContractName, args: readonly unknown[])
   });
 }
 
-/** Rejects with one sentence when the account cannot pay for this much gas at the chain's present price. */
+/** Rejects with one sentence when the account cannot pay for this gas at the chain's present price. */
 async function requireFunds(by: Deployer, gas: bigint): Promise<void> {
-  // What an interrupted run has sent is paid already: then each transaction is judged by itself.
+  // An interrupted run has paid for its transactions already. Then each transaction is checked by itself.
   if (gas === 0n || (await by.pending?.isEmpty()) === false) return;
   const { address } = by.account;
   const [balance, price] = await askL1("asking for balance and fees", () =>

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 
-/** Compiles contracts that changed. Only a clone has a compiler; the package has the artifacts. */
+/** Compiles changed contracts. Only a clone has a compiler; the package has the artifacts. */
 export async function compileInClone(): Promise<void> {
   if (!existsSync(new URL("../../hardhat.config.ts", import.meta.url))) return;
   const { compileContracts } = await import("../sandbox/chain.ts");

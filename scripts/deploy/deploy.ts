@@ -6,7 +6,7 @@ import { deployMissing, deployToken, type TokenConfig } from "./token.ts";
 
 export interface DeployOptions {
   readonly settlement: SettlementConfig;
-  /** Deployed and registered when no recorded token has the same standard and symbol. */
+  /** Deployed and registered unless a recorded token has the same standard and symbol. */
   readonly tokens?: readonly TokenConfig[];
   /** The deployment record's file; see {@link Deployment}. */
   readonly record: string;
@@ -14,8 +14,8 @@ export interface DeployOptions {
 }
 
 /**
- * Brings one chain to the deployment asked for, and writes what is there after every step. What the record names
- * already is verified, not deployed again, so a repeated or interrupted run ends in the same state.
+ * Brings one chain to the requested deployment, and writes the record after every step. Verifies recorded contracts
+ * instead of deploying them again, so a repeated or interrupted run ends in the same state.
  */
 export async function deploy(account: Deployer, options: DeployOptions): Promise<Deployment> {
   const { record: path, tokens = [], onProgress = () => {} } = options;
@@ -30,7 +30,7 @@ export async function deploy(account: Deployer, options: DeployOptions): Promise
   const { tokens: recorded = [], mirrors = [] } = earlier ?? {};
   let deployment: Deployment = { version: 1, chainId: by.chainId, settlement, tokens: recorded, mirrors };
   await writeRecord(path, deployment);
-  // What a run left pending after it had recorded the settlement contract is a token's.
+  // After a recorded settlement contract, a pending creation is a token's.
   if (earlier === undefined) await pending.clear();
   const create = (token: TokenConfig) => {
     onProgress(`deploying ${token.standard} ${token.symbol}`);

@@ -20,7 +20,7 @@ export interface Deployer {
   readonly client: PublicClient;
   readonly transport: Transport;
   readonly chainId: number;
-  /** Keeps creations from before they are sent, so that a killed run creates nothing twice. Optional. */
+  /** Stores creations before they are sent, so a killed run creates nothing twice. Optional. */
   readonly pending?: PendingCreations;
 }
 
@@ -31,7 +31,7 @@ export interface Deployed {
   readonly gasUsed: bigint;
 }
 
-/** Deploys a contract and makes sure that the chain now holds its code. */
+/** Deploys a contract and checks that the chain has its code. */
 export async function deployContract(by: Deployer, name: ContractName, args: readonly unknown[]): Promise<Deployed> {
   const artifact = await readArtifact(name);
   const data = encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args });
@@ -40,14 +40,12 @@ export async function deployContract(by: Deployer, name: ContractName, args: rea
   const address = receipt.contractAddress;
   if (!address) throw new Error(`deploying ${name}: transaction ${hash} created no contract`);
   if (!isCodeOf(artifact, await by.client.getCode({ address }))) {
-    throw new Error(
-      `deploying ${name}: the code at ${address} is not what was sent; is the RPC's chain the right one?`,
-    );
+    throw new Error(`deploying ${name}: the code at ${address} differs; is the RPC's chain the right one?`);
   }
   return { address: lower(address), txHash: hash, blockNumber: receipt.blockNumber, gasUsed: receipt.gasUsed };
 }
 
-/** Calls a contract's function in a transaction and waits for it. */
+/** Sends a transaction to a contract's function and waits for it. */
 export async function send(
   by: Deployer,
   name: ContractName,
@@ -58,7 +56,7 @@ export async function send(
   const { abi } = await readArtifact(name);
   const request = { abi, address, functionName, args, account: by.account } as const;
   return askL1(`${name}.${functionName}`, async () => {
-    // Simulated first: a refusal then comes with the contract's own error instead of a failed transaction.
+    // The simulation reports the contract's own error instead of a failed transaction.
     await by.client.simulateContract(request);
     const hash = await wallet(by).writeContract({ ...request, chain: null });
     await succeeded(by, hash);
@@ -66,7 +64,7 @@ export async function send(
   });
 }
 
-/** Sends the creation that an earlier run signed, or signs one: by EIP-1559 if the chain has a base fee. */
+/** Sends the creation that an earlier run signed, or signs a new one: by EIP-1559 if the chain has a base fee. */
 async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
   const key = keccak256(data);
   const kept = await by.pending?.get(key);
@@ -76,11 +74,11 @@ async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
       by.client.getTransaction({ hash }).then(yes, no),
       by.client.getTransactionReceipt({ hash }).then(({ status }) => status === "reverted", no),
     ]);
-    // One that has run out of gas, say, will not be better for waiting.
+    // A reverted transaction, such as out of gas, stays reverted.
     if (isKnown && !hasReverted) return hash;
     const { nonce = 0 } = parseTransaction(kept);
     const used = await by.client.getTransactionCount({ address: by.account.address });
-    // Another transaction took its nonce: this one can never be mined.
+    // Another transaction used its nonce, so it can never be mined.
     if (used <= nonce) return by.client.sendRawTransaction({ serializedTransaction: kept });
   }
   const request = await wallet(by).prepareTransactionRequest({ account: by.account, chain: null, data });
@@ -102,7 +100,7 @@ function wallet(by: Deployer) {
   return createWalletClient({ account: by.account, transport: by.transport });
 }
 
-/** Addresses are kept in lower case throughout. */
+/** Addresses are always in lower case here. */
 export function lower(address: Address): Address {
   return address.toLowerCase() as Address;
 }

@@ -7,13 +7,13 @@ import { type Deployment, type MirrorRecord, readRecord, writeRecord } from "./r
 import { ascending } from "./settlement.ts";
 import { deployMissing, deployToken, registerToken, type TokenConfig } from "./token.ts";
 
-/** Constructor of `StateMirror`; see the contract for what each may do. */
+/** Arguments of the constructor of `StateMirror`; the contract documents the roles. */
 export interface MirrorConfig {
   readonly admin: Address;
   readonly sourceChainId: bigint;
   /** The settlement contract on that chain. */
   readonly sourceContract: Address;
-  /** In any order; kept ascending. */
+  /** In any order; sorted ascending. */
   readonly committee: readonly Address[];
   readonly threshold: number;
   /** Seconds. */
@@ -22,7 +22,7 @@ export interface MirrorConfig {
   readonly maturity: bigint;
 }
 
-/** Deploys a mirror on this chain and reads back that it is what was asked for. */
+/** Deploys a mirror on this chain and verifies its configuration. */
 export async function deployMirror(by: Deployer, config: MirrorConfig): Promise<Deployed> {
   const deployed = await deployContract(by, "StateMirror", mirrorArgs(config));
   await verifyMirror(by, deployed.address, config);
@@ -34,11 +34,11 @@ export function mirrorArgs(config: MirrorConfig): readonly unknown[] {
   return [{ ...config, committee: ascending(config.committee) }];
 }
 
-/** Rejects and names the first thing in which a mirror differs from its configuration. */
+/** Rejects and names the first difference of a mirror from its configuration. */
 export async function verifyMirror(by: Deployer, address: Address, config: MirrorConfig): Promise<void> {
   const artifact = await readArtifact("StateMirror");
   if (!isCodeOf(artifact, await by.client.getCode({ address }))) {
-    throw new Error(`${address} on chain ${by.chainId} does not hold this version's StateMirror; deploy one first`);
+    throw new Error(`${address} on chain ${by.chainId} is not this version's StateMirror; deploy one first`);
   }
   const read = (functionName: string, args: readonly unknown[] = []) =>
     by.client.readContract({ abi: artifact.abi, address, functionName, args });
@@ -55,24 +55,24 @@ export async function verifyMirror(by: Deployer, address: Address, config: Mirro
   for (const [what, found, expected] of checks) {
     if (found !== expected)
       throw new Error(
-        `${what} of mirror ${address} is ${String(found)}, not ${String(expected)}. If it was changed on purpose since, write it into the record.`,
+        `${what} of mirror ${address} is ${String(found)}, not ${String(expected)}. If this change was intended, write it into the record.`,
       );
   }
 }
 
 export interface MirrorOptions {
-  /** File of the settlement contract's deployment, which names the mirror from then on. */
+  /** File of the settlement contract's deployment, which will name the mirror. */
   readonly record: string;
-  /** What is not taken from the settlement contract's own deployment. */
+  /** Settings that differ from the settlement contract's own deployment. */
   readonly config: Pick<MirrorConfig, "admin"> & Partial<Pick<MirrorConfig, "committee" | "threshold">>;
-  /** On the mirror's chain; registered with the mirror, and with the settlement contract for the engine. */
+  /** On the mirror's chain. Registered with the mirror, and with the settlement contract for the engine. */
   readonly tokens?: readonly TokenConfig[];
   readonly onProgress?: (step: string) => void;
 }
 
 /**
- * Brings another chain to a mirror of a recorded settlement contract and to the tokens asked for. What the record names
- * already is verified, not deployed again, so a repeated or interrupted run ends in the same state.
+ * Brings another chain to a mirror of a recorded settlement contract, with the requested tokens. Verifies recorded
+ * contracts instead of deploying them again, so a repeated or interrupted run ends in the same state.
  *
  * @param by - pays on the mirror's chain
  * @param source - pays for the registrations on the settlement contract's chain

@@ -9,9 +9,8 @@ const hex = z
 const pending = z.record(z.string(), hex);
 
 /**
- * Signed creations that no record names yet, by the hash of what they create. Each is written before it is sent, so a
- * run that was killed at any moment is continued with the very same transaction, which the chain takes only once. A
- * signed transaction holds no secret.
+ * Signed creations without a record yet, by the hash of their content. Each is written before it is sent, so a killed
+ * run continues with the same transaction, which the chain accepts only once. A signed transaction holds no secret.
  */
 export class PendingCreations {
   readonly #path: string;
@@ -36,7 +35,7 @@ export class PendingCreations {
     return Object.keys(await this.#read()).length === 0;
   }
 
-  /** Forgets them all, once the record names what they created. */
+  /** Deletes all, once the record names their contracts. */
   async clear(): Promise<void> {
     await rm(this.#path, { force: true });
   }
@@ -50,12 +49,12 @@ export class PendingCreations {
   }
 }
 
-/** What a run has signed but not yet recorded is kept beside the record. */
+/** The signed and unrecorded creations of a run, stored beside the record. */
 export function pendingOf(record: string): PendingCreations {
   return new PendingCreations(`${record}.pending`);
 }
 
-/** The same for what a run creates on the chain of a mirror. */
+/** The same for the chain of a mirror. */
 export function pendingOfMirror(record: string, chainId: number): PendingCreations {
   return pendingOf(`${record}.mirror-${chainId}`);
 }

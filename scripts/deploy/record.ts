@@ -33,7 +33,7 @@ const tokenRecord = z.strictObject({
   gasUsed: integer,
 });
 
-/** A mirror of the settlement contract on another chain, with the tokens that live there. */
+/** A mirror of the settlement contract on another chain, with its tokens. */
 const mirrorRecord = z.strictObject({
   chainId: z.int(),
   address,
@@ -58,10 +58,10 @@ const deployment = z.strictObject({
 export type SettlementRecord = z.output<typeof settlementRecord>;
 export type TokenRecord = z.output<typeof tokenRecord>;
 export type MirrorRecord = z.output<typeof mirrorRecord>;
-/** A deployment: the file that engines and operators read. Integers are decimal strings in the file. */
+/** A deployment: the file for engines and operators. Integers are decimal strings in the file. */
 export type Deployment = z.output<typeof deployment>;
 
-/** Whether a record names a token: by its standard and symbol. */
+/** Whether a record has a token with this standard and symbol. */
 export function isRecorded(
   recorded: readonly TokenRecord[] | undefined,
   token: Pick<TokenRecord, "standard" | "symbol">,
@@ -69,12 +69,12 @@ export function isRecorded(
   return recorded?.some(({ standard, symbol }) => standard === token.standard && symbol === token.symbol) ?? false;
 }
 
-/** Where the record of a chain is kept in a folder. */
+/** The path of a chain's record in a folder. */
 export function recordPath(folder: string, chainId: number): string {
   return resolve(folder, `${chainId}.json`);
 }
 
-/** The record in a file; undefined when there is no file. Rejects when the file is not a record. */
+/** The record in a file; undefined without a file. Rejects for an invalid record. */
 export async function readRecord(path: string): Promise<Deployment | undefined> {
   let text: string;
   try {
@@ -88,7 +88,7 @@ export async function readRecord(path: string): Promise<Deployment | undefined> 
   return parsed.data;
 }
 
-/** Replaces the record as a whole, so that a reader never sees half of it. */
+/** Replaces the whole record atomically. */
 export async function writeRecord(path: string, record: Deployment): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const text = JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value), 2);

@@ -4,13 +4,13 @@ import { isCodeOf, readArtifact } from "./artifact.ts";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
 import type { SettlementRecord } from "./record.ts";
 
-/** Constructor of `StateCommitment`; see the contract for what each may do. */
+/** Arguments of the constructor of `StateCommitment`; the contract documents the roles. */
 export interface SettlementConfig {
   readonly admin: Address;
   readonly guardian: Address;
   /** A plain account. */
   readonly operator: Address;
-  /** In any order; kept ascending. */
+  /** In any order; sorted ascending. */
   readonly committee: readonly Address[];
   readonly threshold: number;
   /** Seconds. */
@@ -19,7 +19,7 @@ export interface SettlementConfig {
   readonly maturity: bigint;
 }
 
-/** Deploys the settlement contract. Given an earlier record, checks that the contract is there and as recorded. */
+/** Deploys the settlement contract. With an earlier record, verifies the recorded contract instead. */
 export async function deploySettlement(
   by: Deployer,
   config: SettlementConfig,
@@ -49,19 +49,19 @@ export function settlementArgs(config: SettlementConfig): readonly unknown[] {
   return [{ ...config, committee: ascending(config.committee) }];
 }
 
-/** Members in lower case and in the order that the contracts want. */
+/** Members in lower case and in the contracts' order. */
 export function ascending(members: readonly Address[]): Address[] {
   return members.map(lower).toSorted();
 }
 
-/** Reads back what a record says of a settlement contract; rejects and names the first thing that differs. */
+/** Verifies a settlement contract against its record. Rejects and names the first difference. */
 export async function verifySettlement(by: Deployer, record: SettlementRecord): Promise<void> {
   const artifact = await readArtifact("StateCommitment");
   const { address } = record;
   const code = await by.client.getCode({ address });
   if (!isCodeOf(artifact, code)) {
     throw new Error(
-      `${address} on chain ${by.chainId} does not hold this version's StateCommitment. Remove the deployment record to deploy anew.`,
+      `${address} on chain ${by.chainId} is not this version's StateCommitment. Remove the deployment record to deploy anew.`,
     );
   }
   const read = (functionName: string, args: readonly unknown[] = []) =>
@@ -79,7 +79,7 @@ export async function verifySettlement(by: Deployer, record: SettlementRecord): 
   for (const [what, found, expected] of checks) {
     if (found !== expected)
       throw new Error(
-        `${what} of ${address} is ${String(found)}, recorded is ${String(expected)}. If it was changed on purpose since, write it into the record.`,
+        `${what} of ${address} is ${String(found)}, but ${String(expected)} in the record. If this change was intended, write it into the record.`,
       );
   }
 }

@@ -15,13 +15,13 @@ export interface TokenConfig {
   readonly standard: Standard;
   readonly name: string;
   readonly symbol: string;
-  /** ERC-20: most base units; default no bound. */
+  /** ERC-20: most base units; default no limit. */
   readonly cap?: bigint;
-  /** ERC-20: base units of one unit at the engine; default 1. */
+  /** ERC-20: base units of one quantized unit; default 1. */
   readonly quantum?: bigint;
   /** ERC-721: prefix of `tokenURI`; ERC-1155: the `{id}` template. Default none. */
   readonly uri?: string;
-  /** ERC-721: who gets how many ten-thousandths of a sale (ERC-2981); default nobody. */
+  /** ERC-721: receiver and ten-thousandths of a sale (ERC-2981); default none. */
   readonly royalty?: Royalty;
   /** ERC-721 and ERC-1155; default `mintmark`. */
   readonly blobScheme?: OwnScheme;
@@ -39,7 +39,7 @@ const CONTRACT: Readonly<Record<Standard, ContractName>> = {
 };
 const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 const SCHEME_VALUE: Readonly<Record<OwnScheme, number>> = { imx: 0, mintmark: 1 };
-/** Those that this project's tokens read. */
+/** The schemes of this project's tokens. */
 type OwnScheme = Exclude<BlobScheme, "raw32">;
 /** OpenZeppelin's `DEFAULT_ADMIN_ROLE`. */
 const ADMIN_ROLE = `0x${"00".repeat(32)}`;
@@ -47,7 +47,9 @@ const NO_CAP = (1n << 256n) - 1n;
 const NOBODY = "0x0000000000000000000000000000000000000000";
 const NO_ROYALTY: Royalty = { receiver: NOBODY, fraction: 0n };
 
-/** Deploys a token whose minter is the settlement contract, or a mirror of it, registers it there, and locks the minter role. */
+/**
+ * Deploys a token with the settlement contract or a mirror as minter, registers it there, and locks the minter role.
+ */
 export async function deployToken(by: Deployer, settlement: Address, config: TokenConfig): Promise<TokenRecord> {
   const { standard, name, symbol, quantum = 1n, blobScheme = "mintmark" } = config;
   const { contract, args } = tokenCreation(by, settlement, config);
@@ -70,7 +72,7 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
 
 /** The contract of a token, and its constructor's arguments. */
 export function tokenCreation(by: Deployer, settlement: Address, config: TokenConfig) {
-  // Only an administrator can lock the minter. The deployer is the first one, and hands the role over after that.
+  // Only an administrator can lock the minter. The deployer starts as administrator, and transfers the role afterwards.
   const admin = locks(config) ? by.account.address : config.admin;
   return { contract: CONTRACT[config.standard], args: constructorArgs(settlement, { ...config, admin }) };
 }
@@ -79,7 +81,7 @@ function locks({ lockMinter = true }: TokenConfig): boolean {
   return lockMinter;
 }
 
-/** Locks the minter and hands the administration over, each unless an interrupted run has done so. */
+/** Locks the minter and transfers the administration, unless an interrupted run did. */
 async function lockMinter(by: Deployer, contract: ContractName, address: Address, admin: Address): Promise<void> {
   const { abi } = await readArtifact(contract);
   const ask = async (functionName: string, args: readonly unknown[] = []) =>
@@ -94,29 +96,29 @@ async function lockMinter(by: Deployer, contract: ContractName, address: Address
 
 export interface Registration {
   readonly standard: Standard;
-  /** The chain that the token lives on. */
+  /** The chain of the token. */
   readonly chainId: bigint;
   readonly address: Address;
   readonly quantum: bigint;
-  /** Which one the token states. */
+  /** The scheme that the token states. */
   readonly blobScheme: OwnScheme;
 }
 
-/** Registers a token with a settlement contract or a mirror on this chain, unless an interrupted run, or anybody else, has done so. */
+/** Registers a token with a settlement contract or a mirror on this chain, unless it is registered. */
 export async function registerToken(by: Deployer, contract: Address, token: Registration): Promise<void> {
   const { standard, chainId, address, quantum, blobScheme } = token;
   const { abi } = await readArtifact("StateCommitment");
   const args = [chainId, BigInt(assetType(standard, address, quantum))];
   const registered = await by.client.readContract({ abi, address: contract, functionName: "asset", args });
   if ((registered as readonly [number, Address, bigint])[0] !== 0) return;
-  // This project's ERC-20 states `mintmark`. Of another chain's token the registry knows no scheme.
+  // This project's ERC-20 states `mintmark`. The registry has no scheme for another chain's token.
   const stated = standard === "erc20" ? "mintmark" : blobScheme;
   const scheme = SCHEME_VALUE[chainId === BigInt(by.chainId) ? stated : "imx"];
   const registration = [STANDARD_VALUE[standard], chainId, address, quantum, scheme];
   await send(by, "StateCommitment", contract, "registerAsset", registration);
 }
 
-/** Deploys, by `create`, the tokens that have no record with their standard and symbol; each is recorded before the next. */
+/** Deploys, by `create`, the tokens without a record, and records each before the next. */
 export async function deployMissing(
   wanted: readonly TokenConfig[],
   recorded: readonly TokenRecord[],

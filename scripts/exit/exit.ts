@@ -13,7 +13,7 @@ export interface ExitFromFileOptions
   readonly onPlan?: (plan: DescribedPlan) => void;
 }
 
-/** A plan with what it is about, for people. */
+/** A plan with its context, for people. */
 export interface DescribedPlan extends ExitPlan {
   readonly vaultId: bigint;
   readonly token: { readonly address: `0x${string}`; readonly standard: string; readonly tokenId: bigint | null };
@@ -21,13 +21,13 @@ export interface DescribedPlan extends ExitPlan {
   readonly chainId: bigint;
 }
 
-/** Checks a kit's file against the chain and says what withdrawing would do. Sends nothing. */
+/** Checks a kit's file against the chain and describes the withdrawal. Sends nothing. */
 export async function describeExit(options: ExitFromFileOptions): Promise<DescribedPlan> {
   const { kit, ...rest } = await connect(options);
   return describe(kit, await planExit({ kit, ...rest }));
 }
 
-/** The exit with a kit's file, an RPC and the owner's account, and nothing else. Throws as `exitWithKit` does. */
+/** An exit with only a kit's file, an RPC and the owner's account. Throws as `exitWithKit` does. */
 export async function exitFromFile(options: ExitFromFileOptions): Promise<DescribedPlan & ExitResult> {
   const { onPlan, ...rest } = options;
   const exit = await connect(rest);

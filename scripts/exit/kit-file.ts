@@ -13,7 +13,7 @@ const integer = z
   .regex(/^\d{1,78}$/, "not a decimal integer")
   .transform(BigInt);
 
-/** docs/exit-kit.md; another version is another schema. */
+/** docs/exit-kit.md; each version has its own schema. */
 const exitKitFile = z.strictObject({
   format: z.literal(EXIT_KIT_FORMAT),
   version: z.literal(EXIT_KIT_VERSION),
@@ -50,12 +50,12 @@ const exitKitFile = z.strictObject({
   maturesAt: integer.nullable(),
 });
 
-/** The kit in a file's text. Throws with the place and reason of what is not as the format has it. */
+/** The kit in a file's text. Throws with the position and reason of each fault. */
 export function parseExitKit(text: string): ExitKit {
   const parsed = exitKitFile.safeParse(jsonOf(text));
   if (!parsed.success) throw new Error(`not an exit kit: ${z.prettifyError(parsed.error)}`);
   const { chainId, contract, token, vault, header, siblings, assetPath, maturesAt } = parsed.data;
-  // Batch and slot stand in the file for its reader; the vault's id says the same, and is what is proven.
+  // Batch and slot are for the file's reader. The vault's id has the same facts, and the proof covers it.
   const { batchId: _batchId, slot: _slot, ...content } = vault;
   return { settlement: { chainId, contract }, token, vault: content, header, siblings, assetPath, maturesAt };
 }
@@ -68,7 +68,7 @@ export function exitKitText(kit: ExitKit): string {
   return `${JSON.stringify(exitKitToJson(kit), null, 2)}\n`;
 }
 
-/** Refuses to replace a file: it may be the only copy of another kit. */
+/** Never replaces a file, which may be the only copy of another kit. */
 export function writeExitKit(path: string, kit: ExitKit): Promise<void> {
   return writeFile(path, exitKitText(kit), { flag: "wx" });
 }

@@ -13,12 +13,12 @@ const SCHEME_MINTMARK = 1;
 const THRESHOLD = 3;
 const MEMBERS = 5;
 
-/** A key that is the same in every run, so that the figures are too. */
+/** A key that is the same in every run, so the figures are too. */
 export function account(name: string) {
   return privateKeyToAccount(keccak256(toHex(name)));
 }
 
-/** Addresses that hold nothing yet, the same in every run. */
+/** Addresses without a balance, the same in every run. */
 export function owners(count: number, name: string): Address[] {
   return Array.from({ length: count }, (_, i) => keccak256(toHex(`${name} ${i}`)).slice(0, 42) as Address);
 }

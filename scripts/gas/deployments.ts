@@ -8,7 +8,7 @@ const CODE_LIMIT = 24_576;
 /** Members of the mirror's committee. */
 const COMMITTEE = 5;
 
-/** What setting up costs, once; and how large the contracts are. */
+/** The one-time costs of setting up, and the sizes of the contracts. */
 export async function deploymentSection(): Promise<Section> {
   const { client, state, tokens, registrationGas, viem } = await openGasChain();
   const admin = account("administrator").address;

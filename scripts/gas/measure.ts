@@ -6,7 +6,7 @@ import { rollupSection } from "./rollup.ts";
 import { validiumSection } from "./validium.ts";
 import { withdrawalSection } from "./withdrawals.ts";
 
-/** Everything, in the order of docs/gas.md. The contracts must have been compiled. */
+/** All sections, in the order of docs/gas.md. The contracts must be compiled. */
 export async function measureGas(): Promise<Section[]> {
   const plain = await plainSection();
   return [

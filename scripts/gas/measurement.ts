@@ -1,22 +1,22 @@
-/** One measured figure: a transaction, and how many mints, withdrawals or batches it stands for. */
+/** One measured figure: a transaction, and its number of mints, withdrawals or batches. */
 export interface Measurement {
   readonly label: string;
   /** Gas of the whole transaction: intrinsic gas, calldata and execution. */
   readonly transactionGas: number;
-  /** What the transaction is divided by. */
+  /** The divisor of the transaction's gas. */
   readonly count: number;
   /** `transactionGas / count`. */
   readonly each: number;
-  /** Most gas each that is aimed at; null for figures that are only there to compare. */
+  /** The target for `each`; null for figures that only serve comparison. */
   readonly aim: number | null;
 }
 
-/** Figures that belong in one table. */
+/** Figures of one table. */
 export interface Section {
   readonly title: string;
-  /** What was done, in full sentences: batches, their numbers, which storage slots were new. */
+  /** The method, in full sentences: batches, their numbers, new storage slots. */
   readonly method: string;
-  /** What the figures are counted in. */
+  /** The unit of the figures. */
   readonly unit: "mint" | "withdrawal" | "batch" | "transaction" | "deployment";
   readonly measurements: readonly Measurement[];
 }

@@ -23,7 +23,7 @@ const VAULTS = 1_024;
 /** Rollup batches of the source after each step. */
 const STEPS = [1, 2, 1_000] as const;
 
-/** What the exit on another chain costs: bringing the state there, then a batch of it, then a vault. */
+/** The cost of an exit on another chain: relaying the state, importing a batch, withdrawing a vault. */
 export async function mirrorSection(): Promise<Section> {
   const chain = await openGasChain();
   const [deployer] = await chain.viem.getWalletClients();
@@ -98,7 +98,7 @@ function batchOf(owner: Address, token: Address) {
   return { vaults, tree: new BatchTree(vaultLeaves(vaults)), assets: [card] };
 }
 
-/** A source that has committed this batch and then many others. */
+/** A source with this batch and many others after it. */
 async function historyOf({ tree, assets }: ReturnType<typeof batchOf>): Promise<SourceHistory> {
   const first = batchRoot("calldata", manifestRoot(assets), bytesToHex(tree.root));
   const events = Array.from({ length: STEPS[2] }, (_, number): L1Event => {

@@ -4,14 +4,14 @@ import { measurement, type Section } from "./measurement.ts";
 
 const MANY = 100;
 
-/** What mints cost without an L2, and the figure that withdrawals are held against. */
+/** The cost of mints without an L2, and the reference for withdrawals. */
 export interface Plain {
   readonly section: Section;
-  /** A mint to an owner who holds none yet, each in its own transaction. */
+  /** A mint to an owner without a balance, each in its own transaction. */
   readonly newOwner: { readonly erc20: number; readonly erc721: number; readonly erc1155: number };
 }
 
-/** OpenZeppelin's tokens and ERC721A, without access control, metadata or anything else around them. */
+/** OpenZeppelin's tokens and ERC721A, without access control or metadata. */
 export async function plainSection(): Promise<Plain> {
   const { viem, gasOf }: GasChain = await openGasChain();
   const [erc721, erc721a] = [await viem.deployContract("PlainERC721"), await viem.deployContract("PlainERC721A")];

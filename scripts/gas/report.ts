@@ -21,7 +21,7 @@ ${parts.join("\n\n")}
 ${NOTES}`;
 }
 
-/** What the tables cannot say. */
+/** Explanations after the tables. */
 const NOTES = `## How 20 owners share a withdrawal's gas
 
 Withdrawals of one batch and one token form a group. They share the header and the asset, so a transaction carries and

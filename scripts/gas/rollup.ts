@@ -16,7 +16,7 @@ interface Scenario {
   readonly slots: (type: VaultEntry["assetType"], batch: number) => VaultEntry[];
 }
 
-/** Batches 8 to 14: no frontier slot is new, and every number of completed subtrees from none to two occurs as often as in the long run. */
+/** Batches 8 to 14: no new frontier slot; 0 to 2 completed subtrees, each as often as in the long run. */
 const STEADY = { from: 8, to: 14 } as const;
 
 const SCENARIOS: readonly Scenario[] = [
@@ -27,7 +27,7 @@ const SCENARIOS: readonly Scenario[] = [
   scenario("64 mints, each to another owner, ids of 6 digits", 64, 64, 1_900, randomId),
 ];
 
-/** What a mint costs in a rollup batch, everything included. */
+/** The complete cost of a mint in a rollup batch. */
 export async function rollupSection(): Promise<Section> {
   const measurements: Measurement[] = [];
   for (const wanted of SCENARIOS) {
@@ -95,7 +95,7 @@ function scenario(
   };
 }
 
-/** Ids of 6 digits in no order; a prime stride visits none twice. */
+/** Ids of 6 digits in no order. A prime stride visits none twice. */
 function randomId(slot: number, batch: number): number {
   return 100_000 + (((batch * 1_024 + slot) * 611_953) % 900_000);
 }

@@ -12,7 +12,7 @@ const AIM = 95_000;
 const AIM_WITH_ISSUER = 98_000;
 const VAULTS = 1 << 20;
 
-/** What a validium batch costs, whatever its size. */
+/** The cost of a validium batch, which does not depend on its size. */
 export async function validiumSection(): Promise<Section> {
   const gas = await commits(false);
   const issued = await commits(true);

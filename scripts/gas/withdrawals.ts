@@ -18,7 +18,7 @@ const VAULTS = 1_024;
 /** From this slot on, one owner has all vaults. */
 const COLLECTION = 768;
 const TOGETHER = 20;
-/** The least that the contract takes. */
+/** The contract's minimum. */
 const ITEM_GAS = 500_000n;
 const SINGLE_RATIO = 1.6;
 const TOGETHER_RATIO = 1.1;
@@ -28,7 +28,7 @@ const COMMITTED_AT = 4_102_444_801;
 const DEADLINE = 2n ** 40n;
 const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
 
-/** A committed batch of 1,024 vaults of one token. The owners' keys are known; each of the first 768 vaults has another one. */
+/** A committed batch of 1,024 vaults of one token, with known owners; the first 768 vaults have different ones. */
 interface Committed {
   readonly vaults: readonly VaultContent[];
   readonly owners: readonly PrivateKeyAccount[];
@@ -37,7 +37,7 @@ interface Committed {
   readonly header: BatchHeader;
 }
 
-/** What taking a token out costs, next to minting it on L1 in the first place. */
+/** The cost of withdrawing a token, compared with minting it on L1. */
 export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
   const measurements: Measurement[] = [];
   for (const [standard, name] of [
@@ -45,11 +45,11 @@ export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
     ["erc1155", "ERC-1155"],
     ["erc20", "ERC-20"],
   ] as const) {
-    // Only the ERC-721 figures are aims; the others pay for a whole balance word where it pays for a bit.
+    // Only the ERC-721 figures are targets: the others pay for a whole balance word instead of a bit.
     const aim = (ratio: number) => (standard === "erc721" ? Math.floor(newOwner[standard] * ratio) : null);
     const chain = await openGasChain();
     const batch = await commitBatch(chain, standard);
-    // Somebody's withdrawal comes first, so that no counter of the token is zero any more.
+    // Another withdrawal comes first, so no counter of the token is zero.
     await single(chain, batch, 300);
     measurements.push(
       measurement(`${name}, owner calls, storage word new`, await single(chain, batch, 0)),
@@ -101,7 +101,7 @@ async function commitBatch(chain: GasChain, standard: Standard, number = 0): Pro
     amount: standard === "erc721" ? 1n : 1_000n,
     blob: standard === "erc20" ? "0x" : toHex(String(100_000 + i)),
   }));
-  // The header carries the time, whose zero bytes are cheaper than others.
+  // The header contains the time, whose zero bytes are cheaper than others.
   await connection.networkHelpers.time.setNextBlockTimestamp(COMMITTED_AT + number * 0x10000);
   const data = encodeBatchData(slots);
   const hash = await state.write.commitRollupBatch([
@@ -163,7 +163,7 @@ async function relayed(chain: GasChain, batch: Committed, slot: number): Promise
   return send(chain, null, await signedRequest(chain, batch, slot));
 }
 
-/** Of two batches of the same tokens, vaults of the second are voided one by one. */
+/** Voids vaults of the second of two batches of the same tokens, one by one. */
 async function voidings(chain: GasChain, first: Committed): Promise<Measurement[]> {
   const second = await commitBatch(chain, "erc721", 1);
   const voidAt = (slot: number) => {
@@ -199,7 +199,7 @@ async function collected(chain: GasChain, batch: Committed, from: number): Promi
   return sendAll(chain, owner, requests);
 }
 
-/** Anyone sends what one owner has signed once. */
+/** Anyone sends a list that one owner has signed. */
 async function listed(chain: GasChain, batch: Committed, from: number): Promise<number> {
   const requests = slotsFrom(from).map((slot) => requestOf(batch, slot));
   const owner = batch.owners[from];

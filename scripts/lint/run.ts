@@ -1,4 +1,4 @@
-/** `npm run lint:contracts` and `npm run lint:openapi`: linters that install apart. Warnings fail too. */
+/** `npm run lint:contracts` and `npm run lint:openapi`: linters with a separate install. Warnings fail too. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ const USAGE = `Usage: npm run lint:contracts
 Holds the contracts against solhint, the OpenAPI document against Redocly's linter and Spectral.
 `;
 
-/** Runs one linter; whether it found nothing. */
+/** Runs one linter; returns whether it found nothing. */
 function passes(name: string, args: readonly string[]): boolean {
   const { status, stdout, stderr } = spawnSync(join(HERE, "node_modules/.bin", name), args, {
     cwd: ROOT,

@@ -1,7 +1,7 @@
 import hre from "hardhat";
 import { freePort } from "./port.ts";
 
-/** A local chain in this process, reachable over HTTP on the loopback interface only. */
+/** A local chain in this process, with HTTP on the loopback interface only. */
 export interface LocalChain {
   readonly rpcUrl: string;
   readonly port: number;
@@ -17,7 +17,7 @@ export async function startChain(network: "local" | "other", wantedPort: number)
   return { rpcUrl: `http://127.0.0.1:${port}`, port, stop: () => server.close() };
 }
 
-/** Compiles contracts that changed, without their Solidity tests, which take as long again. */
+/** Compiles changed contracts without their Solidity tests, which would take as long again. */
 export async function compileContracts(): Promise<void> {
   await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
 }

@@ -3,9 +3,8 @@ import { resolve } from "node:path";
 import { Level } from "level";
 
 /**
- * Takes a folder for this process and returns the function that gives it back. The lock is the operating system's, on
- * an empty database, so a process that died holds nothing. Rejects when another process, or another sandbox of this
- * one, has the folder.
+ * Locks a folder for this process and returns the function that unlocks it. The lock belongs to the operating system,
+ * on an empty database, so a dead process holds none. Rejects when another process or sandbox has the folder.
  */
 export async function lockFolder(folder: string): Promise<() => Promise<void>> {
   await mkdir(folder, { recursive: true });

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** The wanted port on 127.0.0.1 if it is free, else one of the next twenty. 0 stays 0: the system chooses. */
+/** The wanted port on 127.0.0.1 if free, else one of the next twenty. 0 stays 0: the system chooses. */
 export async function freePort(wanted: number): Promise<number> {
   if (wanted === 0) return anyPort();
   for (let port = wanted; port <= wanted + 20; port++) {

@@ -23,21 +23,21 @@ import { lockFolder } from "./lock.ts";
 import { freePort } from "./port.ts";
 
 export interface SandboxOptions {
-  /** Replaced at every start: the chain is in memory, so nothing in it could be resumed. */
+  /** Replaced at every start: the chain is in memory, so nothing could resume. */
   readonly folder: string;
-  /** Wanted ports on 127.0.0.1; the next free ones are taken. 0: any. */
+  /** Wanted ports on 127.0.0.1, or the next free ones. 0: any. */
   readonly port: number;
   readonly chainPort: number;
   readonly onProgress?: (step: string) => void;
   readonly onError?: (error: unknown) => void;
 }
 
-/** How a client uses a running sandbox; written to `sandbox.json` in its folder. Keys are of the test chain only. */
+/** Access data of a running sandbox, in `sandbox.json` in its folder. Keys are of the test chain only. */
 export interface SandboxDescription {
   readonly api: string;
   readonly rpcUrl: string;
   readonly contract: `0x${string}`;
-  /** Block of the contract's deployment. */
+  /** Deployment block of the contract. */
   readonly fromBlock: number;
   /** The engine's folder, for the operator's commands. */
   readonly store: string;
@@ -55,7 +55,7 @@ export interface Sandbox {
 }
 
 const TOKENS: readonly TokenConfig[] = [
-  // 1 unit at the engine is 10^9 of the token's 10^18 base units, so that 2^63 units hold nine billion tokens.
+  // One quantized unit is 10^9 of the token's 10^18 base units, so 2^63 units hold nine billion tokens.
   { standard: "erc20", name: "Loyalty Points", symbol: "PTS", quantum: 1_000_000_000n, admin: ADMIN.address },
   { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address },
   { standard: "erc1155", name: "Potions", symbol: "PTN", admin: ADMIN.address },
@@ -63,7 +63,7 @@ const TOKENS: readonly TokenConfig[] = [
 /** Long enough to see a vault wait, short enough for a newcomer. */
 const MATURITY_SECONDS = 3n;
 
-/** Starts everything in this process, in order. When a later part fails, what has started is stopped. */
+/** Starts everything in this process, in order. If a later part fails, stops the earlier ones. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { onProgress = () => {} } = options;
   await using stack = new AsyncDisposableStack();
@@ -102,7 +102,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   stack.use(await serveOperator(engine, resolve(folder, "engine")));
   const progress = stack.use(new ProgressLog(engine, (_, txHash) => l1.gasUsed(txHash)));
   const facts = await seed(engine, deployment);
-  // Nothing is minted of a token before its registration is final.
+  // A token accepts mints only after its registration is final.
   const deployed = await l1.blockNumber();
   while ((await l1.finalizedBlockNumber()) < deployed) await pause(100);
 
@@ -210,7 +210,7 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
   return { apiKey, applicationId, users, assets };
 }
 
-/** Can be sent again and again: of its assets only an ERC-721 is minted once. */
+/** Can be sent repeatedly: of its assets, only an ERC-721 is limited to one mint. */
 function mintExample({ users, assets }: Pick<SandboxDescription, "users" | "assets">) {
   const mints = assets
     .filter(({ standard }) => standard !== "erc721")

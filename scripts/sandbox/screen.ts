@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import type { SandboxDescription } from "./sandbox.ts";
 
-/** What `npm start` prints: everything a newcomer needs, ready to paste. */
+/** The output of `npm start`: everything a newcomer needs, ready to paste. */
 export function screen({
   api,
   rpcUrl,
@@ -53,24 +53,24 @@ export function screen({
     "",
     `  curl -s '${api}/api/v1/transactions?limit=5' -H 'X-Api-Key: ${apiKey}'`,
     "",
-    "The first rollup vault's proof, for anyone, and the assets:",
+    "The first rollup vault's public proof, and the assets:",
     "",
     `  curl -s ${api}/public/v1/vaults/9223372036854775808/proof`,
     `  curl -s '${api}/api/v1/assets?assetType=mintable-erc721' -H 'X-Api-Key: ${apiKey}'`,
     "",
-    "What an operator does, in another terminal:",
+    "Commands of an operator, in another terminal:",
     "",
     `  npx mintmark batches status --store ${folder}`,
     `  npx mintmark keys issue --application ${applicationId} --store ${folder}`,
     "",
-    "The same state, made from the chain and from whoever has the validium data, into a folder that is deleted before:",
+    "The same state, made from the chain and a source of validium data, in a folder that is deleted before:",
     "",
     `  rm -rf rebuilt && npx mintmark rebuild rebuilt --rpc ${rpcUrl} --contract ${contract} --from-block ${fromBlock} --source ${api}`,
     "",
-    "Or let `npm run demo`, in another terminal, do all of it. Ctrl-C stops everything; the next start is a fresh one.",
+    "`npm run demo`, in another terminal, does all of it. Ctrl-C stops everything; the next start begins anew.",
     "",
   ];
   return `${lines.join("\n")}\n`;
 }
 
-/** Hex of an identifier's text, as the API takes it. */
+/** Hex of an identifier text, for the API. */

@@ -57,7 +57,7 @@ describe("owners' exits with everything gone but the chain", () => {
     const env = { ...chain(), MINTMARK_STORE: file("rebuilt"), MINTMARK_CONFIRMATIONS: "0" };
     const alone = await run("rebuild", [], env);
     expect(alone.code).toBe(1);
-    expect(alone.stderr).toContain("data is missing: name who has it with --peers");
+    expect(alone.stderr).toContain("data is missing: name a source with --peers");
     expect(alone.stdout).toMatch(/^missing +validium-0$/m);
     const member = at(world.processes, 0).url;
     const { stdout, code } = await run("rebuild", ["--json"], { ...env, MINTMARK_PEERS: member });
@@ -92,11 +92,11 @@ describe("owners' exits with everything gone but the chain", () => {
     const env = { MINTMARK_RPC_URL: world.rpcUrl };
     const checked = await run("exit", [file("points.json"), "--dry-run"], env, key);
     expect(checked).toMatchObject({ code: 0, stderr: "" });
-    expect(checked.stdout).toContain("the kit is good: withdrawing 5 unit(s)");
+    expect(checked.stdout).toContain("the kit is valid: withdrawing 5 unit(s)");
 
     const swords = await run("exit", [file("sword.json"), "--wait"], env, `${key}\n`);
     expect(swords).toMatchObject({ code: 0 });
-    expect(swords.stdout).toContain(`${owner.toLowerCase()} holds 1 of the token on L1 now, 0 before`);
+    expect(swords.stdout).toContain(`${owner.toLowerCase()} now holds 1 of the token on L1, 0 before`);
     expect(await ownerOf(7n)).toBe(owner);
 
     const json = await run("exit", [file("shield.json"), "--wait", "--json"], { ...env, MINTMARK_OWNER_KEY: key });
@@ -104,7 +104,7 @@ describe("owners' exits with everything gone but the chain", () => {
     expect(await ownerOf(8n)).toBe(owner);
 
     const points = await run("exit", [file("points.json")], env, key);
-    expect(points.stdout).toContain("holds 5000 of the token on L1 now, 0 before");
+    expect(points.stdout).toContain("now holds 5000 of the token on L1, 0 before");
     const balance = { abi: ABI, address: tokenOf("erc20"), functionName: "balanceOf", args: [owner] } as const;
     expect(await world.client.readContract(balance)).toBe(5_000n);
     for (const { stdout, stderr } of [checked, swords, json, points])

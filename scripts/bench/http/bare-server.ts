@@ -14,10 +14,7 @@ import { MANY } from "../../../server/wire/mint-answer.ts";
 import { SETTLEMENT } from "../engine-workload.ts";
 import { UNLIMITED } from "./server.ts";
 
-/**
- * The server as server/main.ts runs it, over an engine that mints nothing and answers at once: what is left is the
- * price of HTTP. For the benchmark only.
- */
+/** The server of server/main.ts on an engine that answers at once, to measure the cost of HTTP. Benchmark only. */
 
 const OWNER = "0x0000000000000000000000000000000000000001";
 const ASSET_TYPE = "0x00000000000000000000000000000000000000000000000000000000000000aa";
@@ -29,7 +26,7 @@ interface Body {
   }[];
 }
 
-/** An engine whose answers have the right form and size, and no truth. */
+/** An engine whose results have the right form and size, but no meaning. */
 function instant(engine: Engine, principal: Principal): Engine {
   return new Proxy(engine, {
     get(target, name) {
@@ -41,7 +38,7 @@ function instant(engine: Engine, principal: Principal): Engine {
   });
 }
 
-/** Made once: an id costs as much as a tenth of a request without the engine. */
+/** Made once: an id costs a tenth of a request without the engine. */
 const MINT_ID = randomUUID();
 
 function answerTo({ users }: Body): MintResult {

@@ -5,10 +5,7 @@ export interface Target {
   readonly apiKey: string;
 }
 
-/**
- * Every answer is read into this and forgotten: a load that collects garbage takes a core from the server, and measures
- * its own pauses.
- */
+/** Buffer of all responses. Garbage collection in the load would take a core, and measure its own pauses. */
 const READ = Buffer.allocUnsafe(1 << 20);
 const HEAD_END = "\r\n\r\n";
 
@@ -16,9 +13,9 @@ const HEAD_END = "\r\n\r\n";
 export class Connection implements Disposable {
   readonly #apiKey: string;
   readonly #socket: Socket;
-  /** Of an answer whose head is not whole. */
+  /** The response's incomplete head. */
   #head = "";
-  /** Bytes of the answer's body that are still to come; null before its head is whole. */
+  /** Remaining bytes of the response's body; null before its head is complete. */
   #left: number | null = null;
   #answered: (() => void) | null = null;
   #failed: ((error: Error) => void) | null = null;
@@ -34,7 +31,7 @@ export class Connection implements Disposable {
     this.#socket.on("close", () => this.#failed?.(new Error("the server closed the connection")));
   }
 
-  /** Resolves with the answer's last byte. Rejects unless it is 200: a rate of refusals says nothing. */
+  /** Resolves with the response's last byte. Rejects unless it is 200, because a rate of errors is meaningless. */
   post(body: Buffer): Promise<void> {
     this.#socket.cork();
     this.#socket.write(
@@ -66,7 +63,7 @@ export class Connection implements Disposable {
         this.#failed?.(new Error(`a mint was answered with ${status}: ${this.#head}`));
         return;
       }
-      // What of the body came with the head is behind it in the same bytes.
+      // The head's bytes are followed by the first part of the body.
       const before = this.#head.length - Math.min(bytes, 4096);
       this.#left = Number(length) - (bytes - (end + HEAD_END.length - before));
       this.#head = "";

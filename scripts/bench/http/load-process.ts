@@ -16,10 +16,7 @@ import { quantile, sendPaced } from "./paced.ts";
 import { cpuOf, memoryOf } from "./process-use.ts";
 import { saturate } from "./saturate.ts";
 
-/**
- * The load as a process of its own: takes a `LoadPlan` on standard input, answers a `LoadResult`; progress on standard
- * error.
- */
+/** The load as a separate process: reads a `LoadPlan`, writes a `LoadResult`; progress on standard error. */
 
 async function measure(kind: Kind, target: Target, serverPid: number, bodies: Bodies): Promise<LoadFigures> {
   process.stderr.write(`${kind.name}: warming up\n`);

@@ -1,13 +1,13 @@
 import { REQUEST, Workload, type World } from "../engine-workload.ts";
 
-/** A kind of request that is measured: how large, and how much of it makes a figure. */
+/** A kind of request to measure, with its size and the amount of work for a figure. */
 export interface Kind {
   readonly name: "bulk" | "singles";
   readonly mintsPerRequest: number;
   /** Connections at saturation, each with one request at a time. */
   readonly connections: number;
   readonly warmUp: number;
-  /** Requests of one round at saturation, and rounds. */
+  /** Requests of one round at saturation, and number of rounds. */
   readonly round: number;
   readonly rounds: number;
   /** Seconds at half of the saturated rate. */
@@ -19,7 +19,7 @@ export const KINDS: readonly Kind[] = [
   { name: "singles", mintsPerRequest: 1, connections: 256, warmUp: 10_000, round: 20_000, rounds: 3, halfSeconds: 10 },
 ];
 
-/** The same kinds with a tenth of the requests: to try the benchmark, not to quote it. */
+/** The same kinds with a tenth of the requests, for trials. */
 export const QUICK: readonly Kind[] = KINDS.map((kind) => ({
   ...kind,
   warmUp: kind.warmUp / 10,
@@ -28,21 +28,18 @@ export const QUICK: readonly Kind[] = KINDS.map((kind) => ({
   halfSeconds: 2,
 }));
 
-/** What was found of one kind. */
+/** The figures of one kind. */
 export interface LoadFigures {
   /** Requests a second at saturation. */
   readonly rate: number;
   /** CPU time of the server's process, all threads, µs a request, at saturation. */
   readonly serverCpu: number;
-  /** Milliseconds at half of that rate, from the moment when a request was due. */
+  /** Milliseconds at half of that rate, from the time when a request was due. */
   readonly p50: number;
   readonly p99: number;
 }
 
-/**
- * A stretch of a soak: the server's memory at its end, in MB, and milliseconds of the answers in it. The first one is
- * the start, and has none.
- */
+/** A part of a soak: the server's memory at its end, in MB, and response times in ms. The first one is the start. */
 export interface SoakWindow {
   readonly mints: number;
   readonly memory: number;
@@ -50,7 +47,7 @@ export interface SoakWindow {
   readonly p99: number | null;
 }
 
-/** What the process that loads a server is given: kinds to measure, or windows of a soak. */
+/** The input of the process that loads a server: kinds to measure, or windows of a soak. */
 export interface LoadPlan {
   readonly port: number;
   readonly serverPid: number;
@@ -59,7 +56,7 @@ export interface LoadPlan {
   readonly soakWindows: number;
 }
 
-/** What it answers. */
+/** Its result. */
 export interface LoadResult {
   readonly kinds: Readonly<Partial<Record<Kind["name"], LoadFigures>>>;
   readonly soak: readonly SoakWindow[];
@@ -67,7 +64,7 @@ export interface LoadResult {
 
 export const SOAK_WINDOW_SECONDS = 30;
 
-/** Bodies of mint requests, none of which repeats a token of another. */
+/** Bodies of mint requests without repeated tokens. */
 export class Bodies {
   readonly #workload: Workload;
 
@@ -75,7 +72,7 @@ export class Bodies {
     this.#workload = new Workload(world);
   }
 
-  /** Made before the clock starts. */
+  /** Call it before the clock starts. */
   many({ name }: Kind, count: number): readonly Buffer[] {
     const request = () => (name === "bulk" ? this.#workload.bulk() : this.#workload.single());
     return Array.from({ length: count }, () => Buffer.from(JSON.stringify(request())));

@@ -40,7 +40,7 @@ const AIM: Row = {
 
 type Progress = (line: string) => void;
 
-/** Throughput and answer times of the server, and of the same server without its engine, each on a store of its own. */
+/** Throughput and response times of the server, with and without its engine, each on its own store. */
 export async function measureHttp(kinds: readonly Kind[], progress: Progress): Promise<SectionResult> {
   const rows = [
     await row("the server", "engine", kinds, progress),
@@ -50,7 +50,7 @@ export async function measureHttp(kinds: readonly Kind[], progress: Progress): P
   return { name: "http", title: "Mints over HTTP", method: METHOD, columns: COLUMNS, rows, reference: null };
 }
 
-/** The server's memory over so many minutes under half of its saturated load. */
+/** The server's memory over time under half of its saturated load. */
 export async function soakHttp(minutes: number, progress: Progress): Promise<SectionResult> {
   const windows = Math.ceil((minutes * 60) / SOAK_WINDOW_SECONDS);
   const { soak } = await underLoad("engine", { kinds: [], soakWindows: windows }, progress);
@@ -79,7 +79,7 @@ async function row(label: string, which: "engine" | "bare", kinds: readonly Kind
   return { label, ours: which === "engine", values };
 }
 
-/** Where the server's time goes. Profiled, so its rates are not quoted. */
+/** The server's time by stage. Profiling makes its rates unusable. */
 export async function measureStages(kinds: readonly Kind[], progress: Progress): Promise<SectionResult> {
   const shares = new Map<string, Readonly<Record<string, number>>>();
   for (const kind of kinds) {
@@ -100,7 +100,7 @@ export async function measureStages(kinds: readonly Kind[], progress: Progress):
   return { name: "stages", title: "Where the time goes", method: STAGES_METHOD, columns, rows, reference: null };
 }
 
-/** Starts a server over a store of its own, and loads it from another process. */
+/** Starts a server on its own store, and loads it from another process. */
 async function underLoad(
   which: "engine" | "bare",
   plan: Pick<LoadPlan, "kinds" | "soakWindows">,

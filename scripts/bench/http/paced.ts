@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Connection, type Target } from "./connection.ts";
 
 /**
- * Sends requests evenly at a rate, whether earlier ones are answered or not, and takes each one's time from the moment
- * when it was due: a server that stalls is charged with all who waited.
+ * Sends requests evenly at a rate, without waiting for earlier responses, and measures each from the time when it was
+ * due. So a stall of the server counts for all waiting requests.
  *
  * @param rate - requests a second
  * @returns milliseconds a request, ascending
@@ -28,7 +28,7 @@ export async function sendPaced(target: Target, rate: number, bodies: readonly B
   return times.sort((a, b) => a - b);
 }
 
-/** The value below which a share of them lies; of ascending values. */
+/** A quantile of ascending values. */
 export function quantile(ascending: readonly number[], share: number): number {
   return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? Number.NaN;
 }

@@ -1,9 +1,9 @@
 import { Connection, type Target } from "./connection.ts";
 
 /**
- * Sends each body once, over so many connections at once, each the next one when its last was answered.
+ * Sends each body once over `connections` connections; each sends the next one after its last response.
  *
- * @returns requests a second, from the first request to the last answer
+ * @returns requests a second, from the first request to the last response
  */
 export async function saturate(target: Target, bodies: readonly Buffer[], connections: number): Promise<number> {
   using open = new DisposableStack();

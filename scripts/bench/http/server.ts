@@ -17,16 +17,13 @@ const SCRIPTS = {
 /** Node's options of `npm run server`. */
 const OPTIONS = packageJson.scripts.server.split(" ").filter((word) => word.startsWith("--"));
 
-/** A server process that answers. */
+/** A server process that responds. */
 export interface Server extends AsyncDisposable {
   readonly pid: number;
   readonly port: number;
 }
 
-/**
- * Starts the server as `npm run server` does, or the one without an engine, on a store. Its log goes to /dev/null at
- * the usual level.
- */
+/** Starts the server like `npm run server`, or without an engine. Its log goes to /dev/null at the usual level. */
 export async function startServer(
   which: keyof typeof SCRIPTS,
   store: string,
@@ -53,7 +50,7 @@ export async function startServer(
   });
   const exited = once(child, "exit");
   while (!(await answers(port))) {
-    if (child.exitCode !== null) throw new Error("the server ended before it answered");
+    if (child.exitCode !== null) throw new Error("the server ended before its first response");
     await sleep(50);
   }
   return {

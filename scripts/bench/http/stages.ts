@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const PARSE = "parse the body";
 
-/** The stages of a mint over HTTP, and whose time is theirs: by file, or by the name of a function that has none. */
+/** The stages of a mint over HTTP, by file, or by function name where there is none. */
 const STAGES: readonly (readonly [stage: string, whose: RegExp])[] = [
   [
     "write to the socket",
@@ -36,8 +36,7 @@ export interface Profile {
 }
 
 /**
- * The share of each stage in the busy time of a process, in percent, from the CPU profile of its main thread in a
- * folder.
+ * The share of each stage in a process's busy time, in percent, from the CPU profile of its main thread in a folder.
  */
 export async function stageShares(folder: string): Promise<Readonly<Record<string, number>>> {
   const texts = await Promise.all(
@@ -45,15 +44,13 @@ export async function stageShares(folder: string): Promise<Readonly<Record<strin
       .filter((name) => name.endsWith(".cpuprofile"))
       .map((name) => readFile(join(folder, name), "utf8")),
   );
-  // The threads that seal leave profiles too. Only the main thread has HTTP in its own.
+  // The sealing threads leave profiles too. Only the main thread's profile contains HTTP.
   const text = texts.find((each) => each.includes("node:_http_server"));
   if (text === undefined) throw new Error("the server left no CPU profile");
   return sharesOf(JSON.parse(text) as Profile);
 }
 
-/**
- * Each sample counts for the innermost function that is of a stage, from the first body that was parsed to the last.
- */
+/** Each sample counts for the innermost function of a stage, from the first parsed body to the last. */
 export function sharesOf({ nodes, samples, timeDeltas }: Profile): Readonly<Record<string, number>> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const stageOf = new Map<number, string | null>();
