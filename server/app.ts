@@ -33,75 +33,78 @@ import { StreamSlots } from "./wire/event-stream.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What the request costs; null until its caller is known, and on routes that are not metered. */
+    /** The cost of the request; null before its caller is known, and on unmetered routes. */
     account: Account | null;
   }
   interface FastifyInstance {
-    /** Stops taking work: readiness and every new request get 503 `shutting_down`. For use some time before `close`. */
+    /** Refuses work: readiness and every new request get 503 `shutting_down`. Call it some time before `close`. */
     drain(): void;
   }
 }
 
-/** One answer, as metrics count it. */
+/** One response, for metrics. */
 export interface Answer {
   readonly method: string;
-  /** The route's pattern; `none` where there is none, so that no caller can invent names. */
+  /** The route's pattern; `none` without one, so no caller can invent names. */
   readonly route: string;
   readonly status: number;
-  /** From the request's head to the answer's end. */
+  /** From the request's head to the response's end. */
   readonly seconds: number;
-  /** Of a problem document; null for a success. */
+  /** The code of a problem document; null for a success. */
   readonly code: Code | null;
 }
 
-/** What a server serves, and its limits. */
+/** Options of {@link buildServer}. */
 export interface ServerOptions {
   /** The server does not close it. */
   readonly engine: Engine;
   /** Default: no log. */
   readonly log?: LogOptions;
   readonly rateLimits?: Partial<RateLimits>;
-  /** Bytes of bodies and unread answers that are held at once. Default 128 MiB of one caller, 512 MiB in all. */
+  /** Most bytes of bodies and unread responses. Default 128 MiB of one caller, 512 MiB in all. */
   readonly memoryLimits?: Partial<MemoryLimits>;
-  /** At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end with the process. */
+  /**
+   * At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end with the process.
+   */
   readonly tokenSecret?: Uint8Array;
-  /** Another issuer whose bearer tokens are taken besides this server's own. */
+  /** Another issuer whose bearer tokens are accepted, besides this server's own. */
   readonly trustedIssuer?: TrustedIssuer;
-  /** Where browsers reach this server, such as `https://mint.example`. Without it owners sign in over the loopback interface only. */
+  /**
+   * The server's address for browsers, such as `https://mint.example`. Without it owners sign in over loopback only.
+   */
   readonly origin?: URL;
   /**
-   * Names that requests may call this server by, without ports, besides the origin's, `localhost`, addresses and names without a dot.
-   * `*` takes every name.
+   * Host names without ports, besides the origin's, `localhost`, addresses and names without a dot. `*` accepts all.
    */
   readonly hosts?: readonly string[];
   /** Address of an Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string;
-  /** A mint request that works here, for the documents: the sandbox gives its own users and assets. */
+  /** A working mint request for the documents: the sandbox gives its own users and assets. */
   readonly mintExample?: unknown;
   /**
-   * Reach the settlement chain and the mirrors' chains, by chain id. Exit kits are checked there, and wallet contracts (ERC-1271) sign in by
-   * the settlement chain's word. Without a chain there is neither.
+   * Connections to the settlement chain and the mirrors' chains, by chain id. They verify exit kits, and the settlement
+   * chain verifies sign-ins of wallet contracts (ERC-1271). Without a chain neither works.
    */
   readonly chains?: Service["chains"];
-  /** Told of each answer; for metrics. */
+  /** Called with each response, for metrics. */
   readonly onAnswer?: (answer: Answer) => void;
-  /** What `/readyz` asks now besides the engine, such as the lag behind L1, by name. */
+  /** Further checks of `/readyz` besides the engine's, by name, such as the lag behind L1. */
   readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
-  /** Longest time for a whole request to arrive, in seconds. Default 30. */
+  /** Timeout for receiving a whole request, in seconds. Default 30. */
   readonly requestTimeoutSeconds?: number;
-  /** Streams of events that one key may have open. Default 10. */
+  /** Most open event streams of one key. Default 10. */
   readonly streamsPerKey?: number;
-  /** How events are delivered to webhooks, which this server does from when it listens until it closes. */
+  /** Options of the deliveries to webhooks, which run from listening to closing. */
   readonly webhooks?: DispatcherOptions;
   /** Folder for uploaded drops; it outlives the process. Default: none, and drops are refused. */
   readonly drops?: string;
   /** How long an idempotency key answers for its mint. Default 24, the least that callers are promised. */
   readonly keepIdempotencyHours?: number;
-  /** Milliseconds between two signs of life on a stream of events. Default 15,000. */
+  /** Milliseconds between two heartbeats on a stream of events. Default 15,000. */
   readonly heartbeatMs?: number;
-  /** Addresses of the proxies whose X-Forwarded-For is believed. Default: none. */
+  /** Addresses of the proxies whose X-Forwarded-For is trusted. Default: none. */
   readonly trustedProxies?: readonly string[];
-  /** Whether the engine refuses every change, so that webhooks and clean-up are another server's work. Default false. */
+  /** Whether the engine refuses every change, so another server does webhooks and clean-up. Default false. */
   readonly onlyReads?: boolean;
   /** Adds hooks before the first route. */
   readonly extend?: (app: FastifyInstance) => Promise<void>;
@@ -109,20 +112,20 @@ export interface ServerOptions {
   readonly now?: () => number;
 }
 
-/** Bodies of all routes but mints. */
+/** Most bytes of all bodies except mints. */
 const SMALL_BODY_BYTES = 64 * 1024;
-/** A mint entry with the longest blob and generous white space, and a user around entries. */
+/** A mint entry with the longest blob and generous white space, with its share of a user. */
 const ENTRY_BYTES = 1024;
 const USER_BYTES = 256;
-/** What a mint's answer takes for each entry. */
+/** Bytes of a mint's response for each entry. */
 const ANSWER_BYTES = 800;
-/** Shorter than the idle time-out here and of common proxies. */
+/** Shorter than the idle timeout here and of common proxies. */
 const HEARTBEAT_MS = 15_000;
-/** What docs/api.md promises. */
+/** As promised in docs/api.md. */
 const KEEP_IDEMPOTENCY_HOURS = 24;
 
 /**
- * Builds the HTTP service over an engine, without listening.
+ * Builds the HTTP service on an engine, not listening yet.
  *
  * @example
  * const app = await buildServer({ engine });
@@ -178,7 +181,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     methodsOf,
     bodyLimit: SMALL_BODY_BYTES,
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
-    // Our own hook answers while closing, in the form of every other error.
+    // Our own hook responds while closing, in the form of every other error.
     return503OnClosing: false,
   });
   app.decorate("drain", () => stopping.abort());
@@ -189,7 +192,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     greet(request, reply, service);
     done();
   });
-  // A connection whose request outlived the start of the shutdown would otherwise be kept alive and hold the process.
+  // Otherwise a connection whose request outlives the start of the shutdown would stay open and hold the process.
   app.addHook("onSend", (request, reply, payload, done) => {
     settle(request, reply, payload);
     if (stopping.signal.aborted) reply.header("connection", "close");
@@ -224,7 +227,7 @@ function workWhileListening(
     webhooks.start();
     drops.start().catch(failed("drops could not be taken up again"));
     work.use(
-      forgetOldKeys(engine, keepIdempotencyHours, failed("idempotency keys could not be forgotten; trying again")),
+      forgetOldKeys(engine, keepIdempotencyHours, failed("idempotency keys could not be deleted; trying again")),
     );
   });
   work.use(drops);
@@ -263,16 +266,16 @@ function metersOf(limits: RateLimits, now: () => number): Meters {
   };
 }
 
-/** Answers of the API are nobody else's business, and a server that shuts down takes no more work. */
+/** Responses of the API are private, and a server that shuts down accepts no more work. */
 function greet(request: FastifyRequest, reply: FastifyReply, service: Service): void {
-  // By the route that was found: the same path can be written in several ways.
+  // By the route found, because one path has several spellings.
   const path = request.routeOptions.url;
   if (path?.startsWith("/api/")) reply.header("cache-control", "no-store");
-  // Liveness holds to the end; readiness tells of the shutdown by itself.
+  // Liveness stays until the end; readiness reports the shutdown itself.
   if (service.draining() && path !== "/healthz" && path !== "/readyz") throw new ServerError("shutting_down");
 }
 
-/** Serves one endpoint: credentials, scope and one unit of rate before the body is read; its whole cost before it is handled. */
+/** Serves one endpoint: checks credentials, scope and one unit of rate before the body, the whole cost after it. */
 function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meters: Meters): void {
   const { access, unmetered, cost } = endpoint;
   app.route({
@@ -294,7 +297,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
           ? new Account(addressGroup(request.ip), meters.publicReads, PUBLIC_UNIT, service.memory, reply)
           : new Account(principal.keyId, meters.key, KEY_UNIT, service.memory, reply);
       if (principal !== null && isScope(access) && !principal.scopes.includes(access)) {
-        throw new MintmarkError("scope_missing", `The credentials do not carry the scope "${access}".`);
+        throw new MintmarkError("scope_missing", `The credentials lack the scope "${access}".`);
       }
     },
     async handler(request, reply) {
@@ -312,7 +315,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       if (key !== undefined && principal !== null) {
         return service.keptAnswers.once(request, reply, principal, key, respond);
       }
-      // Secrets in the body of a public route are checked by its handler.
+      // The handler of a public route checks secrets in its body.
       if (access === "public")
         return countFailures(Promise.resolve().then(respond), meters.failedAuthentication, request, reply);
       return respond();
@@ -320,20 +323,20 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
   });
 }
 
-/** Large answers of one caller are made one after another. */
+/** Large responses of one caller are made one after another. */
 function answer(endpoint: Endpoint, service: Service, request: FastifyRequest, reply: FastifyReply): unknown {
   if (!endpoint.large) return endpoint.respond(service, request, reply);
   return service.turns.alone(request.account?.caller ?? request.ip, async () => {
-    // Nobody waits for it any more.
+    // Nobody waits for the response.
     if (reply.raw.destroyed) throw new ServerError("malformed_request", "The connection ended early.");
     const made = await endpoint.respond(service, request, reply);
-    // Before the next one begins, which would find what this one was expected to take.
+    // Before the next one begins, which would otherwise count this one's reservation.
     settle(request, reply, made);
     return made;
   });
 }
 
-/** Counts an answer that is made. */
+/** Counts a finished response. */
 function settle({ account }: FastifyRequest, reply: FastifyReply, payload: unknown): void {
   if (typeof payload !== "string" && !(payload instanceof Uint8Array)) return;
   account?.answered(Buffer.byteLength(payload), reply.getHeader("content-type") === "application/octet-stream");
@@ -345,7 +348,7 @@ const PATTERNS = ENDPOINTS.map(({ method, path }) => {
 
 const PAGES = /^\/(?:(?:explorer|docs)(?:\/.*)?)?$/;
 
-/** Methods that some route takes on this path. */
+/** Methods of the routes on this path. */
 function methodsOf(path: string): string[] {
   if (PAGES.test(path)) return ["GET"];
   return PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);

@@ -1,4 +1,4 @@
-/** The HTTP service as a library: build it over an engine, listen, shut it down. */
+/** The HTTP service as a library: build it on an engine, listen, shut it down. */
 export { buildServer, type ServerOptions } from "./app.ts";
 export { type ShutdownOptions, shutDown } from "./process/shutdown.ts";
 export { buildRouter, type RouterOptions } from "./shards/router.ts";

@@ -27,27 +27,27 @@ import { stopSignal } from "./process/stop-signal.ts";
 import { ConfigError, readConfig } from "./settings/config.ts";
 import type { Config } from "./settings/settings.ts";
 
-// The process: settings from the environment, one engine, its way to L1 if it is given a chain and a key, one server, and an orderly end
-// on SIGINT or SIGTERM.
+// The process: settings from the environment, one engine, its connection to L1 if it has a chain and a key, one server,
+// and an orderly end on SIGINT or SIGTERM.
 
-/** A server's time as one of a cluster: as its leader or as a standby, until that changes. */
+/** A period of a server in a cluster, as its leader or as a standby. */
 interface Shift {
   readonly node: ClusterNode;
   readonly engine: Engine;
   readonly role: ClusterRole["role"];
 }
 
-/** Resolves when the process shall end, or when a shift is over. */
+/** Resolves when the process must end, or when a shift is over. */
 async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: Shift): Promise<void> {
   let listening = false;
-  // Nothing is promised before, so nothing is left to finish.
+  // Before listening, nothing is acknowledged, so nothing is left to finish.
   void stopped.then(() => listening || process.exit(0));
   const isStandby = shift?.role === "standby";
-  // A standby does nothing on L1: it asks as a reader.
+  // A standby only reads L1.
   const { MINTMARK_OPERATOR_KEY: key, ...keyless } = config;
   const { reader, committer, operator } = settlementChain(isStandby ? keyless : config);
   const home = committer ?? reader;
-  // The state's own committee vouches for it at mirrors that name no other.
+  // The state's own committee signs for mirrors without one.
   const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
   const mirrors = operator
     ? config.MINTMARK_MIRRORS.map((mirror) => new MirrorChain({ ...own, ...mirror }, operator, feesOf(config)))
@@ -55,7 +55,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
   const chains: readonly Chain[] = home ? [home, ...mirrors] : mirrors;
   const l1 = home && (await soon(home.connect()));
   let started = home === undefined;
-  // Ends last. A question that a node does not answer would keep the process for minutes.
+  // Ends last. A request that a node does not answer would keep the process for minutes.
   await using _end = { [Symbol.asyncDispose]: async () => void (started || setImmediate(() => process.exit())) };
   const alone =
     shift === undefined
@@ -115,7 +115,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
     if (home === undefined) return;
     const l1 = await home.connect();
     requireEngineVersion(engine, l1.settlement);
-    // At once, so that the first mints are not refused for want of a comparison.
+    // Compares at once, so the first mints are not refused.
     if (!isStandby) await compare(engine, l1);
     if (operator && committer) await settle(operator, await committer.connect(), starting.signal);
     started = true;
@@ -161,20 +161,20 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
     } else if (signal === null) {
       process.exitCode = 1;
       app.log.fatal({ err: engine.ended.reason }, "the engine has stopped; the server ends");
-      // What hangs on a broken disk keeps no supervisor waiting.
+      // A hanging disk must not delay the supervisor.
       setTimeout(() => process.exit(1), 2 * deadlineMs).unref();
     } else {
       app.log.info({ signal }, "shutting down");
     }
     await shutDown(app, { drainMs: signal === null ? 0 : config.MINTMARK_DRAIN_SECONDS * 1000, deadlineMs });
   } catch (error) {
-    // L1 answers at last, and it is not the one that the settings mean.
+    // L1 is connected now, but differs from the settings.
     await shutDown(app, { deadlineMs });
     throw error;
   }
 }
 
-/** Serves as what the cluster makes of this server, shift after shift. */
+/** Serves in the role that the cluster gives this server, shift after shift. */
 async function serveCluster(config: Config, stopped: Promise<NodeJS.Signals>, journal: PostgresJournal): Promise<void> {
   const { reader, committer } = settlementChain(config);
   const home = committer ?? reader;
@@ -200,7 +200,7 @@ function describeCluster(node: ClusterNode): string {
   return node.isLeader ? "leads" : `stands by, ${node.lag} writes behind ${node.leader.name}`;
 }
 
-/** What every engine of these settings is opened with. */
+/** The options of every engine with these settings. */
 function engineOptions(config: Config, chains: readonly Chain[], settlement: Settlement | undefined) {
   return {
     environment: config.MINTMARK_ENVIRONMENT,
@@ -220,7 +220,7 @@ function engineOptions(config: Config, chains: readonly Chain[], settlement: Set
   };
 }
 
-/** Resolves when the engine takes nothing any more, which before its end is a failed store. */
+/** Resolves when the engine has ended; before its closing, because the store failed. */
 function ended({ ended }: Engine): Promise<null> {
   return new Promise((resolve) => {
     if (ended.aborted) resolve(null);
@@ -230,7 +230,9 @@ function ended({ ended }: Engine): Promise<null> {
 
 const MIB = 1024 * 1024;
 
-/** What is in the settings and must never be in a log; of the RPC's address all but the host, as it commonly holds the key to it. */
+/**
+ * The settings that must never be in a log. Of the RPC's address all but the host, because it often contains the key.
+ */
 function secretsOf({
   MINTMARK_OPERATOR_KEY,
   MINTMARK_RECEIPT_KEY,
@@ -252,15 +254,12 @@ function beyondHost(url: string): string[] {
   return [username, password, ...`${pathname}${search}`.split(/[/?&=]/)];
 }
 
-/** How transactions are paid for on every chain. */
+/** The fees of transactions on every chain. */
 function feesOf(config: Config) {
   return { replaceAfterMs: config.MINTMARK_REPLACE_SECONDS * 1000 };
 }
 
-/**
- * The settlement chain, if one is configured, and checked to be the one that the store is for when it is reached. With a key it can also be
- * committed to.
- */
+/** The configured settlement chain, if any, checked against the store on connection. With a key it also commits. */
 function settlementChain(config: Config) {
   if (config.MINTMARK_RPC_URL === undefined) return {};
   const settlement = { chainId: config.MINTMARK_CHAIN_ID, contract: config.MINTMARK_CONTRACT };
@@ -281,29 +280,29 @@ function settlementChain(config: Config) {
   return { operator, committer };
 }
 
-const UNREACHED = "L1 does not answer (MINTMARK_RPC_URL); the server takes no mints, and asks it again";
+const UNREACHED = "L1 does not answer (MINTMARK_RPC_URL); the server accepts no mints, and tries again";
 const WAITING: Readonly<Record<string, ReadinessCheck>> = {
   settlement: async () => {
-    throw new NotReady("L1 has not answered since the start, so no mints are taken; the server asks it again");
+    throw new NotReady("L1 has not answered since the start, so mints are refused; the server tries again");
   },
 };
 
-/** The server listens this many milliseconds after it has asked L1, whether that has answered or not. */
+/** The server listens this many milliseconds after connecting to L1, with or without an answer. */
 const PATIENCE_MS = 3_000;
 const REACH: Backoff = { firstMs: 1_000, maxMs: 30_000 };
 
-/** What L1 answers soon; undefined when it takes longer or nobody answers. Rejects for what no waiting mends. */
+/** The answer of L1 if it comes soon; else undefined. Rejects for faults that waiting cannot fix. */
 async function soon<T>(answer: Promise<T>): Promise<T | undefined> {
   const reached = answer.catch((error: unknown) => {
     if (!isUnreachable(error)) throw error;
     return undefined;
   });
-  // Late failures are told by who asks next.
+  // The next request reports a late failure.
   reached.catch(() => {});
   return Promise.race([reached, sleep(PATIENCE_MS, undefined, { ref: false })]);
 }
 
-/** Tries until L1 answers. A node that is down comes back; a wrong setting does not, so that is thrown. */
+/** Tries until L1 answers. A node that is down comes back; a wrong setting does not, so it throws. */
 async function reach(start: () => Promise<void>, signal: AbortSignal, onUnreached: (error: unknown) => void) {
   for (let attempt = 1; !signal.aborted; attempt++) {
     try {
@@ -317,13 +316,13 @@ async function reach(start: () => Promise<void>, signal: AbortSignal, onUnreache
   }
 }
 
-/** The store was opened with the version of the settings while L1 did not answer. */
+/** The store was opened with the settings' version while L1 did not answer. */
 function requireEngineVersion({ settlement }: Engine, { engineVersion }: Settlement): void {
   if (engineVersion === settlement.engineVersion) return;
   throw new ConfigError(`MINTMARK_ENGINE_VERSION: the contract has version ${engineVersion}.`);
 }
 
-/** What is found, the engine tells everyone who mints. */
+/** The engine reports the result to everyone who mints. */
 async function compare(engine: Engine, l1: Pick<L1Reader, "state">): Promise<void> {
   try {
     await engine.operator.compareState(await l1.state());
@@ -332,7 +331,9 @@ async function compare(engine: Engine, l1: Pick<L1Reader, "state">): Promise<voi
   }
 }
 
-/** Servers of one cluster take one another's tokens: without a secret of their own they share one that the journal's key determines. */
+/**
+ * Servers of one cluster accept each other's tokens: without configured secrets they derive one from the journal's key.
+ */
 function tokenSecretOf({ MINTMARK_TOKEN_SECRET: given, MINTMARK_JOURNAL_KEYS: [key] }: Config) {
   if (given !== undefined) return { tokenSecret: given };
   return key && { tokenSecret: new Uint8Array(hkdfSync("sha256", key, "", "mintmark access tokens", 32)) };
@@ -346,7 +347,7 @@ async function keySet(place: string) {
   }
 }
 
-/** One server on one store, until SIGINT or SIGTERM. What goes wrong is written to standard error, without secrets. */
+/** One server on one store, until SIGINT or SIGTERM. Errors go to standard error, without secrets. */
 export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
   try {
     const journal = await openJournal(config);
@@ -362,7 +363,7 @@ function report(error: unknown, secrets: readonly string[]): void {
 }
 
 if (import.meta.main) {
-  // Before anything else: nothing listens for a signal while the server starts otherwise.
+  // First of all, because nothing else handles a signal while the server starts.
   const stopped = stopSignal();
   try {
     await run(readConfig(process.env), stopped);

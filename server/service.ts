@@ -14,18 +14,20 @@ import type { OutgoingBatches } from "./wire/batch-data.ts";
 import type { BufferPool } from "./wire/buffer-pool.ts";
 import type { StreamSlots } from "./wire/event-stream.ts";
 
-/** What the routes ask of a chain. */
+/** The parts of a chain that the routes use. */
 export type ServerChain = KitChain & Pick<L1Reader, "verifySignature">;
 
-/** What every route may use. */
+/** The context of every route. */
 export interface Service {
   readonly engine: Engine;
   readonly version: string;
   readonly tokens: AccessTokens;
   readonly owners: OwnerSignIn;
-  /** Where browsers reach this server, such as `https://mint.example`; without it owners sign in over the loopback interface only. */
+  /**
+   * The server's address for browsers, such as `https://mint.example`. Without it owners sign in over loopback only.
+   */
   readonly origin?: URL | undefined;
-  /** Reach the settlement chain and the mirrors' chains, by chain id; what the kits of their vaults are checked against. */
+  /** Connections to the settlement chain and the mirrors' chains, by chain id. They verify the kits of their vaults. */
   readonly chains: ReadonlyMap<bigint, () => Promise<ServerChain>>;
   /** The Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string | undefined;
@@ -35,21 +37,21 @@ export interface Service {
   readonly readiness: Readiness;
   /** The OpenAPI document of this server. */
   document(): unknown;
-  /** Where webhooks may lead. */
+  /** The addresses that webhooks may reach. */
   readonly webhookReach: Reach;
   readonly webhooks: Pick<WebhookDispatcher, "attempts" | "test" | "redeliver">;
   readonly streams: StreamSlots;
   readonly outgoingBatches: OutgoingBatches;
-  /** For large answers. */
+  /** For large responses. */
   readonly buffers: BufferPool;
-  /** Answers to POSTs with an Idempotency-Key. */
+  /** Responses to POSTs with an Idempotency-Key. */
   readonly keptAnswers: KeptAnswers;
   readonly drops: Drops;
   /** For long work. */
   readonly turns: Turns;
-  /** Bodies and unread answers. */
+  /** Memory of bodies and unread responses. */
   readonly memory: HeldBytes;
-  /** Between two signs of life on a stream of events. */
+  /** Milliseconds between two heartbeats on a stream of events. */
   readonly heartbeatMs: number;
   /** Aborted when the server begins to shut down. */
   readonly stopping: AbortSignal;

@@ -3,28 +3,28 @@ import type { MintReply, MintRequest, Paths } from "./api.ts";
 import { answer } from "./problem.ts";
 import { type RetryOptions, retryingFetch } from "./retry.ts";
 
-/** Where the API is, and who calls. */
+/** Address and credentials. */
 export interface ClientOptions extends RetryOptions {
-  /** Where the API listens, such as `https://mint.example`. */
+  /** The API's address, such as `https://mint.example`. */
   readonly baseUrl: string;
   /** `mm_test_…` or `mm_live_…`. */
   readonly apiKey?: string;
-  /** A bearer token instead, or a function that gives a fresh one. */
+  /** A bearer token, or a function that returns a fresh one. */
   readonly accessToken?: string | (() => string | Promise<string>);
 }
 
 /** Every route of the API, typed. `GET`, `POST`, `PUT` and `DELETE` resolve with `data`, or the problem as `error`. */
 export type MintmarkClient = Client<Paths>;
 
-/** Every POST of an application takes an Idempotency-Key; owners' and public routes do not. */
+/** Every POST of an application accepts an Idempotency-Key; owners' and public routes do not. */
 export function takesIdempotencyKey(method: string, path: string): boolean {
   return method === "POST" && path.startsWith("/api/");
 }
 
 /**
- * A client of the HTTP API. Credentials are sent with every request; routes that take an Idempotency-Key get a fresh
- * one unless the caller gives one, and repetitions (see `retryingFetch`) carry the same. Amounts are decimal strings.
- * Every call takes an AbortSignal as `signal`.
+ * A client of the HTTP API. Sends credentials with every request. Routes with an Idempotency-Key get a new one unless
+ * the caller gives one; retries (see `retryingFetch`) keep it. Amounts are decimal strings. Every call accepts an
+ * AbortSignal as `signal`.
  *
  * @example
  * const client = createClient({ baseUrl: "http://127.0.0.1:3000", apiKey });
@@ -54,15 +54,15 @@ export function createClient(options: ClientOptions): MintmarkClient {
   return client;
 }
 
-/** How a mint is made safe to repeat, and given up. */
+/** How a mint can be repeated and cancelled. */
 export interface MintCallOptions {
-  /** Default: a random one. A key that outlives the process, such as an order's number, is safe against crashes too. */
+  /** Default: a random one. A key that outlives the process, such as an order number, also covers crashes. */
   readonly idempotencyKey?: string;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Mints all of the request or nothing; resolves once it is durable, rejects with `ApiError`.
+ * Mints everything in the request or nothing. Resolves once durable; rejects with `ApiError`.
  *
  * @example
  * const { vaults } = await mint(client, { users: [{ userId, mints }] }, { idempotencyKey: "order-17" });
@@ -74,6 +74,6 @@ export async function mint(
 ): Promise<MintReply> {
   const params = { header: idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey } };
   const reply = await answer(client.POST("/api/v1/mint", { body, params, ...(signal && { signal }) }));
-  if ("dryRun" in reply) throw new TypeError("the server answered a mint as if it had been asked only to check it");
+  if ("dryRun" in reply) throw new TypeError("the server answered a mint as a dry run");
   return reply;
 }

@@ -1,4 +1,4 @@
-/** A typed client of the HTTP API: runs in Node and in browsers, and needs nothing of the engine. */
+/** A typed client of the HTTP API for Node and browsers. It needs nothing of the engine. */
 export type * from "./api.ts";
 export { type ClientOptions, createClient, type MintCallOptions, type MintmarkClient, mint } from "./client.ts";
 export { ApiError, answer, everyEntry } from "./problem.ts";

@@ -1,6 +1,6 @@
 import type { Problem } from "./api.ts";
 
-/** An answer of the API that refuses: `code` is stable, `problem` the whole RFC 9457 document with every bad entry. */
+/** An error response of the API: `code` is stable, `problem` the whole RFC 9457 document with every bad entry. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -16,22 +16,22 @@ export class ApiError extends Error {
   }
 }
 
-/** What a call of the client resolves with: the answer, or the problem that refused it. */
+/** The result of a client's call: the response, or its problem. */
 interface Result<T> {
   readonly data?: T;
   readonly error?: unknown;
   readonly response: Response;
 }
 
-/** The answer of a call. Rejects with `ApiError` when the API refused it, else with an `Error`. */
+/** The response of a call. Rejects with `ApiError` for an error of the API, else with an `Error`. */
 export async function answer<T>(call: Promise<Result<T>>): Promise<Exclude<T, undefined>> {
   const { data, error, response } = await call;
   if (data !== undefined) return data as Exclude<T, undefined>;
   if (isProblem(error)) throw new ApiError(error);
-  throw new Error(`${response.url} answered ${response.status}, and not as this API does; is it the right address?`);
+  throw new Error(`${response.url} answered ${response.status}, but not like this API; is the address right?`);
 }
 
-/** Every entry of a list, page after page. `page` asks for one page; the cursor of the first is undefined. */
+/** Every entry of a list, page after page. `page` requests one page; the first cursor is undefined. */
 export async function* everyEntry<T>(
   page: (cursor: string | undefined) => Promise<Result<{ data: T[]; pagination: { nextCursor: string | null } }>>,
 ): AsyncGenerator<T, void, undefined> {

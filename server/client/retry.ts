@@ -1,10 +1,10 @@
 import { backoffDelay, pause, retryAfterMs } from "../../core/backoff.ts";
 
-/** How often a request is repeated. */
+/** Limits of retries. */
 export interface RetryOptions {
-  /** Most repetitions of one request; default 4. */
+  /** Most retries of one request; default 4. */
   readonly retries?: number;
-  /** Longest wait before a repetition, in milliseconds; an answer that asks for more is given back. Default 30 000. */
+  /** Longest wait before a retry, in milliseconds; a response that asks for more is returned. Default 30,000. */
   readonly maxWaitMs?: number;
   /** Default: the platform's. */
   readonly fetch?: typeof globalThis.fetch;
@@ -14,10 +14,9 @@ const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE"]);
 
 /**
- * A `fetch` that repeats what the server did not take: 429 after Retry-After; 503 and broken connections after
- * Retry-After or a growing pause, but only where a repetition changes nothing: reads, PUT, DELETE, and whatever carries
- * an Idempotency-Key, of which the first attempt may still be under way (409 `idempotency_in_progress`). The request's
- * signal ends the waiting too.
+ * A `fetch` with retries: 429 after Retry-After; 503 and broken connections after Retry-After or a growing pause, if a
+ * repetition changes nothing: reads, PUT, DELETE, and requests with an Idempotency-Key, whose first attempt may still
+ * be in progress (409 `idempotency_in_progress`). The request's signal ends the wait too.
  */
 export function retryingFetch(options: RetryOptions = {}): (request: Request) => Promise<Response> {
   const { retries = 4, maxWaitMs = 30_000, fetch = globalThis.fetch } = options;
@@ -37,14 +36,14 @@ export function retryingFetch(options: RetryOptions = {}): (request: Request) =>
 }
 
 async function refusedForNow(response: Response, request: Request): Promise<boolean> {
-  // To the question whether it is ready, 503 is an answer.
+  // For readiness, 503 is a result.
   if (new URL(request.url).pathname.endsWith("/readyz")) return false;
   if (response.status === 429) return true;
   if (!repeatable(request)) return false;
   return response.status === 503 || (response.status === 409 && (await codeOf(response)) === "idempotency_in_progress");
 }
 
-/** The code of a problem document; undefined when the answer is none. */
+/** The code of a problem document; undefined for other responses. */
 async function codeOf(response: Response): Promise<unknown> {
   const problem: unknown = await response
     .clone()

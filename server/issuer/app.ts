@@ -16,7 +16,7 @@ import {
 export interface IssuerServerOptions extends SignerServerOptions {
   /** The server does not close it. */
   readonly issuer: Issuer;
-  /** Takes the application's mints over HTTP from whoever has the secret. Without it the routes of the record are not there. */
+  /** Accepts the application's mints over HTTP with the secret. Without it there are no record routes. */
   readonly records?: { readonly record: LocalMintRecord; readonly secret: string };
 }
 
@@ -27,7 +27,7 @@ const claim = z.strictObject({
 });
 type ConsentClaim = Claimed<z.output<typeof claim>>;
 
-/** Mints that one request can record. */
+/** Most mints of one request. */
 const MAX_MINTS = 10_000;
 /** Enough for {@link MAX_MINTS} with the longest ids and blobs. */
 const MAX_MINTS_BYTES = 16 * 1024 * 1024;
@@ -65,7 +65,7 @@ const recorded = z.strictObject({
     .max(MAX_MINTS),
 });
 
-/** An issuer as a service, without listening; see {@link buildSignerServer}. */
+/** An issuer's service, not listening yet; see {@link buildSignerServer}. */
 export function buildIssuerServer({ issuer, records, ...options }: IssuerServerOptions): FastifyInstance {
   const { settlement } = issuer.archive;
   const app = buildSignerServer(
@@ -83,7 +83,7 @@ export function buildIssuerServer({ issuer, records, ...options }: IssuerServerO
   return app;
 }
 
-/** For the application's own backend: it records each mint here before it asks the operator for it. */
+/** For the application's own backend: it records each mint here before it requests the mint. */
 function addRecordRoutes(app: FastifyInstance, { record, secret }: NonNullable<IssuerServerOptions["records"]>): void {
   const failures = failureBuckets();
   const expected = digestOf(`Bearer ${secret}`);

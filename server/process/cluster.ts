@@ -7,16 +7,16 @@ type JournalSettings = Pick<
   "MINTMARK_JOURNAL" | "MINTMARK_JOURNAL_KEYS" | "MINTMARK_JOURNAL_COPIES" | "MINTMARK_CHAIN_ID" | "MINTMARK_CONTRACT"
 >;
 
-/** The journal that the settings name; undefined for a server that works alone. */
+/** The journal of the settings; undefined for a server that works alone. */
 export async function openJournal(settings: JournalSettings): Promise<PostgresJournal | undefined> {
   const { MINTMARK_JOURNAL: url, MINTMARK_JOURNAL_KEYS: keys, MINTMARK_CHAIN_ID: chainId } = settings;
   if (url === undefined) return undefined;
-  // One journal for each settlement contract; the contract's first digits tell those of one chain apart.
+  // One journal for each settlement contract, named by chain and the contract's first digits.
   const shard = `${chainId}-${settings.MINTMARK_CONTRACT.slice(2, 18).toLowerCase()}`;
   return PostgresJournal.open({ url, shard, keys, single: settings.MINTMARK_JOURNAL_COPIES === 1 });
 }
 
-/** Joins the cluster of a journal with the server's settings. */
+/** Joins a journal's cluster with the server's settings. */
 export async function joinCluster(
   config: Config,
   journal: PostgresJournal,

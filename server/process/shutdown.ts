@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 
-/** How long a shutdown may take. */
+/** Time limits of a shutdown. */
 export interface ShutdownOptions {
-  /** How long to answer 503 before the socket closes, so that a load balancer can look away. Default 0. */
+  /** Milliseconds of answering 503 before the socket closes, so a load balancer can react. Default 0. */
   readonly drainMs?: number;
-  /** Connections that are still busy after this long are cut. Default 10,000. */
+  /** Milliseconds after which busy connections are closed. Default 10,000. */
   readonly deadlineMs?: number;
 }
 
-/** Stops a server: no new work, what runs is finished, then every connection is closed. The engine stays open. */
+/** Stops a server: refuses new work, finishes running requests, then closes every connection. The engine stays open. */
 export async function shutDown(app: FastifyInstance, options: ShutdownOptions = {}): Promise<void> {
   const { drainMs = 0, deadlineMs = 10_000 } = options;
   app.drain();

@@ -4,23 +4,23 @@ import type { ClusterNode } from "../../core/cluster/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { handleError } from "../http/errors.ts";
 
-/** How many writes of the cluster an answer rests on, or must rest on. */
+/** The number of the cluster's writes that a response includes, or must include. */
 const POSITION = "mintmark-position";
-/** What the server that answers is: `leader` or `standby`. */
+/** The role of the responding server: `leader` or `standby`. */
 const ROLE = "mintmark-role";
-/** Marks a request that a standby has sent on, so that two servers that take each other for the leader end the matter. */
+/** Marks a request forwarded by a standby. It ends a loop of two servers that each take the other for the leader. */
 const FORWARDED = "mintmark-forwarded-by";
-/** ms that a read waits for the position it asks for. */
+/** Milliseconds that a read waits for its required position. */
 const CATCH_UP_MS = 5_000;
-/** Longest time that the leader may take to begin its answer. */
+/** Timeout for the start of the leader's response. */
 const ANSWER_MS = 60_000;
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 /** The server that leads has them. */
 const DROPS = "/api/v1/drops";
 
 /**
- * What a cluster adds to a server's requests. A standby answers reads and sends everything else on to the leader. Each answer
- * carries `Mintmark-Position`; a read that sends it back shows that change, on whichever server.
+ * The requests of a cluster's server. A standby answers reads and forwards everything else to the leader. Each response
+ * has `Mintmark-Position`; a read that sends it back includes that change, on any server.
  */
 export async function serveInCluster(app: FastifyInstance, node: ClusterNode): Promise<void> {
   await app.register(replyFrom, { undici: { headersTimeout: ANSWER_MS, bodyTimeout: 0 } });
@@ -35,7 +35,7 @@ export async function serveInCluster(app: FastifyInstance, node: ClusterNode): P
     return node.isLeader ? undefined : forward(request, reply, node);
   });
   app.addHook("onSend", (_, reply, payload, done) => {
-    // A forwarded answer has the leader's.
+    // A forwarded response has the leader's.
     if (!reply.hasHeader(POSITION))
       reply.header(POSITION, node.position).header(ROLE, node.isLeader ? "leader" : "standby");
     done(null, payload);
@@ -46,13 +46,13 @@ async function catchUp(request: FastifyRequest, node: ClusterNode): Promise<void
   const asked = request.headers[POSITION];
   if (asked === undefined) return;
   if (typeof asked !== "string" || !/^\d{1,15}$/.test(asked)) {
-    throw new MintmarkError("validation_failed", "Mintmark-Position: give what an earlier answer carried there.");
+    throw new MintmarkError("validation_failed", "Mintmark-Position: give the value from an earlier response.");
   }
   const { signal, ...late } = deadline(CATCH_UP_MS);
   try {
     await node.reached(Number(asked), signal);
   } catch {
-    throw new MintmarkError("not_leader", "This server does not show that change yet. Repeat the request later.");
+    throw new MintmarkError("not_leader", "This server does not have that change yet. Repeat the request later.");
   } finally {
     late.clear();
   }
@@ -64,7 +64,7 @@ function deadline(ms: number) {
   return { signal: controller.signal, clear: () => clearTimeout(timer) };
 }
 
-/** To the leader, body and all, without a look at it. A redirect would make the client send its key to another host. */
+/** Forwards to the leader, body included and unread. A redirect would make the client send its key to another host. */
 function forward(request: FastifyRequest, reply: FastifyReply, node: ClusterNode): FastifyReply {
   const { leader } = node;
   if (leader === null || request.headers[FORWARDED] !== undefined) {

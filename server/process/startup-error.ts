@@ -2,16 +2,16 @@ import { inspect } from "node:util";
 import { type ErrorCode, MintmarkError } from "../../core/index.ts";
 import { ConfigError } from "../settings/config.ts";
 
-/** Settings that decide whether a store and a chain are the right ones. */
+/** Settings to check, by error. */
 const LOOK_AT: Partial<Record<ErrorCode, string>> = {
   l1_failed: "MINTMARK_RPC_URL, MINTMARK_CHAIN_ID and MINTMARK_CONTRACT must be of one chain",
   store_mismatch:
-    "a store is of one environment, chain and contract, and one mirror a chain, for ever: look at MINTMARK_STORE, and at MINTMARK_ENVIRONMENT, MINTMARK_CHAIN_ID, MINTMARK_CONTRACT, MINTMARK_MIRRORS",
-  store_missing: "look at MINTMARK_STORE",
-  store_locked: "look at MINTMARK_STORE, or stop the other process",
+    "a store belongs permanently to one environment, chain and contract, and to one mirror per chain: check MINTMARK_STORE, and MINTMARK_ENVIRONMENT, MINTMARK_CHAIN_ID, MINTMARK_CONTRACT, MINTMARK_MIRRORS",
+  store_missing: "check MINTMARK_STORE",
+  store_locked: "check MINTMARK_STORE, or stop the other process",
 };
 
-/** Why a server did not start: one sentence where one says it all, with the settings to look at. Not yet without secrets. */
+/** The reason why a server did not start, with the settings to check. May still contain secrets. */
 export function startupError(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
   if (error instanceof MintmarkError) {

@@ -1,6 +1,6 @@
 /**
- * Resolves with the first SIGINT or SIGTERM; a second one ends the process at once. Call it first: to a container's init, which has no
- * default action, a signal without a listener is nothing.
+ * Resolves with the first SIGINT or SIGTERM; a second one ends the process at once. Call it first, because a
+ * container's init has no default action for signals.
  */
 export function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

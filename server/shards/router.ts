@@ -15,25 +15,28 @@ import type { routerSettings } from "../settings/process-settings.ts";
 import { acceptForm } from "../wire/body.ts";
 import { findShards, type Shard, type Shards } from "./shard.ts";
 
-/** Which engines a router stands before. */
+/** Options of {@link buildRouter}. */
 export interface RouterOptions {
   readonly shards: Shards;
   /** Default: no log. */
   readonly log?: LogOptions;
-  /** Names that requests may call the router by, without ports, besides `localhost`, addresses and names without a dot; `*` takes every name. */
+  /**
+   * Further host names without ports, besides `localhost`, addresses and names without a dot; `*` accepts every name.
+   */
   readonly hosts?: readonly string[];
-  /** Longest time that a shard may take to begin its answer. Default 60. */
+  /** Timeout for the start of a shard's response, in seconds. Default 60. */
   readonly answerTimeoutSeconds?: number;
 }
 
-/** Longest time for a whole request to arrive. A shard has its own, which is shorter. */
+/** Timeout for receiving a whole request. A shard's own is shorter. */
 const ARRIVAL_SECONDS = 120;
 const EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * One address for many engines. Requests with credentials go to the shard whose contract the key names; public reads, which have none,
- * name the contract in the path: `/shards/{contract}/public/v1/…`. Bodies and answers pass through as they are, event streams too. The
- * router keeps nothing, so any number of them can run side by side; list its address among the shards' trusted proxies.
+ * One address for many engines. Requests with credentials go to the shard of the key's contract. Public reads, which
+ * have none, name the contract in the path: `/shards/{contract}/public/v1/…`. Bodies, responses and event streams pass
+ * unchanged. The router stores nothing, so several can run in parallel; list its address among the shards' trusted
+ * proxies.
  *
  * @example
  * const app = await buildRouter({ shards: await findShards(["http://10.0.0.7:3000", "http://10.0.0.8:3000"]) });
@@ -48,7 +51,7 @@ export async function buildRouter(options: RouterOptions): Promise<FastifyInstan
   return app;
 }
 
-/** Everything of `/api` and `/shards`; bodies are streamed, whatever they hold. */
+/** All routes of `/api` and `/shards`. Bodies are streamed unread. */
 function mountApi(app: FastifyInstance, shards: Shards): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
@@ -62,7 +65,7 @@ function mountApi(app: FastifyInstance, shards: Shards): void {
   app.get<{ Params: { contract: string } }>("/shards/:contract/public/*", (request, reply) => {
     const shard = byContract.get(request.params.contract.toLowerCase());
     if (shard === undefined) throw new ServerError("route_not_found", "No such shard. GET /shards lists them.");
-    // As it was sent: what is decoded here could be read as another path there.
+    // As sent, because a path decoded here could be read differently there.
     const [path = ""] = request.originalUrl.split("?", 1);
     const start = path.indexOf("/public/");
     if (start < 0) throw new ServerError("route_not_found");
@@ -76,7 +79,7 @@ function mountApi(app: FastifyInstance, shards: Shards): void {
   }
 }
 
-/** Client credentials name their key in the body or in HTTP Basic; the body is small, so it is read and sent on as a form. */
+/** Client credentials name their key in the body or in HTTP Basic. The small body is read and forwarded as a form. */
 function mountTokens(app: FastifyInstance, shards: Shards): void {
   acceptForm(app);
   app.post("/oauth/token", { bodyLimit: 4096 }, (request, reply) => {
@@ -90,7 +93,7 @@ function mountTokens(app: FastifyInstance, shards: Shards): void {
   });
 }
 
-/** Alive by itself; ready when a server of every shard is. */
+/** Alive by itself; ready when every shard has a ready server. */
 function mountHealth(app: FastifyInstance, shards: Shards): void {
   app.get("/healthz", async (request, reply) => sayHealthy(request, reply, packageJson.version));
   app.get("/readyz", async () => {
@@ -114,12 +117,12 @@ async function isReady(url: string): Promise<boolean> {
   return reply?.ok === true;
 }
 
-/** Hands the request to the shard; `form` replaces a body that was read here. */
+/** Forwards the request to the shard; `form` replaces a body that was read here. */
 function forward(request: FastifyRequest, reply: FastifyReply, shard: Shard, path?: string, form?: string) {
   const { url } = shard;
   return reply.from(path, {
     getUpstream: () => url,
-    // The caller's own word for its address is not believed; the shard believes this router's.
+    // The caller's claim of its address is not trusted, but the shard trusts this router's.
     rewriteRequestHeaders: (_request, headers) => ({
       ...headers,
       "x-forwarded-for": request.ip,
@@ -142,8 +145,8 @@ const KEY = /^mm_(?:test|live)_([0-9a-f]{16})_/;
 const TAG_DIGITS = 4;
 
 /**
- * The shard that must decide about these credentials. Nothing is checked here: a forged key or token leads to a shard that refuses it.
- * Throws `credentials_missing` without any, `credentials_invalid` when they lead nowhere or to two shards.
+ * The shard that must check these credentials. This checks nothing: a forged key or token leads to a shard that refuses
+ * it. Throws `credentials_missing` without any, `credentials_invalid` when they lead to none or to two shards.
  */
 export function shardOf(headers: IncomingHttpHeaders, shards: Shards): Shard {
   const key = headers["x-api-key"];
@@ -157,14 +160,14 @@ export function shardOf(headers: IncomingHttpHeaders, shards: Shards): Shard {
   return (byKey ?? byToken) as Shard;
 }
 
-/** Throws `credentials_invalid` when no shard issued such a key. */
+/** Throws `credentials_invalid` when the key belongs to no shard. */
 export function shardOfKeyId(keyId: string | undefined, shards: Shards): Shard {
   const shard = shards.get(keyId?.slice(0, TAG_DIGITS) ?? "");
   if (shard === undefined) throw new MintmarkError("credentials_invalid");
   return shard;
 }
 
-/** The key id that a bearer token or HTTP Basic credentials claim. */
+/** The key id in a bearer token or HTTP Basic credentials. */
 function clientOf(authorization: string): string | undefined {
   const [, scheme = "", credentials = ""] = /^(Bearer|Basic) +(\S+)$/i.exec(authorization) ?? [];
   if (scheme.toLowerCase() === "basic") return Buffer.from(credentials, "base64").toString("latin1").split(":", 1)[0];
@@ -176,7 +179,7 @@ function clientOf(authorization: string): string | undefined {
   }
 }
 
-/** The router as a process, until SIGINT or SIGTERM. It holds nothing, so it may be stopped at any time. */
+/** The router as a process, until SIGINT or SIGTERM. It stores nothing, so it can stop at any time. */
 export async function serveRouter(settings: z.output<typeof routerSettings>): Promise<void> {
   const { MINTMARK_SHARDS: urls, MINTMARK_HOST: host, MINTMARK_PORT: port } = settings;
   const hosts = [...settings.MINTMARK_HOSTS, host];

@@ -2,12 +2,12 @@ import { z } from "zod";
 import type { Address } from "../../core/index.ts";
 import { contractTag } from "../../core/internal.ts";
 
-/** ms between two looks at a server that did not answer. */
+/** Milliseconds between two checks of a server that did not respond. */
 const LOOK_MS = 500;
 
-/** One engine behind the shared address: it has a settlement contract of its own, and one server or a cluster of them. */
+/** One engine behind the shared address: it has its own settlement contract, and one server or a cluster. */
 export class Shard {
-  /** Origins of the shard's servers, such as `http://10.0.0.7:3000`. Each of a cluster takes every request. */
+  /** Origins of the shard's servers, such as `http://10.0.0.7:3000`. Each server of a cluster accepts every request. */
   readonly urls: readonly string[];
   readonly contract: Address;
   readonly #silent = new Set<string>();
@@ -17,12 +17,12 @@ export class Shard {
     this.urls = urls;
   }
 
-  /** A server that answers, as far as is known; the first one when none does. */
+  /** A server that probably responds; the first one when none does. */
   get url(): string {
     return this.urls.find((url) => !this.#silent.has(url)) ?? (this.urls[0] as string);
   }
 
-  /** Leaves a server out until it answers again. */
+  /** Skips a server until it responds again. */
   failed(url: string): void {
     if (this.urls.length === 1 || this.#silent.has(url)) return;
     this.#silent.add(url);
@@ -36,14 +36,14 @@ export class Shard {
   }
 }
 
-/** By contract tag, the first digits of every key id that the shard issued. */
+/** By contract tag, the first digits of all the shard's key ids. */
 export type Shards = ReadonlyMap<string, Shard>;
 
 const stateReply = z.object({ contract: z.string().regex(/^0x[0-9a-f]{40}$/) });
 
 /**
- * Asks each server for the contract it serves; those of one contract are a cluster. Rejects when one does not answer, or when two
- * contracts cannot be told apart by their keys.
+ * Asks each server for its contract; servers of one contract are a cluster. Rejects when a server does not respond, or
+ * when two contracts have the same tag.
  *
  * @param urls - origins of the shards' servers
  */
@@ -64,7 +64,7 @@ export async function findShards(urls: readonly string[], signal?: AbortSignal):
   return shards;
 }
 
-/** The contract that a server serves, and whether it is one of a cluster. */
+/** A server's contract, and whether the server is in a cluster. */
 async function askServer(url: string, signal: AbortSignal = AbortSignal.timeout(10_000)) {
   try {
     const reply = await fetch(new URL("/public/v1/state", url), { signal });

@@ -143,7 +143,7 @@ describe("the client", () => {
 
   test("says so when another service answers", async () => {
     faults.push(async () => new Response("<h1>Not here</h1>", { status: 404 }));
-    await expect(answer(client.GET("/api/v1/limits"))).rejects.toThrow("is it the right address?");
+    await expect(answer(client.GET("/api/v1/limits"))).rejects.toThrow("is the address right?");
   });
 });
 
