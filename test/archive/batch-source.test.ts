@@ -16,14 +16,14 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-test("a source over HTTP is asked again when it says so, until it has answered", async () => {
+test("a source over HTTP is retried on its request until it responds", async () => {
   const source = new HttpBatchSource(`${url}/`);
   const answers = await Promise.all(Array.from({ length: 4 }, () => source.batchData("validium", 0)));
   for (const answer of answers) expect(answer).toEqual(Buffer.from(data));
   expect(await source.batchData("validium", 7)).toBeNull();
 });
 
-test("one that asks for too long a wait, or too often, is given up with its status", async () => {
+test("a source that asks for too long a wait, or too often, fails with its status", async () => {
   const read = (source: HttpBatchSource) => Promise.all([0, 0, 0].map((batch) => source.batchData("validium", batch)));
   for (const options of [{ maxWaitMs: 999 }, { retries: 0 }]) {
     await expect(read(new HttpBatchSource(url, options))).rejects.toMatchObject({

@@ -113,7 +113,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     await expect(archive.withdrawn(second)).resolves.toBe(1n);
   });
 
-  test("within one batch too, as often as they are there", async () => {
+  test("in one batch too, however often they occur", async () => {
     const [first = 0n, second = 0n, third = 0n] = await commit("zk-rollup", ["3", "3", "3"]);
     const voided = await watch(await openArchive({ l1: anyone }));
     expect(voided).toEqual([
@@ -122,7 +122,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     ]);
   });
 
-  test("in L1's order, whenever the data of a validium batch turns up", async () => {
+  test("in L1's order, whenever a validium batch's data arrives", async () => {
     const [validium = 0n] = await commit("validium", ["4"]);
     const [rollup = 0n] = await commit("zk-rollup", ["4"]);
     const archive = await openArchive({ l1: anyone });
@@ -132,14 +132,14 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     expect([await isVoid(validium), await isVoid(rollup)]).toEqual([false, true]);
   });
 
-  test("though an earlier vault of the token belongs to nobody, so that L1 voids nothing for it", async () => {
+  test("even if an earlier vault of the token has no owner, for which L1 voids nothing", async () => {
     await commit("zk-rollup", ["7"], { owner: `0x${"00".repeat(20)}` });
     const [first = 0n] = await commit("zk-rollup", ["7"]);
     const [second = 0n] = await commit("zk-rollup", ["7"]);
     expect(await watch(await openArchive({ l1: anyone }))).toContainEqual([first, second]);
   });
 
-  test("by a member that has signed yet another one, whether that is never committed or replaced", async () => {
+  test("by a member that has signed a third one, which is never committed, or replaced", async () => {
     const cheated = at(members, 0);
     await cheated.sign(batchOf("validium", counts.validium, ["8"]), { ...(await pointOn(operator)), epoch: 0n });
     const { archive } = cheated;
@@ -159,7 +159,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     ["stops at an invalid instruction", "0x60fe60005360016000f3"],
     ["answers with one byte", "0x6460016000f36000526005601bf3"],
     ["answers with more than a number", "0x6462030000f36000526005601bf3"],
-  ] as const)("though a token in the same batch %s when it is asked for its cap", async (name, data) => {
+  ] as const)("even if a token in the same batch %s when asked for its cap", async (name, data) => {
     const wallet = createWalletClient({ account: GUARDIAN, transport: chain.transport });
     const hash = await wallet.sendTransaction({ chain: null, data });
     const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
@@ -193,7 +193,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     expect(await watch(archive)).toEqual([]);
   });
 
-  test("by whichever of many watchers comes first, without an error for the others", async () => {
+  test("by the first of many watchers, without errors for the others", async () => {
     const [, second = 0n] = [...(await commit("zk-rollup", ["5"])), ...(await commit("zk-rollup", ["5"]))];
     const watchers = [GUARDIAN, ...USERS.map(({ owner }) => owner)];
     const rounds = watchers.map(async (account) => {
@@ -205,7 +205,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     expect(await isVoid(second)).toBe(true);
   });
 
-  test("are past help once the later one is withdrawn: nothing is sent, and the watcher goes on", async () => {
+  test("stay once the later one is withdrawn: the watcher sends nothing and continues", async () => {
     await commit("zk-rollup", ["6"]);
     const [taken = 0n] = await commit("zk-rollup", ["6"]);
     await passSeconds(chain, MATURITY + 1n);

@@ -62,7 +62,7 @@ describe("an exit kit", () => {
     expect(kits.points).toMatchObject({ maturesAt: null, token: { quantum: 1_000n, tokenId: null } });
   });
 
-  test("is refused when it is not of the format, with the place", () => {
+  test("is refused with the position of a format fault", () => {
     const json = exitKitToJson(kits.sword);
     const bad: [object, string][] = [
       [{ ...json, version: 2 }, "version"],
@@ -113,7 +113,7 @@ describe("an exit kit", () => {
     expect(await world.l1.withdrawn(vault.vaultId, "erc20")).toBe(0n);
   });
 
-  test("any text is a kit or refused, never a fault of ours", () => {
+  test("is valid or refused for any text, without a crash", () => {
     const text = exitKitText(kits.points);
     fc.assert(
       fc.property(fc.nat(text.length - 1), fc.string({ minLength: 1, maxLength: 3 }), (at, insert) => {

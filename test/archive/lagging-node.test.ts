@@ -36,7 +36,7 @@ test.each([
       return { read: () => history.follow(), count: () => history.newest.countRollup };
     },
   ],
-] as const)("what a lagging node leaves out of what %s reads is found later", async (_, open) => {
+] as const)("logs that a lagging node omits when %s reads are found later", async (_, open) => {
   world = await createWorld();
   const l1 = lagging(world.l1);
   const { read, count } = await open(l1);
@@ -63,7 +63,7 @@ test.each([
   expect(count()).toBe(3);
 });
 
-test("many who ask a mirror's source at once share a look at its chain", async () => {
+test("concurrent requests to a mirror's source share one read of its chain", async () => {
   world = await createWorld();
   await commit();
   let looks = 0;

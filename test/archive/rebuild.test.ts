@@ -69,7 +69,7 @@ describe("the public state, rebuilt", () => {
     await requireWhole(archive, await rebuild({ archive, ...(await withMember()) }));
   });
 
-  test("interrupted after any write goes on where it was, and ends the same", async () => {
+  test("resumes after an interruption at any write, with the same result", async () => {
     const complete = new MemoryLevel<Uint8Array, Uint8Array>();
     const first = await openArchive(world, complete);
     await rebuild({ archive: first, ...(await withMember()) });
@@ -85,7 +85,7 @@ describe("the public state, rebuilt", () => {
     }
   });
 
-  test("takes nothing on a source's word", async () => {
+  test("checks everything from a source", async () => {
     const member = at(world.members, 1);
     const liars: BatchSource[] = [
       { name: "dead", batchData: () => Promise.reject(new Error("connection refused")) },
@@ -105,7 +105,7 @@ describe("the public state, rebuilt", () => {
     expect(new Set(faults)).toEqual(new Set(["dead", "garbage", "another batch"]));
   });
 
-  test("asks a source no more that took its time for nothing, and the others for everything", async () => {
+  test("skips a source that wasted its time, and asks the others for everything", async () => {
     const member = at(world.members, 1);
     let asked = 0;
     const slow: BatchSource = {
@@ -137,7 +137,7 @@ describe("the public state, rebuilt", () => {
     await requireWhole(later, await rebuild({ archive: later, ...(await withMember()) }));
   });
 
-  test("says when its roots are not L1's", async () => {
+  test("reports roots that differ from L1's", async () => {
     const state: L1Reader["state"] = async (block) => ({ ...(await world.l1.state(block)), countRollup: 9 });
     const options = { ...(await chainOf(world)), l1: Object.assign(Object.create(world.l1), { state }) };
     const refused = rebuild({ archive: await openArchive(world), ...options });

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => chain.close());
 
-test("a batch of 254 assets that nobody registered costs few questions, and hides no token among them", async () => {
+test("a batch of 254 unregistered assets costs few queries, and hides no token among them", async () => {
   let questions = 0;
   const request = (async (call: Parameters<Request>[0]) => {
     questions++;

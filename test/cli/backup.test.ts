@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { SETTLEMENT } from "../server/fixture.ts";
 import { mintmark } from "./cli.ts";
 
-test("backup copies a store bit by bit, and restore makes a store of the copy", async () => {
+test("backup copies a store incrementally, and restore makes a store from the copy", async () => {
   const folder = await mkdtemp(join(tmpdir(), "mintmark-backup-"));
   const settings = {
     MINTMARK_STORE: join(folder, "store"),

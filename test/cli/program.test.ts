@@ -29,7 +29,7 @@ describe("the command line", () => {
     }
   });
 
-  test("shows its exit codes, and ends with 0 for help and 2 for what it does not understand", async () => {
+  test("shows its exit codes, and exits with 0 for help and 2 for unknown arguments", async () => {
     const help = await mintmarkProcess(["--help"]);
     expect([help.code, help.stderr]).toEqual([0, ""]);
     expect(help.stdout).toContain("Exit codes:");
@@ -43,7 +43,7 @@ describe("the command line", () => {
     expect(unknown?.stdout).toBe("");
   });
 
-  test("with --json, tells what is wrong with the arguments as JSON too, under a code of the API", async () => {
+  test("with --json, reports wrong arguments as JSON too, with a code of the API", async () => {
     const wrong = [
       { args: ["mnt"], detail: "unknown command 'mnt'" },
       { args: ["keys"], detail: "unknown option '--json'" },
@@ -77,7 +77,7 @@ describe("on a store that no server has open", () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  test("says what is missing, and makes no store by accident", async () => {
+  test("names missing settings, and creates no store by accident", async () => {
     const none = await mintmark(["applications", "list"]);
     expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("MINTMARK_STORE")]);
     const typo = await run(["applications", "list"]);
@@ -121,7 +121,7 @@ describe("on a store that no server has open", () => {
     expect((await run(["applications", "suspend", applicationId])).stdout).toMatch(/suspended +true/);
   });
 
-  test("brings an asset up to the point where L1 must say that it is registered", async () => {
+  test("prepares an asset until only its registration on L1 is missing", async () => {
     const contract = `0x${"c0".repeat(20)}`;
     const add = ["assets", "add", contract, "--standard", "erc721", "--name", "Swords", "--symbol", "SWRD", "--json"];
     const { assetId } = (await run(add)).json();

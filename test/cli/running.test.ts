@@ -96,7 +96,7 @@ describe("while the server runs, and with a chain", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test("only the server's own user can open the operator's socket, and nonsense on it harms nothing", async () => {
+  test("only the server's own user can open the operator's socket, and invalid input does no harm", async () => {
     expect((await stat(socket())).mode & 0o777).toBe(0o600);
     for (const line of ["{}\n", "not JSON\n", '{"operation":"__proto__","input":{}}\n', `${"x".repeat(100_000)}\n`]) {
       const wire = connect(socket());
@@ -244,7 +244,7 @@ describe("while the server runs, and with a chain", () => {
     expect(server.log.join("\n")).not.toContain(key.slice(2));
   });
 
-  test("what was done by the running server is there when it has stopped, and the socket's file does no harm", async () => {
+  test("changes of the running server persist after its stop, and the socket's file does no harm", async () => {
     const exited = once(server.child, "exit");
     server.child.kill("SIGKILL");
     await exited;

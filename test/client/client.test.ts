@@ -52,21 +52,21 @@ describe("the client", () => {
   };
   const mintsMade = async () => (await world.engine.transactions.list(world.applicationId, { limit: 100 })).data.length;
 
-  test("gives a key to every route that takes one, and to no other", () => {
+  test("sends a key to exactly the routes that accept one", () => {
     for (const endpoint of ENDPOINTS) {
       const { method, path } = endpoint;
       expect(clientGivesKey(method, path), `${method} ${path}`).toBe(takesIdempotencyKey(endpoint));
     }
   });
 
-  test("mints, and types what the server answers", async () => {
+  test("mints, with typed responses", async () => {
     const reply = await mint(client, request(1));
     expectTypeOf(reply.vaults).toEqualTypeOf<Vault[]>();
     expect(reply.vaults.map(({ amount }) => BigInt(amount))).toEqual([250n, 1n, 3n]);
     expect(attempts[0]?.headers.get("x-api-key")).toBe(world.key);
   });
 
-  test("gives a refusal as a typed value, or throws it with its code", async () => {
+  test("returns an error as a typed value, or throws it with its code", async () => {
     const body = { users: [] };
     const { data, error, response } = await client.POST("/api/v1/mint", { body });
     expect([data, response.status]).toEqual([undefined, 400]);
@@ -79,7 +79,7 @@ describe("the client", () => {
     expect((refusal as ApiError).message).toContain("/users");
   });
 
-  test("repeats a mint whose answer was lost under the same idempotency key, and it is made once", async () => {
+  test("retries a mint after a lost response with the same idempotency key, and it happens once", async () => {
     faults.push(lostAnswer, lostAnswer);
     const { transactions } = await mint(client, request(1));
     expect(attempts.length).toBeGreaterThanOrEqual(3);
@@ -97,14 +97,14 @@ describe("the client", () => {
     expect(data.filter(({ ownerAddress }) => ownerAddress === user.ownerAddress)).toEqual([user]);
   });
 
-  test("does not repeat a POST that takes none", async () => {
+  test("does not retry a POST without one", async () => {
     faults.push(lostAnswer);
     const call = client.POST("/owner/v1/challenge", { body: { address: `0x${"72".repeat(20)}` } });
     await expect(call).rejects.toThrow("fetch failed");
     expect(attempts).toHaveLength(1);
   });
 
-  test("asks again when a server is shutting down, and finds its successor", async () => {
+  test("retries when a server is shutting down, and finds its successor", async () => {
     await using old = await createWorld();
     const oldUrl = await old.app.listen({ host: "127.0.0.1", port: 0 });
     old.app.drain();
@@ -114,7 +114,7 @@ describe("the client", () => {
     expect(attempts).toHaveLength(3);
   });
 
-  test("gives back the readiness probe's 503, and what is still refused after the last repetition", async () => {
+  test("returns the readiness probe's 503, and the error of the last retry", async () => {
     world.app.drain();
     expect((await client.GET("/readyz")).response.status).toBe(503);
     expect(attempts).toHaveLength(1);
@@ -141,7 +141,7 @@ describe("the client", () => {
     expect((await answer(bearer.GET("/api/v1/assets"))).data).toHaveLength(3);
   });
 
-  test("says so when another service answers", async () => {
+  test("reports a response of another service", async () => {
     faults.push(async () => new Response("<h1>Not here</h1>", { status: 404 }));
     await expect(answer(client.GET("/api/v1/limits"))).rejects.toThrow("is the address right?");
   });
@@ -150,7 +150,7 @@ describe("the client", () => {
 describe("the client, over its rate", () => {
   const rateLimits = { key: { units: 2, windowSeconds: 1 } };
 
-  test("waits as long as Retry-After says, and no longer than it is told to", async () => {
+  test("waits for Retry-After, up to its limit", async () => {
     const { world, client, baseUrl } = await listen({ rateLimits });
     await using _ = world;
     for (let n = 0; n < 4; n++) expect((await client.GET("/api/v1/limits")).response.status).toBe(200);

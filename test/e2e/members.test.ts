@@ -104,7 +104,7 @@ describe("a committee of five processes", () => {
     "sends elsewhere": (_, response) => response.writeHead(302, { location: at(urls(), 0) }).end(),
   };
 
-  test("goes on with one member dead and another lying, whatever the lie, and names it", async () => {
+  test("continues with one member dead and another lying, whatever the lie, and names it", async () => {
     await mint(world, "erc721", "validium", "among liars");
     await world.engine.operator.seal("validium");
     const batch = await world.engine.batches.getSealed("validium", 3);
@@ -155,7 +155,7 @@ describe("a committee of five processes", () => {
       return { status: response.status, ...answer };
     }
 
-    test("opens to nobody but an operator, and reads no body before it knows", async () => {
+    test("is open only to an operator, and reads no body before checking", async () => {
       const batch = await nextBatch("5");
       expect(await ask(batch, { by: GUARDIAN })).toMatchObject({ status: 401, code: "credentials_invalid" });
       const forged = { authorization: `Operator 0x${"11".repeat(65)}` };
@@ -202,7 +202,7 @@ describe("a committee of five processes", () => {
       expect(await servedData(at(urls(), 2), "validium-4")).toBeNull();
     });
 
-    test("never gives two signatures under one number, also after a kill", async () => {
+    test("never signs twice for one number, even after a kill", async () => {
       const [first, second] = [await nextBatch("7"), await nextBatch("8")];
       const { signature: given } = await ask(first);
       expect(given).toMatch(/^0x[0-9a-f]{130}$/);
@@ -223,7 +223,7 @@ describe("a committee of five processes", () => {
     expect(await world.l1.withdrawn(vault.vaultId, "erc721")).toBe(0n);
   });
 
-  test("never prints a key, and ends in order", async () => {
+  test("never prints a key, and stops cleanly", async () => {
     for (const [index, member] of world.processes.entries()) {
       const key = at(COMMITTEE, index).getHdKey().privateKey ?? new Uint8Array();
       expect(await member.stop()).toBe(0);

@@ -87,7 +87,7 @@ async function asAdmin(functionName: "revokeOperator" | "pauseCommits", arg: nev
 
 const WORK = ["follow", "seal", "assets", "commit", "withdraw"];
 
-test("a server in order is ready, and names what it looked at", async () => {
+test("a healthy server is ready, and lists its checks", async () => {
   await expect.poll(wrong, LONG).toEqual({});
   const { status, body } = await send("/readyz");
   expect([status, Object.keys(body.checks)]).toEqual([
@@ -157,7 +157,7 @@ test("each refusal of a withdrawal has one line, with the reason", async () => {
   await expect.poll(() => lines("withdrawal paid").length, LONG).toBe(2);
 }, 120_000);
 
-test("too few members make it unready: it tells how many can sign, and which cannot", async () => {
+test("too few members make it unready: it reports how many can sign, and which cannot", async () => {
   const restart = await at(world.processes, 1).kill();
   const second = at(COMMITTEE, 1).address.toLowerCase();
   const told = expect.stringMatching(new RegExp(`^1 of 2 can sign, 2 must; .*${second} does not answer`));
@@ -166,7 +166,7 @@ test("too few members make it unready: it tells how many can sign, and which can
   await expect.poll(wrong, LONG).toEqual({});
 }, 120_000);
 
-test("a pause of commits is named as the contract names it, and no address of a node or member is", async () => {
+test("a pause of commits has the contract's error name, without addresses of nodes or members", async () => {
   await asAdmin("pauseCommits", true as never);
   await mint("zk-rollup");
   const commit = "commitRollupBatch: the contract refused with CommittingPaused; the log has more";

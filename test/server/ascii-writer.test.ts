@@ -34,7 +34,7 @@ function write(writer: AsciiWriter, [kind, value]: Piece): void {
   else writer[kind](value, 0, value.length);
 }
 
-test("what is written piece by piece is the pieces' text, whatever was in the room before", () => {
+test("pieces written one by one give their text, whatever the buffer held before", () => {
   const buffers = new BufferPool();
   fc.assert(
     fc.property(pieces, fc.constantFrom(0, 70_000), (some, expected) => {
@@ -47,7 +47,7 @@ test("what is written piece by piece is the pieces' text, whatever was in the ro
   );
 });
 
-test("a room is used again once it was given back, by one at a time, and not without bound", () => {
+test("a buffer is reused once released, by one user at a time, within a limit", () => {
   const buffers = new BufferPool();
   const room = buffers.take(100_000);
   expect(buffers.take(100_000)).not.toBe(room);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { OutgoingBatches } from "../../server/wire/batch-data.ts";
 import { createWorld, entries, refusal } from "./fixture.ts";
 
-test("a batch on its way to many is in memory once, and past a bound no other is begun", async () => {
+test("a batch in transfer to many clients is in memory once, and beyond a limit no other starts", async () => {
   await using world = await createWorld();
   const { engine, users } = world;
   for (const token of [1, 2]) {
@@ -26,7 +26,7 @@ test("a batch on its way to many is in memory once, and past a bound no other is
   await expect(outgoing.data("zk-rollup", 9, new PassThrough())).rejects.toMatchObject({ code: "rate_limited" });
 });
 
-test("an answer of many bytes costs more than one of few", async () => {
+test("a large response costs more than a small one", async () => {
   await using world = await createWorld({ rateLimits: { publicReads: { units: 3, windowSeconds: 60 } }, now: () => 0 });
   const { engine, erc1155, users } = world;
   const mints = Array.from({ length: 9_000 }, (_, i) => {

@@ -23,7 +23,7 @@ function problems(environment: Record<string, string>): string[] {
 }
 
 describe("settings", () => {
-  test("have defaults but for what only the operator knows", () => {
+  test("have defaults, except those that only the operator knows", () => {
     expect(readConfig({ ...REQUIRED, PATH: "/bin" })).toMatchObject({
       MINTMARK_CHAIN_ID: 31_337n,
       MINTMARK_CONTRACT: `0x${"ab".repeat(20)}`,
@@ -72,7 +72,7 @@ describe("settings", () => {
     for (const line of lines) expect(line).toContain("EIP-55");
   });
 
-  test("that nobody reads are likely typing errors", () => {
+  test("that are unknown are likely typing errors", () => {
     const misspelt = { ...REQUIRED, MINTMARK_PROT: "1", MINTMARK_NOTHING_LIKE_IT: "1" };
     expect(problems(misspelt)).toEqual([
       "MINTMARK_PROT: no such setting; did you mean MINTMARK_PORT?",
@@ -101,7 +101,7 @@ describe("a configuration file", () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
   const write = (fields: unknown) => writeFileSync(path, typeof fields === "string" ? fields : JSON.stringify(fields));
 
-  test("gives what the environment does not", () => {
+  test("fills gaps of the environment", () => {
     write({
       store: "/data",
       environment: "sandbox",
@@ -126,7 +126,7 @@ describe("a configuration file", () => {
     expect(config.MINTMARK_MIRRORS).toMatchObject([{ chainId: 10n, fromBlock: 0n, threshold: 1 }]);
   });
 
-  test("has all that is wrong named at once, with what the environment has wrong", () => {
+  test("has all its faults reported at once, with the environment's", () => {
     write({ prot: 1, tokenSecret: "0f".repeat(32), port: "http", seal: {}, sealSeconds: 1.5 });
     const lines = problems({ ...REQUIRED, MINTMARK_CONFIG: path, MINTMARK_CHAIN_ID: "x" });
     expect(lines).toEqual([
@@ -140,7 +140,7 @@ describe("a configuration file", () => {
     expect(lines.join()).not.toContain("0f0f");
   });
 
-  test("that is missing, or no JSON object, is named", () => {
+  test("is named when it is missing, or not a JSON object", () => {
     expect(problems({ ...REQUIRED, MINTMARK_CONFIG: path })).toEqual([`MINTMARK_CONFIG: ${path} cannot be read.`]);
     write("{ secret: 1 }");
     expect(problems({ ...REQUIRED, MINTMARK_CONFIG: path })).toEqual([`MINTMARK_CONFIG: ${path} is not JSON.`]);
@@ -208,6 +208,6 @@ test("a rate limit below the largest request is refused", () => {
   expect(readConfig({ ...REQUIRED, MINTMARK_RATE_UNITS: "10000" }).MINTMARK_RATE_UNITS).toBe(10_000);
 });
 
-test("docs/configuration.md tells of every setting and metric (vitest -u writes it)", async () => {
+test("docs/configuration.md lists every setting and metric (vitest -u writes it)", async () => {
   await expect(await configurationPage()).toMatchFileSnapshot("../../docs/configuration.md");
 });

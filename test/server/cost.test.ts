@@ -61,7 +61,7 @@ describe("what a request costs", () => {
     expect(remaining(minted)).toBe(897);
   });
 
-  it("charges a key for a large answer by its size, if need be on credit", async () => {
+  it("charges a key for a large response by its size, on credit if needed", async () => {
     await using world = await createWorld({ rateLimits: { key: { units: 560, windowSeconds: 60 } }, now: () => 0 });
     const mints = Array.from({ length: 500 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
     const { body, status } = await world.send("POST", "/api/v1/mint", {
@@ -162,7 +162,7 @@ describe("what a request costs", () => {
     expect(both).toBe(2);
   });
 
-  it("takes no more for a large answer than it has, once it is made", async () => {
+  it("counts a large response's actual size once it is made", async () => {
     // Enough for one answer that is under way, and not for two.
     await using world = await createWorld({ memoryLimits: { perCaller: 1024 * 1024, total: 8 * 1024 * 1024 } });
     const mints = Array.from({ length: 40 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
@@ -171,7 +171,7 @@ describe("what a request costs", () => {
     expect((await Promise.all(Array.from({ length: 5 }, ask))).map(({ status }) => status)).toEqual(Array(5).fill(200));
   });
 
-  it("begins no large answer for a key that holds too much to take it", async () => {
+  it("starts no large response for a key that holds too much", async () => {
     await using world = await createWorld({ memoryLimits: { perCaller: 1024 * 1024, total: 8 * 1024 * 1024 } });
     const mints = Array.from({ length: 40 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
     const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
@@ -184,7 +184,7 @@ describe("what a request costs", () => {
     await expect.poll(ask).toBe(200);
   });
 
-  it("counts each request under way, whatever it asks for", async () => {
+  it("counts every request in progress", async () => {
     await using world = await createWorld({ memoryLimits: { perCaller: 160 * 1024, total: 8 * 1024 * 1024 } });
     const { url, headers } = await listen(world);
     const ask = async () => (await fetch(`${url}/api/v1/limits`, { headers })).status;
@@ -196,7 +196,7 @@ describe("what a request costs", () => {
     await expect.poll(ask).toBe(200);
   });
 
-  it("answers /openapi.json with an ETag, and 304 to who has it", async () => {
+  it("answers /openapi.json with an ETag, and 304 for a current one", async () => {
     await using world = await createWorld({
       rateLimits: { publicReads: { units: 20, windowSeconds: 60 } },
       now: () => 0,

@@ -37,7 +37,7 @@ const mintElsewhere = async () => {
 const FIRST = 3;
 
 describe("the stream of events", () => {
-  test("tells the application what happens to it, and nothing of others, in the documented form", async () => {
+  test("gives the application its own events only, in the documented form", async () => {
     await start();
     const client = await open();
     expect(client.response.headers.get("content-type")).toBe("text/event-stream");
@@ -54,7 +54,7 @@ describe("the stream of events", () => {
     client.hangUp();
   });
 
-  test("goes on where the client left off, however often it comes back", async () => {
+  test("resumes where the client stopped, however often it reconnects", async () => {
     await start();
     const seen: string[] = [];
     let last = "0";
@@ -83,7 +83,7 @@ describe("the stream of events", () => {
     client.hangUp();
   });
 
-  test("shows that it lives while nothing happens", async () => {
+  test("sends heartbeats while nothing happens", async () => {
     await start({ heartbeatMs: 10 });
     const client = await open(`?after=${FIRST}`);
     const next = client.take(1);
@@ -115,7 +115,7 @@ describe("the stream of events", () => {
     expect(await client.rest()).toHaveLength(FIRST);
   });
 
-  test("is open only so many times at once for a key", async () => {
+  test("has a limit per key", async () => {
     await start({ streamsPerKey: 12 });
     const clients = await Promise.all(Array.from({ length: 12 }, () => open()));
     const refused = await open();
@@ -134,7 +134,7 @@ describe("the stream of events", () => {
 });
 
 describe("pages of events", () => {
-  test("hold the same, and say whether there are more", async () => {
+  test("hold the same, and report whether there are more", async () => {
     await start();
     await mint();
     const first = await world.send("GET", "/api/v1/events?limit=3");

@@ -18,7 +18,7 @@ test("/healthz needs no key and says a default message", async () => {
 });
 
 describe("readiness", () => {
-  test("tells what it found", async () => {
+  test("reports its findings", async () => {
     const { body } = await world.send("GET", "/readyz", { key: null });
     expect(body).toEqual({
       status: "Ready",
@@ -103,7 +103,7 @@ describe("a request id", () => {
     expect(headers["x-request-id"]).toMatch(UUIDV7);
   });
 
-  test("is in the problem too", async () => {
+  test("is also in the problem document", async () => {
     const { body } = await world.send("GET", "/nowhere", { headers: { "x-request-id": "mine" } });
     expect(body.requestId).toBe("mine");
   });
@@ -113,7 +113,7 @@ describe("credentials", () => {
   const path = "/api/v1/limits";
   const asked = async (headers: Record<string, string>) => world.send("GET", path, { key: null, headers });
 
-  test("under a header name of any case", async () => {
+  test("work with a header name of any case", async () => {
     for (const name of ["x-api-key", "X-Api-Key", "X-API-KEY"]) {
       expect((await asked({ [name]: world.key })).status).toBe(200);
     }
@@ -155,7 +155,7 @@ describe("credentials", () => {
     });
   });
 
-  test("are looked at before the body is", async () => {
+  test("are checked before the body", async () => {
     const answer = await world.send("POST", "/api/v1/mint", { key: "wrong", raw: "{".repeat(100_000) });
     expect(refusal(answer)).toMatchObject({ status: 401, code: "credentials_invalid" });
   });
@@ -224,7 +224,7 @@ describe("routes", () => {
     expect(response.json()).toMatchObject({ code: "malformed_request", requestId: response.headers["x-request-id"] });
   });
 
-  test("an overlong parameter is the caller's fault", async () => {
+  test("an overlong parameter is a client error", async () => {
     const response = await world.app.inject({
       url: `/api/v1/users/${"a".repeat(500)}`,
       headers: { "x-api-key": world.key },
@@ -296,14 +296,14 @@ describe("bodies", () => {
     expect(refusal(users)).toMatchObject({ status: 413, code: "body_too_large" });
   });
 
-  test("are not needed where none is read", async () => {
+  test("are not needed where the route reads none", async () => {
     const path = `/api/v1/assets/${world.erc20.assetId}/enablement`;
     expect((await world.send("PUT", path, { headers: { "content-type": "application/json" } })).status).toBe(200);
   });
 });
 
 describe("rate limits", () => {
-  test("a key pays one unit a mint entry, and learns when to come back", async () => {
+  test("a key pays one unit a mint entry, and gets the time to retry", async () => {
     let now = 0;
     await using own = await createWorld({ now: () => now, rateLimits: { key: { units: 10, windowSeconds: 10 } } });
     const body = { users: [{ userId: own.users[0], mints: Array(9).fill(entries(own, 1)[0]) }] };
@@ -342,7 +342,7 @@ describe("rate limits", () => {
     expect((await own.send("GET", "/api/v1/limits")).status).toBe(200);
   });
 
-  test("public reads are paid by address", async () => {
+  test("public reads count by address", async () => {
     await using own = await createWorld({ now: () => 0, rateLimits: { publicReads: { units: 1, windowSeconds: 60 } } });
     expect((await own.send("GET", "/public/v1/state")).status).toBe(200);
     expect(refusal(await own.send("GET", "/public/v1/state"))).toMatchObject({ status: 429, code: "rate_limited" });

@@ -85,7 +85,7 @@ test("takes a mint back until a batch uses it", async () => {
   expect(await cancel(MINT.id)).toEqual([409, "mint_consented"]);
 });
 
-test("lets nobody record without the secret, nor ask for a consent without the operator's role", async () => {
+test("refuses records without the secret, and consent requests without the operator's role", async () => {
   for (const authorization of ["Bearer wrong", SECRET, `Bearer ${SECRET} `.repeat(2)]) {
     expect(await record({ mints: [MINT] }, authorization)).toMatchObject({ status: 401, code: "credentials_invalid" });
   }
@@ -105,7 +105,7 @@ test.each<[string, unknown]>([
   expect(await record(body)).toMatchObject({ status: 400, code: "validation_failed" });
 });
 
-test("is ready once its archive is in step with L1", async () => {
+test("is ready once its archive is up to date with L1", async () => {
   const ready = async () => (await fetch(`${url}/readyz`)).status;
   expect(await ready()).toBe(503);
   await issuer.archive.advance({ number: 1n, hash: ZERO, timestamp: 0n });

@@ -15,7 +15,7 @@ function mintsOf({ erc721: { assetId } }: World, userId: string, first: number, 
   return { users: [{ userId, mints }] };
 }
 
-test("what was minted is answered, however long the answer is and however little the key has left", async () => {
+test("a mint gets its response, however long that is and however little the key has left", async () => {
   await using world = await createWorld({ rateLimits: { key: { units: 1_500, windowSeconds: 3600 } } });
   const body = mintsOf(world, world.users[0], 0, 1_500, "x".repeat(240));
   const answer = await world.send("POST", "/api/v1/mint", { body });
@@ -24,7 +24,7 @@ test("what was minted is answered, however long the answer is and however little
   expect((await world.send("POST", "/api/v1/mint", { body })).status).toBe(429);
 });
 
-test("an answer that its caller reads slowly stays as it is while others are answered", async () => {
+test("a slowly read response stays unchanged while others are sent", async () => {
   const COUNT = 20_000;
   await using world = await createWorld({ limits: { mintsPerRequest: COUNT } });
   const port = await listen(world.app);

@@ -31,7 +31,7 @@ test.each(["/plain", "/a%20b?key=mm_test_1", '/quoted"\\', "/mm_test_aaaa", "/op
   },
 );
 
-test("requests that went well are not told of above their level", async () => {
+test("successful requests are not logged above their level", async () => {
   expect(await linesOf("warn", "/plain")).toEqual([]);
 });
 

@@ -30,13 +30,13 @@ afterAll(async () => {
   await chain.close();
 });
 
-test("a member takes no request by another site's name", async () => {
+test("a member refuses requests with another site's name", async () => {
   const statusAt = async (host: string) => (await app.inject({ url: "/v1/status", headers: { host } })).statusCode;
   expect(await statusAt("attacker.example")).toBe(421);
   for (const host of ["member.example:3100", "127.0.0.1", "member"]) expect(await statusAt(host)).toBe(200);
 });
 
-test("a member is not filled by clients that ask for batches and do not read them", async () => {
+test("a member is not exhausted by clients that request batches and do not read them", async () => {
   const [member] = members;
   if (member === undefined) throw new Error("no member");
   // As if it had signed them.

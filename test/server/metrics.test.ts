@@ -5,7 +5,7 @@ import { MintTransition } from "../../core/mint/mint.ts";
 import { Metrics, serveMetrics } from "../../server/operations/metrics.ts";
 import { createWorld, entries } from "./fixture.ts";
 
-test("metrics count requests, problems and mints, tell of batches and L1, and name no caller", async () => {
+test("metrics count requests, problems and mints, show batches and L1, and name no caller", async () => {
   let metrics: Metrics | undefined;
   await using world = await createWorld({ onAnswer: (answer) => metrics?.observe(answer) });
   let reachable = true;
@@ -56,7 +56,7 @@ test("metrics count requests, problems and mints, tell of batches and L1, and na
   expect(without).not.toMatch(/^mintmark_operator_balance_ether\{.*\d/m);
 });
 
-test("a mint whose checks disagree is answered as a failure of the server, and counted as one", async () => {
+test("a mint whose checks disagree is a server error, and counts as one", async () => {
   let metrics: Metrics | undefined;
   await using world = await createWorld({ onAnswer: (answer) => metrics?.observe(answer) });
   metrics = new Metrics({ engine: world.engine });

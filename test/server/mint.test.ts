@@ -62,7 +62,7 @@ describe("a mint", () => {
     expect(reply.vaults[0].amount).toBe("9007199254740993");
   });
 
-  test("through the undocumented alias is the same, and marked deprecated", async () => {
+  test("is the same through the undocumented alias, marked deprecated", async () => {
     const { status, headers } = await world.send("POST", "/api/mint", { body: request(nft(`alias ${++token}`)) });
     expect(status).toBe(200);
     expect(headers.deprecation).toMatch(/^@\d+$/);
@@ -94,7 +94,7 @@ describe("an idempotency key", () => {
     expect(await world.snapshot()).toEqual(before);
   });
 
-  test("does not keep a refusal", async () => {
+  test("does not keep an error", async () => {
     const headers = { "Idempotency-Key": `key ${++token}` };
     const refused = await world.send("POST", "/api/v1/mint", { body: request(coin({ amount: 0 })), headers });
     expect(refused.status).toBe(422);
@@ -400,7 +400,7 @@ describe("a bad mint gets its documented error and changes nothing", () => {
   });
 });
 
-test("no mint is taken while too many vaults wait for L1, and the caller is told when to ask again", async () => {
+test("no mint is accepted while too many vaults wait for L1, and the response has a retry time", async () => {
   await using full = await createWorld({ limits: { mintsPerRequest: 3, uncommittedVaults: 6 } });
   const body = () => ({ users: [{ userId: full.users[0], mints: entries(full, ++token) }] });
   for (let i = 0; i < 2; i++) expect((await full.send("POST", "/api/v1/mint", { body: body() })).status).toBe(200);
@@ -419,7 +419,7 @@ test("no mint is taken while too many vaults wait for L1, and the caller is told
   expect(await dryRun(never)).toEqual([422, "amount_out_of_range", undefined]);
 });
 
-test("a dry run is refused as a mint is while the store has not been compared with L1", async () => {
+test("a dry run is refused like a mint while the store has not been compared with L1", async () => {
   await using uncompared = await createWorld();
   uncompared.engine.operator.awaitComparison();
   const body = { users: [{ userId: uncompared.users[0], mints: entries(uncompared, 1) }] };
@@ -429,7 +429,7 @@ test("a dry run is refused as a mint is while the store has not been compared wi
   }
 });
 
-test("below engine version 5 only ERC-721 is minted, and the listing says why", async () => {
+test("below engine version 5 only ERC-721 is minted, and the list says why", async () => {
   await using old = await createWorld({ engineVersion: 4 });
   const mint = (mints: unknown[]) =>
     old.send("POST", "/api/v1/mint", { body: { users: [{ userId: old.users[0], mints }] } });

@@ -59,7 +59,7 @@ describe("a committee member", () => {
     await sign(member, first);
   });
 
-  test("signs behind batches that it has signed and L1 does not have yet, and behind no others", async () => {
+  test("signs after batches that it has signed and L1 does not have yet, and after no others", async () => {
     const member = await newMember();
     const behind = (batch: SealedBatch, ...before: SealedBatch[]) =>
       member.sign(batch, { ...pointOf([...onL1, ...before]), epoch: 0n });
@@ -96,7 +96,7 @@ describe("a committee member", () => {
     expect(await member.nextBatch()).toBe(16);
   });
 
-  test("is brought in order what it missed", async () => {
+  test("gets its missed batches in order", async () => {
     const member = await newMember();
     const second = sealed(1, [entry("erc721", "2")]);
     onL1.push(first, second);
@@ -131,7 +131,7 @@ describe("a committee member", () => {
     await sign(member, sealed(1, [tens(10n)]));
   });
 
-  test("is asked for many at once, and takes them one after the other", async () => {
+  test("handles concurrent requests one after the other", async () => {
     const member = await newMember();
     onL1.push(...[0, 1, 2, 3].map((number) => sealed(number, [entry("erc721", `${number}`)])));
     await Promise.all(onL1.map((batch) => sign(member, batch)));
@@ -140,7 +140,7 @@ describe("a committee member", () => {
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   });
 
-  test("lets another batch take the number of one that L1's history went on without, and frees its tokens", async () => {
+  test("accepts another batch for a number that L1's history skipped, and frees the tokens", async () => {
     const member = await newMember();
     await sign(member, first);
     const rival = sealed(0, [entry("erc721", "1"), entry("erc20", "", 1_000n)]);
@@ -157,7 +157,7 @@ describe("a committee member", () => {
     await expect(sign(member, first)).rejects.toMatchObject({ reason: "equivocation" });
   });
 
-  test("frees the ERC-1155 ids of a batch that L1's history went on without, unless another batch holds them", async () => {
+  test("frees the ERC-1155 ids of a batch that L1's history skipped, unless another batch has them", async () => {
     const member = await newMember();
     await take(member, sealed(0, [entry("erc1155", "a knight")]));
     await sign(member, sealed(1, [entry("erc1155", "a hero"), entry("erc1155", "a knight"), entry("erc1155", "7")]));
@@ -169,14 +169,14 @@ describe("a committee member", () => {
     await sign(member, sealed(2, [entry("erc1155", "a knight"), entry("erc1155", "7")]));
   });
 
-  describe("asked by an operator that sees another history", () => {
+  describe("with an operator that sees another history", () => {
     const request = (batch: SealedBatch, commits: readonly SealedBatch[]) => ({
       ...pointOf(commits),
       epoch: 0n,
       batch,
     });
 
-    test("says that its node is behind, after it has waited for it", async () => {
+    test("reports its node's lag after waiting for it", async () => {
       const member = await newMember();
       await take(member, first);
       const second = sealed(1, [entry("erc721", "2")]);
@@ -194,7 +194,7 @@ describe("a committee member", () => {
       expect(await waiting).toMatch(/^0x/);
     });
 
-    test("says at once that the two have diverged, and stores nothing", async () => {
+    test("reports the divergence at once, and stores nothing", async () => {
       const member = await newMember();
       await take(member, first);
       const other = sealed(0, [entry("erc721", "7")]);
@@ -317,7 +317,7 @@ describe("the collector", () => {
     },
   );
 
-  test("with three at fault says what each did", async () => {
+  test("with three at fault reports each fault", async () => {
     const { dead, slow, "talking nonsense": nonsense } = faults;
     const three = [dead, slow, nonsense].filter((it) => it !== undefined);
     const { committee, clients } = await collector(three);
@@ -343,7 +343,7 @@ describe("the collector", () => {
     expect(await late.nextBatch()).toBe(3);
   });
 
-  test("tells how each member stands", async () => {
+  test("reports each member's standing", async () => {
     const { dead } = faults;
     const { committee, clients } = await collector([dead].filter((it) => it !== undefined));
     expect(committee.standings().map(({ state }) => state)).toEqual(Array(5).fill("idle"));
@@ -354,7 +354,7 @@ describe("the collector", () => {
     expect(stateOf().find(({ state }) => state === "failed")).toEqual(fault);
   });
 
-  test("of members that are not the contract's committee says so, before anyone is asked", async () => {
+  test("reports members outside the contract's committee before any request", async () => {
     const { clients } = await collector([]);
     const four = collectAttestations({ members: clients.slice(1), threshold: THRESHOLD, l1 });
     await expect(four.requireInForce()).rejects.toMatchObject({
@@ -367,7 +367,7 @@ describe("the collector", () => {
     await collectAttestations({ members: clients, threshold: THRESHOLD, l1 }).requireInForce();
   });
 
-  test("stops asking when it is told to", async () => {
+  test("stops asking on an abort", async () => {
     const { slow } = faults;
     const five = Array.from({ length: 5 }, () => slow).filter((it) => it !== undefined);
     const { committee } = await collector(five);

@@ -82,7 +82,7 @@ async function timed<T>(work: Promise<T>): Promise<readonly [T, number]> {
   return [await work, performance.now() - start];
 }
 
-test("asks every issuer for every sealed batch at once, and gives their consents in order", async () => {
+test("asks every issuer for every sealed batch at once, and returns their consents in order", async () => {
   const [first, second] = [await sealed("1"), await sealed("2")];
   const [alice, bob] = [issuer(ALICE), issuer(BOB)];
   const consents = gathering([bob, alice]);
@@ -99,7 +99,7 @@ test("asks every issuer for every sealed batch at once, and gives their consents
   expect(consents.standings().map(({ state }) => state)).toEqual(Array(4).fill("given"));
 });
 
-test("waits for a silent issuer once, beside all batches, and leaves its assets alone out", async () => {
+test("waits for a silent issuer once for all batches, and leaves out only its assets", async () => {
   const [first, second] = [await sealed("1"), await sealed("2")];
   const consents = gathering([issuer(ALICE), silent(BOB)]);
   await consents.gather();
@@ -112,7 +112,7 @@ test("waits for a silent issuer once, beside all batches, and leaves its assets 
   expect(again).toBeLessThan(WAIT_MS / 2);
 });
 
-test("asks an issuer that refuses again, tells each reason once, and takes a consent that comes late", async () => {
+test("asks a refusing issuer again, reports each reason once, and accepts a late consent", async () => {
   const batch = await sealed("1");
   let refuses = true;
   const told: string[] = [];
@@ -170,7 +170,7 @@ test("waits for no issuer whose service is not configured", async () => {
   expect(waited).toBeLessThan(5_000);
 });
 
-test("asks nobody for a batch that L1 has", async () => {
+test("asks no issuer for a batch that L1 has", async () => {
   await sealed("1");
   let asked = 0;
   const refusing: IssuerClient = {

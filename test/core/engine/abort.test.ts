@@ -47,7 +47,7 @@ describe("an abort while the writer is busy with another write", () => {
 
 describe("an abort while the change itself is being written", () => {
   it.each(["users.create", "mint", "operator.seal", "operator.voidSlots"])(
-    "of %s comes too late: it is done",
+    "of %s comes too late: the change happens",
     async (name) => {
       const gate = new GatedStore();
       const made = await changeable({ store: gate.store });
@@ -81,10 +81,10 @@ describe("an abort while the change itself is being written", () => {
   });
 });
 
-describe("an abort while somebody else is asked", () => {
+describe("an abort during an external call", () => {
   const never = () => new Promise<never>(() => {});
 
-  it("gives up a wallet contract's answer: nothing is reserved", async () => {
+  it("cancels the wait for a wallet contract: nothing is reserved", async () => {
     let asked = () => {};
     const asking = new Promise<void>((resolve) => {
       asked = resolve;
@@ -107,7 +107,7 @@ describe("an abort while somebody else is asked", () => {
     expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 100n });
   });
 
-  it("gives up the signature of a receipt: the mint stays, and can be asked for it again", async () => {
+  it("cancels the wait for a receipt's signature: the mint stays, and can be requested again", async () => {
     const controller = new AbortController();
     const receiptSigner = { address: stranger, signTypedData: never };
     const { engine, tenant, assets } = await fixture({ receiptSigner });

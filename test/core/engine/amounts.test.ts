@@ -54,7 +54,7 @@ describe("a decimal amount", () => {
     [null, "validation_failed"],
     ["0", "amount_out_of_range"],
     ["9223372036854775808", "amount_out_of_range"],
-  ] as const)("%s is refused of a token in whole units", async (amountDecimal, code) => {
+  ] as const)("%s is refused for a token in whole units", async (amountDecimal, code) => {
     const made = await fixture();
     await using _ = made.engine;
     const assetId = await tokenOf(made, { decimals: 2, quantum: 100n });
@@ -62,7 +62,7 @@ describe("a decimal amount", () => {
     expect(await refusal(mintFields(made, { assetId, amountDecimal }))).toEqual({ code, issues });
   });
 
-  it("is refused beside an amount, and of other standards; only ERC-721 needs no amount at all", async () => {
+  it("is refused with an amount, and for other standards; only ERC-721 needs no amount", async () => {
     const made = await fixture();
     const { erc20, erc721, erc1155 } = made.assets;
     await using _ = made.engine;
@@ -79,7 +79,7 @@ describe("a decimal amount", () => {
     expect((await mintFields(made, { assetId: erc721, tokenId: "1" })).vaults).toMatchObject([{ amount: 1n }]);
   });
 
-  it("counts against the supply cap, which is told at its field, and repeats under its key", async () => {
+  it("counts against the supply cap, reports its field, and repeats with its key", async () => {
     const made = await fixture();
     await using _ = made.engine;
     const assetId = await tokenOf(made, { decimals: 1, quantum: 1n, supplyCap: 130n });
@@ -95,7 +95,7 @@ describe("a decimal amount", () => {
     });
   });
 
-  it("is the inverse of what is shown, whatever the token", () => {
+  it("is the inverse of the shown amount for every token", () => {
     const token = fc.record({
       decimals: fc.integer({ min: 0, max: 80 }),
       quantum: fc.bigInt({ min: 1n, max: 1n << 127n }),

@@ -24,8 +24,8 @@ async function wrong(made: Fixture) {
 const mint = ({ engine, tenant }: Fixture, ...mints: Parameters<typeof requestOf>[1][]) =>
   engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
 
-describe("an asset of which nothing was minted", () => {
-  it("is changed under its id, and minted as what it then is, also after opening again", async () => {
+describe("an asset without mints", () => {
+  it("changes under its id, and mints use the change, even after a restart", async () => {
     const store = memory();
     const made = await fixture({ store });
     const { engine, tenant } = made;
@@ -111,7 +111,7 @@ describe("an asset of which nothing was minted", () => {
     expect((await engine.mint(tenant.principal, { users })).vaults.map(({ tokenId }) => tokenId)).toEqual([10n, 11n]);
   });
 
-  it("is not changed into what is wrong, or into another asset's contract", async () => {
+  it("refuses an invalid change, and another asset's contract", async () => {
     const made = await fixture();
     const { engine, assets } = made;
     await using _ = engine;
@@ -129,8 +129,8 @@ describe("an asset of which nothing was minted", () => {
   });
 });
 
-describe("an asset of which something was minted", () => {
-  it("stays, but for its default mode and rawBlobs", async () => {
+describe("an asset with mints", () => {
+  it("can change only its default mode and rawBlobs", async () => {
     const made = await fixture();
     const { engine, assets } = made;
     await using _ = engine;
@@ -148,7 +148,7 @@ describe("an asset of which something was minted", () => {
     expect(await engine.assets.change(assets.erc721, changes)).toMatchObject({ ...changes, minted: 1n });
   });
 
-  it("is minted as it is when the change comes while its first mint is under way", async () => {
+  it("is unchanged for a mint that began before the change", async () => {
     const made = await fixture();
     const { engine, tenant } = made;
     await using _ = engine;

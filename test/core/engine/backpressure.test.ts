@@ -17,7 +17,7 @@ async function counted(engine: Engine): Promise<number> {
 }
 
 describe("the bound on vaults that L1 has not committed", () => {
-  it("refuses a mint that would pass it, in both modes together, and takes what fits", async () => {
+  it("refuses a mint beyond it, over both modes, and accepts a mint that fits", async () => {
     const fix = await fixture({ limits: LIMITS });
     await using engine = fix.engine;
     const { principal } = fix.tenant;
@@ -32,7 +32,7 @@ describe("the bound on vaults that L1 has not committed", () => {
     expect((await refusal(engine.mint(principal, swords(fix, 1, "zk-rollup")))).code).toBe("backpressure");
   });
 
-  it("answers a repetition though there is no room", async () => {
+  it("returns a repeated mint even when full", async () => {
     const fix = await fixture({ limits: LIMITS });
     await using engine = fix.engine;
     const { principal } = fix.tenant;
@@ -42,7 +42,7 @@ describe("the bound on vaults that L1 has not committed", () => {
     expect(await engine.mint(principal, request, { idempotencyKey: "once" })).toMatchObject({ mintId, replayed: true });
   });
 
-  it("gives room when L1 has committed, and takes it back in a reorganisation", async () => {
+  it("frees capacity after a commit on L1, and loses it in a reorganisation", async () => {
     const fix = await fixture({ limits: LIMITS });
     await using engine = fix.engine;
     const { principal } = fix.tenant;
@@ -61,7 +61,7 @@ describe("the bound on vaults that L1 has not committed", () => {
     expect(engine.batches.uncommittedVaults()).toBe(6);
   });
 
-  it("counts alike after a restart, with batches open, sealed, void in part, committed and final", async () => {
+  it("counts the same after a restart, with batches open, sealed, partly void, committed and final", async () => {
     const limits = { ...LIMITS, uncommittedVaults: 1_000, batchVaults: { validium: 3, "zk-rollup": 2 } };
     const fix = await fixture({ limits });
     const { database, clock } = fix;

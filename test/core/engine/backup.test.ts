@@ -11,7 +11,7 @@ async function minted() {
   return { ...made, mint };
 }
 
-test("a backup takes what it lacks while the engine mints, and makes a store with the same state", async () => {
+test("a backup adds missing entries while the engine mints, and restores to the same state", async () => {
   const { engine, mint, clock } = await minted();
   await mint(1);
   const copy = memory();

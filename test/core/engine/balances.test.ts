@@ -215,7 +215,7 @@ describe("balances", () => {
     );
   });
 
-  it("asked for while others mint and withdraw are those of a moment, and right again afterwards", async () => {
+  it("are consistent during concurrent mints and withdrawals, and right afterwards", async () => {
     const made = await fixture();
     const { engine, tenant, assets } = made;
     await using _ = engine;
@@ -249,7 +249,7 @@ describe("balances", () => {
     expect(naiveBalances(vaults)).toMatchObject([{ amount: 63n, available: 60n, withdrawn: 3n }]);
   });
 
-  it("show a withdrawal that is recorded already, though the sums of an earlier question are still being made", async () => {
+  it("include a recorded withdrawal while an earlier request still computes its sums", async () => {
     const store = new SlowStore();
     const { engine, tenant, assets } = await fixture({ store });
     await using _ = engine;
@@ -266,7 +266,7 @@ describe("balances", () => {
     expect((await late).data).toMatchObject([{ amount: 10n, available: 6n, withdrawn: 4n }]);
   });
 
-  it("of another application's user, and with another list's cursor, are refused", async () => {
+  it("refuse another application's user, and another list's cursor", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const userId = tenant.users[0]?.userId ?? "";

@@ -24,7 +24,7 @@ async function reopened(hours: number) {
   return { engine: opened, database, tenant, assets, clock, monotonic, forget, repeated, pass };
 }
 
-test.each([25, -1, 400])("a clock that is off by %i hours mints nothing twice, and is told of", async (hours) => {
+test.each([25, -1, 400])("a clock that is off by %i hours causes no double mint, and is reported", async (hours) => {
   const { engine, forget, repeated } = await reopened(hours);
   await using _ = engine;
   expect(engine.operator.clockFault()).toMatch(hours > 0 ? `${hours} hours ahead` : "60 minutes behind");
@@ -32,7 +32,7 @@ test.each([25, -1, 400])("a clock that is off by %i hours mints nothing twice, a
   expect(await repeated()).toBe(true);
 });
 
-test("an idempotency key is forgotten when its hours have passed while the engine ran", async () => {
+test("an idempotency key expires after its hours of running time", async () => {
   const { engine, forget, repeated, pass } = await reopened(3);
   await using _ = engine;
   expect(engine.operator.clockFault()).toBeNull();
@@ -44,7 +44,7 @@ test("an idempotency key is forgotten when its hours have passed while the engin
   expect(await repeated()).toBe(false);
 });
 
-test("a clock that steps while the engine runs makes nothing expire either", async () => {
+test("a clock that jumps while the engine runs expires nothing either", async () => {
   const { engine, forget, clock, pass } = await reopened(0);
   await using _ = engine;
   clock.now += 25 * HOUR;
@@ -56,7 +56,7 @@ test("a clock that steps while the engine runs makes nothing expire either", asy
   expect(await forget()).toBe(1);
 });
 
-test("no entry is dated by a clock that is too far ahead, so a second restart forgets nothing either", async () => {
+test("no entry has the time of a clock too far ahead, so a second restart expires nothing either", async () => {
   const { engine, database, tenant, assets, clock } = await reopened(25);
   await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
   expect(engine.batches.getOpen("validium").timestamps.open).toBe(START);
@@ -67,7 +67,7 @@ test("no entry is dated by a clock that is too far ahead, so a second restart fo
   expect((await again.operator.verify()).problems).toEqual([]);
 });
 
-test("a clock that nothing ran for is accepted with a larger bound, or without one", async () => {
+test("a clock after a long pause is accepted with a larger limit, or without one", async () => {
   const { engine, database, clock } = await reopened(400);
   await engine.close();
   for (const bound of [{ clockAheadMs: 401 * HOUR }, {}]) {

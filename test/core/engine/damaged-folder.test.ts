@@ -74,7 +74,7 @@ async function expectRefused(store: string, code: string, createIfMissing = true
 }
 
 describe("a folder without a store", () => {
-  it("becomes one only when that is asked for", async () => {
+  it("becomes one only on request", async () => {
     const path = join(folder, "new");
     expect((await refusal(openTest(path, { createIfMissing: false }))).code).toBe("store_missing");
     expect(await readdir(folder)).not.toContain("new");
@@ -84,7 +84,7 @@ describe("a folder without a store", () => {
     await (await openTest(path, { createIfMissing: false })).close();
   });
 
-  it("that cannot be one says the system's reason and what to look at", async () => {
+  it("that cannot be one reports the system's reason and what to check", async () => {
     const path = join(folder, "a-file");
     await writeFile(path, "");
     const opening = openTest(join(path, "store"));
@@ -94,7 +94,7 @@ describe("a folder without a store", () => {
     });
   });
 
-  it("whose creation was interrupted becomes one when it is asked for again", async () => {
+  it("becomes one on a new request after an interrupted creation", async () => {
     const path = join(folder, "interrupted");
     await (await LevelStore.open(path, true)).close();
     await expectRefused(path, "store_missing", false);
@@ -107,7 +107,7 @@ describe("a folder that lacks files of its store", () => {
   const KINDS = ["CURRENT", "MANIFEST", ".ldb", ".log", "LOG", "LOCK", "journal-length"];
   const isOf = (kind: string) => (file: string) => file.includes(kind);
 
-  it.each(KINDS)("but holds a %s file is left alone, whatever is asked for", async (left) => {
+  it.each(KINDS)("but with a %s file is left alone, whatever the request", async (left) => {
     const store = await copyOf(whole);
     // Opened again, the log of before is a table.
     await mintsIn(store);
@@ -116,7 +116,7 @@ describe("a folder that lacks files of its store", () => {
     for (const createIfMissing of [true, false]) await expectRefused(store, "store_corrupt", createIfMissing);
   });
 
-  it("whichever they are, is refused as damaged or has lost nothing", { timeout: 60_000 }, async () => {
+  it("is refused as damaged or has lost nothing", { timeout: 60_000 }, async () => {
     const minted = await mintsIn(await copyOf(whole));
     for (const isReopened of [false, true]) {
       const origin = await copyOf(whole);
@@ -224,7 +224,7 @@ describe("damage near the end of the log", () => {
     expect(refused).toBeGreaterThan(30);
   });
 
-  it("is found without the mark too where later writes follow it", async () => {
+  it("is found without the mark too when later writes follow", async () => {
     const store = await copyOf(whole);
     await rm(join(store, "journal-length"));
     const path = await logOf(store);
@@ -234,7 +234,7 @@ describe("damage near the end of the log", () => {
     await expectRefused(store, "store_corrupt");
   });
 
-  it("is no damage when a write was cut short that nobody was told of", async () => {
+  it("is no damage when it cut an unacknowledged write short", async () => {
     const [before, after] = [await readFile(await logOf(earlier)), await readFile(await logOf(whole))];
     const minted = await mintsIn(await copyOf(earlier));
     expect(after.subarray(0, before.length)).toEqual(before);
@@ -268,7 +268,7 @@ describe("damage near the end of the log", () => {
   });
 });
 
-it.runIf(process.platform === "linux")("a store whose LOCK file is gone is one engine's still", async () => {
+it.runIf(process.platform === "linux")("a store without its LOCK file still has only one engine", async () => {
   const store = await copyOf(whole);
   await using engine = await openTest(store);
   await rm(join(store, "LOCK"));

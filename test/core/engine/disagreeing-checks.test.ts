@@ -19,7 +19,7 @@ describe("a mint that the fast check refuses and the plain one accepts", () => {
   });
 
   it.each([undefined, "a key"])(
-    "is an error of its own after a few times, with the idempotency key %s",
+    "is a separate error after a few attempts, with the idempotency key %s",
     async (key) => {
       const { engine, tenant, assets } = await fixture();
       await using _ = engine;

@@ -6,7 +6,7 @@ import { holding, signed } from "./l1-fixture.ts";
 const withdrawal = (applicationId: string) => ({ applicationId }) as EngineEvents["withdrawal"];
 
 describe("the hub of events", () => {
-  it("tells them in the order in which they were emitted, though some are read first and one cannot be", async () => {
+  it("publishes them in the order of emission, though some are read first and one fails", async () => {
     const hub = new EventHub();
     const told: string[] = [];
     hub.on("withdrawal", ({ applicationId }) => told.push(applicationId));
@@ -27,14 +27,14 @@ describe("the hub of events", () => {
     expect(told.at(-1)).toBe("at once");
   });
 
-  it("reads nothing for nobody", async () => {
+  it("reads nothing without listeners", async () => {
     const hub = new EventHub();
     hub.emit("withdrawal", () => expect.fail("read"));
     await hub.told();
   });
 });
 
-it("a withdrawal is told before its engine has closed", async () => {
+it("a withdrawal is published before its engine has closed", async () => {
   const made = await holding();
   const { engine, tenant } = made;
   const told: string[] = [];

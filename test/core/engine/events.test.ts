@@ -27,7 +27,7 @@ async function take(events: AsyncIterator<ApplicationEvent>, count: number): Pro
 }
 
 describe("the events of an application", () => {
-  it("tell of an asset, a mint, its batch and its withdrawal through their whole lives, as they stood then", async () => {
+  it("cover the whole lives of an asset, a mint, its batch and its withdrawal, with their state at the time", async () => {
     const made = await holding();
     const { engine, tenant, assets } = made;
     await using _ = engine;
@@ -74,7 +74,7 @@ describe("the events of an application", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("go on over restarts without gap or duplicate, and are what the journal alone determines", async () => {
+  it("continue over restarts without gap or duplicate, and follow from the journal alone", async () => {
     const folder = await mkdtemp(join(tmpdir(), "mintmark-events-"));
     try {
       const told: ApplicationEvent[] = [];
@@ -111,7 +111,7 @@ describe("the events of an application", () => {
     }
   });
 
-  it("come to a follower when they are on disk, and to a slow one all the same", async () => {
+  it("reach a follower once durable, even a slow one", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const { applicationId, principal, users } = tenant;
@@ -143,7 +143,7 @@ describe("the events of an application", () => {
     );
   });
 
-  it.each([4, -1, 0.5, Number.NaN])("cannot be asked for after %s", async (after) => {
+  it.each([4, -1, 0.5, Number.NaN])("refuse the start after %s", async (after) => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const events = () => engine.events.stream(tenant.applicationId, { after });
@@ -168,7 +168,7 @@ const action = fc.record({
 });
 
 describe("two applications", () => {
-  it("are each told of their own things only, and of every batch that holds one of their vaults", async () => {
+  it("each get only their own events, and events of every batch with their vaults", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(action, { maxLength: 25 }), async (actions) => {
         const { engine, tenant, assets, database, clock } = await fixture();

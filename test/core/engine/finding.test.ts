@@ -70,7 +70,7 @@ const idOf = ({ vaultId }: Vault) => vaultId;
 const ascending = (a: bigint, b: bigint) => (a < b ? -1 : 1);
 
 describe("a list of vaults", () => {
-  it("shows what its filters let through, in pages of any size, however they are combined", async () => {
+  it("matches its filters, in pages of any size and all combinations", async () => {
     const { engine, tenant, assets, other, store, clock } = await furnished();
     const { applicationId } = tenant;
     const everything = await all(engine.vaults.list(applicationId));
@@ -106,7 +106,7 @@ describe("a list of vaults", () => {
     await fc.assert(fc.asyncProperty(filter, fc.constant(20), holds(again)), { numRuns: 50 });
   });
 
-  it("finds whose token it is, also while the batch is open, and after it was sealed", async () => {
+  it("finds a token's vault while the batch is open, and after its seal", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const { applicationId } = tenant;
@@ -145,7 +145,7 @@ describe("a list of vaults", () => {
 });
 
 describe("a list of transactions", () => {
-  it("shows what its filters let through, with the withdrawals among the mints", async () => {
+  it("matches its filters, with withdrawals among the mints", async () => {
     const { engine, tenant, assets, other } = await furnished();
     await using _ = engine;
     const { applicationId } = tenant;
@@ -183,7 +183,7 @@ describe("a list of transactions", () => {
 });
 
 describe("a list of withdrawals", () => {
-  it("shows what its filters let through, as their statuses change", async () => {
+  it("matches its filters while statuses change", async () => {
     const made = await fixture();
     const { engine, tenant, assets, clock } = made;
     await using _ = engine;

@@ -20,7 +20,7 @@ describe("followers of events", () => {
     await Promise.all(all);
   });
 
-  it("of one application wait for no more than a group of another's", async () => {
+  it("of one application wait for one group of another's at most", async () => {
     const followers = new Followers();
     const { signal } = new AbortController();
     let woken = 0;
@@ -45,7 +45,7 @@ describe("followers of events", () => {
     await Promise.all(staying);
   });
 
-  it("all read every event in order, though the events came while most of them waited for their turn", async () => {
+  it("all read every event in order, even if most of them waited for their turn", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const end = new AbortController();

@@ -128,7 +128,7 @@ it.each([
   expect((await engine.vaults.get(tenant.applicationId, 0n)).availableBalance).toBe(100n);
 });
 
-it("a clock of fractions gives times that are the same after a restart", async () => {
+it("a clock with fractions gives the same times after a restart", async () => {
   const clock = () => 1_893_456_000_000.7;
   const { engine, tenant, assets, database } = await fixture({ clock });
   await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 5)));

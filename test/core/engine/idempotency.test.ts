@@ -5,7 +5,7 @@ import { fixture, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
 const HOUR = 3_600_000;
 
 describe("an idempotency key", () => {
-  it("is forgotten with its mint's age, and the mint is not", async () => {
+  it("expires at its mint's age, and the mint stays", async () => {
     const { engine, tenant, assets, clock, database } = await fixture();
     const body = requestOf(tenant.users[0], mintOf(assets.erc20, "", 5));
     const other = requestOf(tenant.users[0], mintOf(assets.erc20, "", 6));
@@ -31,7 +31,7 @@ describe("an idempotency key", () => {
     expect((await reopened.operator.verify()).problems).toEqual([]);
   });
 
-  it("answers as a plain model does, whatever is minted, repeated and forgotten", async () => {
+  it("answers like a plain model for any mints, repetitions and expiries", async () => {
     const step = fc.oneof(
       {
         weight: 4,
@@ -73,7 +73,7 @@ describe("an idempotency key", () => {
     );
   });
 
-  it("is used once also while keys are forgotten beside the mints, by two at a time and in many steps", async () => {
+  it("is used once even while keys expire during mints, in two runs and many steps", async () => {
     const { engine, tenant, assets, clock } = await fixture();
     await using _ = engine;
     const mint = (key: string) =>
@@ -92,7 +92,7 @@ describe("an idempotency key", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("is forgotten no further than asked: a signal stops between steps, a bad time is refused", async () => {
+  it("expires no further than requested: a signal stops between steps, a bad time is refused", async () => {
     const { engine, tenant, assets, clock } = await fixture();
     await using _ = engine;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)), {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { killRounds } from "./kill.ts";
 
-it("a process that is killed while minting loses nothing it acknowledged, and leaves nothing by half", async () => {
+it("a process killed while minting loses no acknowledged mint, and leaves nothing half done", async () => {
   const report = await killRounds(3, 500);
   expect(report.acknowledged).toBeGreaterThan(0);
 });

@@ -91,7 +91,7 @@ describe.each(["validium", "zk-rollup"] as const)("an asset that L1 leaves out o
     expect((await reopened.operator.verify()).problems).toEqual([]);
   });
 
-  it("is what L1 says, whatever was expected", async () => {
+  it("follows L1, whatever was expected", async () => {
     const made = await twoBatches(mode);
     const { engine, tenant } = made;
     await using _ = engine;
@@ -109,7 +109,7 @@ describe.each(["validium", "zk-rollup"] as const)("an asset that L1 leaves out o
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("is in the batch again when L1 takes it with all consents after a reorganisation", async () => {
+  it("returns to the batch when L1 takes it with all consents after a reorganisation", async () => {
     const made = await twoBatches(mode);
     const { engine, tenant } = made;
     await using _ = engine;
@@ -145,7 +145,7 @@ describe.each(["validium", "zk-rollup"] as const)("an asset that L1 leaves out o
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("cannot be one that the batch does not hold, nor be named once L1 has the batch", async () => {
+  it("must be in the batch, and cannot be named once L1 has the batch", async () => {
     const made = await twoBatches(mode);
     const { engine } = made;
     await using _ = engine;
@@ -159,7 +159,7 @@ describe.each(["validium", "zk-rollup"] as const)("an asset that L1 leaves out o
     await expect(hear(engine, beyond)).rejects.toMatchObject({ code: "history_diverged" });
   });
 
-  it("goes out with the slots that become void before L1 has the batch", async () => {
+  it("leaves with the slots that become void before L1 has the batch", async () => {
     const made = await twoBatches(mode);
     const { engine } = made;
     await using _ = engine;

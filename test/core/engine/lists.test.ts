@@ -58,7 +58,7 @@ async function recordsRead({ database }: Fixture, work: () => Promise<unknown>):
 }
 
 describe("a list", () => {
-  it("is one page when awaited, and everything from that page on when iterated, as often as one likes", async () => {
+  it("is one page when awaited, and everything from that page on when iterated, repeatedly", async () => {
     const { engine, tenant, assets } = await busy();
     await using _ = engine;
     const { applicationId } = tenant;
@@ -106,7 +106,7 @@ describe("a list", () => {
 });
 
 describe("a filter", () => {
-  it("by time, vault, batch, mint or user finds what a plain filter over everything does, in both orders", async () => {
+  it("by time, vault, batch, mint or user finds the same as a plain filter over everything, in both orders", async () => {
     const { engine, tenant, clock } = await busy();
     await using _ = engine;
     const { applicationId } = tenant;
@@ -185,7 +185,7 @@ describe("a filter", () => {
 });
 
 describe("a page of batches", () => {
-  it("is of both modes by number, however unevenly they were sealed, and reads only its own batches", async () => {
+  it("has both modes by number, however unevenly sealed, and reads only its own batches", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     for (let i = 0; i < 40; i++) {

@@ -9,7 +9,7 @@ import { all, blobOf, fixture, knownAsset, mintOf, newTenant, refusal, requestOf
 const MAX = (1n << 63n) - 1n;
 
 describe("a mint", () => {
-  it("adds fungible units of one user up in one vault, and gives every ERC-721 its own", async () => {
+  it("sums fungible units of one user in one vault, and gives every ERC-721 its own", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const [alice, bob] = tenant.users;
@@ -52,7 +52,7 @@ describe("a mint", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("is of 1 to 2^63 - 1 units, as a number that is exact or in decimal digits", async () => {
+  it("has 1 to 2^63 - 1 units, as an exact number or in decimal digits", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const mint = (amount: number | string) =>
@@ -68,7 +68,7 @@ describe("a mint", () => {
     }
   });
 
-  it("of a quantized ERC-20 is of units: its quantum is part of the asset's type, and its cap counts units", async () => {
+  it("of a quantized ERC-20 counts units: its quantum is part of the asset's type, and its cap counts units", async () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const token = { standard: "erc20", contractAddress: `0x${"e2".repeat(20)}`, name: "q", symbol: "Q" } as const;
@@ -111,7 +111,7 @@ describe("a mint", () => {
     ]);
   });
 
-  it("begins another vault where a sum would pass 2^63 - 1, and goes on filling that one", async () => {
+  it("begins another vault where a sum would pass 2^63 - 1, and continues with that one", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const mint = (amount: bigint) =>
@@ -124,7 +124,7 @@ describe("a mint", () => {
     expect(balance?.amount).toBe(MAX + 3n);
   });
 
-  it("goes on in the next batch when one is full, and seals the full one", async () => {
+  it("continues in the next batch when one is full, and seals the full one", async () => {
     const { engine, tenant, assets } = await fixture({ limits: { batchVaults: { validium: 3, "zk-rollup": 3 } } });
     await using _ = engine;
     const ids = Array.from({ length: 8 }, (_, i) => mintOf(assets.erc721, 100 + i));
@@ -170,7 +170,7 @@ describe("a mint", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("keeps a validium batch within what a committee's member takes, however long its identifiers are", async () => {
+  it("keeps a validium batch within a committee member's limit, however long its identifiers are", async () => {
     const { engine, tenant, assets } = await fixture({ limits: { validiumBytes: 4_000 } });
     await using _ = engine;
     const ids = Array.from({ length: 60 }, (_, i) => mintOf(assets.erc721, `${"x".repeat(200)}${i}`));
@@ -199,7 +199,7 @@ describe("a mint", () => {
     }
   });
 
-  it("counts a rollup batch's gas as its slots are in the end, with alternating assets and amounts that grow", async () => {
+  it("counts a rollup batch's gas for its final slots, with alternating assets and growing amounts", async () => {
     const rollupGas = 500_000;
     const { engine, tenant, assets } = await fixture({ limits: { rollupGas } });
     await using _ = engine;
@@ -241,7 +241,7 @@ describe("uniqueness", () => {
     expect(await refusal(engine.mint(tenant.principal, requestOf(tenant.users[0], shouted)))).toEqual(taken);
   });
 
-  it("is by token id: the number that a text hashes to is taken with the text", async () => {
+  it("is by token id: a text also takes the number of its hash", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const { vaults } = await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, "sword")));
@@ -250,7 +250,7 @@ describe("uniqueness", () => {
     expect((await refusal(engine.mint(tenant.principal, spelt))).code).toBe("token_already_minted");
   });
 
-  it("holds between requests that arrive together, and refuses no more than the later ones", async () => {
+  it("holds between concurrent requests, and refuses only the later ones", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const request = requestOf(tenant.users[0], mintOf(assets.erc721, 5));
@@ -275,8 +275,8 @@ describe("uniqueness", () => {
   });
 });
 
-describe("what cannot be minted", () => {
-  it("is told all at once, with pointers, and changes nothing", async () => {
+describe("an impossible mint", () => {
+  it("is reported with all faults and pointers, and changes nothing", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const unknown = "00000000-0000-4000-8000-000000000000";
@@ -340,13 +340,13 @@ describe("what cannot be minted", () => {
       { users: [{ mints: Array(10_001) }] },
       { code: "batch_too_large", issues: { "/users": "batch_too_large" } },
     ],
-  ])("is refused by its form: %s", async (_name, request, expected) => {
+  ])("is refused for its form: %s", async (_name, request, expected) => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     expect(await refusal(engine.mint(tenant.principal, request))).toEqual(expected);
   });
 
-  it("is what exceeds a supply cap, counting the request itself", async () => {
+  it("exceeds a supply cap, counting the request itself", async () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const capped = await knownAsset(engine, "erc20", { supplyCap: 10n });
@@ -378,7 +378,7 @@ describe("what cannot be minted", () => {
     expect((await all(engine.keys.list(principal.applicationId)))[0]).toMatchObject({ mintsUsed: 3n, mintQuota: 3n });
   });
 
-  it("is checked by checkMint as by mint, without minting", async () => {
+  it("fails the same in checkMint as in mint, without minting", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const request = requestOf(tenant.users[0], mintOf(assets.erc721, 9), mintOf(assets.erc20, "", 4));
@@ -393,7 +393,7 @@ describe("an idempotency key", () => {
   const fixed = { idempotencyKey: "order-1" };
   const withoutFlag = ({ mintId, vaults, transactions }: MintResult) => ({ mintId, vaults, transactions });
 
-  it("gives the first answer again, even after the vault has grown and was sealed", async () => {
+  it("returns the first result again, even after the vault has grown and was sealed", async () => {
     const { engine, tenant, assets, clock } = await fixture();
     await using _ = engine;
     const request = requestOf(tenant.users[0], mintOf(assets.erc20, "", 5), mintOf(assets.erc721, 1));
@@ -421,7 +421,7 @@ describe("an idempotency key", () => {
     expect((await engine.mint(other.principal, request(6, other.users[0]), fixed)).replayed).toBe(false);
   });
 
-  it("is not spent by a refused request, and tells of one that is under way", async () => {
+  it("is not spent by a refused request, and reports one in progress", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const wrong = requestOf(tenant.users[0], mintOf(assets.erc20, "", 0));

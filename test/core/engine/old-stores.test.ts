@@ -21,7 +21,7 @@ describe.each(STORES)("a store from %s", (name) => {
     return database;
   };
 
-  it("opens, is what its journal says, and goes on", async () => {
+  it("opens, matches its journal, and continues", async () => {
     await using engine = await openTest(await load());
     expect((await engine.operator.verify()).problems).toEqual([]);
     const [application] = await all(engine.applications.list());

@@ -53,7 +53,7 @@ describe("a page of transactions", () => {
     }
   });
 
-  it("holds what its filters ask for, as a plain filter over all of them does", async () => {
+  it("matches its filters like a plain filter over everything", async () => {
     const { engine, tenant, assets } = await minted();
     await using _ = engine;
     const everything = await pages((cursor) =>
@@ -112,7 +112,7 @@ describe("a page of transactions", () => {
     expect(await engine.transactions.list(tenant.applicationId, { limit: 10, cursor })).toEqual(second);
   });
 
-  it("has a cursor that nobody else, no other list and no other filter can use", async () => {
+  it("has a cursor for its application, its list and its filter only", async () => {
     const { engine, tenant, assets } = await minted();
     await using _ = engine;
     const other = await newTenant(engine, []);
@@ -206,7 +206,7 @@ describe("other lists", () => {
 });
 
 describe("keys", () => {
-  it("are taken only as they were issued, and in time", async () => {
+  it("are accepted only as issued, and in time", async () => {
     const { engine, tenant, clock } = await fixture();
     await using _ = engine;
     const { applicationId } = tenant;
@@ -234,7 +234,7 @@ describe("keys", () => {
     expect((await refusal(engine.keys.revoke("nobody"))).code).toBe("key_not_found");
   });
 
-  it("stop with their application, also for a request that was let in before", async () => {
+  it("stop with their application, even for a request already authenticated", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const request = requestOf(tenant.users[0], mintOf(assets.erc20, "", 1));
@@ -249,7 +249,7 @@ describe("keys", () => {
 });
 
 describe("an asset", () => {
-  it("is minted only when whitelisted, registered and enabled, and says what is missing", async () => {
+  it("is minted only when whitelisted, registered and enabled, and reports missing steps", async () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const { applicationId, principal, users } = tenant;
@@ -275,7 +275,7 @@ describe("an asset", () => {
     expect((await all(engine.operator.assets())).at(-1)).toMatchObject({ assetId, enabled: false, minted: 1n });
   });
 
-  it("that is one application's cannot be enabled for another, whatever key asks, and still not after a restart", async () => {
+  it("of one application cannot be enabled for another, with any key, even after a restart", async () => {
     const { engine, database, tenant } = await fixture();
     const { applicationId: stranger } = await engine.applications.create({ name: "Another" });
     const assetId = await knownAsset(engine, "erc721", { applicationId: tenant.applicationId });
@@ -290,7 +290,7 @@ describe("an asset", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("that is one application's is whitelisted and enabled in the step that adds it", async () => {
+  it("of one application is whitelisted and enabled in the step that adds it", async () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const { applicationId } = tenant;
@@ -306,7 +306,7 @@ describe("an asset", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("of a standard that the contract's version does not know is refused, and the listing says why", async () => {
+  it("of a standard that the contract's version lacks is refused, and the list says why", async () => {
     const settlement = { chainId: 1n, contract: `0x${"ab".repeat(20)}` as const, engineVersion: 4 };
     const { engine, tenant, assets } = await fixture({ settlement });
     await using _ = engine;
@@ -319,7 +319,7 @@ describe("an asset", () => {
     expect(unavailableReason).toContain("engine version 5");
   });
 
-  it("has its contract for itself", async () => {
+  it("shares its contract with no other asset", async () => {
     const { engine } = await fixture();
     await using _ = engine;
     const asset = { contractAddress: `0x${"cd".repeat(20)}`, name: "a", symbol: "A" } as const;

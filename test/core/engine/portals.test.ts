@@ -30,7 +30,7 @@ const forMirror = (fix: Fixture, quantity: bigint, withdrawnBefore = 0n) =>
   signed(fix, quantity, { vaultId: 1n, portal: MIRROR, withdrawnBefore });
 
 describe("a mirror", () => {
-  it("is made known once a chain, and for ever", async () => {
+  it("is added once a chain, permanently", async () => {
     const { engine, database } = await fixture();
     expect(engine.operator.portals()).toEqual([{ ...portalOf(engine.settlement), observed: null, finalized: null }]);
     await engine.operator.addMirror({ ...MIRROR, contract: `0x${"BB".repeat(20)}` });
@@ -73,7 +73,7 @@ describe("a mirror", () => {
     expect(accepted).toMatchObject({ status: "accepted", chainId: FAR });
   });
 
-  it("is asked for a withdrawal once it knows the batch, under its own header, and settles it by its own chain's events", async () => {
+  it("gets a withdrawal once it has the batch, with its own header, and settles it by its own chain's events", async () => {
     const fix = await holdingOnTwo();
     const { engine, tenant } = fix;
     await using _ = engine;
@@ -125,7 +125,7 @@ describe("a mirror", () => {
     expect(engine.operator.portals().map(({ observed }) => observed)).toEqual([null, null]);
   });
 
-  it("is reorganised by itself: what it knew and paid is taken back, and nothing of the state's chain", async () => {
+  it("is reorganised by itself: its imports and payments are reverted, and nothing of the state's chain", async () => {
     const fix = await holdingOnTwo();
     const { engine, tenant } = fix;
     await using _ = engine;
@@ -154,8 +154,8 @@ function portalOf({ chainId, contract }: { readonly chainId: bigint; readonly co
   return { chainId, contract };
 }
 
-describe("any sequence of what two chains do", () => {
-  it("ends as each of them ends, and neither moves the other", async () => {
+describe("any sequence of two chains' events", () => {
+  it("ends in each chain's final state, and neither affects the other", async () => {
     const chain = fc.constantFrom(HOME, FAR);
     const step = fc.oneof(
       {

@@ -37,7 +37,7 @@ async function seen(engine: Engine, applicationId: Uuid) {
 }
 
 describe("a store and a journal of one's own", () => {
-  it("carry every change, and another store made of the journal shows the same", async () => {
+  it("receive every change, and a store from the journal shows the same", async () => {
     const journal = new NaiveJournal();
     const made = await changeable({ store: new NaiveStore(), journal });
     const { engine, clock } = made;
@@ -102,7 +102,7 @@ describe("a store and a journal of one's own", () => {
 });
 
 describe("a journal beside the store", () => {
-  it("has what is acknowledged before it is acknowledged", async () => {
+  it("has every entry before its acknowledgement", async () => {
     const journal = new NaiveJournal();
     const { engine, tenant } = await fixture({ journal });
     await using _ = engine;
@@ -128,7 +128,7 @@ describe("a journal beside the store", () => {
     expect(journal.list.length).toBe(before + 1);
   });
 
-  it("that fails stops the engine; opened again, it gets what it lacks", async () => {
+  it("stops the engine when it fails; opened again, it gets the missing entries", async () => {
     const journal = new NaiveJournal();
     const { engine, tenant, assets, database } = await fixture({ journal });
     const length = journal.list.length;
@@ -144,7 +144,7 @@ describe("a journal beside the store", () => {
     expect(again.list.length).toBe(length + 1);
   });
 
-  it("is refused when it goes on after the store, and when it is another's", async () => {
+  it("is refused when it is longer than the store's, or another store's", async () => {
     const journal = new NaiveJournal();
     const { engine, database } = await fixture({ journal });
     await engine.close();
@@ -159,7 +159,7 @@ describe("a journal beside the store", () => {
 });
 
 describe("a journal in a folder", () => {
-  it("goes on where it ended, is one engine's at a time, and makes a store", async () => {
+  it("resumes where it ended, belongs to one engine at a time, and makes a store", async () => {
     const path = join(folder, "journal");
     const { engine, tenant, assets, database, clock } = await fixture();
     const mint = (to: Engine, id: number) =>
@@ -187,8 +187,8 @@ describe("a journal in a folder", () => {
   });
 });
 
-describe("making a store of a journal", () => {
-  it("refuses a damaged or empty journal and a store that is not empty; what is half made is no store", async () => {
+describe("making a store from a journal", () => {
+  it("refuses a damaged or empty journal and a store that is not empty; a partial result is no store", async () => {
     const journal = new NaiveJournal();
     const { engine, tenant, assets, database } = await fixture({ journal });
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));

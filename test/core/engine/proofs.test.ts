@@ -66,7 +66,7 @@ describe("a multiproof", () => {
     expect((await world.engine.proofs.vaults(ids)).siblings).toHaveLength(1);
   });
 
-  it("is refused for none, for one twice, for two batches', and for what cannot be proven", async () => {
+  it("is refused for no vault, for a repeated one, for two batches, and for unprovable ones", async () => {
     const { engine } = world;
     const code = async (...ids: VaultId[]) => (await refusal(engine.proofs.vaults(ids))).code;
     expect(await code()).toBe("validation_failed");
@@ -108,7 +108,7 @@ describe("a vault's proof", () => {
     expect((await refusal(engine.proofs.vaultState(0n, tooMany))).code).toBe("validation_failed");
   });
 
-  it("does not leave the engine when the store gives another page than the one that was sealed", async () => {
+  it("is not returned when the store's page differs from the sealed one", async () => {
     const { engine, database, tenant, assets } = await fixture();
     await using _ = engine;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], ...[1, 2].map((id) => mintOf(assets.erc721, id))));
@@ -130,7 +130,7 @@ describe("a vault's proof", () => {
 });
 
 describe("a batch's proof", () => {
-  it("shows each step of both state trees, and leads from the naive twin's root to the next", async () => {
+  it("proves each step of both state trees, from the naive twin's root to the next", async () => {
     const { engine } = world;
     for (const mode of ["validium", "zk-rollup"] as const) {
       const leaves: Uint8Array[] = [];

@@ -60,7 +60,7 @@ describe("a mint by quantity", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("gives no id twice and leaves none out, however many ask at once, and after opening again", async () => {
+  it("repeats and skips no id, with concurrent requests and after a restart", async () => {
     const store = memory();
     const made = await fixture({ store });
     const { tenant } = made;
@@ -90,7 +90,7 @@ describe("a mint by quantity", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("goes on behind the ids of L1's history, when the store adopts that", async () => {
+  it("continues after the ids of L1's history once the store adopts that", async () => {
     const store = memory();
     const made = await fixture({ store });
     const { tenant } = made;
@@ -121,7 +121,7 @@ describe("a mint by quantity", () => {
     expect((await ours.operator.verify()).problems).toEqual([]);
   });
 
-  it("repeats under its idempotency key with the same ids, and takes none for a request that is refused", async () => {
+  it("repeats with its idempotency key and the same ids, and uses none for a refused request", async () => {
     const made = await fixture();
     const { engine, tenant, assets } = made;
     await using _ = engine;
@@ -154,7 +154,7 @@ describe("a mint by quantity", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("counts as so many mints: within the request's limit, the supply cap and the key's quota", async () => {
+  it("counts its number of mints: against the request's limit, the supply cap and the key's quota", async () => {
     const made = await fixture({ limits: { mintsPerRequest: 10 } });
     const { engine, tenant } = made;
     await using _ = engine;
@@ -199,7 +199,7 @@ describe("a mint by quantity", () => {
     expect(idsOf(await mintTo(made, { assetId }))).toEqual([1n]);
   });
 
-  it("is refused of assets whose mints name their ids, and only ERC-721 assets can be numbered", async () => {
+  it("is refused for assets whose mints name their ids, and only ERC-721 assets can be numbered", async () => {
     const made = await fixture();
     const { engine, assets } = made;
     await using _ = engine;

@@ -44,7 +44,7 @@ describe("the receipt of a mint", () => {
     expect(await (await reopened.mints.get(tenant.applicationId, first.mintId)).receipt()).toEqual(receipt);
   });
 
-  it("is not there without a signer", async () => {
+  it("is absent without a signer", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const result = await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 5)));

@@ -16,7 +16,7 @@ const entry = ({ assets }: Fixture, more: object = {}) => ({
 });
 
 describe("a mint to an address", () => {
-  it("creates its user on the way, once, and mints to it from then on", async () => {
+  it("creates its user once, and mints to it from then on", async () => {
     const made = await fixture();
     const { engine, tenant } = made;
     await using _ = engine;
@@ -34,7 +34,7 @@ describe("a mint to an address", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("creates one user for requests that arrive together, also when one of them registers the address", async () => {
+  it("creates one user for concurrent requests, even if one of them registers the address", async () => {
     const made = await fixture();
     const { engine, tenant } = made;
     await using _ = engine;
@@ -50,7 +50,7 @@ describe("a mint to an address", () => {
     expect(await all(engine.users.list(applicationId, { ownerAddress: NEW }))).toHaveLength(1);
   });
 
-  it("goes to the first of several users of an owner, of its own application, after opening again too", async () => {
+  it("goes to the owner's first user in its own application, even after a restart", async () => {
     const store = memory();
     const made = await fixture({ store });
     const { engine, tenant, assets } = made;
@@ -122,7 +122,7 @@ describe("a mint to an address", () => {
     });
   });
 
-  it("refuses an id beside the address, and a user who is named twice", async () => {
+  it("refuses an id with the address, and a repeated user", async () => {
     const made = await fixture();
     const { engine, tenant } = made;
     await using _ = engine;
@@ -139,7 +139,7 @@ describe("a mint to an address", () => {
   });
 });
 
-describe("users that are created together", () => {
+describe("users created together", () => {
   it("come in their order, all or none, and again as they were", async () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
@@ -210,7 +210,7 @@ describe("users that are created together", () => {
 });
 
 describe("an entry without a mode", () => {
-  it("is minted in the asset's default, else the application's, else it is refused", async () => {
+  it("gets the asset's default, else the application's, else it is refused", async () => {
     const made = await fixture();
     const { engine, tenant, assets } = made;
     await using _ = engine;
@@ -241,7 +241,7 @@ describe("an entry without a mode", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("repeats under its key also when the default has changed, and defaults stay after opening again", async () => {
+  it("repeats with its key even after the default has changed, and defaults survive a restart", async () => {
     const store = memory();
     const made = await fixture({ store });
     const { engine, tenant, assets } = made;

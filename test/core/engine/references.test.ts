@@ -5,7 +5,7 @@ const mint = ({ engine, tenant }: Fixture, user: number, ...mints: object[]) =>
   engine.mint(tenant.principal, { users: [{ userId: tenant.users[user]?.userId, mints }] });
 
 describe("the reference of a mint", () => {
-  it("is told with its transaction, and finds its transactions and vaults, page by page and after opening again", async () => {
+  it("is in its transaction, and finds its transactions and vaults, page by page and after a restart", async () => {
     const store = memory();
     const made = await fixture({ store });
     const { engine, tenant, assets } = made;
@@ -63,7 +63,7 @@ describe("the reference of a mint", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("tells requests under one idempotency key apart, and comes with a replay", async () => {
+  it("is part of the request that an idempotency key compares, and of a replay", async () => {
     const made = await fixture();
     const { engine, tenant, assets } = made;
     await using _ = engine;
@@ -76,7 +76,7 @@ describe("the reference of a mint", () => {
     expect((await refusal(engine.mint(tenant.principal, request("b"), once))).code).toBe("idempotency_key_reused");
   });
 
-  it("names every token of a quantity", async () => {
+  it("applies to every token of a quantity", async () => {
     const made = await fixture();
     const { engine, tenant } = made;
     await using _ = engine;

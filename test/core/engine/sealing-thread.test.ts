@@ -60,7 +60,7 @@ describe("large batches", () => {
     await engine.close();
   });
 
-  it("that were closed when the engine stopped are sealed after it has opened again, before those behind them", async () => {
+  it("closed before a stop are sealed after the restart, before later ones", async () => {
     const world = await fixture({ limits: LIMITS });
     const { engine, tenant, database } = world;
     const minted = engine.mint(tenant.principal, requestFor(world, "a", 2 * LARGE + 10));
@@ -109,7 +109,7 @@ describe("the sealing thread", () => {
     await thread.close();
   });
 
-  it("lets four batches wait and no more", async () => {
+  it("queues at most four batches", async () => {
     const thread = new SealingThread();
     const jobs = [0, 1, 2].map((batchNumber) =>
       thread.derive({ mode: "validium", batchNumber }, vaultsOf(10), assetAt),
@@ -134,7 +134,7 @@ describe("the sealing thread", () => {
     }
   });
 
-  it("gives up what waits when the engine closes", async () => {
+  it("drops its queue when the engine closes", async () => {
     const thread = new SealingThread();
     const waiting = thread.derive({ mode: "validium", batchNumber: 1 }, vaultsOf(10), assetAt);
     await Promise.all([expect(waiting).rejects.toMatchObject({ code: "engine_closed" }), thread.close()]);

@@ -7,7 +7,7 @@ import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, 
 import { committed, HOME, hear, holding, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 describe("the life of a batch", () => {
-  it("goes from sealed over submitted and settled to finalized, and its mints with it", async () => {
+  it("goes through sealed, submitted, settled and finalized, with its mints", async () => {
     const { engine, tenant, clock } = await holding();
     await using _ = engine;
     const statuses: string[] = [];
@@ -37,7 +37,7 @@ describe("the life of a batch", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("is read of the newest batches alone when blocks become final or go, however many there are", async () => {
+  it("reads only the newest batches when blocks become final or are replaced", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
     const BATCHES = 60;
@@ -66,7 +66,7 @@ describe("the life of a batch", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("is not changed by hearing of the same thing twice", async () => {
+  it("does not change with a repeated event", async () => {
     const { engine } = await holding();
     await using _ = engine;
     await engine.operator.recordSubmitted("validium", 0, hashOf(1));
@@ -80,7 +80,7 @@ describe("the life of a batch", () => {
     expect((await engine.operator.verify()).journalEntries).toBe(entries);
   });
 
-  it("refuses another batch than ours, and then nothing of the same blocks is applied", async () => {
+  it("refuses a foreign batch, and then applies nothing of the same blocks", async () => {
     const { engine } = await holding();
     await using _ = engine;
     const event = await committed(engine, "validium", 0, 7n);
@@ -93,7 +93,7 @@ describe("the life of a batch", () => {
     expect(engine.operator.portal(HOME).observed).toBeNull();
   });
 
-  it("goes back to submitted in a reorganisation and forward again, but never behind finality", async () => {
+  it("returns to submitted in a reorganisation and settles again, but never reverts a final state", async () => {
     const fix = await holding();
     const { engine } = fix;
     await using _ = engine;
@@ -120,7 +120,7 @@ describe("the life of a batch", () => {
 });
 
 describe("a withdrawal", () => {
-  it("reserves, is offered to the settlement layer once its batch is on L1, and settles", async () => {
+  it("reserves, reaches the settlement layer once its batch is on L1, and settles", async () => {
     const fix = await holding();
     const { engine, tenant } = fix;
     await using _ = engine;
@@ -178,7 +178,7 @@ describe("a withdrawal", () => {
     expect((await engine.vaults.get(tenant.applicationId, 0n)).availableBalance).toBe(100n);
   });
 
-  it("asks L1 about a wallet contract's signature", async () => {
+  it("verifies a wallet contract's signature on L1", async () => {
     const asked: unknown[] = [];
     const fix = await holding({ verifySignature: async (...parts) => asked.push(parts) > 0 && parts[3] === "0x1234" });
     const { engine, tenant } = fix;
@@ -188,7 +188,7 @@ describe("a withdrawal", () => {
     expect(asked).toEqual([[HOME, ownerAddress, expect.stringMatching(/^0x[0-9a-f]{64}$/), "0x1234"]]);
   });
 
-  it("waits for its batch's seal and for the one before it, and belongs to its application", async () => {
+  it("waits for its batch's seal and for the previous withdrawal, and belongs to its application", async () => {
     const fix = await holding();
     const { engine, tenant, assets } = fix;
     await using _ = engine;
@@ -208,7 +208,7 @@ describe("a withdrawal", () => {
     expect((await refusal(engine.withdrawals.request(principal, request))).code).toBe("vault_not_found");
   });
 
-  it("fails and is released when the owner withdrew alone, cancelled, or let it expire; never before", async () => {
+  it("fails and is released only when the owner withdrew alone, cancelled, or let it expire", async () => {
     const fix = await holding();
     const { engine, tenant } = fix;
     await using _ = engine;
@@ -240,7 +240,7 @@ describe("a withdrawal", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("comes back in a reorganisation, with its reservation", async () => {
+  it("returns in a reorganisation, with its reservation", async () => {
     const fix = await holding();
     const { engine, tenant } = fix;
     await using _ = engine;
@@ -264,7 +264,7 @@ describe("a withdrawal", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("waits through a reorganisation for those that were signed before it", async () => {
+  it("waits through a reorganisation for earlier signed ones", async () => {
     const fix = await holding();
     const { engine, tenant } = fix;
     await using _ = engine;
@@ -312,8 +312,8 @@ async function digestOf({ engine }: Fixture, withdrawal: Parameters<typeof withd
   return withdrawalDigest(engine.settlement, { vaultId, withdrawnBefore, quantity, recipient, deadline });
 }
 
-describe("any sequence of what L1 does", () => {
-  it("ends as L1 ends: settled batches and withdrawn totals are those of the chain that stands", async () => {
+describe("any sequence of L1's events", () => {
+  it("ends in L1's final state: settled batches and withdrawn totals match the surviving chain", async () => {
     const block = fc.record({ commit: fc.boolean(), units: fc.nat(3), asked: fc.boolean() });
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ kind: fc.constant("block" as const), block }) },

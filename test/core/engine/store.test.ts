@@ -56,7 +56,7 @@ describe("a store", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("is one engine's at a time", async () => {
+  it("has one engine at a time", async () => {
     const path = join(folder, "locked");
     await using engine = await openTest(path);
     await symlink(path, join(folder, "linked"));
@@ -89,13 +89,13 @@ describe("a store", () => {
     await (await openTest(database)).close();
   });
 
-  it("that holds something else is left alone", async () => {
+  it("is left alone when it holds something else", async () => {
     const database = memory();
     await database.put("somebody", "else's");
     expect((await refusal(openTest(database))).code).toBe("store_corrupt");
   });
 
-  it("that is closed refuses every call", async () => {
+  it("refuses every call once closed", async () => {
     const { engine, tenant, assets } = await fixture();
     const mint = engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
     await Promise.all([engine.close(), engine.close()]);
@@ -116,7 +116,7 @@ function failWrites(database: Database): void {
 }
 
 describe("a failing write", () => {
-  it("is acknowledged to nobody and stops the engine, and the store is as before", async () => {
+  it("is never acknowledged, stops the engine, and leaves the store unchanged", async () => {
     const { engine, tenant, assets, database, clock } = await fixture();
     const mint = (id: number) => engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
     await mint(1);
@@ -144,7 +144,7 @@ describe("a failing write", () => {
     await again.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 2)));
   });
 
-  it("of a read is not taken for a missing record", async () => {
+  it("of a read is not mistaken for a missing record", async () => {
     const { engine, tenant, assets, database } = await fixture();
     Object.assign(database, {
       getMany: async () => Promise.reject(Object.assign(new Error("I/O"), { code: "LEVEL_IO_ERROR" })),
@@ -211,7 +211,7 @@ async function problemsOf(database: Database): Promise<readonly string[]> {
 }
 
 describe("damage", () => {
-  it("of any record of every kind is found: with a bit flipped at its ends, in its middle and anywhere, or gone", async () => {
+  it("of any record of every kind is found: a flipped bit anywhere, or a missing record", async () => {
     const { database } = await furnished();
     await database.open();
     const records = await database.iterator<Buffer, Buffer>(BINARY).all();
@@ -242,7 +242,7 @@ describe("damage", () => {
     expect(await problemsOf(database)).toEqual([]);
   });
 
-  it("of a vault is told to who reads it, and the engine does not serve it", async () => {
+  it("of a vault is an error for its reader, and the vault is not served", async () => {
     const { database } = await furnished();
     await database.open();
     const [[key, value] = []] = await database

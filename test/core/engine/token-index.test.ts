@@ -11,7 +11,7 @@ const hash = fc
 const step = fc.record({ action: fc.constantFrom("insert", "insert", "move", "remove"), hash, pick: fc.nat() });
 
 describe("the index of tokens", () => {
-  it("finds what a plain list finds, whatever was put in, moved and taken out", () => {
+  it("finds the same as a plain list after any inserts, moves and removals", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         const index = new TokenIndex();
@@ -41,7 +41,7 @@ describe("the index of tokens", () => {
     );
   });
 
-  it("finds tokens that were put in together as those put in one by one", () => {
+  it("finds tokens inserted together like those inserted one by one", () => {
     const run = fc.record({
       shard: fc.constantFrom(0, 7, 255),
       high: fc.array(fc.nat(0xffffff), { maxLength: 60 }),
@@ -94,7 +94,7 @@ describe("the hash of a token", () => {
 });
 
 describe("the tokens of verify", () => {
-  it("suspect exactly those that were added before and not removed, over many growths", () => {
+  it("suspect exactly the tokens added and not removed, over many growths", () => {
     const tokens = new ReferenceTokens(new Uint8Array(8).fill(7), () => undefined);
     const placeOf = (id: number) => ({
       mode: id % 2 === 0 ? ("validium" as const) : ("zk-rollup" as const),

@@ -20,8 +20,8 @@ async function enabledAsset(
   return assetId;
 }
 
-describe("a token that is named by its id", () => {
-  it("is the token whose blob spells the id, of ERC-721 and ERC-1155, in every scheme", async () => {
+describe("a token named by its id", () => {
+  it("equals the token whose blob spells the id, for ERC-721 and ERC-1155, in every scheme", async () => {
     const made = await fixture();
     const { engine, tenant, assets } = made;
     await using _ = engine;
@@ -40,7 +40,7 @@ describe("a token that is named by its id", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("is one token with the blob of that id, and errors point at the field that named it", async () => {
+  it("equals the token of that id's blob, and errors point at the field in use", async () => {
     const made = await fixture();
     const { engine, tenant, assets } = made;
     await using _ = engine;
@@ -63,7 +63,7 @@ describe("a token that is named by its id", () => {
     });
   });
 
-  it("repeats under its idempotency key, and is found again when only the slow check can tell", async () => {
+  it("repeats with its idempotency key, and is found by the slow check too", async () => {
     const made = await fixture();
     const { assets } = made;
     await using _ = made.engine;
@@ -111,7 +111,7 @@ describe("a token that is named by its id", () => {
   });
 });
 
-describe("a minting blob that is no text", () => {
+describe("a minting blob that is not text", () => {
   const notText = ["1001", "00", "7f", "c285", "ff", "c3", "31300a", "e2808e00"];
 
   it.each(notText)("is refused: %s", async (mintingBlob) => {
@@ -127,7 +127,7 @@ describe("a minting blob that is no text", () => {
     expect(made.engine.batches.getOpen("validium").vaultCount).toBe(0);
   });
 
-  it("is refused with the entry that was probably meant", async () => {
+  it("is refused with the entry that was probably intended", async () => {
     const made = await fixture();
     await using _ = made.engine;
     await expect(mintFields(made, { assetId: made.assets.erc721, mintingBlob: "1001" })).rejects.toThrow(
@@ -135,7 +135,7 @@ describe("a minting blob that is no text", () => {
     );
   });
 
-  it("is taken of an asset with rawBlobs, also after opening again", async () => {
+  it("is accepted for an asset with rawBlobs, even after a restart", async () => {
     const made = await fixture();
     const { engine, tenant } = made;
     await using _ = engine;
@@ -146,7 +146,7 @@ describe("a minting blob that is no text", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("is told from text of any script", async () => {
+  it("is distinguished from text of any script", async () => {
     const made = await fixture();
     await using _ = made.engine;
     for (const text of ["sword of dawn", "Schwert Ä", "剣", "🗡", "{1}:{a, b}", "007"]) {

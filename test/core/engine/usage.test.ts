@@ -3,7 +3,7 @@ import { fixture, knownAsset, mintOf, refusal, requestOf, START } from "./fixtur
 
 const DAY = 86_400_000;
 
-it("counts the transactions of each period, as counting them one by one does", async () => {
+it("counts the transactions of each period like a count one by one", async () => {
   const { engine, tenant, assets, clock } = await fixture();
   await using _ = engine;
   const { applicationId } = tenant;
@@ -29,7 +29,7 @@ it("counts the transactions of each period, as counting them one by one does", a
   expect((await engine.transactions.usage(applicationId)).periods).toHaveLength(30);
 });
 
-it("tells each key's share, and nothing of another application", async () => {
+it("shows each key's share, and nothing of another application", async () => {
   const { engine, tenant } = await fixture();
   await using _ = engine;
   const { applicationId } = await engine.applications.create({ name: "other" });

@@ -46,7 +46,7 @@ function idOf(mode: Mode, batchNumber: number, slot: number): bigint {
 }
 
 describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (mode) => {
-  it("become zero leaves; the batch, and the state roots from it on, are as if they had never held a vault", async () => {
+  it("become zero leaves; the batch and later state roots equal those without these vaults", async () => {
     const { engine, tenant, assets } = await threeBatches(mode);
     await using _ = engine;
     const before = engine.batches.state();
@@ -138,7 +138,7 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("cannot be made of a batch that L1 has, of an open one, or outside of it", async () => {
+  it("cannot be in a batch that L1 has, in an open one, or outside the batch", async () => {
     const { engine } = await threeBatches(mode);
     await using _ = engine;
     const place = { txHash: hashOf(1), blockNumber: 7n, logIndex: 0, committedAt: 1n, sequence: 0n };
@@ -192,7 +192,7 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
 });
 
 describe("the supply cap", () => {
-  it("has room again for what became void", async () => {
+  it("has capacity again for void vaults", async () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const capped = await knownAsset(engine, "erc20", { supplyCap: 10n });

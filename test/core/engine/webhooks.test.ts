@@ -4,7 +4,7 @@ import { all, fixture, newTenant, openTest, refusal, TestClock } from "./fixture
 const URL = "https://example.com/hook";
 
 describe("webhooks", () => {
-  it("keep how far they were delivered, their failures and their secrets over restarts", async () => {
+  it("keep their progress, failures and secrets over restarts", async () => {
     const { engine, tenant, assets, database, clock } = await fixture();
     const { applicationId } = tenant;
     const { webhook, secret } = await engine.webhooks.create(applicationId, { url: URL, types: ["mint.accepted"] });
@@ -34,7 +34,7 @@ describe("webhooks", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("sign with the old secret as well for a day after a rotation", async () => {
+  it("also sign with the old secret for a day after a rotation", async () => {
     const clock = new TestClock();
     const { engine, tenant } = await fixture({ clock: clock.read });
     await using _ = engine;
@@ -47,7 +47,7 @@ describe("webhooks", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("belong to one application, are few, and rest while it is suspended", async () => {
+  it("belong to one application, are limited, and pause while it is suspended", async () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const other = await newTenant(engine, []);
@@ -82,14 +82,14 @@ describe("webhooks", () => {
     ["sandbox", "https://example.com/#part"],
     ["sandbox", "example.com"],
     ["sandbox", `https://example.com/${"x".repeat(2000)}`],
-  ] as const)("of the %s environment do not take the address %.40s", async (environment, url) => {
+  ] as const)("of the %s environment refuse the address %.40s", async (environment, url) => {
     const { engine, tenant } = await fixture({ environment });
     await using _ = engine;
     const made = engine.webhooks.create(tenant.applicationId, { url });
     expect(await refusal(made)).toEqual({ code: "validation_failed", issues: { "/url": "validation_failed" } });
   });
 
-  it("do not take types that there are not", async () => {
+  it("refuse unknown types", async () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
     const made = engine.webhooks.create(tenant.applicationId, { url: URL, types: ["mint.accepted", "x" as never] });

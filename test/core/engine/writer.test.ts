@@ -9,7 +9,7 @@ import { GatedStore } from "./gated-store.ts";
 const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;
 const OWNER = `0x${"70".repeat(20)}` as const;
 
-test("what comes in while the last write is under way is written next", async () => {
+test("requests during the last write are in the next one", async () => {
   const gate = new GatedStore();
   await using engine = await openEngine({
     store: gate.store,
@@ -31,7 +31,7 @@ test("what comes in while the last write is under way is written next", async ()
   expect((await engine.users.list(applicationId)).data).toHaveLength(9);
 });
 
-test("callers who come in at any turn of the event loop are all served", async () => {
+test("callers at any turn of the event loop are all served", async () => {
   await using engine = await openEngine({
     store: new MemoryLevel(),
     settlement: SETTLEMENT,

@@ -66,7 +66,7 @@ describe.each(KECCAK_NAMES)("keccak-256 by %s", (name) => {
     }
   });
 
-  it("does not read beyond a message: what was hashed before leaves no trace", () => {
+  it("does not read beyond a message: earlier hashes leave no trace", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 500 }), fc.uint8Array({ maxLength: 500 }), (before, message) => {
         instance.keccak256(before);
@@ -75,7 +75,7 @@ describe.each(KECCAK_NAMES)("keccak-256 by %s", (name) => {
     );
   });
 
-  it("returns an array of its own", () => {
+  it("returns a new array", () => {
     const first = instance.keccak256(bytes(64));
     const copy = hex(first);
     instance.keccak256(bytes(65));
@@ -127,7 +127,7 @@ describe.each(KECCAK_NAMES)("keccak-256 by %s", (name) => {
       }
     });
 
-    it("does nothing for no pair", () => {
+    it("does nothing without pairs", () => {
       const output = Uint8Array.of(1, 2, 3);
       instance.hashPairs(new Uint8Array(0), output);
       instance.hashPairs(bytes(64), output, 0);
@@ -189,7 +189,7 @@ describe.each(KECCAK_NAMES)("keccak-256 by %s", (name) => {
       }
     });
 
-    it("does nothing for no message", () => {
+    it("does nothing without messages", () => {
       const output = Uint8Array.of(9);
       instance.hashMessages(bytes(5), new Uint32Array(0), output);
       expect(output).toEqual(Uint8Array.of(9));
@@ -232,7 +232,7 @@ describe.each(KECCAK_NAMES)("keccak-256 by %s", (name) => {
       expect(root).not.toBe(leaf);
     });
 
-    it("refuses anything that is no leaf, position or path", () => {
+    it("refuses an invalid leaf, position or path", () => {
       const leaf = bytes(32);
       expect(() => instance.foldPath(bytes(31), 0, bytes(32))).toThrow(/leaf must be 32 bytes/);
       expect(() => instance.foldPath(leaf, -1, bytes(32))).toThrow(/position/);

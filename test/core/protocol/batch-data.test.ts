@@ -74,7 +74,7 @@ describe("batch data vectors", () => {
     expect([...pinned].sort()).toEqual(Object.keys(BATCH_DATA_REASONS).sort());
   });
 
-  it("say where the fault is", () => {
+  it("name the fault's position", () => {
     const data = hexToBytes(file.refused.find((vector) => vector.reason === "run_empty")?.data ?? "0x");
     expect(() => decodeBatchData(data)).toThrow(expect.objectContaining({ reason: "run_empty", offset: 48 }));
   });
@@ -161,7 +161,7 @@ describe("encoding", () => {
     expect(once / 6000).toBeLessThan(20.02);
   });
 
-  it("breaks a run for one long blob, one large amount and one change of digits, and not more", () => {
+  it("breaks a run only for one long blob, one large amount and one change of digits", () => {
     const size = (slots: VaultEntry[]) => encodeBatchData(slots).length;
     const plain = vaults(200, (i) => ({ blob: decimalBlob(((i * 37) % 90) + 10), owner: owner(i % 3) }));
     const withOne = (change: Partial<VaultEntry>) =>
@@ -171,7 +171,7 @@ describe("encoding", () => {
     expect(size(withOne({ blob: decimalBlob(1000) })) - size(plain)).toBeLessThan(20);
   });
 
-  it("finds ranges past what a double holds exactly", () => {
+  it("finds ranges beyond exact doubles", () => {
     for (const first of [10n ** 15n - 5n, 10n ** 15n, 10n ** 16n - 5n, 5n * 10n ** 20n - 5n, 10n ** 31n]) {
       const slots = vaults(10, (i) => ({ blob: decimalBlob(first + BigInt(i)) }));
       const data = encodeBatchData(slots);
@@ -180,7 +180,7 @@ describe("encoding", () => {
     }
   });
 
-  it("takes no more bytes of an amount than it needs", () => {
+  it("uses the fewest bytes for an amount", () => {
     expect(
       [1n, 2n, 255n, 256n, 65_535n, 65_536n, 1n << 31n, 1n << 32n, 1n << 40n, 1n << 56n, MAX_AMOUNT].map(amountWidth),
     ).toEqual([0, 1, 1, 2, 2, 3, 4, 5, 6, 8, 8]);

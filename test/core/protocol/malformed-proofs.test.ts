@@ -85,7 +85,7 @@ const CHECKS: Readonly<Record<string, () => Promise<Check>>> = {
 };
 
 it.each(Object.keys(CHECKS))(
-  "a proof of %s with anything else in any place of it is false, and nothing is thrown",
+  "a proof of %s with any change in any place is false, and nothing is thrown",
   async (name) => {
     const [proof, holds] = (await CHECKS[name]?.()) ?? [];
     expect(holds?.(proof)).toBe(true);

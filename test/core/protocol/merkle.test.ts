@@ -88,7 +88,7 @@ describe("a batch tree", () => {
     expect(() => new BatchTree(new Uint8Array(((1 << 20) + 1) * 32))).toThrow(invalid);
   });
 
-  it("never hands out a proof that does not lead to its root", () => {
+  it("never returns a proof that does not lead to its root", () => {
     const leaves = leavesOf(9);
     const tree = new BatchTree(leaves);
     leaves[40] = 0xff;
@@ -118,7 +118,7 @@ describe("a paged batch tree", () => {
     );
   });
 
-  it("refuses a page that is not what its root says", () => {
+  it("refuses a page that does not match its root", () => {
     const leaves = leavesOf(300);
     const paged = new PagedBatchTree(300, new BatchTree(leaves).pageRoots());
     const page = leaves.slice(256 * 32);

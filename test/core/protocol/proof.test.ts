@@ -166,7 +166,7 @@ describe("multiproofs of vaults", () => {
     expect(verifyVaultMultiproof(root, multiproofOf(vector))).toBe(false);
   });
 
-  it("are not made for what the batch does not hold, or out of order", () => {
+  it("are not made for vaults outside the batch, or out of order", () => {
     const [first, second] = present as [VaultContent, VaultContent];
     expect(() => proveVaults(batch, [second, first])).toThrow(invalid);
     expect(() => proveVaults(batch, [])).toThrow(invalid);

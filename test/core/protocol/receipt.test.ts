@@ -38,7 +38,7 @@ async function signed(vaults: readonly ReceiptVault[], time = 1_893_456_000_000)
 const verify = (receipt: VaultReceipt) => verifyReceipt(SETTLEMENT, OPERATOR.address, receipt);
 
 describe("a vault's receipt", () => {
-  it("is verified by itself, for any vault of any number of them", async () => {
+  it("is verifiable on its own, for any vault of any number of them", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 40 }), fc.nat(), async (count, pick) => {
         const vaults = vaultsOf(count);
@@ -59,7 +59,7 @@ describe("a vault's receipt", () => {
     expect(await verifyReceipt({ ...SETTLEMENT, contract }, OPERATOR.address, one)).toBe(false);
   });
 
-  it("holds for nothing that was changed", async () => {
+  it("fails for any change", async () => {
     const vaults = vaultsOf(5);
     const receipt = await signed(vaults);
     const one = receiptOf({ vaults, receipt }, 3n);
@@ -86,7 +86,7 @@ describe("a vault's receipt", () => {
     for (const receipt of changed) expect(await verify(receipt)).toBe(false);
   });
 
-  it("is not made of other vaults than those that were signed", async () => {
+  it("is made only of the signed vaults", async () => {
     const vaults = vaultsOf(3);
     const receipt = await signed(vaults);
     expect(() => receiptOf({ vaults, receipt }, 9n)).toThrow(expect.objectContaining({ code: "vault_not_found" }));

@@ -64,7 +64,7 @@ describe("a state tree", () => {
     }
   });
 
-  it("goes on from its serialised frontier as if it had never stopped", () => {
+  it("continues from its serialised frontier without a difference", () => {
     fc.assert(
       fc.property(fc.array(anyHash, { maxLength: 40 }), fc.array(anyHash, { maxLength: 10 }), (before, after) => {
         const whole = new StateTree();
@@ -127,7 +127,7 @@ describe("batch proofs", () => {
     expect(verifyBatchProof(oldRoot, "0x12", proof)).toBe(false);
   });
 
-  it("exist for no batch that is not there", () => {
+  it("exist only for existing batches", () => {
     expect(() => proveBatch(history, 19)).toThrow(invalid);
   });
 });
