@@ -42,7 +42,7 @@ export class Member {
     this.#process = this.#start();
   }
 
-  /** Null while it runs; else its exit code and the last of what it wrote to standard error. */
+  /** Null while it runs; else its exit code and its last standard error. */
   get end(): { readonly code: number | null; readonly said: string } | null {
     const { exitCode: code, signalCode } = this.#process;
     return code === null && signalCode === null ? null : { code, said: this.#said };
@@ -73,7 +73,7 @@ export class Member {
 export class Minter {
   /** Vaults of acknowledged mints. */
   readonly acknowledged: string[] = [];
-  /** `Mintmark-Position` of the newest answer. */
+  /** `Mintmark-Position` of the newest response. */
   position = "0";
   readonly #world: Pick<Servers, "router" | "facts">;
   readonly #perRequest: number;
@@ -82,7 +82,7 @@ export class Minter {
   #request = 0;
 
   /** @param from - the first token's id, which also separates the requests of several minters */
-  constructor(world: Pick<World, "router" | "facts">, perRequest: number, from = 0) {
+  constructor(world: Pick<Servers, "router" | "facts">, perRequest: number, from = 0) {
     this.#world = world;
     this.#perRequest = perRequest;
     this.#from = from;
@@ -127,19 +127,19 @@ export interface Servers extends AsyncDisposable {
   readonly router: string;
   readonly rpcUrl: string;
   readonly facts: Awaited<ReturnType<typeof seed>>;
-  /** Where the journal is in its database, and the key of its entries. */
+  /** The journal's name in its database, and the key of its entries. */
   readonly journal: { readonly shard: string; readonly key: string };
-  /** One more server, on a folder of its own. */
+  /** Starts one more server, on its own folder. */
   readonly join: (name: string) => Promise<Member>;
 }
 
-/** The same with PostgreSQL, which has a synchronous standby. */
+/** The same with PostgreSQL and a synchronous standby. */
 export interface World extends Servers {
   readonly primary: PostgresServer;
   readonly standby: PostgresServer;
 }
 
-/** What one server gets besides the settings that all share. MINTMARK_JOURNAL is its way to the journal. */
+/** A server's own settings, besides the shared ones. MINTMARK_JOURNAL is its connection to the journal. */
 export type OwnSettings = (name: string) => Readonly<Record<string, string>> & { readonly MINTMARK_JOURNAL: string };
 
 export async function startWorld(folder: string, onProgress: (step: string) => void): Promise<World> {
@@ -153,7 +153,7 @@ export async function startWorld(folder: string, onProgress: (step: string) => v
   return { ...servers, primary, standby, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }
 
-/** An empty folder that PostgreSQL can reach, which runs as another user when this runs as root. */
+/** An empty folder that PostgreSQL can access, which runs as another user when this runs as root. */
 export async function emptyFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
@@ -231,8 +231,13 @@ export async function startServers(
 }
 
 /** The demo application, created by a node that leads for a moment. */
-async function seedJournal(folder: string, url: string, key: string, deployment: Awaited<ReturnType<typeof deployTo>>) {
-  const shard = `${deployment.chainId}-${deployment.settlement.address.slice(2, 18).toLowerCase()}`;
+async function seedJournal(
+  folder: string,
+  url: string,
+  key: string,
+  shard: string,
+  deployment: Awaited<ReturnType<typeof deployTo>>,
+) {
   const journal = await PostgresJournal.open({ url, shard, keys: [Buffer.from(key, "hex")] });
   const settlement = {
     chainId: BigInt(deployment.chainId),

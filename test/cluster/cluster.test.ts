@@ -145,6 +145,58 @@ describe("the journal on PostgreSQL", () => {
     expect(await texts(journal, 0)).toEqual(["one", "two"]);
   });
 
+  test("does not acknowledge an entry for which PostgreSQL waits no longer", async () => {
+    const shard = newShard();
+    await using journal = await open(shard);
+    const lead = await journal.lead(server("a"), 2_000);
+    await journal.append(0, [Buffer.from("one")]);
+    // From here to the next heartbeat nothing else waits for the standby.
+    await expect.poll(async () => (await journal.status()).confirmed).toBe(1);
+    database.standby.freeze(true);
+    let isAcknowledged = false;
+    const appended = journal.append(1, [Buffer.from("two")]).then(() => {
+      isAcknowledged = true;
+    });
+    const waiting = () => database.primary.query("select 1 from pg_stat_activity where wait_event = 'SyncRep'");
+    try {
+      await expect.poll(waiting).not.toEqual([]);
+      // As a manager of PostgreSQL does whose standbys are gone. It ends the waits, in success and without a warning.
+      await database.primary.query("alter system set synchronous_standby_names = ''");
+      await database.primary.query("select pg_reload_conf()");
+      await expect.poll(waiting).toEqual([]);
+      await expect.poll(() => lead?.available, { timeout: 5_000 }).toBe(false);
+      expect(isAcknowledged).toBe(false);
+    } finally {
+      await database.primary.query("alter system reset synchronous_standby_names");
+      await database.primary.query("select pg_reload_conf()");
+      database.standby.freeze(false);
+    }
+    await appended;
+    expect(await texts(journal, 0)).toEqual(["one", "two"]);
+  });
+
+  test("has a new leader when the old one is silent, however the database's clock jumps", async () => {
+    const shard = newShard();
+    await using journal = await open(shard);
+    await database.primary.query(
+      `update mintmark_shard set epoch = 1, leader = 'gone', url = 'http://gone.test',
+        lease_until = clock_timestamp() + interval '1 hour' where id = '${shard}'`,
+    );
+    expect((await journal.status()).leader).toEqual({ name: "gone", url: "http://gone.test" });
+    expect(await journal.lead(server("a"), 200)).toBeNull();
+    await expect.poll(() => journal.lead(server("a"), 200)).toMatchObject({ epoch: 2 });
+  });
+
+  test("a leader without a change to append notices that the database has lost its newest entry", async () => {
+    const shard = newShard();
+    await using journal = await open(shard);
+    const lead = await journal.lead(server("a"), 400);
+    await journal.append(0, [Buffer.from("kept"), Buffer.from("lost")]);
+    await loseLast(shard, 1);
+    await expect.poll(() => lead?.lost.aborted, { timeout: 5_000 }).toBe(true);
+    expect((await journal.status()).confirmed).toBe(1);
+  });
+
   test("continues after its connections were cut, without a repeated entry", async () => {
     await using journal = await open(newShard());
     await journal.lead(server("a"), 5_000);
