@@ -317,10 +317,7 @@ export interface L1Committer {
    * The reason why {@link L1Committer.withdraw} would fail for this one now; null when it would succeed. Sends nothing.
    */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
-  /**
-   * Most withdrawals of one transaction: 21, or fewer where blocks are small; at least 2. Each signed list counts as
-   * one more.
-   */
+  /** Most withdrawals of one transaction: 21, fewer where blocks are small, at least 2. A signed list adds one. */
   mostWithdrawals(): Promise<number>;
   /**
    * Pays one or up to {@link L1Committer.mostWithdrawals} withdrawals in one transaction. `refusals` are in order: null

@@ -15,7 +15,7 @@ export const MAX_BLOB_BYTES = 255;
 
 const HEX_DIGITS = /^(?:[0-9a-f]{2})*$/;
 const CANONICAL_DECIMAL = /^(?:0|[1-9][0-9]*)$/;
-/** Of a blob of scheme `raw32`. */
+/** Length of a blob of scheme `raw32`. */
 const RAW_BYTES = 32;
 /** 2^256 - 1 has 78 digits. */
 const MAX_TOKEN_ID_DIGITS = 78;

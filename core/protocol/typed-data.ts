@@ -177,7 +177,7 @@ export function withdrawalDigest(
   return hashTypedData(withdrawalTypedData(settlement, message));
 }
 
-/** The `WithdrawalList` for viem's `signTypedData`. Throws `validation_failed` when out of bounds. */
+/** The `WithdrawalList` for viem's `signTypedData`. Throws `validation_failed` for values out of bounds. */
 export function withdrawalListTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
   message: WithdrawalListMessage,

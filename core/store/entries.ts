@@ -210,7 +210,7 @@ const KINDS = {
   assetChanged: [41, { assetIndex: varint, rawBlobs: flag, dataAvailabilityMode: nullable(oneOf(MODES)) }],
   /** The asset had no mints. If the next entry adds an asset under its id, that is the same asset, changed. */
   assetRemoved: [42, { assetIndex: varint }],
-  /** An owner's one signature for many vaults; the withdrawals that came of it follow, and name it by its digest. */
+  /** A list of vaults with one signature. Its withdrawals follow and name its digest. */
   withdrawalListSigned: [43, { digest: hash, signature: hexBytes, vaults: listOf(listedVault) }],
 } as const satisfies KindFields;
 

@@ -289,7 +289,7 @@ export const withdrawalRecord = layout({
   withdrawnBefore: bigVarint,
   deadline: bigVarint,
   digest: hash,
-  /** Empty when the digest is of a list, which has it. */
+  /** Empty when the digest is of a list, which has the signature. */
   signature: hexBytes,
   status: oneOf(WITHDRAWAL_STATUSES),
   l1TxHash: nullable(hash),
@@ -308,7 +308,7 @@ const listed = { vaultId: u64, withdrawnBefore: bigVarint, quantity: bigVarint }
 /** One vault of a list that its owner signed. */
 export const listedVault = layout(listed);
 
-/** An owner's one signature for many vaults, in the order that it signed, with the withdrawals that came of it so far. */
+/** A signed list, in its order, with the withdrawals requested so far. */
 export const withdrawalListRecord = layout({
   signature: hexBytes,
   vaults: listOf(layout({ ...listed, withdrawalId: nullable(uuid) })),
@@ -342,9 +342,9 @@ export const withdrawalIdRecord = uuid;
 
 /** An applied L1 event. */
 export const l1EventRecord = layout({
-  /** The vault that it touched; null for a cancelled list, and for an import. */
+  /** The vault of the event; null for a cancelled list, and for an import. */
   vaultId: nullable(u64),
-  /** The withdrawals whose fate it decided. */
+  /** The withdrawals that the event decided. */
   withdrawalIds: listOf(uuid),
   /** The batch that it brought to a mirror. */
   imported: nullable(layout(batchPlace)),

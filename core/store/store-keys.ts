@@ -88,7 +88,7 @@ export const PREFIX = {
   pendingWithdrawal: 0x52,
   /** digest(32) → withdrawalId. */
   authorization: 0x53,
-  /** digest(32) → list of vaults that an owner signed once. */
+  /** digest(32) → a list of vaults with one signature. */
   withdrawalList: 0x54,
   /** chainId(8) ‖ blockNumber(8) ‖ logIndex(4) → an applied L1 event. */
   l1Event: 0x60,

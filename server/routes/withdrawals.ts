@@ -59,7 +59,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     access: "withdraw",
     summary: "Withdraw from up to 256 vaults with one signature of their owner",
     description:
-      "Each vault is accepted or refused by itself; look at each entry of the answer. The same signed list again answers the same withdrawals, and tries the vaults again that were refused.",
+      "Accepts or refuses each vault separately; check each entry of the response. The same signed list returns the same withdrawals, and retries refused vaults.",
     body: withdrawalListBody,
     cost: countVaults,
     example: {
@@ -70,7 +70,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       deadline: "1893456000",
       signature: `0x${"00".repeat(65)}`,
     },
-    success: { status: 202, description: "What came of each vault.", schemas: [withdrawalListReply] },
+    success: { status: 202, description: "The result for each vault.", schemas: [withdrawalListReply] },
     errors: [
       "history_diverged",
       "l1_not_compared",

@@ -54,7 +54,7 @@ export const withdrawalListBody = requestComponent(
     deadline: seconds.meta({ description: "Seconds since 1970, as signed, as a decimal string." }),
     signature: hexUpTo(MAX_SIGNATURE_BYTES).meta({
       description:
-        "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, of the same domain as for a single withdrawal.",
+        "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, with the domain of a single withdrawal.",
     }),
   }),
 );
