@@ -114,7 +114,7 @@ export interface Operator {
   /**
    * Makes slots void that L1 refuses, so the batch can be committed without them. Their mints fail with these reasons.
    * Rejects with `batch_committed` once L1 has the batch. The caller must ensure that no earlier transaction can still
-   * commit the batch; the settlement loops do.
+   * commit the unchanged batch; the settlement loops do.
    */
   voidSlots(mode: Mode, batchNumber: number, slots: readonly VoidSlots[], wait?: WaitOptions): Promise<Batch>;
   /**
