@@ -1,6 +1,5 @@
 /**
- * Every error that a caller can get, by stable code. The HTTP adapter maps codes to statuses. A test keeps this table,
- * the HTTP mapping and the documentation equal.
+ * Every error that a caller can get, by stable code. A test keeps it equal to the HTTP mapping and the documentation.
  */
 export const ERROR_CODES = {
   // The request breaks the documentation.

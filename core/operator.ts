@@ -169,9 +169,8 @@ export interface Operator {
   /** Records a sent transaction that commits the batch. */
   recordSubmitted(mode: Mode, batchNumber: number, txHash: Hash, wait?: WaitOptions): Promise<Batch>;
   /**
-   * Applies the events of a chain's blocks from the last observed one up to `toBlock`, in order, all or nothing.
-   * Rejects with `history_diverged` for events that this store cannot have caused; on a mirror's chain with
-   * `l1_failed`.
+   * Applies a chain's events from the last observed block up to `toBlock`, in order, all or nothing. Rejects with
+   * `history_diverged` for events that this store cannot have caused; on a mirror's chain with `l1_failed`.
    */
   recordEvents(chainId: bigint, events: readonly L1Event[], toBlock: bigint, options?: ReadOptions): Promise<void>;
   /** Records that everything up to this block is final. */

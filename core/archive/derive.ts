@@ -24,10 +24,7 @@ export interface DerivedBatch {
   readonly tree: BatchTree;
 }
 
-/**
- * Derives a batch from its data, as L1 and every verifier do. Throws `BatchDataError` for data that breaks the grammar
- * and, with `standardOf`, for assets that L1 refuses.
- */
+/** Derives a batch from its data. Throws `BatchDataError`, with `standardOf` also for assets that L1 refuses. */
 export function deriveBatch(
   mode: Mode,
   batchNumber: number,

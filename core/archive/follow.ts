@@ -64,10 +64,7 @@ async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array
   return l1.rollupData(event.txHash);
 }
 
-/**
- * Asks for missing data. A source may be malicious and answer late, or ask for retries. A source that has used up its
- * time is skipped until the next run.
- */
+/** Asks for missing data. A source may be malicious and stall: one that has used up its time is skipped this run. */
 async function supplyMissing(options: FollowOptions): Promise<void> {
   const { archive, onFault, wasteMs = 120_000, signal } = options;
   const sources = [chainOf(options), ...(options.sources ?? [])];

@@ -12,9 +12,8 @@ export class KnownAssets {
   }
 
   /**
-   * Reads unknown assets, many at once: a hostile batch can name another asset in each of its million vaults. Reads the
-   * registry at the newest final block, or at `notBefore` if later, so a node that lags gives an error, not an old
-   * answer.
+   * Reads unknown assets, many at once: a hostile batch can name another asset in each of its million vaults. Reads at
+   * the newest final block, or at `notBefore` if later, so a node that lags gives an error, not an old answer.
    */
   async learn(assets: Iterable<AssetId>, notBefore = 0n): Promise<void> {
     const unknown = new Map<string, AssetId>();
@@ -46,8 +45,7 @@ export class KnownAssets {
 
   #learn({ chainId, assetType }: AssetId, registration: L1Registration | null): void {
     if (registration === null) return;
-    // L1's registry decides for tokens of its own chain. Blobs of another chain's tokens are all accepted, because
-    // refusing a valid one would be wrong.
+    // Blobs of another chain's tokens are all accepted, because only the registry there could refuse one.
     const asset = this.#isHere(chainId) ? registration : ({ ...registration, blobScheme: "mintmark" } as const);
     this.#known.set(assetKey(chainId, assetType), asset);
   }

@@ -168,10 +168,7 @@ export class MintColumns {
   }
 }
 
-/**
- * Reads an untrusted, parsed mint request. Null when the plain reader would find an issue, or for an unknown asset.
- * Then the plain reader reports the fault.
- */
+/** Reads an untrusted, parsed mint request. Null when the plain reader must look: a fault, or an unknown asset. */
 export function readMintColumns(
   request: unknown,
   limits: Limits,

@@ -32,8 +32,7 @@ export function deriveClaimed(batch: ClaimedBatch): DerivedBatch {
  */
 export async function requireRegistered({ data }: ClaimedBatch, derived: DerivedBatch, assets: KnownAssets) {
   const vaults = vaultsOf(derived);
-  // A vault counts only if its asset was registered before L1 took its batch. A registration that is not final may move
-  // later.
+  // A vault counts only if its asset was registered before its batch, and only final registrations are permanent.
   await assets.learn(vaults);
   wellFormed(() => {
     for (const { chainId, assetType, blob } of vaults) {

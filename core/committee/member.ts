@@ -150,10 +150,7 @@ export class CommitteeMember {
     await write.write(DURABLE);
   }
 
-  /**
-   * The number of validium batches in a history: L1's own, or L1's with batches that this member has signed since. In
-   * both cases the index holds these batches.
-   */
+  /** The number of validium batches in a history: L1's, with those signed since. The index holds the same batches. */
   async #nextAfter(asked: HistoryPoint, onL1: L1State): Promise<number> {
     let { history, countValidium: next } = onL1;
     for (; history !== asked.history && next < onL1.countValidium + MAX_AHEAD - 1; next++) {

@@ -200,8 +200,7 @@ export function eventsOf(context: EngineContext, hub: EventHub): Events {
 export interface Events {
   /**
    * An application's events, in order, without gap or duplicate, also across restarts. Throws `application_not_found`,
-   * and `validation_failed` for an `after` beyond the newest event. Only `signal`, or closing the engine, ends a stream
-   * that waits with `follow`.
+   * and `validation_failed` for an `after` beyond the newest event. Only `signal` or closing ends a waiting `follow`.
    */
   stream(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
   /**

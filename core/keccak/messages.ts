@@ -16,8 +16,7 @@ import { PADDED, RATE, TWIN_STATE } from "./layout.ts";
 
 /**
  * The signature of both functions here: `(ends: i32, count: i32, start: i32, delta: i32, output: i32)` hashes `count`
- * messages, at least one, packed from address `start`. `ends` is the address of their end offsets; `delta` turns an
- * offset into an address.
+ * messages, at least one, packed from `start`. End offsets are at `ends`; `delta` turns one into an address.
  */
 const PARAMETERS = ["i32", "i32", "i32", "i32", "i32"] as const;
 const [ENDS, COUNT, START, DELTA, OUTPUT] = [0, 1, 2, 3, 4];

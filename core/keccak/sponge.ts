@@ -9,8 +9,7 @@ const DIGEST_OFFSETS = [0, 8, 16, 24];
 
 /**
  * `(input: i32, length: i32, block: i32)`: copies the last `length` bytes of a message, 0 to 135, to a block and pads
- * it for keccak-256 (not SHA-3): 0x01 after the message, 0x80 in the block's last byte. Reads up to 7 bytes past the
- * message and drops them.
+ * it for keccak-256 (not SHA-3): 0x01 after the message, 0x80 in the last byte. Reads up to 7 bytes past the message.
  */
 export function padFunction(name: string): WasmFunction {
   return wasmFunction(name, ["i32", "i32", "i32"], (frame) => {

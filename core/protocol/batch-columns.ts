@@ -13,10 +13,7 @@ export const NOT_PACKABLE = 0xff;
 const PACKABLE = /^0x(?:3[0-9a-f])*$/;
 const DECIMAL = /^0x(?:30|3[1-9](?:3[0-9])*)$/;
 
-/**
- * The properties of a batch's slots that decide the encoder's forms: one typed array a property, so the decision reads
- * no strings and creates no objects.
- */
+/** The properties of slots that decide the encoder's forms, as typed arrays: no strings to read, no objects. */
 export interface BatchColumns {
   readonly count: number;
   /** The batch's manifest. */

@@ -90,10 +90,7 @@ export class StateTree {
   }
 }
 
-/**
- * The same tree with all completed nodes, 64 bytes a batch. It gives the siblings of any position at any earlier count,
- * for proofs. Built from the list of state leaves.
- */
+/** The same tree with all completed nodes, 64 bytes a batch, for the siblings of any position at any earlier count. */
 export class StateHistory {
   #count = 0;
   /** `[h]` holds the completed nodes of height h, packed. Arrays grow by doubling. */

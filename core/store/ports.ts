@@ -38,10 +38,7 @@ export interface Store extends StoreReader {
   close(): Promise<void>;
 }
 
-/**
- * An ordered log outside the store that receives a copy of an engine's journal, such as a replicated one. Entries are
- * opaque bytes, with consecutive numbers from 0.
- */
+/** An ordered log that receives a copy of an engine's journal: opaque bytes, with consecutive numbers from 0. */
 export interface Journal {
   /** Number of its entries. */
   length(): Promise<number>;

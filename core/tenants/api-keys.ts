@@ -125,10 +125,7 @@ export interface IssuedKey {
   readonly secret: string;
 }
 
-/**
- * The first four hex digits of a settlement contract's address. The id of every API key starts with it, so a gateway
- * for several engines can route a request by its key alone.
- */
+/** The first four hex digits of a contract's address. Every key id starts with them, so a gateway can route by key. */
 export function contractTag(contract: Address): string {
   return contract.slice(2, 6).toLowerCase();
 }

@@ -363,15 +363,11 @@ export interface NewAsset {
   /** The mode of mints that name none; null, the default: the application's. */
   readonly dataAvailabilityMode?: Mode | null;
   /**
-   * ERC-721: the engine numbers tokens from this id on, below 2^64; mints give a `quantity`. Default null: they name
-   * ids.
+   * ERC-721: the engine numbers tokens from this id on, below 2^64, by `quantity`. Default null: mints name their ids.
    */
   readonly firstTokenId?: bigint | null;
   readonly supplyCap?: bigint | null;
-  /**
-   * The owner of the token: the asset is whitelisted and enabled for this application, and no other can enable it.
-   * Default: any application can enable it once whitelisted.
-   */
+  /** The only application that can enable it; it is whitelisted and enabled for it. Default: any, once whitelisted. */
   readonly applicationId?: Uuid;
 }
 

@@ -22,10 +22,7 @@ const STYLE = `
   }
 `;
 
-/**
- * One panel a column: a bar a row, on a logarithmic scale. With a reference row, the best row comes first. A section
- * whose rows are points of a curve is drawn as a curve.
- */
+/** One panel a column: a bar a row, logarithmic, the best first if there is a reference. Curves for curve sections. */
 export function plot(results: readonly SectionResult[]): string {
   let top = 34;
   const panels: string[] = [];

@@ -89,9 +89,8 @@ export class AccessTokens {
   }
 
   /**
-   * The principal of a token. Reads its key each time, so revoking the key or suspending its application ends the token
-   * at once. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended` or
-   * `issuer_unreachable`.
+   * The principal of a token. Reads its key each time, so revoking the key or suspending its application ends it.
+   * Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended` or `issuer_unreachable`.
    */
   async verify(token: string): Promise<Principal> {
     const { applicationId, keyId, scopes } = await this.#claims(token);

@@ -2,9 +2,8 @@ import { isIP } from "node:net";
 import { ServerError } from "../http/errors.ts";
 
 /**
- * The names under which requests may reach this server. Another site can point its own name to this address (DNS
- * rebinding), and a browser would let it read the responses. Addresses, `localhost` and names without a dot are safe,
- * because no other site can own one.
+ * Host names for requests to this server. Another site can point its name to this address (DNS rebinding), and a
+ * browser would let it read responses. No other site can own addresses, `localhost` or names without a dot.
  */
 export class HostNames {
   readonly #names: ReadonlySet<string>;

@@ -3,8 +3,7 @@ import type { Engine } from "../../core/index.ts";
 
 /**
  * One operation on an engine. It is also a command, whose options and help derive from `input`: a field's description
- * is its help. `.meta()` adds more: `env` names a variable for the value when no option gives it; `secret` names the
- * only variable for it besides standard input.
+ * is its help. `.meta()` adds `env`, a variable for the value, and `secret`, the only variable besides standard input.
  */
 export interface Operation {
   /** The summary for `--help`. */

@@ -5,10 +5,7 @@ import type { Operation, Running } from "./operation.ts";
 import { SETTLEMENT_OPERATIONS } from "./settlement.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 
-/**
- * All operations by name: `keys.issue` is the command `mintmark keys issue`. They work over a socket, or on a free
- * store.
- */
+/** All operations by name: `keys.issue` is the command `mintmark keys issue`, over a socket or on a free store. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...TENANT_OPERATIONS,
   ...LEDGER_OPERATIONS,

@@ -51,8 +51,7 @@ export async function serveOperator(engine: Engine, store: string): Promise<Asyn
   });
   await new Promise<void>((listening, failed) => {
     server.once("error", failed);
-    // This call creates the socket, which must never be open to others. The mask is process-wide, so it is restored at
-    // once.
+    // This call creates the socket, closed to others at once. The mask is process-wide, so it is restored here.
     const mask = process.umask(0o177);
     server.listen(path, listening);
     process.umask(mask);

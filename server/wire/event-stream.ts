@@ -45,9 +45,8 @@ const RETRY_MS = 2000;
 
 /**
  * Events as Server-Sent Events (WHATWG HTML, 9.2): `id` is the sequence, `data` the event as one line of JSON. Writes
- * no faster than the client reads; comments keep the connection alive. The stream ends when the client leaves, the
- * server stops, or the caller may no longer read; then the client's next request gets the reason. Throws the errors of
- * `open`.
+ * no faster than the client reads; comments keep the connection alive. Ends when the client leaves, the server stops,
+ * or the caller may no longer read; the client's next request gets the reason. Throws the errors of `open`.
  */
 export function eventStream({ open, allowed, onAccess, heartbeatMs, stopping, closed }: EventStreamOptions): Readable {
   const stream = new PassThrough({ encoding: "utf8" });

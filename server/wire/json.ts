@@ -120,8 +120,7 @@ function inspect(text: string): WireIssue[] {
     else if (token === "," && frame !== undefined && "index" in frame) frame.index += 1;
     else if (expectKey && token.startsWith('"') && frame !== undefined && "keys" in frame) {
       frame.key = token.slice(1, -1);
-      // V8 of Node 24 can confuse such a key with another one that starts with the same characters, and no field needs
-      // an escape.
+      // V8 of Node 24 can confuse such a key with another that starts alike, and no field needs an escape.
       if (token.includes("\\")) report("The key is written with an escape.");
       else if (frame.keys.has(frame.key)) report("The key occurs twice in one object.");
       if (frame.key === "__proto__") report("The key __proto__ is not allowed.");
