@@ -98,7 +98,7 @@ export interface ServerOptions {
   readonly webhooks?: DispatcherOptions;
   /** Folder for uploaded drops; it outlives the process. Default: none, and drops are refused. */
   readonly drops?: string;
-  /** How long an idempotency key answers for its mint. Default 24, the least that callers are promised. */
+  /** Hours for which an idempotency key returns its mint. Default 24, the promised minimum. */
   readonly keepIdempotencyHours?: number;
   /** Milliseconds between two heartbeats on a stream of events. Default 15,000. */
   readonly heartbeatMs?: number;
@@ -212,7 +212,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   return app;
 }
 
-/** What the server does by itself, from when it listens until it closes: one that only answers in memory does none of it. */
+/** The server's background work, from listening to closing. A server that only responds in memory has none. */
 function workWhileListening(
   app: FastifyInstance,
   options: ServerOptions,
@@ -225,7 +225,7 @@ function workWhileListening(
   app.addHook("onListen", async () => {
     if (options.onlyReads === true) return;
     webhooks.start();
-    drops.start().catch(failed("drops could not be taken up again"));
+    drops.start().catch(failed("drops could not be resumed"));
     work.use(
       forgetOldKeys(engine, keepIdempotencyHours, failed("idempotency keys could not be deleted; trying again")),
     );

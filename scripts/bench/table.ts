@@ -6,8 +6,8 @@ export const LINE = 120;
 type Grid = readonly (readonly string[])[];
 
 /**
- * A section as a Markdown table, which reads in a terminal too: each figure, and how many times better the reference
- * is. A table that is too wide is turned if it has few rows. Else a list before it names its columns.
+ * A section as a Markdown table, also readable in a terminal: each figure, and the ratio to the reference. A table that
+ * is too wide is transposed if it has few rows; else a list before it names its columns.
  */
 export function markdownTable(result: SectionResult): string {
   const columns = result.columns.map(({ label, unit }) => `${label}, ${unit}`);
@@ -24,7 +24,7 @@ export function markdownTable(result: SectionResult): string {
   return [...names, "", ...lines(["", ...letters], rows, cells)].join("\n");
 }
 
-/** The lines of a table; its columns line up if they can. */
+/** The lines of a table, with aligned columns if possible. */
 function lines(header: readonly string[], rows: readonly string[], cells: Grid): string[] {
   const body = rows.map((label, i) => [label, ...(cells[i] ?? [])]);
   const padded = aligned(header, body, (i) => Math.max(...[header, ...body].map((line) => line[i]?.length ?? 0), 3));
@@ -41,7 +41,7 @@ function fits(text: readonly string[]): boolean {
   return text.every(({ length }) => length <= LINE);
 }
 
-/** Breaks a paragraph, or an item of a list, into lines. */
+/** Wraps a paragraph, or a list item, into lines. */
 export function wrapped(text: string): string {
   const indent = text.startsWith("- ") ? "  " : "";
   const found: string[] = [];

@@ -26,9 +26,9 @@ export interface TokenConfig {
   /** ERC-721 and ERC-1155; default `mintmark`. */
   readonly blobScheme?: OwnScheme;
   readonly admin: Address;
-  /** Who must consent to each batch with its mints: a key's account or a wallet contract; default nobody. */
+  /** The issuer whose consent each batch with its mints needs: a key's account or a wallet contract; default none. */
   readonly issuer?: Address;
-  /** Fixes the settlement contract as the only minter for ever; default true, because owners rely on it. */
+  /** Makes the settlement contract the only minter forever; default true, because owners rely on it. */
   readonly lockMinter?: boolean;
 }
 

@@ -72,12 +72,12 @@ type MintCall = Call<"mint", undefined, z.output<typeof mintQuery>, unknown>;
 async function mint({ service: { engine, buffers, turns }, principal, query, body, request, reply }: MintCall) {
   const count = countMints(body);
   const turn = () => turns.turn(principal.keyId);
-  // It has just been parsed, which was a turn's work.
+  // The body was just parsed, which took a turn's time.
   if (count >= LONG) await turn();
   if (query.dryRun) return { dryRun: true, ...(await engine.mints.check(principal, body)) };
   const idempotencyKey = idempotencyKeyOf(request);
   const minted = engine.mint(principal, body, idempotencyKey === undefined ? {} : { idempotencyKey });
-  // The engine has read it. Its objects would be held until the answer is sent.
+  // Drops the parsed body, which would otherwise live until the response is sent.
   request.body = undefined;
   const result = await minted;
   if (result.replayed) reply.header("idempotency-replayed", "true");
@@ -90,10 +90,10 @@ async function mint({ service: { engine, buffers, turns }, principal, query, bod
   return answer;
 }
 
-/** Entries that take a turn by themselves to be checked: some ten milliseconds. */
+/** Entries whose check takes a turn of its own: some ten milliseconds. */
 const LONG = 2_000;
 
-/** What an entry of a stored mint takes while its answer is made: as objects, in pieces and as a whole. */
+/** Memory for an entry of a stored mint while its response is made: as objects, in pieces and as a whole. */
 const MINT_BYTES = 2 * 1024;
 
 /** Entries of a well-formed body; the core refuses all others. */

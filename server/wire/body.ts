@@ -147,7 +147,7 @@ export function acceptForm(app: FastifyInstance): void {
   });
 }
 
-/** Takes bodies of these media types as they come. */
+/** Accepts bodies of these media types as streams. */
 export function acceptStreams(app: FastifyInstance, types: readonly string[]): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser([...types], (request: FastifyRequest, payload: IncomingMessage, done) => {
@@ -156,7 +156,7 @@ export function acceptStreams(app: FastifyInstance, types: readonly string[]): v
   });
 }
 
-/** Compressed bodies could grow without bound, and JSON is UTF-8. */
+/** Compressed bodies could grow without limit, and JSON is UTF-8. */
 function refuseEncodings({ headers }: FastifyRequest): void {
   if (headers["content-type"] === "application/json" && headers["content-encoding"] === undefined) return;
   const encoding = headers["content-encoding"] ?? "identity";

@@ -5,7 +5,7 @@ import { writerOf } from "./writer.ts";
 
 const WRITERS = new Map(event.options.map((each) => [each.shape.type.value, writerOf(each as z.ZodType)]));
 
-/** An event as JSON, as the stream, the pages and the webhooks all show it. */
+/** An event as JSON, for streams, pages and webhooks. */
 export function eventToWire(from: ApplicationEvent): z.output<typeof event> {
   const write = WRITERS.get(from.type);
   if (write === undefined) throw new Error(`no schema of ${from.type}`);

@@ -21,7 +21,7 @@ export interface MintAnswer {
   readonly sent: (() => void) | null;
 }
 
-/** The body of a mint's answer. A long one is made in pieces, and each piece waits for its turn. */
+/** The body of a mint's response. A long one is made in pieces, each in its turn. */
 export async function mintAnswer(
   result: MintResult,
   buffers: BufferPool,
@@ -94,7 +94,7 @@ const QUOTE = ascii('"');
 const AMOUNT = MODES.map((mode) => ascii(`,"dataAvailabilityMode":"${mode}","amount":"`));
 const AVAILABLE = ascii('","availableBalance":"');
 
-/** Neighbours mostly share their holder, their asset, and their batch and times: those parts are spelt once for all of them. */
+/** Neighbours mostly share holder, asset, batch and times: these parts are formatted once. */
 async function addVaults(answer: AsciiWriter, columns: AcceptedColumns, turn: () => Promise<void>): Promise<void> {
   const { users, assetIndex, mode, batchNumber, age, blobs, blobEnd } = columns;
   const owned = new Map<number, Buffer>();

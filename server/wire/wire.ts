@@ -21,8 +21,8 @@ import { type vault, vaultProof } from "../schemas/vaults.ts";
 import { withdrawal } from "../schemas/withdrawals.ts";
 import { time, writerOf } from "./writer.ts";
 
-// The core's things as JSON. The schemas of the answers say how each looks. Vaults are written field by field, since
-// every mint answers some.
+// The core's objects as JSON, in the form of the response schemas. Vaults are written field by field for speed, since
+// every mint returns some.
 
 export const applicationToWire = writerOf(application);
 export const assetToWire = writerOf(asset);
@@ -93,7 +93,7 @@ export function receiptToWire({ root, count, time, signer, signature, chainIds }
   return { root, count, time, signer, signature, chainIds: Object.fromEntries(chains) };
 }
 
-/** As the operator sees it: what an application has enabled, and so may mint now, is that application's. */
+/** As shown to the operator, without the fields that depend on an application. */
 export function assetToOperator(from: Asset) {
   const { enabled: _enabled, mintingAvailable: _available, unavailableReason: _reason, ...known } = assetToWire(from);
   return known;

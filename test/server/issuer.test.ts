@@ -16,7 +16,8 @@ const ZERO = `0x${"00".repeat(32)}` as const;
 const l1 = {
   ...registry,
   state: async () => ({ countValidium: 0, countRollup: 0, ...ROOTS }),
-  issuers: async (assets: readonly unknown[]) => assets.map(() => ({ issuer: ADMIN.address, epoch: 0n, suspended: false })),
+  issuers: async (assets: readonly unknown[]) =>
+    assets.map(() => ({ issuer: ADMIN.address, epoch: 0n, suspended: false })),
   isOperator: async (account: Address) => account === OPERATOR.address.toLowerCase(),
 };
 const ROOTS = { rootValidium: ZERO, rootRollup: ZERO, commitment: ZERO, history: ZERO };
