@@ -218,12 +218,14 @@ export class Drops implements AsyncDisposable {
     for (const name of await readdir(folder)) {
       const place = join(folder, name);
       if (name.endsWith(DRAFT)) await rm(place, { recursive: true, force: true });
-      else {
-        const job = JSON.parse(await readFile(join(place, JOB), "utf8")) as Job;
-        this.#jobs.set(job.dropId, job);
-        if (job.status !== "running") await rm(join(place, ROWS), { force: true });
-      }
+      else await this.#readJob(place).catch(this.#options.onError);
     }
+  }
+
+  async #readJob(place: string): Promise<void> {
+    const job = JSON.parse(await readFile(join(place, JOB), "utf8")) as Job;
+    this.#jobs.set(job.dropId, job);
+    if (job.status !== "running") await rm(join(place, ROWS), { force: true });
   }
 
   /** Writes the rows to a file while their form is checked. */

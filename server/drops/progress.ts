@@ -79,11 +79,12 @@ export class DropFiles implements AsyncDisposable {
     return this.#intent;
   }
 
-  /** The request for the next window is about to be sent. */
+  /** The request for the next window is about to be sent; of those that are left out, only the new ones are written. */
   async intend(intent: Intent): Promise<void> {
-    await this.#progress.appendFile(`${JSON.stringify({ ...intent, left: [...intent.left] })}\n`);
+    const left = [...intent.left].filter(([row]) => !this.#intent?.left.has(row));
+    await this.#progress.appendFile(`${JSON.stringify({ at: intent.at, left })}\n`);
     await this.#progress.datasync();
-    this.#intent = intent;
+    this.#intent = { at: intent.at, left: new Map(intent.left) };
   }
 
   /** The next window is done. */
@@ -124,11 +125,11 @@ function readProgress(text: string, id: string): Read {
   if (head !== undefined && (JSON.parse(head) as { drop?: unknown }).drop !== id)
     throw new AnotherDrop("the progress belongs to another drop, or the rows or options have changed since it began");
   let done = NOTHING;
-  let intent: Intent | null = null;
+  let intent = null as Intent | null;
   for (const line of lines) {
     const read = JSON.parse(line) as Done | { left: [number, { code: string; detail: string }][]; at: number };
     if ("done" in read) [done, intent] = [read, null];
-    else intent = { at: read.at, left: new Map(read.left) };
+    else intent = { at: read.at, left: new Map([...(intent?.left ?? []), ...read.left]) };
   }
   return { bytes: Buffer.byteLength(whole), done, intent };
 }

@@ -46,7 +46,8 @@ export async function surveyOf(
       if (++rows > MAX_ROWS) throw new UnreadableRow(row.row, `a drop has at most ${MAX_ROWS} rows; divide it`);
       const field = recipientField(row);
       kind ??= field;
-      if (field !== kind) errors.push({ row: row.row, field, code: "validation_failed", detail: MIXED[kind] });
+      if (field !== kind && errors.length <= MAX_ISSUES)
+        errors.push({ row: row.row, field, code: "validation_failed", detail: MIXED[kind] });
       yield row;
     }
   }

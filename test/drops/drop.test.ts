@@ -277,6 +277,27 @@ describe("a drop that is killed", () => {
     expect(await balanceOf(owner(400_000))).toBe(5n);
   });
 
+  test("keeps what was refused of many rows, over several requests of one window", async () => {
+    const { assetId } = world.erc721;
+    const rows = Array.from(
+      { length: 350 },
+      (_, i) => `${owner(600_000)},${i < 300 ? 7_000 : 600_000 + i},${assetId},`,
+    );
+    const text = ["ownerAddress,tokenId,assetId,amount", ...rows].join("\n");
+    const drop = task(text);
+    // Each request names a hundred wrong rows at most; the third dies before it is answered, the last after it is minted.
+    for (const [requests, after] of [
+      [2, false],
+      [1, true],
+    ] as const) {
+      await expect(runDrop({ ...drop, minting: dying(drop, requests, after), source: piecesOf(text) })).rejects.toThrow(
+        Killed,
+      );
+    }
+    expect(await runDrop({ ...drop, source: piecesOf(text) })).toMatchObject({ minted: 50, refused: 300, unknown: 0 });
+    expect(lines(drop.result).filter(({ status }) => status === "refused")).toHaveLength(300);
+  });
+
   test("refuses files of another drop, and a result that was cut", async () => {
     const text = `ownerAddress,amount\n${owner(500_000)},5\n`;
     const drop = task(text);
