@@ -20,6 +20,7 @@ export type * from "./ports.ts";
 export type { PendingOptions, PendingWithdrawal } from "./progress/pending-withdrawals.ts";
 export type { FollowedPortal } from "./progress/portals.ts";
 export type { Proofs } from "./progress/proofs.ts";
+export type { VaultRefusal } from "./progress/refusals.ts";
 export type { ListedWithdrawal, WithdrawalListRequest } from "./progress/withdrawal-list.ts";
 export type { WithdrawalRequest, Withdrawals } from "./progress/withdrawal-request.ts";
 export type { BatchVaultProof, EngineState, VaultStateProof } from "./protocol/proof.ts";

@@ -150,6 +150,8 @@ export interface Vault {
   /** `validium-12`, `zk-rollup-3`. */
   readonly batchId: string;
   readonly status: Status;
+  /** Why the token would refuse the committed vault on L1, when it was last asked; absent while it would not. */
+  readonly refusal?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
 }

@@ -24,6 +24,7 @@ import {
 } from "./progress/pending-withdrawals.ts";
 import { addMirror, type FollowedPortal, portalOf, portals } from "./progress/portals.ts";
 import type { Proofs } from "./progress/proofs.ts";
+import { recordRefusals, type VaultRefusal } from "./progress/refusals.ts";
 import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "./progress/withdrawals.ts";
 import type { VoidSlots } from "./sealing/void-runs.ts";
 import { bringUp, type Copied, type CopyOptions, requireCopy } from "./store/journaled-store.ts";
@@ -44,6 +45,8 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
     recordRegistered: async (assetId, facts = {}, wait) =>
       markAssetRegistered(context.ledger, assetId, facts.minterLocked ?? null, wait?.signal),
     recordMintingFault: async (assetId, fault, wait) => setMintingFault(context.ledger, assetId, fault, wait?.signal),
+    recordRefusals: async (mode, batchNumber, refusals, wait) =>
+      recordRefusals(context.ledger, requireMode(mode), batchNumber, refusals, wait?.signal),
     history: () => context.ledger.commits.of(context.ledger),
     forgetIdempotencyKeys: async (before, wait) => forgetIdempotencyKeys(context.ledger, before, wait?.signal),
     backup: async (journal, how = {}) => {
@@ -133,6 +136,11 @@ export interface Operator {
    * are refused with `mint_unwithdrawable`, and its `unavailableReason` names the fault.
    */
   recordMintingFault(assetId: Uuid, fault: string | null, wait?: WaitOptions): Promise<Asset>;
+  /**
+   * Records which vaults of a committed batch their tokens would refuse now, and which no longer. Vaults show it as
+   * `refusal`, until they are withdrawn.
+   */
+  recordRefusals(mode: Mode, batchNumber: number, refusals: readonly VaultRefusal[], wait?: WaitOptions): Promise<void>;
   /**
    * One hash over the batches that L1 has committed, in L1's order, from this store alone. The contract's `history`
    * must be equal. The next commit names it (docs/protocol.md 3).

@@ -6,6 +6,7 @@ import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
+  type ActivityRecord,
   bigRecord,
   importRecord,
   l1EventRecord,
@@ -126,7 +127,9 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
   if ((await group.read(ledger.store, eventKey)) !== undefined) return;
   const txHash = requireHash("txHash", event.txHash);
   const { time } = ledger.record(group, { kind: "vaultWithdrawn", ...facts, blockNumber, logIndex, txHash });
-  let activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn: total, updatedAt: time };
+  const before = await readActivity(ledger, group, vaultId);
+  // A token that pays refuses no longer.
+  let activity: ActivityRecord = { ...before, withdrawn: total, refusal: null, updatedAt: time };
   const decided: Uuid[] = [];
   for (const withdrawalId of activity.pending) {
     const known = await latestWithdrawal(ledger, group, withdrawalId);

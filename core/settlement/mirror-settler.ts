@@ -69,7 +69,10 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
       this.#joined ??= await this.#join();
       await this.#joined.exits.follow(signal);
     },
-    assets: async (signal?: AbortSignal) => (await this.#joined?.preflight.lookAtAssets(signal)) ?? 0,
+    assets: async (signal?: AbortSignal) => {
+      const preflight = this.#joined?.preflight;
+      return preflight ? (await preflight.lookAtAssets(signal)) + (await preflight.lookAtFinal(signal)) : 0;
+    },
     withdraw: async (signal?: AbortSignal) => {
       const done = { imported: 0, withdrawn: 0 };
       if (this.#joined === null) return done;

@@ -1,9 +1,11 @@
-import type { Asset, Mode, Uuid } from "../model.ts";
+import { type Asset, MODES, type Mode, type Uuid } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Clock, L1Reader, L1Registration, L1Tokens, SealedBatch, TokenMint } from "../ports.ts";
+import { MAX_REFUSAL } from "../progress/refusals.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { MAX_FOREIGN_IDS, tokenIdOf } from "../protocol/blob.ts";
+import { packVaultId } from "../protocol/vault.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 import { Attempts } from "./rounds.ts";
 
@@ -22,12 +24,20 @@ const MOST_TEXT = 1_000;
 /** The chain of the tokens, with the contract that mints them there. */
 export type TokenChain = Pick<
   L1Reader,
-  "settlement" | "blockNumber" | "finalizedBlockNumber" | "registrations" | "supplyCap"
+  "settlement" | "blockNumber" | "finalizedBlockNumber" | "registrations" | "supplyCap" | "withdrawn"
 > &
   L1Tokens;
 
 interface Placed extends VaultEntry {
   readonly slot: number;
+}
+
+/** Slots of a final batch whose tokens refuse them. */
+interface Unpayable {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  readonly slots: ReadonlySet<number>;
+  readonly due: number;
 }
 
 /** How many mints were tried, and which the token refused. */
@@ -54,6 +64,10 @@ export class Preflight {
    * process, and must stay as it is.
    */
   readonly #next: Record<Mode, number>;
+  /** The first batch of each mode that was not looked at after it became final; empty before the first look. */
+  readonly #final = new Map<Mode, number>();
+  /** Batches of whose vaults some are refused, and when they are looked at again. */
+  readonly #unpayable = new Map<string, Unpayable>();
   /** When an asset is looked at again, by the clock. */
   readonly #due = new Map<Uuid, number>();
   /** A mint that was refused, by asset: what decides whether it can be minted again. */
@@ -90,6 +104,73 @@ export class Preflight {
     });
     attempts.end();
     return looks.reduce((sum, looked) => sum + looked, 0);
+  }
+
+  /**
+   * Looks at batches that became final since this process began, and again at those of which a token refuses vaults: what a token takes can
+   * change after the commit. Such vaults are on record with the reason. Returns at how many it looked.
+   */
+  async lookAtFinal(signal?: AbortSignal): Promise<number> {
+    let looked = 0;
+    for (const mode of MODES) {
+      let next = this.#final.get(mode) ?? (await this.#firstNotFinal(mode));
+      this.#final.set(mode, next);
+      while (next < this.#sealedCount(mode) && (await this.#isFinal(mode, next))) {
+        signal?.throwIfAborted();
+        await this.#lookAgain(mode, next, null);
+        this.#final.set(mode, ++next);
+        looked++;
+      }
+    }
+    for (const { mode, batchNumber, slots, due } of [...this.#unpayable.values()]) {
+      if (due > this.#clock()) continue;
+      await this.#lookAgain(mode, batchNumber, slots);
+      looked++;
+    }
+    return looked;
+  }
+
+  async #firstNotFinal(mode: Mode): Promise<number> {
+    let first = this.#sealedCount(mode);
+    while (first > 0 && !(await this.#isFinal(mode, first - 1))) first--;
+    return first;
+  }
+
+  #sealedCount(mode: Mode): number {
+    const { countValidium, countRollup } = this.#engine.batches.state();
+    return mode === "validium" ? countValidium : countRollup;
+  }
+
+  async #isFinal(mode: Mode, batchNumber: number): Promise<boolean> {
+    return (await this.#engine.batches.get(mode, batchNumber)).status === "finalized";
+  }
+
+  /** @param slots - those that were refused before; null to look at the whole batch */
+  async #lookAgain(mode: Mode, batchNumber: number, slots: ReadonlySet<number> | null): Promise<void> {
+    const { data } = await this.#engine.batches.getSealed(mode, batchNumber);
+    const byType = this.#entriesByAsset(data);
+    if (byType.size === 0) return;
+    const final = await this.#chain.finalizedBlockNumber();
+    const refusals = new Map<number, string | null>([...(slots ?? [])].map((slot) => [slot, null]));
+    for await (const asset of this.#engine.operator.assets()) {
+      const entries = (byType.get(asset.assetType) ?? []).filter(({ slot }) => slots === null || slots.has(slot));
+      if (entries.length === 0 || asset.standard === "erc20" || !this.#isHere(asset)) continue;
+      const { refused } = await (asset.standard === "erc1155"
+        ? this.#tryItems(asset, entries, final)
+        : this.#try(asset, entries.slice(0, MAX_FOREIGN_IDS), final));
+      await severalAtOnce(refused, async ({ entry: { slot, amount }, reason }) => {
+        const paid = await this.#chain.withdrawn(packVaultId({ mode, batchNumber, slot }), asset.standard);
+        if (paid < amount) refusals.set(slot, reason.slice(0, MAX_REFUSAL));
+      });
+    }
+    const name = `${mode} ${batchNumber}`;
+    this.#unpayable.delete(name);
+    if (refusals.size === 0) return;
+    const said = [...refusals].map(([slot, refusal]) => ({ slot, refusal }));
+    await this.#engine.operator.recordRefusals(mode, batchNumber, said);
+    const left = new Set(said.flatMap(({ slot, refusal }) => (refusal === null ? [] : [slot])));
+    if (left.size === 0) return;
+    this.#unpayable.set(name, { mode, batchNumber, slots: left, due: this.#clock() + LOOK_AGAIN_MS });
   }
 
   /** Looks at a batch that was sealed since this process began. Returns the slots that are to become void. */

@@ -61,7 +61,8 @@ export class Settler extends Rounds<Round, SettlerWork> {
           return 0;
         }),
       seal: () => this.#ifAgreed(() => due.sealDue()),
-      assets: (signal?: AbortSignal) => this.#ifAgreed(() => preflight.lookAtAssets(signal)),
+      assets: (signal?: AbortSignal) =>
+        this.#ifAgreed(async () => (await preflight.lookAtAssets(signal)) + (await preflight.lookAtFinal(signal))),
       commit: (signal?: AbortSignal) =>
         this.#ifAgreed(async () => {
           if (!(await isUncommitted(engine))) return 0;

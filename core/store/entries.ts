@@ -212,6 +212,8 @@ const KINDS = {
   assetRemoved: [42, { assetIndex: varint }],
   /** A list of vaults with one signature. Its withdrawals follow and name its digest. */
   withdrawalListSigned: [43, { digest: hash, signature: hexBytes, vaults: listOf(listedVault) }],
+  /** What their tokens say to committed vaults, where that has changed. */
+  vaultsRefused: [44, { ...batchPlace, refusals: listOf(layout({ slot: varint, refusal: nullable(text) })) }],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

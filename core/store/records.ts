@@ -263,13 +263,17 @@ export const checkpointRecord = hash;
 export const importRecord = layout(accepted);
 
 /** The later history of one sealed vault, whose own record never changes. */
-export const activityRecord = layout({
-  withdrawn: bigVarint,
-  /** Sum over `pending`. */
-  reserved: bigVarint,
-  pending: listOf(uuid),
-  updatedAt: time,
-});
+export const activityRecord = grownLayout(
+  {
+    withdrawn: bigVarint,
+    /** Sum over `pending`. */
+    reserved: bigVarint,
+    pending: listOf(uuid),
+    updatedAt: time,
+  },
+  /** Why its token refuses the committed vault; null while nothing is known against it. */
+  { refusal: later(nullable(text), null) },
+);
 export type ActivityRecord = ValueOf<typeof activityRecord>;
 
 /** The statuses of a withdrawal, by number. */

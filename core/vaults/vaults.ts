@@ -117,7 +117,7 @@ export function decodePage(records: readonly (Buffer | undefined)[], count: numb
   throw new MintmarkError("store_corrupt", `Vaults of ${batchId} are missing.`);
 }
 
-const UNTOUCHED: ActivityRecord = { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0 };
+const UNTOUCHED: ActivityRecord = { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0, refusal: null };
 
 /** Changes of a vault since it was sealed. */
 export function decodeActivity(record: Buffer | undefined): ActivityRecord {
@@ -175,6 +175,7 @@ function vaultView(
     withdrawnBalance: activity.withdrawn,
     batchId: batchIdOf(place.mode, place.batchNumber),
     status,
+    ...(activity.refusal !== null && { refusal: activity.refusal }),
     createdAt: vault.createdAt,
     updatedAt: Math.max(vault.updatedAt, moved, activity.updatedAt),
   };

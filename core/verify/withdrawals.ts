@@ -1,4 +1,4 @@
-import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { WithdrawalEventType } from "../store/event-record.ts";
 import { encodeRecord } from "../store/layout.ts";
@@ -94,6 +94,12 @@ export class ReferenceWithdrawals {
         return this.#tell("withdrawal.attempt_refused", entry.withdrawalId, time);
       case "withdrawalFailed":
         return this.#fail(entry.withdrawalId, entry.failure, time);
+      case "vaultsRefused":
+        for (const { slot, refusal } of entry.refusals) {
+          const vaultId = packVaultId({ mode: entry.mode, batchNumber: entry.batchNumber, slot });
+          this.#activities.set(vaultId, { ...this.#activity(vaultId), refusal, updatedAt: time });
+        }
+        return [];
       case "withdrawalListSigned":
         this.#lists.set(entry.digest, entry);
         return [];
@@ -243,7 +249,7 @@ export class ReferenceWithdrawals {
   #withdrawn(entry: EntryOf<"vaultWithdrawn">, time: number): Expected[] {
     const told: Expected[] = [];
     const { chainId, vaultId, total, quantity, recipient, blockNumber, logIndex, txHash } = entry;
-    this.#activities.set(vaultId, { ...this.#activity(vaultId), withdrawn: total, updatedAt: time });
+    this.#activities.set(vaultId, { ...this.#activity(vaultId), withdrawn: total, refusal: null, updatedAt: time });
     const decided: string[] = [];
     for (const withdrawalId of this.#activity(vaultId).pending) {
       const known = this.#withdrawals.get(withdrawalId);
@@ -286,7 +292,7 @@ export class ReferenceWithdrawals {
   }
 
   #activity(vaultId: bigint): ActivityRecord {
-    return this.#activities.get(vaultId) ?? { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0 };
+    return this.#activities.get(vaultId) ?? { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0, refusal: null };
   }
 
   #reserve(vaultId: bigint, withdrawalId: string, time: number): void {

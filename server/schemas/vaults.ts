@@ -40,6 +40,10 @@ export const vault = responseComponent(
     withdrawnBalance: outDecimal,
     batchId: z.string(),
     status: z.enum(STATUSES),
+    refusal: z.string().optional().meta({
+      description:
+        "Why the token refuses the committed vault on L1: it cannot be withdrawn until the token takes it. Absent while it would not.",
+    }),
     createdAt: outTime,
     updatedAt: outTime,
   }),

@@ -67,6 +67,7 @@ export function vaultToWire(from: Vault): z.output<typeof vault> {
     withdrawnBalance: decimal(from.withdrawnBalance),
     batchId: from.batchId,
     status: from.status,
+    ...(from.refusal !== undefined && { refusal: from.refusal }),
     createdAt: time(from.createdAt),
     updatedAt: time(from.updatedAt),
   };

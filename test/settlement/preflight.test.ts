@@ -6,7 +6,7 @@ import { Preflight } from "../../core/settlement/preflight.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
-import { at, createWorld, mine, mint, newSettler, refusing, rpc, type World } from "./fixture.ts";
+import { at, createWorld, mine, mint, newSettler, refusing, requestWithdrawal, rpc, type World } from "./fixture.ts";
 
 const CONTRACT = { erc20: "MintableERC20", erc721: "MintableERC721", erc1155: "MintableERC1155" } as const;
 
@@ -95,8 +95,45 @@ describe("a foreign ERC-1155 token", () => {
       });
     const setLimit = (id: bigint) =>
       wallet.writeContract({ abi, address, functionName: "setLimit", args: [id], chain: null });
-    return { mintIds, setLimit, asked: () => calls };
+    let later = 0;
+    const { l1, committee } = world;
+    const settler = newSettler({ engine, l1, committee, clock: () => Date.now() + later }, chain);
+    const pass = (ms: number) => {
+      later += ms;
+    };
+    return { mintIds, setLimit, settler, pass, asked: () => calls };
   }
+
+  test("that refuses committed vaults has them shown so, until it takes them again or they are withdrawn", async () => {
+    const { mintIds, setLimit, settler, pass } = await foreign();
+    const { engine, chain, principal } = world;
+    await mintIds([0, 1, 2, 3]);
+    await mintIds([3], 1);
+    await settler.round();
+    await setLimit(2n);
+    await mine(chain, 30);
+    await settler.round();
+    const shown = async () => {
+      const { data } = await engine.vaults.list(principal.applicationId);
+      return data.map(({ vaultId, status, refusal }) => `${vaultId} ${status} ${refusal?.includes("limit") ?? "pays"}`);
+    };
+    const [kept, refused] = [
+      ["0 finalized pays", "1 finalized pays"],
+      ["2", "3", "4"].map((id) => `${id} finalized true`),
+    ];
+    expect(await shown()).toEqual([...kept, ...refused]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+    await setLimit(3n);
+    await mine(chain, 30);
+    pass(600_001);
+    await settler.round();
+    expect(await shown()).toEqual([...kept, "2 finalized pays", ...refused.slice(1)]);
+    await setLimit(10n);
+    await requestWithdrawal(world, 3n);
+    await settler.round();
+    expect((await shown())[3]).toBe("3 finalized pays");
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
 
   test("has each of its ids tried before the commit in few calls; those that it refuses fail for all who hold them", async () => {
     const { mintIds, setLimit, asked } = await foreign();

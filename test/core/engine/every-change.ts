@@ -77,6 +77,8 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   },
   "operator.voidSlots": ({ engine }, wait) =>
     engine.operator.voidSlots("validium", 1, [{ firstSlot: 0, count: 1, failure: "refused" }], wait),
+  "operator.recordRefusals": ({ engine }, wait) =>
+    engine.operator.recordRefusals("validium", 0, [{ slot: 0, refusal: "paused" }], wait),
   "operator.recordSubmitted": ({ engine }, wait) => engine.operator.recordSubmitted("validium", 0, hashOf(1), wait),
   "operator.recordEvents of a commit": async ({ engine }, wait) =>
     hear(engine, await committed(engine, "validium", 0, 10n), wait),
