@@ -44,6 +44,9 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
   app.decorateRequest("problemCode", null);
   app.setErrorHandler(errorHandler);
   app.setNotFoundHandler(notFoundHandler(methodsOf));
+  // Routes that read bodies bring their own parsers. An unknown route is refused as such, whatever its body.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, _payload, done) => done(null));
   // Hooks of every request call back: a promise each would cost more than the hook itself.
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");

@@ -224,6 +224,20 @@ describe("routes", () => {
     expect(response.json()).toMatchObject({ code: "malformed_request", requestId: response.headers["x-request-id"] });
   });
 
+  test("an unknown path or method is told, whatever the body", async () => {
+    for (const [url, status] of [
+      ["/api/v1/nothing", 404],
+      ["/api/v1/limits", 405],
+    ] as const) {
+      for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded"]) {
+        for (const payload of ["", "{", "x".repeat(100_000)]) {
+          const answer = await world.app.inject({ method: "POST", url, payload, headers: { "content-type": type } });
+          expect(answer.statusCode, `${url} ${type} ${payload.length}`).toBe(status);
+        }
+      }
+    }
+  });
+
   test("an overlong parameter is a client error", async () => {
     const response = await world.app.inject({
       url: `/api/v1/users/${"a".repeat(500)}`,
