@@ -1,6 +1,8 @@
 import { z } from "zod";
 
-/** A core's thing that a schema of an answer can show: a whole number may be a bigint, and a time is milliseconds. */
+/**
+ * An object of the core that a response schema can show: a whole number may be a bigint, and a time is milliseconds.
+ */
 type Shown<T> = T extends string
   ? string extends T
     ? string | bigint | number
@@ -14,8 +16,8 @@ type Shown<T> = T extends string
 type Write = (value: unknown) => unknown;
 
 /**
- * Writes a thing of the core as a schema shows it: a bigint becomes decimal digits, a time RFC 3339. Only fields of the
- * schema are written, so nothing that the core may add one day is published by accident.
+ * Converts an object of the core to a schema's form: a bigint to decimal digits, a time to RFC 3339. Writes only fields
+ * of the schema, so no later field is published by accident.
  */
 export function writerOf<S extends z.ZodType>(schema: S): (from: Shown<z.output<S>>) => z.output<S> {
   return writeOf(schema) as (from: unknown) => z.output<S>;
@@ -52,7 +54,7 @@ function writeOf(schema: z.core.$ZodType): Write {
 let lastTime = Number.NaN;
 let lastText = "";
 
-/** RFC 3339 in UTC. The things of one answer mostly share a time, so the last one is kept. */
+/** RFC 3339 in UTC. Objects of one response mostly share a time, so the last one is cached. */
 export function time(milliseconds: number): string {
   if (milliseconds !== lastTime) {
     lastText = new Date(milliseconds).toISOString();
