@@ -228,11 +228,11 @@ export interface AssetIssuer {
   readonly suspended: boolean;
 }
 
-/** The part of L1 that tells of issuers. */
+/** Reads issuers on L1. */
 export interface IssuerReader {
   /** As of the newest block, in order; null for an asset without an issuer. */
   issuers(assets: readonly AssetId[]): Promise<readonly (AssetIssuer | null)[]>;
-  /** Whether a wallet contract takes a signature, asked with the gas that it has at a commit; false when there is no contract. */
+  /** Whether a wallet contract accepts a signature with the gas that it has at a commit; false without a contract. */
   walletTakes(wallet: Address, digest: Hash, signature: Hex): Promise<boolean>;
 }
 
@@ -281,7 +281,7 @@ export interface L1SendOptions {
 
 /** Further options of a commit. */
 export interface L1CommitOptions extends L1SendOptions {
-  /** Of the issuers of the batch's assets; default none. L1 leaves out the assets of an issuer whose consent is not there, or does not count. */
+  /** From the issuers of the batch's assets; default none. L1 leaves out assets without a valid consent. */
   readonly consents?: readonly Consent[];
   /** The previous commit may still be in progress. This one is sent after it, and L1 need not be ready for it. */
   readonly isBehind?: boolean;

@@ -7,21 +7,21 @@ import type { VaultPlace } from "../protocol/vault.ts";
  *
  * ```
  * meta                                   JSON: format, version, chain id, contract
- * position                               JSON: the last block and event that are applied, and the block's hash
- * commit/<mode>/<number>                 JSON: what L1 says of a batch
+ * position                               JSON: the last block and event applied, and the block's hash
+ * commit/<mode>/<number>                 JSON: a committed batch
  * data/<data hash>                       batch data, as it was encoded
- * missing/<mode>/<number>                committed batches whose data nobody has given yet
- * indexed/<mode>/<number>                the data hash under which a batch's vaults are in the index
+ * missing/<mode>/<number>                committed batches without data
+ * indexed/<mode>/<number>                the data hash of a batch in the vault index
  * token/<chain>/<asset type>/<blob scheme>/<token id>
  *                                        ERC-721: the vault that holds it; ERC-1155: the blob bound to the id
  * bound/<chain>/<asset type>/<blob scheme>/<token id>/<mode>/<number>
- *                                        the blob by which a batch names an ERC-1155 id
+ *                                        a batch's blob for an ERC-1155 id
  * owner/<address>/<vault id>             empty
- * minted/<chain>/<token>                 decimal: base units of an ERC-20 in all vaults that count
+ * minted/<chain>/<token>                 decimal: base units of an ERC-20 in all valid vaults
  * withdrawn/<vault id>                   decimal: units
  * duplicate/<chain>/<asset type>/<blob scheme>/<vault id>
- *                                        the vault that held the same ERC-721 token before this one
- * signed/<number>                        JSON: what a committee member has signed of a validium batch
+ *                                        the earlier vault of the same ERC-721 token
+ * signed/<number>                        JSON: a committee member's signed validium batch
  * ```
  */
 export const META = "meta";

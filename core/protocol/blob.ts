@@ -5,8 +5,8 @@ import { keccak256 } from "./hash.ts";
 import { bytesToHex, hexToBytes } from "./hex.ts";
 
 /**
- * Distinct ids of one foreign ERC-1155 token after which a batch is sealed: so many can be tried before its commit. A token is foreign here
- * when it reads its blobs in another scheme than this project's.
+ * Distinct ids of one foreign ERC-1155 token after which a batch is sealed, since all are tried before its commit. A
+ * foreign token reads its blobs in another scheme than this project's.
  */
 export const MAX_FOREIGN_IDS = 4_096;
 

@@ -55,7 +55,7 @@ export function pathHolds(root: Uint8Array, leaf: Uint8Array, position: number, 
  * ```
  *   levels[2]   ▉                 one node
  *   levels[1]   ▉ ▉               the second one is node(c, Z[bottom])
- *   levels[0]   a b c             what was given, not copied
+ *   levels[0]   a b c             the input, not copied
  * ```
  *
  * @param nodes - 1 to 2^(top - bottom) nodes, 32 bytes each; kept by reference

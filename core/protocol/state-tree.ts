@@ -145,7 +145,7 @@ export class StateHistory {
    * ```
    *
    * @param position - 0 to `count`; `count` itself is the next free leaf
-   * @throws MintmarkError `validation_failed` when the tree has not held that many leaves
+   * @throws MintmarkError `validation_failed` when the tree never had that many leaves
    */
   siblings(position: number, count: number = this.#count): Uint8Array {
     requireInteger("count", count, 0, this.#count);

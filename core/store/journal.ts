@@ -29,7 +29,7 @@ const scratch = new ByteWriter(1 << 16);
  * record = version(1) = 0x01 ‖ time(6) ‖ kind(1) ‖ content ‖ crc32(4)
  * ```
  *
- * The content's layout is that of its kind, core/store/entries.ts and core/store/mint-entry.ts.
+ * The kind determines the content's layout: core/store/entries.ts and core/store/mint-entry.ts.
  */
 export function encodeEntry(time: number, entry: Entry): Buffer {
   const { number, field } = ENTRY_KINDS.named(entry.kind);

@@ -108,7 +108,7 @@ export const AMOUNT_BIT = 8;
  * flags      = 1 mode · 2 the mode's next batch starts here · 4 an existing vault · 8 amount follows, else 1
  * ```
  *
- * Numbers without a size are varints. The references stand at the end if there are any.
+ * Numbers without a size are varints. References, if any, are at the end.
  */
 export function encodeMint(to: ByteWriter, header: MintHeader, columns: MintColumns, placed: PlacedColumns): void {
   encodeHeader(to, header);

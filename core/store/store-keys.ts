@@ -77,7 +77,8 @@ export const PREFIX = {
    */
   mark: 0x47,
   /**
-   * applicationIndex(4) ‖ kind(1) ‖ value ‖ sequence(8) → journal sequence: withdrawals of a user(4), asset(4), vault(8) or status(1).
+   * applicationIndex(4) ‖ kind(1) ‖ value ‖ sequence(8) → journal sequence: withdrawals of a
+   * user(4), asset(4), vault(8) or status(1).
    */
   withdrawalBy: 0x48,
   /** vaultId(8) → the withdrawn and reserved amounts of a vault. */

@@ -25,9 +25,9 @@ import type { KeyRecord } from "../store/records.ts";
  * mm_test_<keyId>_<secret><checksum>      mm_live_… in the live environment
  * ```
  *
- * keyId is 8 bytes in hex: the contract's tag, {@link contractTag}, and 6 random ones. secret is 32 random bytes in hex, checksum the
- * CRC-32 of everything before it in hex, so that scanners can tell a leaked key from noise. Only SHA-256 of the secret is stored: it is
- * random, so nothing slower is needed.
+ * keyId is 8 bytes in hex: the contract's tag, {@link contractTag}, and 6 random bytes. secret is 32 random bytes in
+ * hex. checksum is the CRC-32 of everything before it, in hex, so scanners can recognize a leaked key. Only SHA-256 of
+ * the secret is stored; it is random, so no slower hash is needed.
  */
 const TOKEN = /^mm_(test|live)_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 const TAG: Readonly<Record<Environment, string>> = { sandbox: "test", live: "live" };
