@@ -21,7 +21,7 @@ import { UsageError } from "../cli/exit-codes.ts";
 import { requiredSecret, setting } from "../cli/secret.ts";
 
 const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";
-/** Refused rows that a terminal shows; the result has all. */
+/** Refused rows shown on a terminal; the result has all. */
 const SHOWN = 20;
 
 export function addDrop(program: Command): void {
@@ -61,7 +61,7 @@ async function drop(options: Options, [file = ""]: readonly string[], running: R
   const dryRun = options.dryRun === true;
   const result = textOf(options.result) ?? `${file}${dryRun ? ".dry-run" : ".result"}.ndjson`;
   const progress = `${result}.progress`;
-  // What was checked before says nothing of now.
+  // An earlier check says nothing about the present.
   if (dryRun) await Promise.all([result, progress].map((path) => rm(path, { force: true })));
   const name = textOf(options.name) ?? "";
   const counts = await runDrop({
@@ -126,7 +126,7 @@ async function refusedIn(result: string): Promise<unknown[]> {
   return found;
 }
 
-/** Problems of the server's own time, not of the request. */
+/** Problems of the server that pass, not of the request. */
 const PASSING = new Set([
   "backpressure",
   "engine_closed",
@@ -142,7 +142,7 @@ const PASSING = new Set([
 ]);
 const BACKOFF = { firstMs: 500, maxMs: 30_000 };
 
-/** Mints over HTTP. A server that is away or busy is asked again until the command is stopped. */
+/** Mints over HTTP. Retries while the server is away or busy, until the command is stopped. */
 class ClientMinting implements Minting {
   readonly #client: MintmarkClient;
   readonly #dryRun: boolean;

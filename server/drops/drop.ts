@@ -3,23 +3,25 @@ import { type Counts, DropFiles, type Intent, type LeftOut } from "./progress.ts
 import { type DropFormat, rowsOf, sentenceOf } from "./rows.ts";
 import { type DropDefaults, type RowsRequest, type Window, windowsOf } from "./windows.ts";
 
-/** Servers keep an idempotency key for 24 hours at least; the last hour is left for clocks that differ and requests that wait. */
+/**
+ * Servers keep an idempotency key for at least 24 hours. One hour is left for clock differences and waiting requests.
+ */
 const KEPT_MS = 23 * 3_600_000;
 
-/** What a mint's answer tells of its entries. */
+/** The parts of a mint's response about its entries. */
 export interface MintedRows {
   readonly mintId: string;
   readonly transactions: readonly { readonly transactionId: string; readonly vaultId: string }[];
   readonly vaults: readonly { readonly vaultId: string; readonly tokenId: string | null }[];
 }
 
-/** Where a drop's requests go. It repeats by itself what may pass, such as `backpressure`. */
+/** Sends a drop's requests. It retries temporary failures itself, such as `backpressure`. */
 export interface Minting {
-  /** Mints all or nothing; null when it only checks. Rejects with `RequestRefused`. */
+  /** Mints all or nothing; null for a check only. Rejects with `RequestRefused`. */
   mint(body: RowsRequest["body"], idempotencyKey: string): Promise<MintedRows | null>;
 }
 
-/** A request that was refused, with its bad entries by pointer. */
+/** A refused request, with its bad entries by pointer. */
 export class RequestRefused extends Error {
   override readonly name = "RequestRefused";
   readonly code: string;
@@ -32,7 +34,7 @@ export class RequestRefused extends Error {
   }
 }
 
-/** Nobody can tell by the idempotency key whether the last request of an earlier run was minted: it was sent too long ago. */
+/** The last request of an earlier run is too old: its idempotency key no longer shows whether it was minted. */
 export class UnsureOutcome extends Error {
   override readonly name = "UnsureOutcome";
 
@@ -45,9 +47,9 @@ export class UnsureOutcome extends Error {
   }
 }
 
-/** A drop that is to be minted. */
+/** A drop to mint. */
 export interface DropTask {
-  /** From what the drop is: see `dropId`. */
+  /** The drop's identity, from `dropId`. */
   readonly id: string;
   readonly source: AsyncIterable<Uint8Array>;
   readonly format: DropFormat;
@@ -56,7 +58,7 @@ export interface DropTask {
   /** Paths of the two files. */
   readonly result: string;
   readonly progress: string;
-  /** What became of rows whose outcome nobody can tell any more; without it such a drop stops with `UnsureOutcome`. */
+  /** The outcome of rows that nobody can determine; without it such a drop stops with `UnsureOutcome`. */
   readonly unsure?: "minted" | "lost" | undefined;
   /** Stops between two requests. */
   readonly signal: AbortSignal;
@@ -64,7 +66,8 @@ export interface DropTask {
 }
 
 /**
- * What tells drops apart: the same rows with the same options are the same drop, and are minted once, unless it is given another name.
+ * The identity of a drop: the same rows with the same options are the same drop, minted once, unless it has another
+ * name.
  *
  * @param digest - of the file
  */
@@ -79,8 +82,8 @@ export function dropId(
 }
 
 /**
- * Mints the rows of a drop, window by window, and writes what became of each. A run that was killed goes on where it stopped: each window has
- * one idempotency key whatever was left out of it, so it is minted at most once. Rejects with what refuses a whole request.
+ * Mints the rows of a drop, window by window, and writes each outcome. A killed run resumes where it stopped: each
+ * window has one idempotency key, so it is minted at most once. Rejects with the error of a whole request.
  */
 export async function runDrop(task: DropTask): Promise<Counts> {
   await using files = await DropFiles.open(task.result, task.progress, task.id);
@@ -120,7 +123,7 @@ async function mintWindow(task: DropTask, files: DropFiles, window: Window, inde
       return outcomeOf(window, left, found);
     } catch (error) {
       if (!(error instanceof RequestRefused)) throw error;
-      // The key answers for other rows of the window: an earlier run, whose progress is lost, left out others.
+      // The key belongs to other rows of the window: an earlier run, whose progress is lost, left others out.
       if (error.code === "idempotency_key_reused") return outcomeOf(window, left, statusOf(request, UNKNOWN));
       leaveOut(left, request, error);
     }
@@ -133,7 +136,7 @@ const UNKNOWN = {
   detail: "An earlier run minted this window without some of its rows. Its result says which.",
 };
 
-/** Adds the refused rows to those that are left out. Throws the refusal when it is not about rows. */
+/** Adds refused rows to those left out. Throws the refusal when it is not about rows. */
 function leaveOut(left: Map<number, { code: string; detail: string }>, request: RowsRequest, refusal: RequestRefused) {
   const { size } = left;
   for (const { pointer, code, detail } of refusal.issues) {
@@ -164,7 +167,7 @@ function statusOf({ order }: RowsRequest, line: object): Map<number, object> {
   return new Map(order.map(([row]) => [row, line]));
 }
 
-/** Each row's transactions, vaults and tokens: the entries of an answer come in the order of the request. */
+/** Each row's transactions, vaults and tokens. The entries of a response are in request order. */
 function mintedLines({ order }: RowsRequest, { mintId, transactions, vaults }: MintedRows): Map<number, object> {
   const tokenOf = new Map(vaults.map(({ vaultId, tokenId }) => [vaultId, tokenId]));
   let at = 0;

@@ -4,23 +4,23 @@ import type { Turns } from "../http/turns.ts";
 import { mintToWire } from "../wire/wire.ts";
 import { type MintedRows, type Minting, RequestRefused } from "./drop.ts";
 
-/** Codes of what passes while the server runs. */
+/** Codes of temporary failures while the server runs. */
 const PASSING: ReadonlySet<string> = new Set([
   "backpressure",
   "l1_not_compared",
   "idempotency_in_progress",
   "journal_unavailable",
 ]);
-/** Codes of what passes with the next start only: the drop goes on then. */
+/** Codes of failures that end with the next start, which resumes the drop. */
 const ENDING: ReadonlySet<string> = new Set(["engine_closed", "store_failed", "not_leader"]);
 const BACKOFF = { firstMs: 250, maxMs: 10_000 };
 
-/** The engine of this server takes no mints any more. */
+/** The engine of this server has ended. */
 export class EngineEnded extends Error {
   override readonly name = "EngineEnded";
 }
 
-/** Mints in this server's own engine, by the key that uploaded the drop. A revoked key ends its drops. */
+/** Mints in this server's own engine, with the key that uploaded the drop. A revoked key ends its drops. */
 export class EngineMinting implements Minting {
   readonly #engine: Pick<Engine, "mint" | "mints">;
   readonly #turns: Turns;

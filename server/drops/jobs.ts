@@ -16,28 +16,28 @@ import type { DropDefaults } from "./windows.ts";
 
 /** Longest file of rows, in bytes. */
 export const MAX_DROP_BYTES = 256 * 1024 * 1024;
-/** Drops of one application that are not done. */
+/** Most unfinished drops of one application. */
 const MAX_RUNNING = 10;
-/** Drops of one application that are kept when they are over; the oldest goes first. */
+/** Most finished drops kept of one application; the oldest is deleted first. */
 const MAX_KEPT = 20;
 
-/** A drop that the server mints by itself. */
+/** A drop that the server mints. */
 export interface DropJob extends Counts {
   readonly dropId: string;
   readonly applicationId: string;
   readonly status: "running" | "done" | "failed" | "stopped";
   readonly dryRun: boolean;
   readonly rows: number;
-  /** Why it failed. */
+  /** The reason of a failure. */
   readonly failure: { readonly code: string; readonly detail: string } | null;
-  /** Times in ms since 1970. */
+  /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly finishedAt: number | null;
 }
 
-/** What the server has to know of a drop to go on with it. */
+/** The facts that the server needs to resume a drop. */
 interface Job extends DropJob {
-  /** What its idempotency keys follow from. */
+  /** Determines its idempotency keys. */
   readonly id: string;
   readonly keyId: string;
   readonly scopes: Principal["scopes"];
@@ -45,42 +45,42 @@ interface Job extends DropJob {
   readonly defaults: DropDefaults;
 }
 
-/** What a caller asks for with the rows. */
+/** The caller's input with the rows. */
 export interface Upload {
   readonly format: DropFormat;
   readonly defaults: DropDefaults;
   readonly dryRun: boolean;
-  /** Of an upload under an Idempotency-Key: the drop that the key names. */
+  /** For an upload with an Idempotency-Key: the drop of that key. */
   readonly dropId?: string;
-  /** Told of the bytes that have come so far; may throw. */
+  /** Called with the bytes received so far; may throw. */
   onBytes(total: number): void;
 }
 
 interface Uploaded {
   readonly job: DropJob;
-  /** Whether an earlier upload made it. */
+  /** Whether an earlier upload created it. */
   readonly replayed: boolean;
 }
 
 interface DropsOptions {
-  /** Where drops are kept; without it the server takes none. */
+  /** The folder of drops; without it the server refuses them. */
   readonly folder: string | undefined;
   readonly engine: Engine;
   readonly turns: Turns;
-  /** Told of what went wrong here. */
+  /** Called with an error of this server. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Drops that applications have uploaded, each in a folder of its own: what it is, its rows until it is over, its result and its progress. An
- * application's drops run one after another. A server that starts again goes on with them.
+ * Uploaded drops, each in its own folder: its description, its rows until it ends, its result and its progress. An
+ * application's drops run one after another. A restarted server resumes them.
  */
 export class Drops implements AsyncDisposable {
   readonly #options: DropsOptions;
   readonly #jobs = new Map<string, Job>();
-  /** Drops that run or wait, by id. */
+  /** Running and waiting drops, by id. */
   readonly #runs = new Map<string, { readonly stop: AbortController; readonly end: Promise<void> }>();
-  /** By application, uploads that are on their way. */
+  /** Uploads in progress, by application. */
   readonly #uploading = new Map<string, number>();
   /** By application, the end of its last drop. */
   readonly #ends = new Map<string, Promise<void>>();
@@ -91,21 +91,21 @@ export class Drops implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Goes on with what an earlier process left unfinished. */
+  /** Resumes the unfinished drops of an earlier process. */
   async start(): Promise<void> {
     if (this.#options.folder === undefined) return;
     await this.#load();
     for (const job of this.#jobs.values()) if (job.status === "running") this.#run(job);
   }
 
-  /** Ends after the requests that are under way. */
+  /** Ends after the requests in progress. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#ends.values());
   }
 
   /**
-   * Takes rows in, and mints them from then on. The same rows again are the same drop; one that has failed or was stopped goes on. Throws
+   * Accepts rows, and then mints them. The same rows again are the same drop; a failed or stopped one resumes. Throws
    * `drop_invalid`, `too_many_drops`, `body_too_large`, `idempotency_key_reused`.
    */
   async upload(principal: Principal, upload: Upload, source: AsyncIterable<Uint8Array>): Promise<Uploaded> {
@@ -120,7 +120,7 @@ export class Drops implements AsyncDisposable {
     try {
       await mkdir(draft, { recursive: true });
       const survey = await this.#receive(join(draft, ROWS), upload, source);
-      // One after another, so that the same rows twice at once are one drop.
+      // One after another, so the same rows twice at once are one drop.
       return await this.#options.turns.alone(`drops of ${applicationId}`, () =>
         this.#take(principal, upload, survey, draft),
       );
@@ -130,7 +130,7 @@ export class Drops implements AsyncDisposable {
     }
   }
 
-  /** Makes a draft a drop that runs, unless there is one of these rows already. */
+  /** Turns a draft into a running drop, unless one with these rows exists. */
   async #take(principal: Principal, upload: Upload, { digest, rows }: Survey, draft: string): Promise<Uploaded> {
     const { applicationId, keyId, scopes } = principal;
     const { format, defaults, dryRun } = upload;
@@ -148,7 +148,7 @@ export class Drops implements AsyncDisposable {
     await writeJob(draft, job);
     const place = this.#place(job);
     if (earlier === undefined) await rename(draft, place);
-    // The rows first: a drop that runs has them.
+    // The rows first, because a running drop needs them.
     else for (const file of [ROWS, JOB]) await rename(join(draft, file), join(place, file));
     this.#jobs.set(job.dropId, job);
     this.#run(job);
@@ -162,7 +162,7 @@ export class Drops implements AsyncDisposable {
     return own.sort((a, b) => b.createdAt - a.createdAt);
   }
 
-  /** As `list`, after a start too. */
+  /** Like `list`, also right after the start. */
   async all(applicationId: string): Promise<readonly DropJob[]> {
     if (this.#options.folder !== undefined) await this.#load();
     return this.list(applicationId);
@@ -173,7 +173,7 @@ export class Drops implements AsyncDisposable {
     return this.#find(applicationId, dropId);
   }
 
-  /** The lines of all rows that are done, and their length. Throws `drop_not_found`. */
+  /** The lines of all finished rows, and their length. Throws `drop_not_found`. */
   async result(applicationId: string, dropId: string): Promise<{ readonly bytes: number; readonly lines: Readable }> {
     const job = await this.#find(applicationId, dropId);
     const path = join(this.#place(job), RESULT);
@@ -181,7 +181,7 @@ export class Drops implements AsyncDisposable {
     return { bytes, lines: bytes === 0 ? Readable.from([]) : createReadStream(path, { end: bytes - 1 }) };
   }
 
-  /** Stops a drop between two requests. What it has minted stays. Throws `drop_not_found`. */
+  /** Stops a drop between two requests. Its mints stay. Throws `drop_not_found`. */
   async stop(applicationId: string, dropId: string): Promise<DropJob> {
     const job = await this.#find(applicationId, dropId);
     const run = this.#runs.get(job.dropId);
@@ -228,7 +228,7 @@ export class Drops implements AsyncDisposable {
     if (job.status !== "running") await rm(join(place, ROWS), { force: true });
   }
 
-  /** Writes the rows to a file while their form is checked. */
+  /** Writes the rows to a file and checks their form. */
   async #receive(
     path: string,
     { format, defaults, onBytes }: Upload,
@@ -273,7 +273,7 @@ export class Drops implements AsyncDisposable {
       });
       await this.#finish(job, "done", null);
     } catch (error) {
-      // It goes on with the next start.
+      // The next start resumes it.
       if (this.#closing.signal.aborted || error instanceof EngineEnded) return;
       if (signal.aborted) await this.#finish(job, "stopped", null);
       else await this.#finish(job, "failed", this.#failureOf(error));
@@ -299,7 +299,7 @@ export class Drops implements AsyncDisposable {
     this.#change(job, ended);
   }
 
-  /** Removes the oldest drops that are over. */
+  /** Removes the oldest finished drops. */
   async #forget(applicationId: string): Promise<void> {
     const over = this.list(applicationId).filter(({ status }) => status !== "running");
     for (const job of over.slice(MAX_KEPT)) {
@@ -309,14 +309,14 @@ export class Drops implements AsyncDisposable {
   }
 }
 
-/** What the name of an upload ends with that is not whole yet. */
+/** The suffix of an incomplete upload. */
 const DRAFT = ".upload";
 const ROWS = "rows";
 const JOB = "drop.json";
 const RESULT = "result.ndjson";
 const PROGRESS = "progress.ndjson";
 
-/** Whole or not at all. */
+/** Atomic. */
 async function writeJob(place: string, job: Job): Promise<void> {
   const draft = join(place, `${JOB}.new`);
   await using file = await open(draft, "w");

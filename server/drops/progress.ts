@@ -1,23 +1,23 @@
 import { type FileHandle, open } from "node:fs/promises";
 
-/** Rows of a window that are left out of its request, by line, with the reason. */
+/** Rows left out of a window's request, by line, with the reason. */
 export type LeftOut = ReadonlyMap<number, { readonly code: string; readonly detail: string }>;
 
-/** A request that was about to be sent. */
+/** A request about to be sent. */
 export interface Intent {
   readonly left: LeftOut;
-  /** When, in ms since 1970. */
+  /** Time in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** How far a drop has come. */
+/** The progress of a drop. */
 export interface Counts {
   /** Rows. */
   readonly minted: number;
   readonly refused: number;
-  /** Rows of windows that an earlier run minted in part, and whose outcome only its result tells. */
+  /** Rows of windows that an earlier run minted in part; only its result has their outcome. */
   readonly unknown: number;
-  /** Of the result. */
+  /** Bytes of the result. */
   readonly bytes: number;
 }
 
@@ -48,10 +48,10 @@ export class DropFiles implements AsyncDisposable {
     this.#intent = intent;
   }
 
-  /** Opens or creates both. Cuts off what a killed run left unfinished. Rejects with `AnotherDrop`. */
+  /** Opens or creates both. Removes the incomplete end of a killed run. Rejects with `AnotherDrop`. */
   static async open(result: string, progress: string, id: string): Promise<DropFiles> {
     await using opening = new AsyncDisposableStack();
-    // Never truncated by opening: the flag creates what is missing.
+    // Opening must never truncate them: the flag creates missing files.
     const files = await Promise.all([result, progress].map((path) => open(path, "a+")));
     for (const file of files) opening.defer(() => file.close());
     const [resultFile, progressFile] = files as [FileHandle, FileHandle];
@@ -65,7 +65,7 @@ export class DropFiles implements AsyncDisposable {
     return new DropFiles(resultFile, progressFile, read);
   }
 
-  /** Windows that are done. */
+  /** Number of finished windows. */
   get windows(): number {
     return this.#done.done;
   }
@@ -74,7 +74,7 @@ export class DropFiles implements AsyncDisposable {
     return this.#done;
   }
 
-  /** The last request of the window after those that are done; null when none was about to be sent. */
+  /** The last request of the first unfinished window; null when none was about to be sent. */
   get intent(): Intent | null {
     return this.#intent;
   }
@@ -87,7 +87,7 @@ export class DropFiles implements AsyncDisposable {
     this.#intent = { at: intent.at, left: new Map(intent.left) };
   }
 
-  /** The next window is done. */
+  /** The next window is finished. */
   async finish(lines: readonly unknown[], { minted, refused, unknown }: Omit<Counts, "bytes">): Promise<void> {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     await this.#result.appendFile(text);
@@ -111,7 +111,7 @@ export class DropFiles implements AsyncDisposable {
 }
 
 interface Read {
-  /** Up to the end of the last whole line. */
+  /** Up to the end of the last complete line. */
   readonly bytes: number;
   readonly done: Done;
   readonly intent: Intent | null;

@@ -2,11 +2,11 @@ import { pipeline } from "node:stream/promises";
 import { ServerError } from "../http/errors.ts";
 import { parseJson } from "../wire/json.ts";
 
-/** The forms that the rows of a drop can have. */
+/** The formats of a drop's rows. */
 export const DROP_FORMATS = ["csv", "ndjson"] as const;
 export type DropFormat = (typeof DROP_FORMATS)[number];
 
-/** Fields of a row: of a mint's entry, and whom it is for. */
+/** Fields of a row: of a mint's entry and its recipient. */
 export const ROW_FIELDS = [
   "ownerAddress",
   "userId",
@@ -20,31 +20,31 @@ export const ROW_FIELDS = [
   "mintingBlob",
 ] as const;
 
-/** One row, as it stands in the file. */
+/** One row of the file. */
 export interface Row {
-  /** The line of the file that it stands in, from 1. A CSV file's header is line 1. */
+  /** Its line in the file, from 1. A CSV file's header is line 1. */
   readonly row: number;
-  /** About the bytes that it takes in a request. */
+  /** Approximate bytes in a request. */
   readonly bytes: number;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A place in a drop that cannot be minted as it is written. */
+/** A place in a drop that cannot be minted. */
 export interface RowError {
-  /** Its line; 0 for the drop as a whole. */
+  /** Its line; 0 for the whole drop. */
   readonly row: number;
-  /** Empty for the row as a whole. */
+  /** Empty for the whole row. */
   readonly field: string;
   readonly code: string;
   readonly detail: string;
 }
 
-/** What is wrong with a field, in a sentence that names it. */
+/** The fault of a field, in a sentence that names it. */
 export function sentenceOf({ field, detail }: Pick<RowError, "field" | "detail">): string {
   return field === "" || detail.startsWith(field) ? detail : `${field} ${detail}`;
 }
 
-/** The rows cannot be read from here on. */
+/** The rows are unreadable from here on. */
 export class UnreadableRow extends Error {
   override readonly name = "UnreadableRow";
   readonly row: number;
@@ -58,13 +58,13 @@ export class UnreadableRow extends Error {
 /** Longest line, in bytes. The longest blob takes a hundredth of it. */
 const MAX_ROW_BYTES = 64 * 1024;
 
-/** The rows of a file, in its order. Throws `UnreadableRow`. */
+/** The rows of a file, in order. Throws `UnreadableRow`. */
 export function rowsOf(source: AsyncIterable<Uint8Array>, format: DropFormat): AsyncGenerator<Row> {
   return format === "csv" ? csvRows(source) : ndjsonRows(source);
 }
 
 async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
-  // Loaded where a CSV file is read: other commands start without it.
+  // Loaded only for a CSV file, so other commands start without it.
   const { parse, CsvError } = await import("csv-parse");
   const parser = parse({
     bom: true,
@@ -75,7 +75,7 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
     skip_empty_lines: true,
     trim: true,
   });
-  // A failure of the file is the parser's too, and is thrown where its records are read.
+  // The parser also reports a failure of the file, where its records are read.
   const feeding = pipeline(source, parser).catch(() => {});
   try {
     for await (const { record, info } of parser as AsyncIterable<CsvRecord>) yield csvRow(record, info.lines);
@@ -118,7 +118,7 @@ function lineOf(error: object): number {
   return "lines" in error && typeof error.lines === "number" ? error.lines : 1;
 }
 
-/** What the parser's codes mean to who wrote the file. */
+/** The parser's codes in words for the file's author. */
 function meaningOf({ code, message }: Error & { readonly code?: string }): string {
   switch (code) {
     case "CSV_RECORD_INCONSISTENT_COLUMNS":

@@ -7,21 +7,21 @@ import { type DropDefaults, formErrors, windowsOf } from "./windows.ts";
 /** Most rows of one drop. */
 export const MAX_ROWS = 1_000_000;
 
-/** What a first reading of a drop finds, before anything is minted. */
+/** The result of a first reading of a drop, before any mint. */
 export interface Survey {
   /** SHA-256 of the file, in hex. */
   readonly digest: string;
   readonly rows: number;
-  /** The first errors of form, at most `MAX_ISSUES`. The drop can be minted when there is none. */
+  /** The first errors of form, at most `MAX_ISSUES`. Without errors, the drop can be minted. */
   readonly errors: readonly RowError[];
-  /** Whether `errors` leaves some out. */
+  /** Whether `errors` is incomplete. */
   readonly moreErrors: boolean;
 }
 
 /**
  * Reads a whole drop and checks the form of its rows.
  *
- * @param keep - gets each piece of the file, and is awaited
+ * @param keep - receives each piece of the file, and is awaited
  */
 export async function surveyOf(
   source: AsyncIterable<Uint8Array>,
@@ -75,7 +75,7 @@ function recipientField({ fields }: Row): RecipientField {
   return fields.ownerAddress === undefined ? "userId" : "ownerAddress";
 }
 
-/** A user could otherwise occur twice in one request, under its id and under its owner. */
+/** A user could otherwise occur twice in one request, by its id and by its owner. */
 const MIXED: Readonly<Record<RecipientField, string>> = {
   ownerAddress: "rows before it name an ownerAddress; all rows of a drop do, or all name a userId",
   userId: "rows before it name a userId; all rows of a drop do, or all name an ownerAddress",

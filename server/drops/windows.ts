@@ -3,23 +3,23 @@ import { checksumHolds, Issues, type RequestLimits, readMintRequest } from "../.
 import type { Row, RowError } from "./rows.ts";
 
 /**
- * How much of a drop one mint request holds at most. They stand fixed, because the idempotency key of a window is derived from its place: the
- * same drop has the same windows on every server. One row of a larger `quantity` is a window of its own.
+ * Limits of one mint request of a drop. They are fixed, because a window's place determines its idempotency key: the
+ * same drop has the same windows on every server. A row with a larger `quantity` is its own window.
  */
 export const WINDOW = { tokens: 1_000, users: 100, bytes: 1 << 20 } as const;
 
-/** What rows are minted with that do not say it themselves. */
+/** Values for rows without their own. */
 export interface DropDefaults {
   readonly assetId?: string | undefined;
   readonly dataAvailabilityMode?: string | undefined;
 }
 
-/** A mint request for some rows of a window, and where each row is in it. */
+/** A mint request for some rows of a window, with the place of each row in it. */
 export interface RowsRequest {
   readonly body: { readonly users: readonly RequestUser[] };
   /** The rows in the order of the request's entries, with the number of tokens of each. */
   readonly order: readonly (readonly [row: number, tokens: number])[];
-  /** The rows that a pointer into the request is about, and the field; no rows when it is about the whole request. */
+  /** The rows and the field of a pointer into the request; no rows when it is about the whole request. */
   place(pointer: string): { readonly rows: readonly number[]; readonly field: string };
 }
 
@@ -29,7 +29,7 @@ interface RequestUser {
   readonly mints: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** Rows that follow one another in a drop, and that one request mints. */
+/** Consecutive rows of a drop in one request. */
 export class Window {
   readonly rows: Row[] = [];
   readonly #defaults: DropDefaults;
@@ -41,7 +41,7 @@ export class Window {
     this.#defaults = defaults;
   }
 
-  /** Takes a row, or answers false when the window is full. */
+  /** Adds a row; returns false when the window is full. */
   take(row: Row): boolean {
     const recipient = recipientOf(row);
     const isNew = !this.#recipients.has(recipient);
@@ -57,7 +57,7 @@ export class Window {
     return true;
   }
 
-  /** The request for all rows but those. null when none is left. */
+  /** The request for all rows except `left`; null when none remains. */
   requestWithout(left: ReadonlyMap<number, unknown>): RowsRequest | null {
     const users = new Map<string, { user: RequestUser; mints: Record<string, unknown>[]; rows: Row[] }>();
     for (const row of this.rows) {
@@ -89,7 +89,7 @@ export class Window {
   }
 }
 
-/** The windows of rows, in their order. */
+/** The windows of rows, in order. */
 export async function* windowsOf(rows: AsyncIterable<Row>, defaults: DropDefaults): AsyncGenerator<Window> {
   let window = new Window(defaults);
   for await (const row of rows) {
@@ -101,7 +101,7 @@ export async function* windowsOf(rows: AsyncIterable<Row>, defaults: DropDefault
   if (window.rows.length > 0) yield window;
 }
 
-/** What is wrong with the form of a window's rows, whatever the engine's state is. */
+/** The faults in the form of a window's rows, independent of the engine's state. */
 export function formErrors(window: Window, limits: RequestLimits): RowError[] {
   const request = window.requestWithout(new Map());
   if (request === null) return [];
@@ -120,7 +120,7 @@ export function formErrors(window: Window, limits: RequestLimits): RowError[] {
   }
 }
 
-/** Addresses in another case are one owner; with a wrong checksum they are likely a typing error, which the engine then refuses. */
+/** Addresses in different case are one owner. A wrong checksum is likely a typing error, which the engine refuses. */
 function recipientOf({ fields: { ownerAddress, userId } }: Row): string {
   if (ownerAddress === undefined) return `user ${String(userId).toLowerCase()}`;
   const text = String(ownerAddress);

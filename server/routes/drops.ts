@@ -35,7 +35,7 @@ export const dropEndpoints: readonly Endpoint[] = [
         onBytes: (total: number) => request.account?.pay(Math.ceil(total / ROWS_UNIT)),
       };
       try {
-        // A refusal before the last byte must not break the connection that carries it.
+        // A refusal before the last byte must not break its own connection.
         const pieces = rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
         const { job, replayed } = await drops.upload(principal, upload, pieces);
         if (replayed) reply.header("idempotency-replayed", "true");
