@@ -91,6 +91,15 @@ describe("the examples, run as their reader runs them", () => {
         expect([code, stdout]).toEqual([0, expect.stringMatching(/^rows +10000\nminted +10000\nrefused +0\n/)]);
         expect(await swords()).toBe(10_000);
       }
+      // The sandbox takes such a file over HTTP too.
+      const headers = { "x-api-key": apiKey, "content-type": "text/csv" };
+      const url = `${api}/api/v1/drops?assetId=${sword()}&dataAvailabilityMode=zk-rollup&dryRun=true`;
+      const sent = await fetch(url, {
+        method: "POST",
+        headers,
+        body: ["tokenId,ownerAddress", ...pieces.slice(0, 50)].join("\n"),
+      });
+      expect(await sent.json()).toMatchObject({ rows: 50, dryRun: true });
     });
 
     test("exit.ts brings an owner's piece to L1 without the server", async () => {
@@ -111,7 +120,7 @@ describe("the examples, run as their reader runs them", () => {
 
   test("every example is run here", () => {
     const tests = read("test/examples.test.ts");
-    const names = readdirSync(join(ROOT, "examples")).filter((name) => name !== "shop.ts");
+    const names = readdirSync(join(ROOT, "examples")).filter((name) => name.endsWith(".ts") && name !== "shop.ts");
     expect(names.filter((name) => !tests.includes(`output("${name}"`))).toEqual([]);
   });
 });

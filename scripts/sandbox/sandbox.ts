@@ -127,6 +127,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     chains: new Map([[l1.settlement.chainId, async () => l1]]),
     log: { level: "info", stream: logFile },
     webhooks: { reach: "public-and-loopback" },
+    drops: resolve(folder, "engine-drops"),
     checks: () => settling.checks,
   });
   progress.writeTo(app.log);
