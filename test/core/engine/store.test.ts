@@ -8,7 +8,7 @@ import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { fixture, memory, mintOf, newTenant, OWNERS, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
-import { committed, HOME, hear, imported, MIRROR, ownerAddress, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, hear, imported, MIRROR, ownerAddress, signedList, withdrawn } from "./l1-fixture.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 
@@ -168,11 +168,12 @@ async function furnished() {
   const message = { vaultId: 0n, withdrawnBefore: 0n, quantity: 1n, recipient: owner.address, deadline };
   const signature = await owner.signTypedData(withdrawalTypedData(SETTLEMENT, message));
   await engine.withdrawals.request(tenant.principal, { ...message, signature });
+  const ownVault = packVaultId({ mode: "zk-rollup", batchNumber: 0, slot: 0 });
+  await engine.withdrawals.requestList(tenant.principal, await signedList({ engine, clock }, [ownVault]));
   clock.now += 1;
   expect(await engine.operator.forgetIdempotencyKeys(clock.now)).toBe(1);
   await mint({ ...mintOf(assets.erc721, 2), reference: "order" }, mintOf(assets.erc20, "", 9));
   await engine.operator.recordSubmitted("validium", 0, `0x${"11".repeat(32)}`);
-  const ownVault = packVaultId({ mode: "zk-rollup", batchNumber: 0, slot: 0 });
   const ownWithdrawal = withdrawn(ownVault, 3n, 3n, ownerAddress, 11n);
   await engine.operator.recordEvents(HOME, [await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal], 12n, {
     blockHash: `0x${"12".repeat(32)}`,
