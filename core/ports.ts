@@ -79,6 +79,7 @@ export interface ClaimedBatch {
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly vaultCount: number;
+  /** With the whole manifest, whatever L1 leaves out of it. */
   readonly batchRoot: Hash;
   readonly dataHash: Hash;
   /** Encoded batch data, docs/protocol.md 4. */
@@ -91,6 +92,12 @@ export interface SealedBatch extends ClaimedBatch {
   readonly assets: readonly AssetId[];
   /** Root of the vault tree. */
   readonly content: Hash;
+}
+
+/** A sealed batch of a store. */
+export interface StoredBatch extends SealedBatch {
+  /** The batch root that L1 has, or is expected to take: without the assets that it leaves out. */
+  readonly rootOnL1: Hash;
 }
 
 /** Proves that a manifest names an asset. */

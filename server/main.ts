@@ -17,7 +17,7 @@ import { type GasOf, ProgressLog } from "./operations/progress-log.ts";
 import { NotReady, type ReadinessCheck } from "./operations/readiness.ts";
 import { unsettledChecks } from "./operations/settlement-checks.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "./operations/settler-claim.ts";
-import { remoteMembers, type Settling, startSettling } from "./operations/settling.ts";
+import { remoteIssuers, remoteMembers, type Settling, startSettling } from "./operations/settling.ts";
 import { serveOperator } from "./operator/socket.ts";
 import { joinCluster, openJournal } from "./process/cluster.ts";
 import { shutDown } from "./process/shutdown.ts";
@@ -91,6 +91,8 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
       operator: operator.address,
       members: remoteMembers(config.MINTMARK_MEMBERS, operator, engine),
       threshold: config.MINTMARK_THRESHOLD,
+      issuers: remoteIssuers(config.MINTMARK_ISSUERS, operator, engine),
+      consentMs: config.MINTMARK_CONSENT_SECONDS * 1000,
       fromBlock: config.MINTMARK_FROM_BLOCK,
       sealAfterMs: {
         validium: config.MINTMARK_SEAL_SECONDS * 1000,
@@ -104,6 +106,11 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
       onMirrorError: (chainId, error) =>
         app?.log.error({ err: error, chainId: `${chainId}` }, "a mirror failed; trying again"),
       onMemberFailure: (member, error) => app?.log.warn({ err: error, member }, "a committee member did not sign"),
+      onIssuerRefusal: (issuer, batchId, error) =>
+        app?.log.warn(
+          { issuer, batchId, reason: error instanceof Error ? error.message : String(error) },
+          "an issuer did not consent",
+        ),
     });
     // The server may have ended meanwhile.
     if (signal.aborted) await begun[Symbol.asyncDispose]();

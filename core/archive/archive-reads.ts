@@ -151,7 +151,7 @@ export class ArchiveReads {
     const key = `${mode}/${batchNumber}`;
     if (this.#derived?.key === key) return this.#derived.batch;
     const data = await this.dataOf(commit.dataHash);
-    const batch = data === null ? null : deriveBatch(mode, batchNumber, data);
+    const batch = data === null ? null : deriveBatch(mode, batchNumber, data, { leftOut: commit.leftOut });
     // Another batch can have the same data while this batch's root does not match it.
     if (batch === null || !isBatch(batch, commit)) {
       const name = `${mode}-${batchNumber}`;

@@ -39,7 +39,7 @@ export interface ArchiveOptions {
 }
 
 const FORMAT = "mintmark-archive";
-const VERSION = 4;
+const VERSION = 5;
 
 /**
  * The public state of one settlement contract, without tenants: committed batches with their data, vaults by owner,
@@ -141,11 +141,12 @@ export class Archive extends ArchiveReads {
   async indexing(mode: Mode, batchNumber: number, batch: DerivedBatch, taken: TakenAt | null): Promise<IndexEntries> {
     const key = batchKey("indexed", mode, batchNumber);
     const indexed = await this.store.get<string, string>(key, TEXT);
-    if (indexed === batch.dataHash) return { puts: new Map(), repeats: [] };
-    // The member signed a batch that L1 did not take, so its vaults do not exist.
-    if (indexed !== undefined) await this.#unindex(mode, batchNumber, indexed as Hash);
+    const name = [batch.dataHash, ...batch.leftOut].join(" ");
+    if (indexed === name) return { puts: new Map(), repeats: [] };
+    // The member signed a batch that L1 did not take, or took without some assets: those vaults do not exist.
+    if (indexed !== undefined) await this.#unindex(mode, batchNumber, indexed);
     const { puts, repeats } = await this.#index.entries(vaultsOf(batch), taken);
-    const entries = new Map(puts).set(key, batch.dataHash);
+    const entries = new Map(puts).set(key, name);
     for (const { vault, asset, scheme, holder } of repeats) {
       if (asset.standard !== "erc721") continue;
       entries.set(duplicateKey(readingKey(vault.chainId, vault.assetType, scheme), vault.vaultId), holder);
@@ -157,13 +158,16 @@ export class Archive extends ArchiveReads {
   async unindex(batchNumber: number, record: string): Promise<void> {
     const indexed = await this.store.get<string, string>(batchKey("indexed", "validium", batchNumber), TEXT);
     if (indexed === undefined) return this.store.del(record, TEXT);
-    await this.#unindex("validium", batchNumber, indexed as Hash, record);
+    await this.#unindex("validium", batchNumber, indexed, record);
   }
 
-  async #unindex(mode: Mode, batchNumber: number, dataHash: Hash, record?: string): Promise<void> {
-    const data = await this.dataOf(dataHash);
+  /** @param indexed - hash of the batch's data, and the places of the assets that L1 has left out */
+  async #unindex(mode: Mode, batchNumber: number, indexed: string, record?: string): Promise<void> {
+    const [dataHash, ...leftOut] = indexed.split(" ");
+    const data = await this.dataOf(dataHash as Hash);
     if (data === null) throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
-    const changes = await this.#index.removals(vaultsOf(deriveBatch(mode, batchNumber, data)));
+    const batch = deriveBatch(mode, batchNumber, data, { leftOut: leftOut.map(Number) });
+    const changes = await this.#index.removals(vaultsOf(batch));
     const write = this.store.batch();
     for (const [key, value] of changes) {
       if (value === null) write.del(key, TEXT);
@@ -181,7 +185,7 @@ export class Archive extends ArchiveReads {
   ): Promise<void> {
     if (this.hasApplied(event)) return;
     const { mode, batchNumber, txHash, blockNumber, dataHash, batchRoot, vaultCount } = event;
-    const { committedAt, sequence } = event;
+    const { committedAt, sequence, leftOut = [] } = event;
     if (sequence !== this.#commits || batchNumber !== this.trees[mode].count) {
       await this.#rewind();
       throw new MintmarkError(
@@ -189,7 +193,8 @@ export class Archive extends ArchiveReads {
         `the node left out commits before ${mode}-${batchNumber}; they will be read again`,
       );
     }
-    const commit = { mode, batchNumber, dataHash, batchRoot, vaultCount, committedAt, sequence, txHash, blockNumber };
+    const header = { batchRoot, vaultCount, committedAt, sequence };
+    const commit = { mode, batchNumber, dataHash, ...header, txHash, blockNumber, leftOut };
     // A committee member already has the data of batches that it signed.
     const known = data ?? (await this.dataOf(dataHash));
     const puts = known === null ? null : await this.#dataEntries(commit, known).catch(nullWhenWithheld(mode));
@@ -202,7 +207,7 @@ export class Archive extends ArchiveReads {
   /** The writes for a batch's data, after checking it. */
   async #dataEntries(commit: Commit, data: Uint8Array): Promise<ReadonlyMap<string, string>> {
     const { mode, batchNumber } = commit;
-    const batch = deriveBatch(mode, batchNumber, data);
+    const batch = deriveBatch(mode, batchNumber, data, { leftOut: commit.leftOut });
     if (!isBatch(batch, commit)) {
       throw new MintmarkError("validation_failed", `the data does not match batch ${mode}-${batchNumber} on L1`);
     }

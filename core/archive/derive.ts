@@ -5,7 +5,7 @@ import { type DecodeOptions, decodeBatch, placeVaults } from "../protocol/batch-
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex } from "../protocol/hex.ts";
-import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
+import { batchRoot, compareAssets, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
 import { proveVault } from "../protocol/proof.ts";
 import { unpackVaultId, vaultLeaves } from "../protocol/vault.ts";
@@ -19,9 +19,17 @@ export interface DerivedBatch {
   readonly content: Hash;
   readonly batchRoot: Hash;
   readonly vaultCount: number;
-  /** In slot order; null for a void slot. */
+  /** Places in the manifest of the assets that L1 has left out; their leaves there are zero. */
+  readonly leftOut: readonly number[];
+  /** In slot order; null for a void slot, and for a vault of an asset that L1 has left out. */
   readonly slots: readonly (VaultContent | null)[];
   readonly tree: BatchTree;
+}
+
+/** Options of {@link deriveBatch}. */
+export interface DeriveOptions extends Pick<DecodeOptions, "standardOf"> {
+  /** Places in the manifest of the assets that L1 has left out; default none. */
+  readonly leftOut?: readonly number[];
 }
 
 /** Derives a batch from its data. Throws `BatchDataError`, with `standardOf` also for assets that L1 refuses. */
@@ -29,17 +37,21 @@ export function deriveBatch(
   mode: Mode,
   batchNumber: number,
   data: Uint8Array,
-  options?: Pick<DecodeOptions, "standardOf">,
+  { leftOut = [], ...options }: DeriveOptions = {},
 ): DerivedBatch {
   const { slots: entries, assets } = decodeBatch(data, options);
-  const slots = placeVaults(entries, mode, batchNumber);
-  const tree = new BatchTree(vaultLeaves(slots));
+  const vaults = placeVaults(entries, mode, batchNumber);
+  const tree = new BatchTree(vaultLeaves(vaults));
   const content = bytesToHex(tree.root);
+  const unpaid = assets.filter((_, place) => leftOut.includes(place));
+  const pays = (vault: VaultContent) => !unpaid.some((asset) => compareAssets(asset, vault) === 0);
+  const slots = unpaid.length === 0 ? vaults : vaults.map((vault) => (vault !== null && pays(vault) ? vault : null));
   return {
     dataHash: bytesToHex(keccak256(data)),
     assets,
     content,
-    batchRoot: batchRoot(kindOf(mode), manifestRoot(assets), content),
+    batchRoot: batchRoot(kindOf(mode), manifestRoot(assets, leftOut), content),
+    leftOut,
     vaultCount: slots.length,
     slots,
     tree,

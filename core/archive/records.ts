@@ -8,6 +8,8 @@ export interface Commit extends BatchHeader {
   readonly dataHash: Hash;
   readonly txHash: Hash;
   readonly blockNumber: bigint;
+  /** Places in the batch's manifest of the assets that L1 has left out. */
+  readonly leftOut: readonly number[];
 }
 
 /** The progress of reading L1: everything up to this event is applied. */
@@ -26,7 +28,7 @@ export function commitToText({ mode: _mode, batchNumber: _number, ...rest }: Com
 
 export function commitFromText(mode: Mode, batchNumber: number, text: string): Commit {
   const stored = JSON.parse(text);
-  const { dataHash, batchRoot, vaultCount, txHash } = stored;
+  const { dataHash, batchRoot, vaultCount, txHash, leftOut } = stored;
   return {
     mode,
     batchNumber,
@@ -34,6 +36,7 @@ export function commitFromText(mode: Mode, batchNumber: number, text: string): C
     batchRoot,
     vaultCount,
     txHash,
+    leftOut,
     committedAt: BigInt(stored.committedAt),
     sequence: BigInt(stored.sequence),
     blockNumber: BigInt(stored.blockNumber),

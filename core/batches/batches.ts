@@ -4,9 +4,10 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
 import { openBatchRecord } from "../ledger/open-batch.ts";
 import { type Batch, batchIdOf, MODES, type Mode } from "../model.ts";
-import type { SealedBatch } from "../ports.ts";
+import type { StoredBatch } from "../ports.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
 import type { EngineState } from "../protocol/proof.ts";
 import { slotCountOf } from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
@@ -158,7 +159,8 @@ export function batchesOf(context: EngineContext): Batches {
       }
       const data = await ledger.store.get(batchDataKey(mode, batchNumber));
       if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
-      return { mode, batchNumber, vaultCount: slotCountOf(batch), assets, content, batchRoot, dataHash, data };
+      const roots = { batchRoot: rootOf(kindOf(mode), manifestRoot(assets), content), rootOnL1: batchRoot };
+      return { mode, batchNumber, vaultCount: slotCountOf(batch), assets, content, ...roots, dataHash, data };
     },
     state() {
       const { ledger } = context;
@@ -188,7 +190,7 @@ export interface Batches {
   /**
    * A sealed batch with its public data. Rejects with `batch_not_found`, and with `proof_not_ready` for an open one.
    */
-  getSealed(mode: Mode, batchNumber: number): Promise<SealedBatch>;
+  getSealed(mode: Mode, batchNumber: number): Promise<StoredBatch>;
   /** The state over all sealed batches. */
   state(): EngineState;
   /** The state over the committed batches. */

@@ -1,6 +1,6 @@
 import type { LocalAccount } from "viem";
 import { Archive } from "../archive/archive.ts";
-import { type DerivedBatch, vaultsOf } from "../archive/derive.ts";
+import { type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
 import {
   assetKey,
   BYTES,
@@ -13,8 +13,10 @@ import {
   within,
 } from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
+import type { Commit } from "../archive/records.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
 import { pause } from "../backoff.ts";
+import { blockRanges } from "../blocks.ts";
 import type { Address, Hash, Hex, Mode } from "../model.ts";
 import type { ClaimedBatch, HistoryPoint, L1Reader, L1State, VaultContent } from "../ports.ts";
 import { nextHistory, stateLeaf } from "../protocol/commitment.ts";
@@ -29,7 +31,7 @@ export interface MemberOptions {
   readonly account: LocalAccount;
   /** The member's own store, not shared. {@link CommitteeMember.close} closes it. */
   readonly store: Database;
-  readonly l1: AssetReader & Pick<L1Reader, "state">;
+  readonly l1: AssetReader & Pick<L1Reader, "state" | "blockNumber" | "events">;
   /** Milliseconds that the member waits for its node to catch up with the operator's; default 5,000. */
   readonly lagMs?: number;
 }
@@ -134,7 +136,7 @@ export class CommitteeMember {
     const isNext = batchNumber === next;
     const isLost = signed !== null && isNext && signed.history !== history && committed === null;
     if (signed !== null && isSame(signed, batch) && !isLost) return;
-    if (!isLost && (signed !== null || (committed !== null && !isSame(committed, batch)))) {
+    if (!isLost && (signed !== null || (committed !== null && !isCommitted(committed, batch)))) {
       throw new Refusal("equivocation", `validium batch ${batchNumber} has another root`);
     }
     if (batchNumber > (await this.nextBatch())) {
@@ -156,7 +158,7 @@ export class CommitteeMember {
     for (; history !== asked.history && next < onL1.countValidium + MAX_AHEAD - 1; next++) {
       const signed = await this.#signed(next);
       if (signed?.history !== history) break;
-      history = nextHistory(history, "validium", stateLeaf({ batchNumber: next, ...signed }));
+      history = nextHistory(history, "validium", leafOf(next, signed));
     }
     if (history !== asked.history) throw disagreed(asked, onL1);
     return next;
@@ -168,14 +170,39 @@ export class CommitteeMember {
    */
   async #requireHeld({ countValidium, rootValidium }: L1State): Promise<void> {
     const final = this.archive.state().countValidium;
-    const leaves: Hash[] = [];
-    for (let batchNumber = final; batchNumber < countValidium; batchNumber++) {
-      const signed = await this.#signed(batchNumber);
-      if (signed !== null) leaves.push(stateLeaf({ batchNumber, ...signed }));
-    }
-    if (this.archive.rootWith("validium", leaves) === rootValidium) return;
+    const isHeld = async () => {
+      const leaves: Hash[] = [];
+      for (let batchNumber = final; batchNumber < countValidium; batchNumber++) {
+        const signed = await this.#signed(batchNumber);
+        if (signed !== null) leaves.push(leafOf(batchNumber, signed));
+      }
+      return this.archive.rootWith("validium", leaves) === rootValidium;
+    };
+    if ((await isHeld()) || ((await this.#learnRoots(final)) && (await isHeld()))) return;
     await this.#forget(final);
     throw new Refusal("gap", `L1 has other validium batches from ${final} on than this member: ask again`);
+  }
+
+  /**
+   * Notes the roots that L1's newest events have of signed batches: L1 may have left assets out, which it pays to nobody.
+   * Returns whether there was one to note.
+   */
+  async #learnRoots(from: number): Promise<boolean> {
+    let learned = false;
+    const newest = await this.#l1.blockNumber();
+    for (const [first, last] of blockRanges(this.archive.position?.block ?? 0n, newest)) {
+      for (const event of await this.#l1.events(first, last)) {
+        if (event.type !== "batchCommitted" || event.mode !== "validium" || event.batchNumber < from) continue;
+        const { batchNumber, dataHash, batchRoot: rootOnL1, leftOut = [] } = event;
+        const signed = await this.#signed(batchNumber);
+        if (signed?.dataHash !== dataHash || (signed.rootOnL1 ?? signed.batchRoot) === rootOnL1) continue;
+        const data = await this.archive.dataOf(dataHash);
+        if (data === null || !isBatch(deriveBatch("validium", batchNumber, data, { leftOut }), event)) continue;
+        await this.archive.store.put(signedKey(batchNumber), JSON.stringify({ ...signed, rootOnL1 }), TEXT);
+        learned = true;
+      }
+    }
+    return learned;
   }
 
   /** Removes batches from a number on, which L1 did not take, from the index and the signatures. Keeps their data. */
@@ -216,7 +243,7 @@ export class CommitteeMember {
     }
   }
 
-  async #signed(batchNumber: number): Promise<(BatchClaim & { readonly history?: Hash }) | null> {
+  async #signed(batchNumber: number): Promise<Signed | null> {
     const stored = await this.archive.store.get<string, string>(signedKey(batchNumber), TEXT);
     return stored === undefined ? null : JSON.parse(stored);
   }
@@ -240,8 +267,25 @@ interface BatchClaim {
   readonly dataHash: Hash;
 }
 
+/** A batch that the member has signed. */
+interface Signed extends BatchClaim {
+  readonly history?: Hash;
+  /** The root that L1 has of it, when that is another one than it was signed with. */
+  readonly rootOnL1?: Hash;
+}
+
+function leafOf(batchNumber: number, { batchRoot, rootOnL1 = batchRoot, ...signed }: Signed): Hash {
+  return stateLeaf({ batchNumber, ...signed, batchRoot: rootOnL1 });
+}
+
 function isSame(a: BatchClaim, b: BatchClaim): boolean {
   return a.batchRoot === b.batchRoot && a.vaultCount === b.vaultCount && a.dataHash === b.dataHash;
+}
+
+/** What L1 has left out of a batch changes its root, and not its data. */
+function isCommitted(commit: Commit, batch: BatchClaim): boolean {
+  if (commit.leftOut.length === 0) return isSame(commit, batch);
+  return commit.dataHash === batch.dataHash && commit.vaultCount === batch.vaultCount;
 }
 
 /** One vault of each asset. */

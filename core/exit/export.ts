@@ -74,7 +74,7 @@ export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options)
   for (const [name, read] of readersOf(commit, options)) {
     try {
       const data = await read();
-      const batch = data === null ? null : deriveBatch(mode, batchNumber, data);
+      const batch = data === null ? null : deriveBatch(mode, batchNumber, data, { leftOut: commit.leftOut ?? [] });
       if (batch !== null && isBatch(batch, commit)) return committedProof(batch, vaultId, commit);
       faults.push(`${name}: ${batch === null ? "does not have it" : "gave other data"}`);
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { LocalAccount } from "viem";
 import { Archive } from "../archive/archive.ts";
+import { deriveBatch } from "../archive/derive.ts";
 import { assetKey, BYTES, batchNumberOf, DURABLE, dataKey, numberKey, TEXT, within } from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
 import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.ts";
@@ -7,7 +8,6 @@ import { Refusal } from "../committee/refusal.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../model.ts";
 import type { AssetId, ClaimedBatch, ConsentAsset, IssuerReader, L1Reader, VaultContent } from "../ports.ts";
-import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { countOf } from "../protocol/commitment.ts";
 import { assetsHash, consentTypedData } from "../protocol/consent.ts";
@@ -164,7 +164,9 @@ export class Issuer {
     const write = this.archive.store.batch();
     if (data === null) write.put(unsettledKey(mode, batchNumber), "", TEXT);
     else {
-      const vaults = this.#here(placeVaults(decodeBatchData(data), mode, batchNumber));
+      // What L1 has left out of the batch pays nobody.
+      const leftOut = (await this.archive.commit(mode, batchNumber))?.leftOut ?? [];
+      const vaults = this.#here(deriveBatch(mode, batchNumber, data, { leftOut }).slots);
       const signed = (await this.#signed(mode, batchNumber)).flatMap(({ assets }) => assets);
       const types = new Set([...(await this.#ownAssets(vaults)), ...signed].map(({ assetType }) => assetType));
       const own = vaults.filter(({ assetType }) => types.has(assetType));

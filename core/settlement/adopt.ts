@@ -6,6 +6,7 @@ import { batchIdOf, MODES, type Mode } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { ClaimedBatch, L1Event, L1Reader } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
+import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { SecondLook } from "./second-look.ts";
 import { takeBackReorganised } from "./watch.ts";
 
@@ -53,7 +54,9 @@ export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
     const batches: ClaimedBatch[] = [];
     for (const commit of there.slice(first)) {
       signal?.throwIfAborted();
-      batches.push({ ...commit, data: await dataOf(commit, options) });
+      const data = await dataOf(commit, options);
+      // What L1 left out of it, the store hears with L1's events.
+      batches.push({ ...commit, batchRoot: deriveBatch(mode, commit.batchNumber, data).batchRoot, data });
     }
     isOther ||= batches.length > 0;
     adopted.push({ mode, first, batches });
@@ -73,10 +76,13 @@ async function commitsUpTo(finalized: bigint, { l1, fromBlock, signal }: AdoptOp
   return commits;
 }
 
-async function isOurs(engine: SettlementPort, { mode, batchNumber, batchRoot, dataHash }: Commit): Promise<boolean> {
+async function isOurs(engine: SettlementPort, commit: Commit): Promise<boolean> {
+  const { mode, batchNumber, dataHash, leftOut = [] } = commit;
   try {
     const own = await engine.batches.getSealed(mode, batchNumber);
-    return own.batchRoot === batchRoot.toLowerCase() && own.dataHash === dataHash.toLowerCase();
+    if (leftOut.some((place) => place >= own.assets.length)) return false;
+    const root = batchRoot(kindOf(mode), manifestRoot(own.assets, leftOut), own.content);
+    return root === commit.batchRoot.toLowerCase() && own.dataHash === dataHash.toLowerCase();
   } catch (error) {
     const isMissing = error instanceof MintmarkError && ["batch_not_found", "proof_not_ready"].includes(error.code);
     if (isMissing) return false;
@@ -86,7 +92,7 @@ async function isOurs(engine: SettlementPort, { mode, batchNumber, batchRoot, da
 
 /** A batch's data, from L1 itself or from whoever has it. */
 async function dataOf(commit: Commit, { l1, sources, signal }: AdoptOptions): Promise<Uint8Array> {
-  const { mode, batchNumber } = commit;
+  const { mode, batchNumber, leftOut = [] } = commit;
   const onL1: BatchSource = {
     name: "L1",
     batchData: async () => (mode === ("zk-rollup" satisfies Mode) ? l1.rollupData(commit.txHash) : null),
@@ -96,7 +102,7 @@ async function dataOf(commit: Commit, { l1, sources, signal }: AdoptOptions): Pr
     signal?.throwIfAborted();
     try {
       const data = await source.batchData(mode, batchNumber, signal);
-      if (data !== null && isBatch(deriveBatch(mode, batchNumber, data), commit)) return data;
+      if (data !== null && isBatch(deriveBatch(mode, batchNumber, data, { leftOut }), commit)) return data;
     } catch (error) {
       signal?.throwIfAborted();
       cause = error;

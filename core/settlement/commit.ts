@@ -1,11 +1,12 @@
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MODES, type Mode } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
-import type { Committee, HistoryPoint, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
+import type { Committee, Consent, HistoryPoint, L1Committer, L1Reader, SealedBatch, StoredBatch } from "../ports.ts";
 
 import { countOf, nextHistory, stateLeaf } from "../protocol/commitment.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 
+import type { Consents } from "./consents.ts";
 import type { RefusedSlots } from "./refused-slots.ts";
 import type { Attempts } from "./rounds.ts";
 
@@ -14,6 +15,7 @@ export interface CommitOptions {
   readonly engine: SettlementPort;
   readonly l1: L1Reader & L1Committer;
   readonly committee: Committee;
+  readonly consents: Consents;
   /** Find slots that could be committed, and never withdrawn from: they become void first. */
   readonly looks: readonly BatchLook[];
   /** Makes slots void that L1 refuses. */
@@ -92,13 +94,14 @@ async function commitFrom(
   try {
     while (first + commits.length < end && !failed) {
       signal?.throwIfAborted();
-      const batch = await withoutVain(await engine.batches.getSealed(mode, first + commits.length), options);
+      const looked = await withoutVain(await engine.batches.getSealed(mode, first + commits.length), options);
+      const [batch, consents] = await withConsents(looked, options);
       await commits.at(-MOST_UNDER_WAY);
-      const commit = await readyCommit(batch, point, options).catch(async (error) => {
+      const commit = await readyCommit(batch, consents, point, options).catch(async (error) => {
         if (mined === commits.length) throw error;
         // A member that has not signed the ones before must see them on L1 first.
         await Promise.all(commits);
-        return readyCommit(batch, point, options);
+        return readyCommit(batch, consents, point, options);
       });
       const sent = Promise.withResolvers<void>();
       const receipt = commit(mined < commits.length, sent.resolve);
@@ -152,12 +155,13 @@ async function afterFailure(
   return next;
 }
 
-function pointAfter(batch: SealedBatch, { history, sequence }: HistoryPoint): HistoryPoint {
-  return { history: nextHistory(history, batch.mode, stateLeaf(batch)), sequence: sequence + 1n };
+function pointAfter(batch: StoredBatch, { history, sequence }: HistoryPoint): HistoryPoint {
+  const leaf = stateLeaf({ ...batch, batchRoot: batch.rootOnL1 });
+  return { history: nextHistory(history, batch.mode, leaf), sequence: sequence + 1n };
 }
 
 /** The batch without the slots that nobody could ever withdraw from. */
-async function withoutVain(batch: SealedBatch, { engine, looks }: CommitOptions): Promise<SealedBatch> {
+async function withoutVain(batch: StoredBatch, { engine, looks }: CommitOptions): Promise<StoredBatch> {
   const { mode, batchNumber } = batch;
   const voids: VoidSlots[] = [];
   for (const look of looks) voids.push(...(await look.lookAtBatch(batch)));
@@ -170,8 +174,24 @@ async function withoutVain(batch: SealedBatch, { engine, looks }: CommitOptions)
   return engine.batches.getSealed(mode, batchNumber);
 }
 
+/** The consents to a batch, and the batch without the assets whose issuers have not consented: L1 will leave these out. */
+async function withConsents(
+  batch: SealedBatch,
+  { engine, consents, signal }: CommitOptions,
+): Promise<readonly [StoredBatch, readonly Consent[]]> {
+  const { mode, batchNumber } = batch;
+  const { consents: given, leftOut } = await consents.of(batch, signal);
+  await engine.operator.leaveOut(mode, batchNumber, leftOut, signal && { signal });
+  return [await engine.batches.getSealed(mode, batchNumber), given];
+}
+
 /** Gathers what the commit of a batch after a history needs. Returns what sends it. */
-async function readyCommit(batch: SealedBatch, before: HistoryPoint, { engine, l1, committee, signal }: CommitOptions) {
+async function readyCommit(
+  batch: SealedBatch,
+  consents: readonly Consent[],
+  before: HistoryPoint,
+  { engine, l1, committee, signal }: CommitOptions,
+) {
   const abort = signal ? { signal } : {};
   const attestation = batch.mode === "validium" ? await committee.attest(batch, before, abort) : null;
   return (isBehind: boolean, sent: () => void): Promise<unknown> => {
@@ -179,7 +199,7 @@ async function readyCommit(batch: SealedBatch, before: HistoryPoint, { engine, l
       await engine.operator.recordSubmitted(batch.mode, batch.batchNumber, txHash);
       sent();
     };
-    const options = { ...abort, onSent, isBehind };
+    const options = { ...abort, onSent, isBehind, consents };
     if (attestation === null) return l1.commitRollup(batch, before.history, options);
     return l1.commitValidium(batch, before.history, attestation, options);
   };

@@ -38,6 +38,8 @@ export interface ConsentsOptions {
 const WAIT_MS = 30_000;
 /** What a batch waits at least for a consent that another content, or another epoch, makes necessary late. */
 const LATE_MS = 5_000;
+/** What a batch waits for an issuer that another batch has waited for in vain, until the issuer consents again. */
+const TARDY_MS = 1_000;
 /** A client's own limit for one question; a large batch on a slow line. */
 const QUESTION_MS = 60_000;
 /** An issuer takes no batch further ahead of L1 than this. */
@@ -73,6 +75,8 @@ export class Consents {
   readonly #asked = new Map<Hash, Asking>();
   /** Batches whose issuers have been looked up, by their ids. */
   readonly #batches = new Map<string, Waiting>();
+  /** Issuers that a batch has waited for in vain: no later batch waits as long for them. */
+  readonly #tardy = new Set<Address>();
 
   constructor(options: ConsentsOptions) {
     this.#options = options;
@@ -116,8 +120,12 @@ export class Consents {
     const leftOut: LeftOut[] = [];
     for (const { consent, standing } of asked) {
       const given = await Promise.race([consent, null]);
-      if (given !== null) consents.push(given);
-      else leftOut.push(...standing.assets.map((asset) => ({ ...asset, failure: failureOf(standing) })));
+      if (given !== null) {
+        consents.push(given);
+        continue;
+      }
+      this.#tardy.add(standing.issuer);
+      leftOut.push(...standing.assets.map((asset) => ({ ...asset, failure: failureOf(standing) })));
     }
     return { consents: consents.toSorted((a, b) => (a.issuer < b.issuer ? -1 : 1)), leftOut };
   }
@@ -140,10 +148,12 @@ export class Consents {
     const here = assets.filter(({ chainId }) => chainId === l1.settlement.chainId);
     const issuers = here.length === 0 ? [] : await l1.issuers(here);
     const byIssuer = new Map<Address, ConsentAsset[]>();
+    const suspended = new Set<Address>();
     for (const [i, asset] of here.entries()) {
       const named = issuers[i] ?? null;
       if (named === null) continue;
       const issuer = named.issuer.toLowerCase() as Address;
+      if (named.suspended) suspended.add(issuer);
       byIssuer.set(issuer, [...(byIssuer.get(issuer) ?? []), { ...asset, issuerEpoch: named.epoch }]);
     }
     let end = this.#batches.get(batchId)?.end ?? null;
@@ -153,8 +163,10 @@ export class Consents {
       const known = this.#asked.get(digest);
       if (known !== undefined) return known;
       const { waitMs = WAIT_MS } = this.#options;
-      end = Math.max(end ?? 0, performance.now() + (end === null ? waitMs : Math.min(waitMs, LATE_MS)));
-      const asking = this.#begin(batch, digest, issuer, own);
+      const patience = this.#tardy.has(issuer) ? TARDY_MS : end === null ? waitMs : LATE_MS;
+      end = Math.max(end ?? 0, performance.now() + Math.min(waitMs, patience));
+      const fault = suspended.has(issuer) ? "the token's administrator has suspended it" : null;
+      const asking = this.#begin(batch, digest, issuer, own, fault);
       this.#asked.set(digest, asking);
       return asking;
     });
@@ -162,7 +174,14 @@ export class Consents {
     return asked;
   }
 
-  #begin(batch: SealedBatch, digest: Hash, issuer: Address, assets: readonly ConsentAsset[]): Asking {
+  /** @param fault - why its consent would not count, whatever it said */
+  #begin(
+    batch: SealedBatch,
+    digest: Hash,
+    issuer: Address,
+    assets: readonly ConsentAsset[],
+    fault: string | null,
+  ): Asking {
     const { l1, onRefusal = () => {} } = this.#options;
     const batchId = batchIdOf(batch.mode, batch.batchNumber);
     const client = this.#clients.get(issuer);
@@ -174,8 +193,8 @@ export class Consents {
       asking.standing = { ...standing, state: "refused", failure };
     };
     const consent = async (): Promise<Consent | null> => {
-      if (client === undefined) {
-        refused(new Error("no address of its service is configured"));
+      if (client === undefined || fault !== null) {
+        refused(new Error(fault ?? "no address of its service is configured"));
         return null;
       }
       for (let attempt = 1; !stop.signal.aborted; attempt++) {
@@ -187,6 +206,7 @@ export class Consents {
           if (byWallet && !(await l1.walletTakes(issuer, digest, signature))) {
             throw new Error("the signature is not the issuer's");
           }
+          this.#tardy.delete(issuer);
           asking.standing = { ...standing, state: "given" };
           return { issuer, assets, signature, byWallet };
         } catch (error) {

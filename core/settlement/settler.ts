@@ -1,6 +1,9 @@
+import type { IssuerClient } from "../issuer/index.ts";
+import type { Address } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
-import type { Committee, L1Committer, L1Reader, L1Tokens } from "../ports.ts";
+import type { Committee, IssuerReader, L1Committer, L1Reader, L1Tokens } from "../ports.ts";
 import { type BatchLook, commitSealed, isUncommitted } from "./commit.ts";
+import { Consents } from "./consents.ts";
 import { Exits, type FollowOptions, steadyClock } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
@@ -10,11 +13,17 @@ import { Sealing, type SealingPolicy } from "./seal.ts";
 /** An engine, its chain, its committee, and how often to look. */
 export interface SettlerOptions extends RoundsOptions, FollowOptions {
   readonly engine: SettlementPort;
-  readonly l1: L1Reader & L1Committer & L1Tokens;
+  readonly l1: L1Reader & L1Committer & L1Tokens & IssuerReader;
   readonly committee: Committee;
   /** What looks at tokens of other chains; must neither reject nor take long. */
   readonly mirrors?: readonly BatchLook[];
   readonly sealing?: SealingPolicy;
+  /** The issuers of tokens; default none. L1 leaves the assets of any other issuer out of each batch. */
+  readonly issuers?: readonly IssuerClient[];
+  /** Milliseconds that a batch waits for its issuers; default 30 000. */
+  readonly consentMs?: number;
+  /** Told each time that an issuer gives another reason not to consent. */
+  readonly onIssuerRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
 }
 
 /** What one round has done: batches sealed and committed, withdrawals sent. */
@@ -25,7 +34,7 @@ export interface Round {
 }
 
 /** What a settler does, each in a loop of its own. */
-export type SettlerWork = "follow" | "seal" | "assets" | "commit" | "withdraw";
+export type SettlerWork = "follow" | "seal" | "assets" | "consents" | "commit" | "withdraw";
 
 /**
  * Brings an engine's batches, and the withdrawals of its chain's tokens, to L1, and L1's events to the engine. Nothing is sealed or sent before
@@ -35,6 +44,8 @@ export type SettlerWork = "follow" | "seal" | "assets" | "commit" | "withdraw";
  * await new Settler({ engine, l1, committee, fromBlock }).run(signal);
  */
 export class Settler extends Rounds<Round, SettlerWork> {
+  /** What the issuers say of the batches that wait. */
+  readonly consents: Consents;
   protected readonly passes;
   readonly #engine: SettlementPort;
   #compared = false;
@@ -50,6 +61,11 @@ export class Settler extends Rounds<Round, SettlerWork> {
     const preflight = new Preflight(engine, l1, steadyClock(options));
     const refused = new RefusedSlots(engine, l1);
     const looks = [preflight, ...mirrors];
+    const { issuers = [], consentMs, onIssuerRefusal } = options;
+    const patience = { ...(consentMs !== undefined && { waitMs: consentMs }) };
+    const told = { ...(onIssuerRefusal && { onRefusal: onIssuerRefusal }) };
+    const consents = new Consents({ engine, l1, issuers, ...patience, ...told });
+    this.consents = consents;
     this.passes = {
       follow: (signal?: AbortSignal) =>
         this.#tellingOnce(async () => {
@@ -63,6 +79,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
       seal: () => this.#ifAgreed(() => due.sealDue()),
       assets: (signal?: AbortSignal) =>
         this.#ifAgreed(async () => (await preflight.lookAtAssets(signal)) + (await preflight.lookAtFinal(signal))),
+      consents: (signal?: AbortSignal) => this.#ifAgreed(() => consents.gather(signal)),
       commit: (signal?: AbortSignal) =>
         this.#ifAgreed(async () => {
           if (!(await isUncommitted(engine))) return 0;
@@ -71,7 +88,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
           await l1.earlierMined(signal);
           await exits.follow(signal);
           const attempts = new Attempts(signal);
-          const commit = { engine, l1, committee, looks, refused, ...(signal && { signal }) };
+          const commit = { engine, l1, committee, consents, looks, refused, ...(signal && { signal }) };
           const committed = await commitSealed(commit, attempts);
           attempts.end();
           return committed;
@@ -85,16 +102,23 @@ export class Settler extends Rounds<Round, SettlerWork> {
    * and withdrawals that cannot be sent, do not hold up the rest: their errors are thrown at the end.
    */
   async round(signal?: AbortSignal): Promise<Round> {
-    const { follow, seal, assets, commit, withdraw } = this.passes;
+    const { follow, seal, assets, consents, commit, withdraw } = this.passes;
     const attempts = new Attempts(signal);
     await follow(signal);
     const sealed = await seal();
     await attempts.of(() => assets(signal));
+    await attempts.of(() => consents(signal));
     const committed = await attempts.of(() => commit(signal));
     await follow(signal);
     const withdrawn = await attempts.of(() => withdraw(signal));
     attempts.end();
     return { sealed, committed, withdrawn };
+  }
+
+  /** As {@link Rounds.run}; asks no issuer any more once it resolves. */
+  override async run(signal: AbortSignal): Promise<void> {
+    await super.run(signal);
+    this.consents.stop();
   }
 
   async #ifAgreed(pass: () => Promise<number>): Promise<number> {

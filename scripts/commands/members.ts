@@ -3,6 +3,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { Archive, HttpBatchSource, type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
 import { repeat } from "../../core/backoff.ts";
 import { CommitteeMember } from "../../core/committee/index.ts";
+import { Issuer, LocalMintRecord, MintPolicy } from "../../core/issuer/index.ts";
 import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
 import {
   advanceMirror,
@@ -12,7 +13,12 @@ import {
   SourceHistory,
 } from "../../core/mirror/index.ts";
 import { stopSignal } from "../../server/process/stop-signal.ts";
-import { memberSettings, relaySettings, watchSettings } from "../../server/settings/process-settings.ts";
+import {
+  issuerSettings,
+  memberSettings,
+  relaySettings,
+  watchSettings,
+} from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { finalityOf, openLevel } from "../cli/l1.ts";
 import { messageOf } from "../cli/message.ts";
@@ -64,6 +70,38 @@ export function addMembers(program: Command): void {
           };
           return watchMirrors(mirrors, stopped);
         },
+      });
+    },
+  );
+  configured(
+    program,
+    "issuer",
+    "consent to batches with your tokens, until SIGINT or SIGTERM (MINTMARK_ISSUER_KEY, or standard input)",
+    [
+      "issuer --issuer-store ./issuer --rpc https://rpc.example --contract 0x… --policy policy.json < issuer.key",
+      "issuer --config issuer.json   # with MINTMARK_ISSUER_KEY and MINTMARK_RECORD_SECRET in the environment",
+    ],
+    issuerSettings,
+    async (settings) => {
+      const key = await privateKey("MINTMARK_ISSUER_KEY");
+      const account = privateKeyToAccount(key);
+      const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_ISSUER: address } = settings;
+      const { MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret } = settings;
+      const l1 = await connectL1({ rpc, contract, account, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
+      const store = await openLevel(settings.MINTMARK_ISSUER_STORE);
+      const local = new LocalMintRecord(store);
+      const record = policy === undefined ? local : new MintPolicy(store, policy);
+      const issuer = await Issuer.open({ account, store, l1, record, ...(address && { address }) });
+      const records = secret === undefined ? {} : { records: { record: local, secret } };
+      const { buildIssuerServer } = await import("../../server/issuer/app.ts");
+      await runSigner({
+        what: "issuer",
+        signer: issuer,
+        l1,
+        settings,
+        secrets: [key, ...(secret === undefined ? [] : [secret])],
+        build: (options) => buildIssuerServer({ ...options, issuer, ...records }),
+        work: (signal) => issuer.settle(signal),
       });
     },
   );

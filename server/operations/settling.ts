@@ -1,9 +1,16 @@
 import type { LocalAccount } from "viem";
 import { collectAttestations, type MemberClient, RemoteMember } from "../../core/committee/index.ts";
 import { type Address, type Engine, MintmarkError, type Mode } from "../../core/index.ts";
+import { type IssuerClient, RemoteIssuer } from "../../core/issuer/index.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
 import { SourceHistory } from "../../core/mirror/index.ts";
-import { MirrorSettler, Settler, type SettlerOptions, type SettlerWork } from "../../core/settlement/index.ts";
+import {
+  type ConsentStanding,
+  MirrorSettler,
+  Settler,
+  type SettlerOptions,
+  type SettlerWork,
+} from "../../core/settlement/index.ts";
 import { ConfigError } from "../settings/config.ts";
 import { within } from "./deadline.ts";
 import type { MirrorChain } from "./mirror-chain.ts";
@@ -17,6 +24,9 @@ export interface SettlingOptions {
   readonly operator: Address;
   readonly members: readonly MemberClient[];
   readonly threshold: number;
+  readonly issuers?: readonly IssuerClient[];
+  /** Milliseconds that a batch waits for its issuers. */
+  readonly consentMs?: number;
   /** Deployment block of the settlement contract. */
   readonly fromBlock: bigint;
   /** Milliseconds from the first mint of an open batch to its seal. */
@@ -33,6 +43,8 @@ export interface SettlingOptions {
   readonly onMirrorError?: (chainId: bigint, error: unknown) => void;
   /** Called when a member of the committee has not signed, with the reason. */
   readonly onMemberFailure?: (member: Address, error: unknown) => void;
+  /** Told why an issuer has not consented to a batch. */
+  readonly onIssuerRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
 }
 
 /** Members of a committee that run as separate services. */
@@ -42,6 +54,15 @@ export function remoteMembers(
   { settlement }: Engine,
 ): RemoteMember[] {
   return members.map((member) => new RemoteMember({ ...member, operator, settlement }));
+}
+
+/** Issuers that run as services of their own. */
+export function remoteIssuers(
+  issuers: readonly { readonly address: Address; readonly url: string }[],
+  operator: LocalAccount,
+  { settlement }: Engine,
+): RemoteIssuer[] {
+  return issuers.map((issuer) => new RemoteIssuer({ ...issuer, operator, settlement }));
 }
 
 /** A settler whose validium batches need the signatures of any `threshold` members. */
@@ -83,7 +104,9 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
     far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
   }
-  const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError };
+  const { issuers = [], consentMs, onIssuerRefusal } = options;
+  const consents = { issuers, ...(consentMs && { consentMs }), ...(onIssuerRefusal && { onIssuerRefusal }) };
+  const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError, ...consents };
   const { committee, settler } = settlerOver(options, { engine, l1, fromBlock, mirrors: far, ...paced });
   await committee.requireInForce();
   const stopping = new AbortController();
@@ -107,6 +130,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
         Object.keys(settler.lastErrors).map((work) => [work, async () => describeWork(settler, work as SettlerWork)]),
       ),
       ...settlementChecks({ ...options, committee }),
+      issuers: async () => describeConsents(settler.consents.standings()),
       ...Object.fromEntries(
         mirrors.map((mirror, i) => {
           const check = async () => describeMirror(engine, mirror, far[i]?.lastError ?? null, options);
@@ -123,6 +147,15 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
 function describeWork({ lastErrors }: Settler, work: SettlerWork): string {
   if (lastErrors[work] !== null) throw lastErrors[work];
   return "goes well";
+}
+
+/** What issuers say of the batches that wait. Never rejects: an issuer keeps nobody else's batches from L1. */
+function describeConsents(standings: readonly ConsentStanding[]): string {
+  const told = standings.map(({ issuer, batchId, state, failure }) => {
+    if (state === "refused") return `${issuer} does not consent to ${batchId}: ${failure}`;
+    return `${issuer} ${state === "given" ? "has consented" : "is asked to consent"} to ${batchId}`;
+  });
+  return told.length === 0 ? "no batch waits for a consent" : told.join("; ");
 }
 
 /** A store keeps the first mirror of a chain. */

@@ -10,12 +10,9 @@ export const address = (asked: string) =>
     .refine(checksumHolds, CHECKSUM_WRONG)
     .transform((text) => text.toLowerCase() as Hex);
 
-/** `0x…=http://…`: a committee member's address and its service. */
+/** `0x…=http://…`: the address of a committee member or an issuer, and its service. */
 export const member = z
   .string()
-  .regex(
-    /^0x[0-9a-fA-F]{40}=https?:\/\/\S+$/,
-    "Give each member as <address>=<url of its service>, separated by commas.",
-  )
+  .regex(/^0x[0-9a-fA-F]{40}=https?:\/\/\S+$/, "Give each as <address>=<url of its service>, separated by commas.")
   .refine((text) => checksumHolds(text.slice(0, 42)), CHECKSUM_WRONG)
   .transform((text) => ({ address: text.slice(0, 42).toLowerCase() as Hex, url: text.slice(43) }));

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Hex } from "../../core/index.ts";
 import { address } from "./member-setting.ts";
+import { policyFile } from "./policy-setting.ts";
 import { SETTINGS } from "./settings.ts";
 
 /** Settings of the other processes and commands. Settings shared with the server are the server's own. */
@@ -57,6 +58,33 @@ export const memberSettings = z.object({
   MINTMARK_MIRRORS,
   MINTMARK_PORT: port.default(3100).describe("Port to listen on; 0 for any."),
 });
+
+export const issuerSettings = z
+  .object({
+    MINTMARK_ISSUER_STORE: z
+      .string("Give the folder of the issuer's store.")
+      .min(1)
+      .describe("Folder of the issuer's own store."),
+    ...signer.shape,
+    MINTMARK_PORT: port.default(3200).describe("Port to listen on; 0 for any."),
+    MINTMARK_ISSUER: address("the address that the tokens name as their issuer")
+      .optional()
+      .describe("The issuer that the tokens name, when it is a wallet contract; the key's own address when absent."),
+    MINTMARK_POLICY: policyFile
+      .optional()
+      .describe("JSON file of what may be minted; docs/guides/issuer.md has its form. Instead of a record."),
+    MINTMARK_RECORD_SECRET: z
+      .string()
+      .regex(/^[\x21-\x7e]{32,255}$/, "Give 32 to 255 printable characters without spaces.")
+      .optional()
+      .describe("What the application sends as `Authorization: Bearer` when it records a mint (POST /v1/mints)."),
+  })
+  .superRefine(({ MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret }, context) => {
+    if ((policy === undefined) !== (secret === undefined)) return;
+    const message =
+      "Give this, or MINTMARK_POLICY instead of a record of mints: one of the two decides what is signed.";
+    context.addIssue({ code: "custom", path: ["MINTMARK_RECORD_SECRET"], message });
+  });
 
 export const watchSettings = z.object({ MINTMARK_STORE, ...CHAIN, ...PEERS, ...POLL, MINTMARK_MIRRORS });
 

@@ -104,6 +104,17 @@ const variables = z.object({
     .default([])
     .describe("The committee in force, each member as `<address>=<url>`."),
   MINTMARK_THRESHOLD: count(0, 255).default(0).describe("How many members must sign."),
+  MINTMARK_ISSUERS: z
+    .string()
+    .transform((text) => text.split(",").map((part) => part.trim()))
+    .pipe(z.array(member).max(255))
+    .default([])
+    .describe("The issuers of tokens, each as `<address>=<url>` of its service."),
+  MINTMARK_CONSENT_SECONDS: count(1, 86_400)
+    .default(30)
+    .describe(
+      "How long a batch waits for its issuers; then it is committed without the assets of those that did not consent.",
+    ),
   MINTMARK_MIRRORS: mirrorSettings
     .default([])
     .describe(

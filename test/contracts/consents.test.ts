@@ -12,6 +12,8 @@ import {
   commitWith,
   consentOf,
   entry,
+  proofOf,
+  provenArgs,
 } from "./fixture/batches.ts";
 import {
   assetOf,
@@ -235,6 +237,65 @@ describe.each(MODES)("a %s batch", (mode) => {
     await d.state.write.registerAsset([2, 5n, getAddress(sword.token), 1n, SCHEME.imx]);
     const batch = await commitWith(mode, d, [{ ...entry(sword, owner, "1"), chainId: 5n }], async () => "0x");
     expect(batch.leftOut).toEqual([]);
+  });
+});
+
+describe.each([
+  ["the operator alone", "zk-rollup"],
+  ["the operator with a committee majority, which hides the data", "validium"],
+] as const)("of a token with an issuer, %s", (_, mode) => {
+  const forged = newKey();
+  let thief: Address;
+  beforeEach(() => {
+    thief = d.actors.operator.account.address;
+  });
+  const withdrawAs = (account: Address, batch: CommittedBatch) =>
+    d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account });
+  /** A registered token of Alice's, of any standard. */
+  const issued = {
+    erc20: async (cap = 100n) => {
+      const args = ["", "", cap, 1n, d.config.admin, d.state.address, alice.address] as const;
+      return d.register("erc20", (await d.viem.deployContract("MintableERC20", args)).address);
+    },
+    erc721: () => issuedBy(alice.address),
+    erc1155: async () => {
+      const args = ["", "", "", SCHEME.mintmark, d.config.admin, d.state.address, alice.address] as const;
+      return d.register("erc1155", (await d.viem.deployContract("MintableERC1155", args)).address);
+    },
+  };
+
+  it.each(["erc20", "erc721", "erc1155"] as const)(
+    "mints no %s that the issuer has not consented to",
+    async (standard) => {
+      const asset = await issued[standard]();
+      const slot = entry(asset, thief, standard === "erc20" ? "" : "1", standard === "erc721" ? 1n : 50n);
+      for (const consenting of [async () => "0x" as const, consentOf(d, forged, [asset])]) {
+        const batch = await commitWith(mode, d, [slot], consenting);
+        await d.connection.networkHelpers.time.increase(MATURITY);
+        await d.viem.assertions.revertWithCustomError(withdrawAs(thief, batch), d.state, "ProofInvalid");
+      }
+    },
+  );
+
+  it("uses up nothing of its cap", async () => {
+    const coin = await issued.erc20();
+    const honest = await commitWith(mode, d, [entry(coin, owner, "", 100n)], consentOf(d, alice, [coin]));
+    const greedy = await commitWith(mode, d, [entry(coin, thief, "", 100n)], consentOf(d, forged, [coin]));
+    await d.viem.assertions.revertWithCustomError(withdrawAs(thief, greedy), d.state, "ProofInvalid");
+    await withdrawAs(owner, honest);
+  });
+
+  it("takes no ERC-721 by an earlier duplicate that nobody has seen, and voids nothing by it", async () => {
+    const planted = await commitWith(mode, d, [entry(sword, thief, "1")], consentOf(d, forged, [sword]));
+    const honest = await commitWith(mode, d, [entry(sword, owner, "1")], consentOf(d, alice, [sword]));
+    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.viem.assertions.revertWithCustomError(withdrawAs(thief, planted), d.state, "ProofInvalid");
+    const voiding = d.state.write.voidDuplicate([
+      ...provenArgs(proofOf(planted, 0)),
+      ...provenArgs(proofOf(honest, 0)),
+    ]);
+    await d.viem.assertions.revertWithCustomError(voiding, d.state, "ProofInvalid");
+    await withdrawAs(owner, honest);
   });
 });
 

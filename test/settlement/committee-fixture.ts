@@ -39,6 +39,8 @@ export function pointOf(commits: readonly SealedBatch[] = onL1): HistoryPoint {
 export const l1: MemberOptions["l1"] & Pick<L1Reader, "committee"> = {
   ...registry,
   state: async () => stateOf(onL1),
+  blockNumber: async () => 0n,
+  events: async () => [],
   committee: async () => ({ committeeHash: committeeHash(0n, IN_FORCE), epoch: 0n }),
 };
 

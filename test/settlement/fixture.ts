@@ -155,7 +155,7 @@ export async function pointOn(l1: Pick<L1Reader, "state">): Promise<HistoryPoint
 }
 
 export function newSettler(
-  parts: Pick<SettlerOptions, "engine" | "l1" | "committee" | "clock" | "lagMs" | "mirrors">,
+  parts: Pick<SettlerOptions, "engine" | "l1" | "committee" | "clock" | "lagMs" | "mirrors" | "issuers" | "consentMs">,
   chain: Chain,
 ): Settler {
   return new Settler({ lagMs: 0, ...parts, fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } });

@@ -4,6 +4,7 @@ import { collectAttestations } from "../../core/committee/collector.ts";
 import type { CommitteeMember } from "../../core/committee/member.ts";
 import { type Engine, MODES, type Mode, openEngine } from "../../core/index.ts";
 import { commitSealed } from "../../core/settlement/commit.ts";
+import { Consents } from "../../core/settlement/consents.ts";
 import { RefusedSlots } from "../../core/settlement/refused-slots.ts";
 import { Attempts } from "../../core/settlement/rounds.ts";
 import type { Settler } from "../../core/settlement/settler.ts";
@@ -62,7 +63,8 @@ async function openCopy(firstToken: number): Promise<Operator> {
     },
     async commit() {
       const attempts = new Attempts(undefined);
-      const options = { ...parts, looks: [], refused: new RefusedSlots(engine, l1) };
+      const consents = new Consents({ engine, l1, issuers: [] });
+      const options = { ...parts, consents, looks: [], refused: new RefusedSlots(engine, l1) };
       const committed = await attempts.of(() => commitSealed(options, attempts));
       attempts.end();
       return committed;

@@ -23,6 +23,8 @@ export interface Batch {
   readonly batchNumber: number;
   readonly vaultCount: number;
   readonly status: string;
+  /** Assets that L1 has left out: their vaults pay nobody. */
+  readonly leftOut: readonly { readonly chainId: string; readonly assetType: Hash }[];
   readonly batchRoot: Hash | null;
   readonly dataHash: Hash | null;
   readonly l1TxHash: Hash | null;

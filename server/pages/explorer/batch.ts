@@ -77,7 +77,10 @@ function batchChecks(
   assets: Parameters<typeof manifestRoot>[0],
   slots: readonly (VaultContent | null)[],
 ): Check[] {
-  const { batchRoot, dataHash, vaultCount, committedAt, l1Sequence, mode, batchNumber } = batch;
+  const { batchRoot, dataHash, vaultCount, committedAt, l1Sequence, mode, batchNumber, leftOut } = batch;
+  const isLeftOut = ({ chainId, assetType }: (typeof assets)[number]) =>
+    leftOut.some((out) => out.chainId === `${chainId}` && out.assetType === assetType);
+  const places = assets.flatMap((asset, place) => (isLeftOut(asset) ? [place] : []));
   return [
     {
       claim: "The data hashes to the batch's data hash.",
@@ -88,7 +91,7 @@ function batchChecks(
       async test() {
         const started = performance.now();
         const content = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
-        const root = rootOf(kindOf(mode), manifestRoot(assets), content);
+        const root = rootOf(kindOf(mode), manifestRoot(assets, places), content);
         const time = Math.max(1, Math.round(performance.now() - started));
         const [outcome] = same(root, batchRoot);
         return [outcome, `${counted(slots.length, "leaf", "leaves")} hashed here in ${time} ms: ${root}`];

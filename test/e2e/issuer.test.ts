@@ -1,0 +1,149 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { http, toHex } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import type { Mode, SealedBatch, Uuid } from "../../core/index.ts";
+import { RemoteIssuer } from "../../core/issuer/index.ts";
+import { assetType } from "../../core/protocol/asset.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
+import { Settler } from "../../core/settlement/index.ts";
+import { deployToken } from "../../scripts/deploy/token.ts";
+import { ADMIN, COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { at, mint } from "../settlement/fixture.ts";
+import { MemberProcess } from "./member-process.ts";
+import { type MembersWorld, servedData, startMembersWorld } from "./member-world.ts";
+
+const KEY = generatePrivateKey();
+const ISSUER = privateKeyToAccount(KEY);
+const SECRET = randomBytes(24).toString("hex");
+
+describe("an issuer's process", () => {
+  let world: MembersWorld;
+  let issuer: MemberProcess;
+  let token: `0x${string}`;
+  let crowns: ReadonlyMap<"erc721", Uuid>;
+
+  beforeAll(async () => {
+    world = await startMembersWorld({ members: [at(COMMITTEE, 0)], threshold: 1 });
+    const { client, rpcUrl, engine, principal, settlement, folder } = world;
+    const by = { account: ADMIN, client, transport: http(rpcUrl), chainId: await client.getChainId() };
+    const config = {
+      standard: "erc721",
+      name: "Crowns",
+      symbol: "CRWN",
+      admin: ADMIN.address,
+      issuer: ISSUER.address,
+    } as const;
+    token = (await deployToken(by, settlement.address, config)).address;
+    const { assetId } = await engine.assets.add({ ...config, contractAddress: token, quantum: 1n });
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId);
+    await engine.assets.enable(principal.applicationId, assetId);
+    crowns = new Map([["erc721", assetId]]);
+    issuer = await MemberProcess.start({
+      command: "issuer",
+      env: { MINTMARK_RECORD_SECRET: SECRET },
+      key: KEY,
+      store: join(folder, "issuer"),
+      rpcUrl,
+      contract: settlement.address,
+      fromBlock: settlement.deployedAtBlock,
+      port: 0,
+      peers: [at(world.processes, 0).url],
+    });
+  });
+  afterAll(async () => {
+    await issuer?.stop();
+    await world?.close();
+  });
+
+  const client = () =>
+    new RemoteIssuer({ address: ISSUER.address, url: issuer.url, operator: OPERATOR, settlement: world.l1.settlement });
+  const owner = () => at(world.users, 0).owner.address;
+  /** The application's own backend, before it asks the operator for the mints. */
+  const record = (ids: readonly string[], secret = SECRET) =>
+    fetch(`${issuer.url}/v1/mints`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        mints: ids.map((id) => ({ id, contractAddress: token, owner: owner(), amount: "1", tokenId: id })),
+      }),
+    });
+  const mintCrown = (mode: Mode, id: string) => mint({ ...world, assets: crowns }, "erc721", mode, id);
+  const round = async (consentMs = 60_000) => {
+    const { l1, engine, settlement } = world;
+    const { committee } = world.settlerOver();
+    const issuers = [client()];
+    const { deployedAtBlock: fromBlock } = settlement;
+    const settler = new Settler({
+      engine,
+      l1,
+      committee,
+      fromBlock,
+      issuers,
+      consentMs: 2_000,
+      sealing: { maxAgeMs: 0 },
+    });
+    const done = await settler.round();
+    settler.consents.stop();
+    return done;
+  };
+
+  test("consents to what the application has recorded, stores it first, and serves it to anyone", async () => {
+    expect((await record(["1"], "x".repeat(40))).status).toBe(401);
+    expect(await (await record(["1", "2"])).json()).toEqual({ recorded: 2 });
+    await mintCrown("validium", "1");
+    await mintCrown("zk-rollup", "2");
+    expect(await round()).toMatchObject({ committed: 2 });
+    for (const mode of ["validium", "zk-rollup"] as const) {
+      const { leftOut } = await world.engine.batches.get(mode, 0);
+      expect(leftOut).toBeNull();
+      const { data } = await world.engine.batches.getSealed(mode, 0);
+      expect(await servedData(issuer.url, `${mode}-0`)).toBe(toHex(data));
+    }
+    for (const path of ["/healthz", "/readyz"]) {
+      await expect.poll(async () => (await fetch(`${issuer.url}${path}`)).status, { timeout: 20_000 }).toBe(200);
+    }
+  });
+
+  test("refuses what nobody has recorded; the mint fails with its reason, and nobody else's", async () => {
+    const crown = await mintCrown("zk-rollup", "66");
+    await mint(world, "erc721", "zk-rollup", "66");
+    // Long enough for an answer, which is waited for to the end when it is a refusal.
+    expect(await round(5_000)).toMatchObject({ committed: 1 });
+    const { leftOut } = await world.engine.batches.get("zk-rollup", 1);
+    expect(leftOut).toMatchObject([{ failure: expect.stringContaining("the application has recorded 0") }]);
+    await expect(world.engine.proofs.vault(crown)).rejects.toMatchObject({ code: "vault_void" });
+  });
+
+  test("never signs a second content with other vaults, also after it was killed", async () => {
+    await record(["7", "8"]);
+    const batchOf = (ids: readonly string[]): SealedBatch => {
+      const vault = { chainId: 31_337n, owner: owner(), assetType: assetType("erc721", token, 1n), amount: 1n };
+      const data = encodeBatchData(ids.map((id) => ({ ...vault, blob: toHex(id) })));
+      return { mode: "validium", batchNumber: 1, data, ...deriveBatch("validium", 1, data) };
+    };
+    const signal = AbortSignal.timeout(60_000);
+    const first = batchOf(["7"]);
+    const own = [{ chainId: 31_337n, assetType: assetType("erc721", token, 1n), issuerEpoch: 1n }];
+    const given = await client().consent(first, signal);
+    const message = { mode: "validium", batchNumber: 1, content: first.content, assetsHash: assetsHash(own) } as const;
+    expect(given).toBe(await ISSUER.signTypedData(consentTypedData(world.l1.settlement, message)));
+    const restart = await issuer.kill();
+    issuer = await restart();
+    await expect(client().consent(batchOf(["8"]), signal)).rejects.toThrow("equivocation");
+    await expect(client().consent(batchOf(["7", "8"]), signal)).rejects.toThrow("equivocation");
+    expect(await client().consent(first, signal)).toBe(given);
+    // A mint that a batch uses cannot be taken back.
+    const cancelled = await fetch(`${issuer.url}/v1/mints/7`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${SECRET}` },
+    });
+    expect(cancelled.status).toBe(409);
+    expect(issuer.output).not.toContain(KEY.slice(2));
+    expect(issuer.output).not.toContain(SECRET);
+  });
+});
