@@ -84,7 +84,7 @@ describe("an issuer's process", () => {
       committee,
       fromBlock,
       issuers,
-      consentMs: 2_000,
+      consentMs,
       sealing: { maxAgeMs: 0 },
     });
     const done = await settler.round();
