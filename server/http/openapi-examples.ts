@@ -14,6 +14,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   batchId: "validium-1",
   slot: 2,
   leftOut: [],
+  refusal: "The token is paused.",
   siblings: [`0x${"cd".repeat(32)}`],
   vaultCount: 3,
   deadline: "1893456000",
