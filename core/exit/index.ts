@@ -9,3 +9,4 @@ export {
   requireWholeKit,
 } from "./kit.ts";
 export { type ExitOptions, type ExitPlan, type ExitResult, exitWithKit, planExit } from "./withdraw.ts";
+export { type ExitAllOptions, exitWithKits, type VaultExit } from "./withdraw-all.ts";

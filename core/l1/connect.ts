@@ -1,7 +1,7 @@
 import { createPublicClient, http, type LocalAccount, type PublicClient, type Transport } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
-import type { L1Owner, L1Reader } from "../ports.ts";
+import type { L1Committer, L1Owner, L1Reader } from "../ports.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { ViemCommitter } from "./committer.ts";
 import type { FeeOptions, Finality, L1Connection } from "./connection.ts";
@@ -23,7 +23,9 @@ export interface L1Options {
 }
 
 /** The exit of the settlement contract and of a mirror: the same functions in both. */
-export type OwnerPortal = L1Owner & Pick<L1Reader, "settlement" | "verifyVault" | "holding" | "block">;
+export type OwnerPortal = L1Owner &
+  Pick<L1Reader, "settlement" | "verifyVault" | "holding" | "block"> &
+  Pick<L1Committer, "withdraw" | "mostWithdrawals">;
 
 /** The same with the account that sends transactions, and what they may cost. */
 export type L1WriteOptions = L1Options & FeeOptions & { readonly account: LocalAccount };

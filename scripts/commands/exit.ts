@@ -5,22 +5,47 @@ import { exitSettings } from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { privateKey } from "../cli/secret.ts";
-import { type DescribedPlan, describeExit, exitFromFile } from "../exit/exit.ts";
+import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, signExits } from "../exit/exit.ts";
+
+/** Seconds until a signed list's deadline. */
+const SIGNED_SECONDS = 86_400n;
 
 export function addExit(program: Command): void {
   configured(
     program,
-    "exit <kit>",
-    "withdraw a vault with only its exit kit, an RPC and the owner's key (MINTMARK_OWNER_KEY, or standard input)",
-    ["exit sword.json --wait --rpc https://rpc.example < owner.key", "exit sword.json --dry-run"],
+    "exit <kits...>",
+    "withdraw vaults with only their exit kits, an RPC and the owner's key (MINTMARK_OWNER_KEY, or standard input)",
+    [
+      "exit sword.json --wait --rpc https://rpc.example < owner.key",
+      "exit sword.json --dry-run",
+      "exit kits/*.json",
+      "exit kits/*.json --sign > list.json",
+    ],
     exitSettings,
-    async ({ MINTMARK_RPC_URL: rpcUrl }, { args: [kit = ""], options: given, progress, signal }) => {
+    async ({ MINTMARK_RPC_URL: rpcUrl }, { args: kits, options: given, progress, signal }) => {
       const quantity = given.quantity === undefined ? {} : { quantity: unitsOf(given.quantity) };
       const recipient = given.recipient === undefined ? {} : { recipient: addressOf(given.recipient) };
       const account = privateKeyToAccount(await privateKey("MINTMARK_OWNER_KEY"));
-      const options = { kit, rpcUrl, account, signal, ...quantity, ...recipient };
       const isJson = given.json === true;
       const say = (line: string) => (isJson ? process.stderr : process.stdout).write(`${line}\n`);
+      const [kit = ""] = kits;
+      if (given.sign === true || kits.length > 1) {
+        if (given.quantity !== undefined || given.wait === true || given.dryRun === true) {
+          throw new UsageError("--quantity, --wait and --dry-run are for one kit, and not for --sign");
+        }
+        const all = { kits, rpcUrl, account, signal, ...recipient };
+        if (given.sign === true) {
+          const deadline = BigInt(Math.floor(Date.now() / 1000)) + SIGNED_SECONDS;
+          process.stdout.write(`${JSON.stringify(await signExits({ ...all, deadline }), decimals)}\n`);
+          return undefined;
+        }
+        const exits = await exitFromFiles({ ...all, onSent: (txHash) => say(`sent transaction ${txHash}`) });
+        for (const { vaultId, txHash, refusal } of exits) say(`vault ${vaultId}: ${refusal ?? `paid by ${txHash}`}`);
+        const refused = exits.filter(({ refusal }) => refusal !== null).length;
+        if (refused > 0) throw new Error(`${refused} of ${exits.length} vaults were not paid`);
+        return isJson ? exits : undefined;
+      }
+      const options = { kit, rpcUrl, account, signal, ...quantity, ...recipient };
       if (given.dryRun === true) {
         const plan = await describeExit(options);
         say(sentenceOf(plan));
@@ -39,6 +64,7 @@ export function addExit(program: Command): void {
       return isJson ? result : undefined;
     },
   )
+    .option("--sign", "sign once for all kits and print the list, for POST /api/v1/withdrawals/bulk; good for a day")
     .option("--wait", "wait until an ERC-721 has matured instead of failing")
     .option("--quantity <units>", "default all that are left")
     .option("--recipient <address>", "default the owner")
@@ -51,6 +77,10 @@ function sentenceOf({ vaultId, quantity, token, recipient, contract, chainId, ba
     `the kit is valid: withdrawing ${quantity} unit(s) of vault ${vaultId} from ${contract} on chain ${chainId}\n` +
     `  mints ${baseUnits} of ${token.address} (${what}) to ${recipient}`
   );
+}
+
+function decimals(_: string, value: unknown): unknown {
+  return typeof value === "bigint" ? value.toString() : value;
 }
 
 function unitsOf(text: unknown): bigint {

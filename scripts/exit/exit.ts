@@ -1,6 +1,16 @@
 import type { LocalAccount } from "viem";
-import { type ExitOptions, type ExitPlan, type ExitResult, exitWithKit, planExit } from "../../core/exit/index.ts";
+import {
+  type ExitAllOptions,
+  type ExitOptions,
+  type ExitPlan,
+  type ExitResult,
+  exitWithKit,
+  exitWithKits,
+  planExit,
+  type VaultExit,
+} from "../../core/exit/index.ts";
 import { connectPortal } from "../../core/l1/index.ts";
+import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { readExitKit } from "./kit-file.ts";
 
 export interface ExitFromFileOptions
@@ -33,6 +43,35 @@ export async function exitFromFile(options: ExitFromFileOptions): Promise<Descri
   const exit = await connect(rest);
   const result = await exitWithKit({ ...exit, onPlan: (plan) => onPlan?.(describe(exit.kit, plan)) });
   return { ...describe(exit.kit, result), ...result };
+}
+
+export interface ExitFromFilesOptions extends Pick<ExitAllOptions, "recipient" | "onSent" | "signal"> {
+  /** The kits' files, all of one contract. */
+  readonly kits: readonly string[];
+  readonly rpcUrl: string;
+  /** The vaults' owner. */
+  readonly account: LocalAccount;
+  readonly pollingMs?: number;
+}
+
+/** The exit of many vaults with their kits' files. Throws as `exitWithKits` does. */
+export async function exitFromFiles({ kits: paths, ...rest }: ExitFromFilesOptions): Promise<VaultExit[]> {
+  const { kit: _, ...exit } = await connect({ kit: paths[0] ?? "", ...rest });
+  return exitWithKits({ ...exit, kits: await Promise.all(paths.map(readExitKit)) });
+}
+
+/** The owner's one signature for all that is left of many vaults, as `POST /api/v1/withdrawals/bulk` takes it. Sends nothing. */
+export async function signExits({ kits: paths, ...rest }: ExitFromFilesOptions & { readonly deadline: bigint }) {
+  const { account, deadline } = rest;
+  const { kit, l1, recipient = kit.vault.owner } = await connect({ kit: paths[0] ?? "", ...rest });
+  const vaults = [];
+  for (const path of paths) {
+    const kit = await readExitKit(path);
+    const { withdrawnBefore, quantity } = await planExit({ kit, l1, account: account.address, recipient });
+    vaults.push({ vaultId: kit.vault.vaultId, withdrawnBefore, quantity });
+  }
+  const message = { vaults, recipient, deadline };
+  return { ...message, signature: await account.signTypedData(withdrawalListTypedData(l1.settlement, message)) };
 }
 
 async function connect({ kit: path, rpcUrl, account, ...rest }: Omit<ExitFromFileOptions, "onPlan">) {

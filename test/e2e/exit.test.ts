@@ -2,12 +2,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseAbi, toHex } from "viem";
+import { parseAbi, recoverAddress, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { deriveBatch } from "../../core/archive/index.ts";
 import { exportExitKit } from "../../core/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { withdrawalListDigest } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { exitKitText, readExitKit } from "../../scripts/exit/kit-file.ts";
 import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
@@ -27,6 +28,8 @@ describe("owners' exits with everything gone but the chain", () => {
   let owner: `0x${string}`;
   const vaults: Record<"sword" | "points" | "shield", VaultId> = { sword: 0n, points: 0n, shield: 0n };
 
+  const coins: VaultId[] = [];
+
   beforeAll(async () => {
     world = await startMembersWorld({ members: COMMITTEE.slice(0, 1), threshold: 1 });
     const { owner: account } = at(world.users, 0);
@@ -35,7 +38,16 @@ describe("owners' exits with everything gone but the chain", () => {
     vaults.sword = await mint(world, "erc721", "validium", "7");
     vaults.points = await mint(world, "erc20", "zk-rollup", "", 5);
     vaults.shield = await mint(world, "erc721", "validium", "8");
-    expect((await world.settlerOver().settler.round()).committed).toBe(2);
+    // One vault a batch: of one batch they would be one vault.
+    for (let i = 0; i < 3; i++) {
+      coins.push(await mint(world, "erc20", "validium", "", 3));
+      await world.engine.operator.seal("validium");
+    }
+    expect((await world.settlerOver().settler.round()).committed).toBe(4);
+    for (const [i, vaultId] of coins.entries()) {
+      const kit = await exportExitKit(await world.engine.proofs.vault(vaultId), world.l1);
+      await writeFile(join(world.folder, `coins-${i}.json`), exitKitText(kit));
+    }
     // The kit of one vault is kept from when the engine was there.
     const kit = await exportExitKit(await world.engine.proofs.vault(vaults.sword), world.l1);
     await writeFile(join(world.folder, "sword.json"), exitKitText(kit));
@@ -58,14 +70,14 @@ describe("owners' exits with everything gone but the chain", () => {
     const alone = await run("rebuild", [], env);
     expect(alone.code).toBe(1);
     expect(alone.stderr).toContain("data is missing: name a source with --peers");
-    expect(alone.stdout).toMatch(/^missing +validium-0$/m);
+    expect(alone.stdout).toMatch(/^missing +validium-0/m);
     const member = at(world.processes, 0).url;
     const { stdout, code } = await run("rebuild", ["--json"], { ...env, MINTMARK_PEERS: member });
     expect(code).toBe(0);
     const { rootValidium, rootRollup, commitment } = await world.l1.state();
     expect(JSON.parse(stdout)).toMatchObject({
-      batches: { validium: 1, "zk-rollup": 1 },
-      vaults: { validium: 2, "zk-rollup": 1 },
+      batches: { validium: 3, "zk-rollup": 1 },
+      vaults: { validium: 5, "zk-rollup": 1 },
       missing: [],
       state: { rootValidium, rootRollup, commitment },
     });
@@ -109,6 +121,27 @@ describe("owners' exits with everything gone but the chain", () => {
     expect(await world.client.readContract(balance)).toBe(5_000n);
     for (const { stdout, stderr } of [checked, swords, json, points])
       expect(stdout + stderr).not.toContain(key.slice(2));
+  });
+
+  test("the command withdraws many vaults by one transaction, or signs once for all of them", async () => {
+    const env = { MINTMARK_RPC_URL: world.rpcUrl };
+    const kits = ["coins-0.json", "coins-1.json", "coins-2.json"].map(file);
+    const signed = await run("exit", [...kits, "--sign"], env, key);
+    expect(signed).toMatchObject({ code: 0, stderr: "" });
+    const { vaults: listed, recipient, deadline, signature } = JSON.parse(signed.stdout);
+    expect(listed).toEqual(coins.map((id) => ({ vaultId: `${id}`, withdrawnBefore: "0", quantity: "3" })));
+    const list = coins.map((vaultId) => ({ vaultId, withdrawnBefore: 0n, quantity: 3n }));
+    const digest = withdrawalListDigest(world.l1.settlement, { vaults: list, recipient, deadline: BigInt(deadline) });
+    expect(await recoverAddress({ hash: digest, signature })).toBe(owner);
+
+    const before = await world.client.getTransactionCount({ address: owner });
+    const exits = await run("exit", [...kits, file("points.json")], env, key);
+    expect(exits.code).toBe(1);
+    for (const id of coins) expect(exits.stdout).toMatch(new RegExp(`^vault ${id}: paid by 0x`, "m"));
+    expect(exits.stdout).toContain(`vault ${vaults.points}: All of this vault has been withdrawn`);
+    expect(await world.client.getTransactionCount({ address: owner })).toBe(before + 1);
+    const balance = { abi: ABI, address: tokenOf("erc20"), functionName: "balanceOf", args: [owner] } as const;
+    expect(await world.client.readContract(balance)).toBe(14_000n);
   });
 
   test("anyone's watch command voids a token that the operator mints again", async () => {
