@@ -21,7 +21,7 @@ const GAS = {
   byte: 16,
   floorByte: 40,
   /** The first read of a registered asset, from four slots at worst, and the consent of an issuer's key. */
-  asset: 16_000,
+  asset: 16_500,
   /** An entry of the owner dictionary. */
   owner: 90,
   voidRun: 420,

@@ -41,6 +41,8 @@ export interface Success {
   readonly text?: string;
   /** Header fields of note, name to description. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** When the answer is 304 instead, without a body. */
+  readonly unchanged?: string;
 }
 
 /** Groups of the documentation. */

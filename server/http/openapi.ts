@@ -116,7 +116,11 @@ function operation(endpoint: Endpoint, schemas: Json): Json {
     ...(isScope(access) && { "x-scope": access }),
     parameters: parameters(endpoint),
     ...requestBody(endpoint),
-    responses: { [endpoint.success.status]: success(endpoint, schemas), ...failures(endpoint) },
+    responses: {
+      [endpoint.success.status]: success(endpoint, schemas),
+      ...unchanged(endpoint.success),
+      ...failures(endpoint),
+    },
   };
 }
 
@@ -183,6 +187,11 @@ function success(endpoint: Endpoint, components: Json): Json {
       ...(stream && { "text/event-stream": { schema: { type: "string", description: stream } } }),
     },
   };
+}
+
+function unchanged({ unchanged: description, headers = {} }: Endpoint["success"]): Json {
+  if (description === undefined) return {};
+  return { 304: { description, headers: headerFields({ ...COMMON_HEADERS, ...headers }), content: {} } };
 }
 
 /** One response a status, naming each code it can carry. */

@@ -22,13 +22,13 @@ export const openApiEndpoints: readonly Endpoint[] = [
     path: "/openapi.json",
     tag: "Service",
     summary: "This document",
-    description: "With `If-None-Match` and the `ETag` of an earlier response, an unchanged document is 304.",
     headers: { "If-None-Match": "The `ETag` of an earlier response." },
     success: {
       status: 200,
       description: "OpenAPI 3.1.",
       schemas: [openApi],
       headers: { ETag: "Identifies this version of the document." },
+      unchanged: "`If-None-Match` names the present document.",
     },
     handle({ service, request, reply }) {
       const { bytes, tag } = documentOf(service);

@@ -184,6 +184,10 @@ export function conform(method: string, url: string, response: Answered): Answer
     return { status, headers, body, text };
   }
   if (endpoint === undefined) throw new Error(`${method} ${url} answered ${status} without an endpoint`);
+  if (status === 304 && endpoint.success.unchanged !== undefined) {
+    expect(text).toBe("");
+    return { status, headers, body: null, text };
+  }
   expect(status).toBe(endpoint.success.status);
   const { text: bare } = endpoint.success;
   if (bare !== undefined && type.startsWith("text/plain")) {
