@@ -10,13 +10,16 @@ import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { SecondLook } from "./second-look.ts";
 import { takeBackReorganised } from "./watch.ts";
 
-/** What L1's history is read from. */
+/** Sources of L1's history. */
 export interface AdoptOptions {
   readonly engine: SettlementPort;
   readonly l1: L1Reader;
   /** Block of the settlement contract's deployment. */
   readonly fromBlock: bigint;
-  /** Asked in this order for data that L1's own node does not give: members of the committee. Believed only if it makes L1's root. */
+  /**
+   * Asked in this order for data that L1's node lacks: members of the committee. Data counts only if it makes L1's
+   * root.
+   */
   readonly sources: readonly BatchSource[];
   readonly signal?: AbortSignal;
 }
@@ -24,8 +27,8 @@ export interface AdoptOptions {
 type Commit = L1Event & { readonly type: "batchCommitted" };
 
 /**
- * Puts L1's history in the place of what a diverged store holds instead, and ends the divergence. Only a final history is adopted, since mints
- * that have failed stay so.
+ * Replaces what a diverged store holds by L1's history, and ends the divergence. Adopts a final history only, because
+ * failed mints stay failed.
  *
  * @throws MintmarkError `l1_failed` while a commit is not final, or when nobody gives the data of a batch
  *
@@ -55,15 +58,15 @@ export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
     for (const commit of there.slice(first)) {
       signal?.throwIfAborted();
       const data = await dataOf(commit, options);
-      // What L1 left out of it, the store hears with L1's events.
+      // The store learns from L1's events which assets L1 left out.
       batches.push({ ...commit, batchRoot: deriveBatch(mode, commit.batchNumber, data).batchRoot, data });
     }
     isOther ||= batches.length > 0;
     adopted.push({ mode, first, batches });
   }
-  // What this store has read of blocks that a reorganisation replaced counts no more, though they were final.
+  // Takes back what this store read of blocks that a reorganisation replaced, even if they were final.
   await takeBackReorganised({ engine, portal: l1, fromBlock: options.fromBlock, secondLook: new SecondLook() });
-  // L1 may have come back to this store's history by a reorganisation: then nothing is replaced.
+  // A reorganisation may have restored this store's history. Then nothing is replaced.
   return engine.operator.adopt(isOther ? adopted : [], signal && { signal });
 }
 
@@ -90,7 +93,7 @@ async function isOurs(engine: SettlementPort, commit: Commit): Promise<boolean> 
   }
 }
 
-/** A batch's data, from L1 itself or from whoever has it. */
+/** A batch's data, from L1 or from a source. */
 async function dataOf(commit: Commit, { l1, sources, signal }: AdoptOptions): Promise<Uint8Array> {
   const { mode, batchNumber, leftOut = [] } = commit;
   const onL1: BatchSource = {

@@ -10,23 +10,26 @@ import type { Consents } from "./consents.ts";
 import type { RefusedSlots } from "./refused-slots.ts";
 import type { Attempts } from "./rounds.ts";
 
-/** Sealed batches that have not been committed, brought to L1 in their order. */
+/** Sealed batches on their way to L1, in order. */
 export interface CommitOptions {
   readonly engine: SettlementPort;
   readonly l1: L1Reader & L1Committer;
   readonly committee: Committee;
   readonly consents: Consents;
-  /** Find slots that could be committed, and never withdrawn from: they become void first. */
+  /** Finds slots that could be committed and never withdrawn from. They become void first. */
   readonly looks: readonly BatchLook[];
   /** Makes slots void that L1 refuses. */
   readonly refused: RefusedSlots;
   readonly signal?: AbortSignal;
 }
 
-/** Commits that are under way at once. When L1 refuses one, those behind it fail too, and each costs the gas of its calldata. */
+/**
+ * Most commits under way at once. When L1 refuses one, those behind it fail too, and each costs the gas of its
+ * calldata.
+ */
 const MOST_UNDER_WAY = 4;
 
-/** Whether a batch is sealed of which no commit is on record. */
+/** Whether a sealed batch has no commit on record. */
 export async function isUncommitted(engine: SettlementPort): Promise<boolean> {
   const [sealed, committed] = [engine.batches.state(), await engine.batches.committedState()];
   return MODES.some((mode) => countOf(mode, sealed) > countOf(mode, committed));
@@ -39,13 +42,14 @@ interface Progress {
 }
 
 /**
- * Commits every sealed batch that the contract does not have yet, mode by mode, and returns how many it brought there. A mode that fails does
- * not hold up the other one.
+ * Commits every sealed batch that the contract lacks, mode by mode, and returns their number. A failing mode does not
+ * delay the other.
  *
- * Each commit names the history that it follows. The first one follows this store's own record of what L1 has committed, which must be
- * L1's history too: otherwise nothing is sent. So two operators on copies of one store cannot add to one another's batches. The next
- * ones are sent while it is under way, since the history after it is known. When L1 refuses one, it refuses those behind it, and they are
- * sent again. What was committed is recorded by {@link import("./watch.ts").applyL1Events}, from the contract's own events.
+ * Each commit names the history that it follows. The first one follows this store's record of L1's commits, which must
+ * be L1's history too; otherwise nothing is sent. So two operators on copies of one store cannot add to each other's
+ * batches. The next commits are sent while the first is under way, because the history after it is known. When L1
+ * refuses one, it refuses those behind it, and they are sent again. {@link import("./watch.ts").applyL1Events} records
+ * commits from the contract's own events.
  */
 export async function commitSealed(options: CommitOptions, attempts: Attempts): Promise<number> {
   const { engine } = options;
@@ -62,7 +66,7 @@ export async function commitSealed(options: CommitOptions, attempts: Attempts): 
   return progress.committed;
 }
 
-/** The history of this store's record. Throws `history_diverged`, or `l1_failed` while L1 has commits that are not recorded yet. */
+/** The history in this store's record. Throws `history_diverged`, or `l1_failed` while L1 has unrecorded commits. */
 async function agreedHistory({ engine, l1 }: CommitOptions): Promise<HistoryPoint> {
   const onL1 = await l1.state();
   await engine.operator.compareState(onL1);
@@ -76,8 +80,8 @@ async function agreedHistory({ engine, l1 }: CommitOptions): Promise<HistoryPoin
 }
 
 /**
- * Commits the batches of a mode up to `end`, until one fails. Returns the number of the first that is not on L1, when it is worth trying at
- * once; else throws why that one failed.
+ * Commits the batches of a mode up to `end`, until one fails. Returns the number of the first one that is not on L1
+ * when an immediate retry makes sense; otherwise throws the reason.
  */
 async function commitFrom(
   mode: Mode,
@@ -99,7 +103,7 @@ async function commitFrom(
       await commits.at(-MOST_UNDER_WAY);
       const commit = await readyCommit(batch, consents, point, options).catch(async (error) => {
         if (mined === commits.length) throw error;
-        // A member that has not signed the ones before must see them on L1 first.
+        // A member that has not signed the earlier batches must first see them on L1.
         await Promise.all(commits);
         return readyCommit(batch, consents, point, options);
       });
@@ -112,7 +116,7 @@ async function commitFrom(
           failed = true;
         },
       );
-      // The next one would be refused if this one was not sent.
+      // If this one was not sent, L1 would refuse the next one.
       await Promise.race([sent.promise, receipt]);
       point = pointAfter(batch, point);
     }
@@ -130,7 +134,7 @@ async function commitFrom(
   return end;
 }
 
-/** As {@link commitFrom}, once the commit of a batch has failed and nothing is under way. */
+/** Like {@link commitFrom}, after a failed commit, with nothing under way. */
 async function afterFailure(
   error: unknown,
   { mode, batchNumber }: Pick<SealedBatch, "mode" | "batchNumber">,
@@ -148,7 +152,7 @@ async function afterFailure(
   if (point.history !== onL1.history) throw error;
   progress.point = point;
   progress.committed += next - first;
-  // It may be there all the same: by what a killed process had sent, or by a transaction whose receipt was lost.
+  // L1 may have it after all: a killed process sent it, or its receipt was lost.
   if (next > batchNumber) return next;
   if (next < batchNumber) throw error;
   if (!(await refused.voidOf(await engine.batches.getSealed(mode, next), signal))) throw error;
@@ -160,7 +164,7 @@ function pointAfter(batch: StoredBatch, { history, sequence }: HistoryPoint): Hi
   return { history: nextHistory(history, batch.mode, leaf), sequence: sequence + 1n };
 }
 
-/** The batch without the slots that nobody could ever withdraw from. */
+/** The batch without slots that nobody could withdraw from. */
 async function withoutVain(batch: StoredBatch, { engine, looks }: CommitOptions): Promise<StoredBatch> {
   const { mode, batchNumber } = batch;
   const voids: VoidSlots[] = [];
@@ -174,7 +178,7 @@ async function withoutVain(batch: StoredBatch, { engine, looks }: CommitOptions)
   return engine.batches.getSealed(mode, batchNumber);
 }
 
-/** The consents to a batch, and the batch without the assets whose issuers have not consented: L1 will leave these out. */
+/** The batch with its consents. L1 will leave out the assets whose issuers have not consented. */
 async function withConsents(
   batch: SealedBatch,
   { engine, consents, signal }: CommitOptions,
@@ -185,7 +189,7 @@ async function withConsents(
   return [await engine.batches.getSealed(mode, batchNumber), given];
 }
 
-/** Gathers what the commit of a batch after a history needs. Returns what sends it. */
+/** Collects what the commit of a batch needs. Returns a function that sends it. */
 async function readyCommit(
   batch: SealedBatch,
   consents: readonly Consent[],
@@ -205,7 +209,10 @@ async function readyCommit(
   };
 }
 
-/** Looks at a batch that nobody has signed or sent yet: slots that are to become void, because nobody could ever withdraw from them. */
+/**
+ * Examines a batch that nobody has signed or sent yet. Returns the slots that nobody could withdraw from, to be made
+ * void.
+ */
 export interface BatchLook {
   lookAtBatch(batch: SealedBatch): Promise<readonly VoidSlots[]>;
 }

@@ -8,7 +8,7 @@ import type { Consent, ConsentAsset, IssuerReader, L1Reader, SealedBatch } from 
 import { countOf } from "../protocol/commitment.ts";
 import { assetsHash, consentDigest } from "../protocol/consent.ts";
 
-/** What an issuer said of a batch that L1 does not have yet. */
+/** An issuer's answer about a batch that L1 lacks. */
 export interface ConsentStanding {
   readonly issuer: Address;
   readonly batchId: string;
@@ -18,7 +18,7 @@ export interface ConsentStanding {
   readonly failure: string | null;
 }
 
-/** The consents to a batch, and the assets that nobody has consented to. */
+/** The consents to a batch, and the assets without one. */
 export interface Gathered {
   /** By issuer, ascending. */
   readonly consents: readonly Consent[];
@@ -29,22 +29,27 @@ export interface ConsentsOptions {
   readonly engine: SettlementPort;
   readonly l1: Pick<L1Reader, "settlement"> & IssuerReader;
   readonly issuers: readonly IssuerClient[];
-  /** Milliseconds after which a batch is committed without an issuer's assets; default 30 000. Silence and refusal cost the same. */
+  /**
+   * Milliseconds after which a batch is committed without an issuer's assets; default 30 000. Silence and refusal cost
+   * the same.
+   */
   readonly waitMs?: number;
-  /** Told each time that an issuer gives another reason. */
+  /** Called when an issuer gives a new reason. */
   readonly onRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
 }
 
 const WAIT_MS = 30_000;
-/** What a batch waits at least for a consent that another content, or another epoch, makes necessary late. */
+/** Least wait of a batch for a consent that a new content or epoch requires late. */
 const LATE_MS = 5_000;
-/** What a batch waits for an issuer that another batch has waited for in vain, until the issuer consents again. */
+/**
+ * Wait for an issuer that let an earlier batch's wait end without an answer. It lasts until the issuer consents again.
+ */
 const TARDY_MS = 1_000;
-/** A client's own limit for one question; a large batch on a slow line. */
+/** Time limit of a client's single request: enough for a large batch on a slow line. */
 const QUESTION_MS = 60_000;
 /** An issuer takes no batch further ahead of L1 than this. */
 const MAX_AHEAD = 16;
-/** Characters of what an application reads. */
+/** Most characters of a reason that an application reads. */
 const MAX_FAILURE = 1_000;
 const BACKOFF = { firstMs: 500, maxMs: 10_000 };
 
@@ -52,9 +57,9 @@ const BACKOFF = { firstMs: 500, maxMs: 10_000 };
 interface Waiting {
   readonly mode: Mode;
   readonly batchNumber: number;
-  /** Whose issuers were last looked up. */
+  /** The content whose issuers were last looked up. */
   readonly content: Hash;
-  /** When the wait ends, in milliseconds of `performance.now()`; null while nobody was asked. */
+  /** End of the wait by `performance.now()`, in ms; null while nobody was asked. */
   readonly end: number | null;
 }
 
@@ -65,17 +70,18 @@ interface Asking {
 }
 
 /**
- * Asks the issuers of the sealed batches' assets for their consents: all batches and issuers at once, each again and again until L1 has
- * the batch. So a silent issuer holds up a batch for the wait at most, and the waits of batches run beside one another.
+ * Asks the issuers of the sealed batches' assets for their consents: all batches and issuers at once, each again and
+ * again until L1 has the batch. So a silent issuer delays a batch by the wait at most, and the waits of batches
+ * overlap.
  */
 export class Consents {
   readonly #options: ConsentsOptions;
   readonly #clients: ReadonlyMap<Address, IssuerClient>;
-  /** By the digest that the issuer signs, which names batch, content, assets and epochs. */
+  /** By the digest that the issuer signs, which covers batch, content, assets and epochs. */
   readonly #asked = new Map<Hash, Asking>();
-  /** Batches whose issuers have been looked up, by their ids. */
+  /** By batch id: batches whose issuers were looked up. */
   readonly #batches = new Map<string, Waiting>();
-  /** Issuers that a batch has waited for in vain: no later batch waits as long for them. */
+  /** Issuers that a batch waited for without an answer. Later batches wait for them less. */
   readonly #tardy = new Set<Address>();
 
   constructor(options: ConsentsOptions) {
@@ -83,7 +89,7 @@ export class Consents {
     this.#clients = new Map(options.issuers.map((client) => [client.address.toLowerCase() as Address, client]));
   }
 
-  /** Begins to ask for every sealed batch that L1 does not have. Waits for no issuer. Returns for how many it began. */
+  /** Starts asking for every sealed batch that L1 lacks, without waiting for an issuer. Returns their number. */
   async gather(signal?: AbortSignal): Promise<number> {
     const { engine } = this.#options;
     const committed = await engine.batches.committedState();
@@ -104,8 +110,8 @@ export class Consents {
   }
 
   /**
-   * What the issuers of a batch's assets said: as soon as each of them has consented, at the latest when the batch's wait ends. The
-   * issuers are those in force now.
+   * The answers of a batch's issuers: as soon as all have consented, or when the batch's wait ends. The issuers are
+   * those in force now.
    */
   async of(batch: SealedBatch, signal?: AbortSignal): Promise<Gathered> {
     const asked = await this.#ask(batch);
@@ -130,17 +136,17 @@ export class Consents {
     return { consents: consents.toSorted((a, b) => (a.issuer < b.issuer ? -1 : 1)), leftOut };
   }
 
-  /** What the issuers said of batches that L1 does not have yet. */
+  /** The issuers' answers about batches that L1 lacks. */
   standings(): readonly ConsentStanding[] {
     return [...this.#asked.values()].map(({ standing }) => standing);
   }
 
-  /** Ends all asking. */
+  /** Stops all asking. */
   stop(): void {
     this.#forget(() => true);
   }
 
-  /** Asks each issuer of the batch's assets that was not asked for the same yet. Returns all that are asked. */
+  /** Asks each issuer of the batch's assets that was not asked for this content yet. Returns all asked issuers. */
   async #ask(batch: SealedBatch): Promise<readonly Asking[]> {
     const { l1 } = this.#options;
     const { mode, batchNumber, content, assets } = batch;
@@ -174,7 +180,7 @@ export class Consents {
     return asked;
   }
 
-  /** @param fault - why its consent would not count, whatever it said */
+  /** @param fault - why its consent would not count, whatever it says */
   #begin(
     batch: SealedBatch,
     digest: Hash,
@@ -217,7 +223,7 @@ export class Consents {
       }
       return null;
     };
-    // It begins once `asking` is there.
+    // It starts when `asking` exists.
     const asking: Asking = { standing, consent: Promise.resolve().then(consent), stop };
     return asking;
   }

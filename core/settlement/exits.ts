@@ -6,24 +6,24 @@ import { SecondLook } from "./second-look.ts";
 import { applyL1Events, type WatchOptions } from "./watch.ts";
 import { WithdrawalSender } from "./withdraw.ts";
 
-/** How a chain is followed. */
+/** Options of following a chain. */
 export interface FollowOptions {
   /** Block of the contract's deployment. */
   readonly fromBlock: bigint;
-  /** Milliseconds that a node may be behind what was read before, until a shorter chain is believed; default 15 000. */
+  /** How long a node may lag behind earlier reads before a shorter chain is believed, in ms; default 15 000. */
   readonly lagMs?: number;
-  /** Milliseconds that only grow, for what is tried again; default since the process began. */
+  /** Monotonic milliseconds for retries; default the process's own. */
   readonly clock?: Clock;
 }
 
-/** The clock that was given, or the process's own. */
+/** The given clock, or the process's own. */
 export function steadyClock({ clock = () => performance.now() }: Pick<FollowOptions, "clock">): Clock {
   return clock;
 }
 
 /**
- * The exit on one chain: what its contract tells reaches the engine, and what owners ask of the engine reaches the contract. The same for
- * the settlement contract and for mirrors. One per engine and chain.
+ * Withdrawals on one chain. The contract's events reach the engine, and the engine's withdrawals reach the contract.
+ * The same for the settlement contract and for mirrors. One per engine and chain.
  */
 export class Exits {
   readonly #portal: Portal;
@@ -42,8 +42,8 @@ export class Exits {
   }
 
   /**
-   * Brings the engine to what the chain is now; see {@link applyL1Events}. One run at a time: all who ask while one goes on share the next,
-   * since the one under way may not see what they wait for.
+   * Brings the engine up to the chain; see {@link applyL1Events}. One run at a time. Callers during a run share the
+   * next one, because the current run may miss what they wait for.
    */
   follow(signal?: AbortSignal): Promise<void> {
     if (this.#next !== null) return this.#next;
@@ -61,7 +61,7 @@ export class Exits {
     return this.#queue.awaitedBatches();
   }
 
-  /** Sends withdrawals that would succeed now, a bounded number, and follows what comes of them. Returns how many. */
+  /** Sends a bounded number of withdrawals that would succeed now, and follows the results. Returns how many. */
   async send(signal?: AbortSignal): Promise<number> {
     // It may have paid some of them.
     if (await this.#portal.earlierMined(signal)) await this.follow(signal);

@@ -18,7 +18,7 @@ import { Exits, type FollowOptions, steadyClock } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 
-/** Milliseconds that looking at a batch may hold up its commit. */
+/** Longest delay of a commit by the examination of its batch, in ms. */
 const LOOK_MS = 5_000;
 
 /** A mirror with its chain's tokens. */
@@ -27,17 +27,17 @@ export type SettledMirror = MirrorContract & L1Tokens;
 /** An engine and the mirror that pays its withdrawals on another chain. */
 export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
   readonly engine: SettlementPort;
-  /** Connects to the mirror. Asked again after a failure, so that a chain may be down when this begins. */
+  /** Connects to the mirror. Called again after a failure, so the chain may be down at the start. */
   readonly connect: () => Promise<SettledMirror>;
-  /** The state's own chain, by its finality. */
+  /** The state's own chain, with its finality. */
   readonly source: SourceHistory;
-  /** Vouches for the state at the mirror. */
+  /** Signs the state for the mirror. */
   readonly committee: AttesterCommittee;
 }
 
-/** What one round has done. */
+/** Results of one round. */
 export interface MirrorRound {
-  /** Batches that withdrawals were waiting for, and that the mirror knows now. */
+  /** Batches that withdrawals waited for and that the mirror knows now. */
   readonly imported: number;
   readonly withdrawn: number;
 }
@@ -48,13 +48,13 @@ interface Joined {
   readonly preflight: Preflight;
 }
 
-/** What a mirror's settler does, each in a loop of its own. */
+/** Kinds of work of a mirror's settler, each in its own loop. */
 export type MirrorWork = "follow" | "assets" | "withdraw";
 
 /**
- * Brings the withdrawals of another chain's tokens to the mirror there, and that chain's events to the engine. The mirror learns of each batch
- * that withdrawals wait for once its commit is final. The engine knows the mirror from when it was first reached. Works beside
- * {@link import("./settler.ts").Settler}, and never holds it up. One per engine and mirror.
+ * Brings withdrawals of another chain's tokens to the mirror there, and that chain's events to the engine. The mirror
+ * learns of a batch when a withdrawal waits for it and its commit is final. The engine knows the mirror once it was
+ * reached. Runs beside {@link import("./settler.ts").Settler} and never delays it. One per engine and mirror.
  *
  * @example
  * await new MirrorSettler({ engine, source, committee, fromBlock, connect: () => connectMirror(far) }).run(signal);
@@ -63,7 +63,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
   readonly #options: MirrorSettlerOptions;
   #joined: Joined | null = null;
 
-  /** Only `follow` reaches for the mirror; until it has, there is nothing else to do. */
+  /** Only `follow` connects to the mirror. Until then there is nothing else to do. */
   protected readonly passes = {
     follow: async (signal?: AbortSignal) => {
       this.#joined ??= await this.#join();
@@ -91,7 +91,10 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     this.#options = options;
   }
 
-  /** Follows, looks at the tokens there, brings the state there, withdraws, follows. Errors of a step are thrown at the end. */
+  /**
+   * Follows, examines the tokens there, brings the state there, withdraws, follows. Throws the errors of steps at the
+   * end.
+   */
   async round(signal?: AbortSignal): Promise<MirrorRound> {
     await this.passes.follow(signal);
     const attempts = new Attempts(signal);
@@ -101,7 +104,10 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     return done;
   }
 
-  /** Of this chain's tokens; nothing while the chain cannot be asked. Never rejects, and never takes long. */
+  /**
+   * Examines the batch's tokens of this chain. Does nothing while the chain cannot be asked. Never rejects, never takes
+   * long.
+   */
   async lookAtBatch(batch: SealedBatch): Promise<readonly VoidSlots[]> {
     if (this.#joined === null || this.lastError !== null) return [];
     try {
@@ -120,13 +126,13 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     if (mirror.source.chainId !== settlement.chainId || mirror.source.contract !== settlement.contract) {
       throw new MintmarkError("l1_failed", `${contract} on chain ${chainId} is no mirror of ${settlement.contract}`);
     }
-    // Only now, since a store keeps it for ever.
+    // Only now, because a store keeps its mirror for ever.
     await engine.operator.addMirror(mirror.settlement);
     const preflight = new Preflight(engine, mirror, steadyClock(this.#options));
     return { mirror, exits: new Exits(engine, mirror, this.#options), preflight };
   }
 
-  /** Makes the batches known that withdrawals wait for and whose commits are final. Returns how many. */
+  /** Makes batches known that withdrawals wait for and whose commits are final. Returns how many. */
   async #importAwaited(mirror: SettledMirror, exits: Exits, signal?: AbortSignal): Promise<number> {
     const { source, committee } = this.#options;
     const awaited = await exits.awaitedBatches();
@@ -138,7 +144,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
       if ((await stepOf(mirror, place.mode, place.batchNumber)) === null) unaccepted.push(place);
       else await importBatch({ source, mirror }, place.mode, place.batchNumber, signal);
     }
-    // Each step costs gas and the committee's signatures: none is taken before somebody waits for it.
+    // Each step costs gas and the committee's signatures, so it waits for a withdrawal.
     if (unaccepted.length > 0) await advanceMirror({ source, mirror, committee, ...(signal && { signal }) });
     for (const { mode, batchNumber } of unaccepted) await importBatch({ source, mirror }, mode, batchNumber, signal);
     return final.length;

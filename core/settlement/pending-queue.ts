@@ -3,7 +3,7 @@ import type { SettlementPort } from "../operator.ts";
 import type { PendingWithdrawal } from "../progress/pending-withdrawals.ts";
 import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 
-/** What a pass needs to know of the chain; read once for all withdrawals. */
+/** Facts of the chain, read once for a whole pass. */
 export interface Moment {
   /** Seconds that an ERC-721 vault waits after its batch's commit. */
   readonly maturity: bigint;
@@ -16,27 +16,28 @@ export interface Moment {
 /** What decides when a withdrawal is read again. */
 interface Wait {
   readonly deadline: bigint;
-  /** The batch that its chain's contract did not know when this was read; null when it did. */
+  /** The batch that the chain's contract did not know at the last read; null when it knew it. */
   readonly batch: string | null;
-  /** Seconds of the block in which an ERC-721 vault was committed; else 0. */
+  /** Time of the commit's block of an ERC-721 vault, in seconds; else 0. */
   readonly committedAt: bigint;
 }
 
-/** Batches that a pass has looked at, and whether the contract knows them. */
+/** Batches examined in a pass, and whether the contract knows them. */
 type KnownBatches = Map<string, boolean>;
 
 /**
- * The pending withdrawals of one chain. A pass lists only what is new, and reads only those that may be ready: of withdrawals that wait for
- * one batch only the first, and none that is not mature. What is remembered is a shortcut: each is read again before it is sent.
+ * The pending withdrawals of one chain. A pass lists only new ones, and reads only those that may be ready: the first
+ * of those that wait for one batch, and no immature one. The memory is a shortcut: each withdrawal is read again before
+ * it is sent.
  */
 export class PendingQueue {
   readonly #engine: SettlementPort;
   readonly #chainId: bigint;
   /** Oldest first. */
   readonly #waits = new Map<Uuid, Wait>();
-  /** The sequence of the newest that was listed. */
+  /** The sequence of the newest listed one. */
   #newest = -1;
-  /** Recorded before that. */
+  /** Number of recorded reorganisations at the last pass. */
   #reorganisations = 0;
 
   constructor(engine: SettlementPort, chainId: bigint) {
@@ -44,7 +45,10 @@ export class PendingQueue {
     this.#chainId = chainId;
   }
 
-  /** Those that can be sent now, and those whose authorization has expired for good, oldest first; not those that `isHeld`. */
+  /**
+   * Withdrawals that can be sent now, and those whose authorization has expired for good, oldest first, without those
+   * that `isHeld`.
+   */
   async *ready(
     { maturity, time, finalTime }: Moment,
     isHeld: (withdrawalId: Uuid) => boolean,
@@ -62,7 +66,7 @@ export class PendingQueue {
     }
   }
 
-  /** Batches that withdrawals wait for and their chain's contract does not know yet, each once. */
+  /** Batches that withdrawals wait for and the chain's contract does not know yet, each once. */
   async awaitedBatches(): Promise<readonly VaultPlace[]> {
     const known: KnownBatches = new Map();
     const places: VaultPlace[] = [];
@@ -74,10 +78,10 @@ export class PendingQueue {
     return places;
   }
 
-  /** All of them, with those that are new. */
+  /** All of them, with the new ones. */
   async #listed(): Promise<ReadonlyMap<Uuid, Wait>> {
     const { operator } = this.#engine;
-    // It may have taken batches back, and payments of older withdrawals.
+    // A reorganisation may have taken back batches, and payments of older withdrawals.
     const reorganisations = operator.reorganisations();
     if (reorganisations !== this.#reorganisations) {
       this.#waits.clear();
@@ -91,7 +95,7 @@ export class PendingQueue {
     return this.#waits;
   }
 
-  /** One as it is now; null when it was settled or has failed, and is forgotten. */
+  /** One as it is now; null when it has settled or failed, and is forgotten. */
   async #read(id: Uuid, known: KnownBatches): Promise<PendingWithdrawal | null> {
     const pending = await this.#engine.operator.pendingWithdrawal(id);
     if (pending === null) {

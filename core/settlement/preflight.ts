@@ -9,16 +9,16 @@ import { packVaultId } from "../protocol/vault.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 import { Attempts } from "./rounds.ts";
 
-/** Begins every fault that is set here, so that no other is cleared. */
+/** Prefix of every fault that this class sets, so that it clears no other. */
 const FAULT = "L1 would refuse its mints: ";
-/** Milliseconds between two looks at an asset that can be minted, and at one that cannot. */
+/** Pause between two examinations of an asset in ms: of a mintable one, and of one that is not. */
 const LOOK_AGAIN_MS = 600_000;
 const FAULTY_AGAIN_MS = 60_000;
-/** Most mints of one ERC-721 token and batch that are simulated. Who owns their ids is asked of all. */
+/** Most mints of one ERC-721 token and batch that are simulated. All ids are asked for their owner. */
 const MOST_TRIALS = 256;
-/** Assets that L1 is asked about at once: thousands would take minutes one by one. */
+/** Assets per question to L1: thousands one by one would take minutes. */
 const AT_ONCE = 16;
-/** A token's reason can hold the whole of its arguments. */
+/** Bound of a token's reason, which can hold all of its arguments. */
 const MOST_TEXT = 1_000;
 
 /** The chain of the tokens, with the contract that mints them there. */
@@ -32,7 +32,7 @@ interface Placed extends VaultEntry {
   readonly slot: number;
 }
 
-/** Slots of a final batch whose tokens refuse them. */
+/** Slots of a final batch that their tokens refuse. */
 interface Unpayable {
   readonly mode: Mode;
   readonly batchNumber: number;
@@ -40,37 +40,39 @@ interface Unpayable {
   readonly due: number;
 }
 
-/** How many mints were tried, and which the token refused. */
+/** Number of tried mints, and those that the token refused. */
 interface Tried {
   readonly length: number;
   readonly refused: readonly { readonly entry: Placed; readonly reason: string }[];
 }
 
 /**
- * Finds mints of one chain's tokens that could never be withdrawn when they are made, and not at the exit; between two rounds of settling, so no caller waits
- * for it. An asset is looked at when it becomes available and again and again: its minter role, its registration, and a mint of it. A batch is looked at
- * once, before anybody signs or commits it: who owns its ERC-721 ids on L1, the total of each ERC-20 in it, and of all that was ever minted
- * of it (its cap), a mint of each ERC-1155 id, and mints of ERC-721 tokens.
+ * Finds mints that could never be withdrawn soon after they are made, and not at the exit. Runs between two rounds of
+ * settling, so no caller waits. An asset is examined when it becomes available and regularly after: its minter role,
+ * its registration, and a mint of it. A batch is examined once, before anybody signs or commits it: the L1 owners of
+ * its ERC-721 ids, the total of each ERC-20 in it and over all mints (its cap), a mint of each ERC-1155 id, and mints
+ * of ERC-721 tokens.
  *
- * What holds for an asset as a whole can be mended there, so it becomes the asset's fault, which nobody mints past, and goes when L1 takes
- * the mint. A token that L1 refuses by itself, in its final state, will not come: its slot becomes void, and its mint has failed with the reason.
+ * A fault of the asset as a whole can be mended at the token, so it blocks further mints and goes when L1 takes a mint.
+ * A token that L1 refuses by itself in final state never comes: its slot becomes void, and its mint fails with the
+ * reason.
  */
 export class Preflight {
   readonly #engine: SettlementPort;
   readonly #chain: TokenChain;
   readonly #clock: Clock;
   /**
-   * The first batch of each mode that was not looked at. What was sealed before this began may have been signed or sent by an earlier
-   * process, and must stay as it is.
+   * The first unexamined batch of each mode. An earlier process may have signed or sent the batches sealed before this
+   * began, so they stay.
    */
   readonly #next: Record<Mode, number>;
-  /** The first batch of each mode that was not looked at after it became final; empty before the first look. */
+  /** The first batch of each mode that was not examined after it became final; empty before the first examination. */
   readonly #final = new Map<Mode, number>();
-  /** Batches of whose vaults some are refused, and when they are looked at again. */
+  /** Batches with refused vaults, and the time of their next examination. */
   readonly #unpayable = new Map<string, Unpayable>();
-  /** When an asset is looked at again, by the clock. */
+  /** By asset: the time of its next examination. */
   readonly #due = new Map<Uuid, number>();
-  /** A mint that was refused, by asset: what decides whether it can be minted again. */
+  /** By asset: a refused mint, which decides whether the asset can be minted again. */
   readonly #refused = new Map<Uuid, TokenMint>();
 
   constructor(engine: SettlementPort, chain: TokenChain, clock: Clock) {
@@ -81,7 +83,10 @@ export class Preflight {
     this.#next = { validium: countValidium, "zk-rollup": countRollup };
   }
 
-  /** Looks at the assets that it is time for. Returns at how many. One that cannot be asked holds up neither the others nor the next round. */
+  /**
+   * Examines the assets that are due. Returns how many. An asset that cannot be asked delays neither the others nor the
+   * next round.
+   */
   async lookAtAssets(signal?: AbortSignal): Promise<number> {
     const due: Asset[] = [];
     for await (const asset of this.#engine.operator.assets()) {
@@ -92,7 +97,7 @@ export class Preflight {
     }
     if (due.length === 0) return 0;
     const [newest, final] = await Promise.all([this.#chain.blockNumber(), this.#chain.finalizedBlockNumber()]);
-    // Only vaults of batches from after the registration count, and one that is not final may still come later.
+    // Only vaults of batches after the registration count, and a registration that is not final may move.
     const registrations = await this.#chain.registrations(due, final);
     const attempts = new Attempts(signal);
     const looks = await severalAtOnce(due, (asset, index) => {
@@ -107,8 +112,8 @@ export class Preflight {
   }
 
   /**
-   * Looks at batches that became final since this process began, and again at those of which a token refuses vaults: what a token takes can
-   * change after the commit. Such vaults are on record with the reason. Returns at how many it looked.
+   * Examines batches that became final since this process began, and again those with refused vaults, because a token
+   * can change after the commit. Records refused vaults with the reason. Returns how many batches it examined.
    */
   async lookAtFinal(signal?: AbortSignal): Promise<number> {
     let looked = 0;
@@ -145,7 +150,7 @@ export class Preflight {
     return (await this.#engine.batches.get(mode, batchNumber)).status === "finalized";
   }
 
-  /** @param slots - those that were refused before; null to look at the whole batch */
+  /** @param slots - the earlier refused slots; null to examine the whole batch */
   async #lookAgain(mode: Mode, batchNumber: number, slots: ReadonlySet<number> | null): Promise<void> {
     const { data } = await this.#engine.batches.getSealed(mode, batchNumber);
     const byType = this.#entriesByAsset(data);
@@ -173,7 +178,7 @@ export class Preflight {
     this.#unpayable.set(name, { mode, batchNumber, slots: left, due: this.#clock() + LOOK_AGAIN_MS });
   }
 
-  /** Looks at a batch that was sealed since this process began. Returns the slots that are to become void. */
+  /** Examines a batch that was sealed since this process began. Returns the slots to make void. */
   async lookAtBatch({ mode, batchNumber, data }: SealedBatch): Promise<VoidSlots[]> {
     if (batchNumber < this.#next[mode]) return [];
     this.#next[mode] = batchNumber + 1;
@@ -201,8 +206,8 @@ export class Preflight {
   }
 
   /**
-   * Whether a mirror would never pay the asset's vaults of a batch that is committed now. On the state's own chain, L1 and the committee see to
-   * it that none is.
+   * Whether a mirror would never pay the asset's vaults of a batch that is committed now. On the state's own chain, L1
+   * and the committee prevent that.
    */
   async #isUnknownToMirror(asset: Asset, final: bigint): Promise<boolean> {
     if (asset.chainId === this.#engine.settlement.chainId) return false;
@@ -210,7 +215,7 @@ export class Preflight {
     return registration === null;
   }
 
-  /** By asset type; of this chain's tokens. */
+  /** By asset type; tokens of this chain. */
   #entriesByAsset(data: Uint8Array): ReadonlyMap<string, readonly Placed[]> {
     const byType = new Map<string, Placed[]>();
     for (const [slot, entry] of decodeBatchData(data).entries()) {
@@ -222,7 +227,7 @@ export class Preflight {
     return byType;
   }
 
-  /** The whole of a batch's ERC-20 at once: what its cap leaves must be enough for all. */
+  /** A batch's whole ERC-20 amount at once: the rest of the cap must be enough for all of it. */
   async #lookAtTotal(asset: Asset, entries: readonly Placed[]): Promise<void> {
     const units = entries.reduce((sum, { amount }) => sum + amount, 0n);
     const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
@@ -233,8 +238,8 @@ export class Preflight {
   }
 
   /**
-   * Why a token's cap cannot let out all that was ever minted of it here, the open batch included, withdrawn or not: what was withdrawn is part
-   * of its supply. By the same rule the committee's members refuse to sign.
+   * Why a token's cap is too low for all mints of it here, the open batch included, withdrawn or not, because withdrawn
+   * amounts are part of its supply. The committee's members refuse to sign by the same rule.
    */
   async #beyondCap({ contractAddress, minted, quantum }: Asset): Promise<string | null> {
     const cap = await this.#chain.supplyCap(contractAddress);
@@ -243,7 +248,7 @@ export class Preflight {
     return `${units} base units have been minted in all batches, more than its cap of ${cap}`;
   }
 
-  /** The slots that are to become void. */
+  /** The slots to make void. */
   async #lookAtTokens(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
     const owned = asset.standard === "erc721" ? await this.#owned(asset, entries, final) : [];
     const gone = new Set(owned.map(({ firstSlot }) => firstSlot));
@@ -262,7 +267,7 @@ export class Preflight {
     return owned;
   }
 
-  /** Each id once, and all entries of an id that is refused: a token may refuse an amount alone. */
+  /** Each id once, and all entries of a refused id: a token may refuse an amount alone. */
   async #tryItems(asset: Asset, entries: readonly Placed[], final: bigint): Promise<Tried> {
     const byId = new Map<bigint | null, Placed[]>();
     for (const entry of entries) {
@@ -301,7 +306,7 @@ export class Preflight {
     });
   }
 
-  /** Why nothing of the asset could be minted on L1 now; null when nothing shows that. */
+  /** Why nothing of the asset could be minted on L1 now; null when no reason is known. */
   async #obstacle(asset: Asset, registration: L1Registration | null, newest: bigint): Promise<string | null> {
     const { assetId, contractAddress, standard, quantum } = asset;
     const { contract } = this.#chain.settlement;
@@ -331,7 +336,7 @@ export class Preflight {
   }
 }
 
-/** Does something for each, some at a time, and returns what came of it in order. */
+/** Runs a task for each item, some at a time. Returns the results in order. */
 async function severalAtOnce<T, R>(all: readonly T[], work: (each: T, index: number) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (let first = 0; first < all.length; first += AT_ONCE) {

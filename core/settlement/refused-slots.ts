@@ -8,7 +8,7 @@ import { encodeBatchData } from "../protocol/batch-encoder.ts";
 import { contentGas, contentOf } from "../protocol/commit-gas.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 
-/** A transaction is sent with a twentieth more gas than it is estimated to take. */
+/** A transaction gets a twentieth more gas than its estimate. */
 const GAS_MARGIN = 1.05;
 
 /** Slots that L1 refuses now, and the assets that it does not know. */
@@ -18,15 +18,16 @@ interface Refused {
 }
 
 /**
- * Looks after batches that L1 or the committee refuses for what is in some of their slots, and makes these void, so that nothing blocks the
- * batches behind. A slot that is void stays so. So a refusal must have stood until a block after it is final, and nothing that was sent
- * earlier may still commit the batch as it was: the account first uses up its nonces, and the block that did so must be final. That goes
- * for a batch that was never recorded as sent too: a process can end, or an answer of the node be lost, before it is. One per engine.
+ * Makes slots void that L1 or the committee refuses, so that a refused batch does not block those behind it. A void
+ * slot stays void. So two things come first: the refusal must still stand in a block after the first one is final; and
+ * no earlier transaction may still commit the old batch, so the account uses up its nonces, and the block that did so
+ * must be final. The same holds for a batch without a recorded transaction, because a process can end, or an answer be
+ * lost, before the record. One per engine.
  */
 export class RefusedSlots {
   readonly #engine: SettlementPort;
   readonly #l1: L1Reader & L1Committer;
-  /** By batch and last transaction: the block that must be final. Lost with the process; then the wait begins anew. */
+  /** By batch and last transaction: the block that must be final. Lost with the process; the wait then starts anew. */
   readonly #waiting = new Map<string, bigint>();
 
   constructor(engine: SettlementPort, l1: L1Reader & L1Committer) {
@@ -34,7 +35,7 @@ export class RefusedSlots {
     this.#l1 = l1;
   }
 
-  /** A batch could not be committed. Whether slots of it became void, so that it can be tried again. */
+  /** Handles a batch that could not be committed. Returns whether slots became void, so that a retry makes sense. */
   async voidOf(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
     const { mode, batchNumber } = batch;
     const { slots, unregistered } = await this.#refused(batch);
@@ -58,7 +59,9 @@ export class RefusedSlots {
     return true;
   }
 
-  /** By the rules of docs/protocol.md 4 and of the committee that look at L1: the others the engine itself has checked. */
+  /**
+   * Checks the rules of docs/protocol.md 4 and of the committee that depend on L1. The engine has checked the others.
+   */
   async #refused(batch: SealedBatch): Promise<Refused> {
     const { mode, data } = batch;
     const standards = new Map<string, Standard | null>();
@@ -82,8 +85,8 @@ export class RefusedSlots {
   }
 
   /**
-   * The last slots of each ERC-20 of which more was minted than its cap can let out, as many as are too much: members sign no batch that has
-   * them. A token can lower its cap at any time, and must not stop the others.
+   * The last slots of each ERC-20 whose mints exceed its cap, as many as exceed it: members sign no batch with them. A
+   * token can lower its cap at any time, and must not stop the others.
    */
   async #beyondCaps(entries: readonly (VaultEntry | null)[]): Promise<Map<number, VoidSlots>> {
     const slots = new Map<number, VoidSlots>();
@@ -115,8 +118,8 @@ export class RefusedSlots {
   }
 
   /**
-   * The last slots of a batch whose commit takes more gas than a transaction can have: then L1 takes the batch without them, and not with
-   * them. A batch whose bound fits is refused for another reason.
+   * The last slots of a batch whose commit takes more gas than a transaction may have. L1 takes the batch without them.
+   * A batch whose bound fits was refused for another reason.
    */
   async #beyondGas(batch: SealedBatch, entries: readonly (VaultEntry | null)[]): Promise<VoidSlots[]> {
     const limit = await this.#l1.transactionGas();
@@ -134,7 +137,7 @@ export class RefusedSlots {
   }
 }
 
-/** The most slots of a batch, from its first one on, whose commit is bounded by so much gas. */
+/** The most slots of a batch, from the first one, whose commit is bounded by that much gas. */
 function slotsWithin(entries: readonly (VaultEntry | null)[], gas: number): number {
   let [low, high] = [0, entries.length];
   while (low < high) {
@@ -145,7 +148,7 @@ function slotsWithin(entries: readonly (VaultEntry | null)[], gas: number): numb
   return low;
 }
 
-/** Why a vault cannot be of this standard, as which L1 has the asset registered. */
+/** Why a vault does not fit the standard under which L1 has the asset. */
 function unlike(standard: Standard, { amount, blob }: VaultEntry): string | null {
   const isEmpty = blob === "0x";
   if (isEmpty !== (standard === "erc20"))

@@ -1,19 +1,22 @@
 import { type Backoff, repeat } from "../backoff.ts";
 
-/** How passes follow one another. */
+/** Timing of passes. */
 export interface RoundsOptions {
   /** Milliseconds between two passes of one kind of work; default 2 000. */
   readonly intervalMs?: number;
-  /** Told what went wrong in a pass; the next one tries again, later and later. */
+  /** Called with a pass's error. The next pass tries again after a longer pause. */
   readonly onError?: (error: unknown) => void;
 }
 
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
-/** One pass of one kind of work: asks anew where things stand, and does a bounded part of what there is to do. */
+/** One pass of one kind of work: reads the current state, and does a bounded part of the work. */
 export type Pass = (signal?: AbortSignal) => Promise<unknown>;
 
-/** Kinds of work, by name. {@link run} gives each a loop of its own, so that none holds up another; {@link round} does one pass of each in turn. */
+/**
+ * Kinds of work by name. {@link run} gives each its own loop, so none delays another. {@link round} runs one pass of
+ * each in turn.
+ */
 export abstract class Rounds<T, Name extends string> {
   readonly #options: RoundsOptions;
   readonly #lastErrors = new Map<Name, unknown>();
@@ -24,21 +27,24 @@ export abstract class Rounds<T, Name extends string> {
 
   protected abstract readonly passes: Readonly<Record<Name, Pass>>;
 
-  /** One pass of everything there is to do, in order. Not to be called while {@link run} goes on. */
+  /** One pass of all work, in order. Do not call it during {@link run}. */
   abstract round(signal?: AbortSignal): Promise<T>;
 
-  /** What went wrong in the last pass of each kind under {@link run}; null for one that went well. For readiness checks. */
+  /** The error of the last pass of each kind under {@link run}; null after a good pass. For readiness checks. */
   get lastErrors(): Readonly<Record<Name, unknown>> {
     const names = Object.keys(this.passes) as Name[];
     return Object.fromEntries(names.map((name) => [name, this.#lastErrors.get(name) ?? null])) as Record<Name, unknown>;
   }
 
-  /** The first of {@link lastErrors}; null when every kind of work went well. */
+  /** The first of {@link lastErrors}; null when all kinds of work are fine. */
   get lastError(): unknown {
     return Object.values(this.lastErrors).find((error) => error !== null) ?? null;
   }
 
-  /** Passes until the signal aborts; then resolves once all have ended. A failing pass is told to `onError` and repeated with back-off. */
+  /**
+   * Runs passes until the signal aborts, and resolves when all have ended. A failing pass goes to `onError` and is
+   * repeated with back-off.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 2_000, onError = () => {} } = this.#options;
     const loops = (Object.entries(this.passes) as [Name, Pass][]).map(([name, pass]) => {
@@ -52,7 +58,7 @@ export abstract class Rounds<T, Name extends string> {
   }
 }
 
-/** Steps that do not hold one another up: each is tried, though others fail. */
+/** Independent steps: each is tried even if others fail. */
 export class Attempts {
   readonly #signal: AbortSignal | undefined;
   readonly #failures: unknown[] = [];
@@ -61,7 +67,7 @@ export class Attempts {
     this.#signal = signal;
   }
 
-  /** What the step counts; 0 when it fails. Rejects only when the round is aborted. */
+  /** The step's count; 0 when it fails. Rejects only when the round is aborted. */
   async of(step: () => Promise<number>): Promise<number> {
     try {
       return await step();
@@ -72,7 +78,7 @@ export class Attempts {
     }
   }
 
-  /** Throws what has failed, all of it. */
+  /** Throws all errors so far. */
   end(): void {
     if (this.#failures.length > 1) throw new AggregateError(this.#failures, this.#failures.map(messageOf).join("; "));
     if (this.#failures.length === 1) throw this.#failures[0];

@@ -2,15 +2,15 @@ import { MODES, type Mode } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Clock } from "../ports.ts";
 
-/** When an open batch is closed without being full. How full is full, by vaults and bytes of each mode, the engine's own limits say. */
+/** When to close an open batch that is not full. The engine's limits define full. */
 export interface SealingPolicy {
-  /** Milliseconds since its first mint, of both modes or of each; default 60 000. */
+  /** Milliseconds since its first mint, for both modes or for each; default 60 000. */
   readonly maxAgeMs?: number | Readonly<Record<Mode, number>>;
 }
 
 /**
- * Seals the open batches that have become old enough: by the time of their first mint, or since they were first seen here. A clock that
- * is behind the journal says nothing of the first.
+ * Seals open batches that are old enough, by the time of their first mint or since this process first saw them. A clock
+ * behind the journal makes the first useless.
  */
 export class Sealing {
   readonly #engine: SettlementPort;
@@ -19,7 +19,7 @@ export class Sealing {
   readonly #monotonic: Clock;
   readonly #seen = new Map<Mode, { readonly batchNumber: number; readonly at: number }>();
 
-  /** @param monotonic - milliseconds of any origin that only grow */
+  /** @param monotonic - a monotonic clock in ms */
   constructor(engine: SettlementPort, policy: SealingPolicy, clock: Clock, monotonic: Clock = () => performance.now()) {
     this.#engine = engine;
     this.#policy = policy;
@@ -27,7 +27,7 @@ export class Sealing {
     this.#monotonic = monotonic;
   }
 
-  /** Returns how many batches it has sealed. */
+  /** Returns the number of sealed batches. */
   async sealDue(): Promise<number> {
     const { maxAgeMs = 60_000 } = this.#policy;
     let sealed = 0;

@@ -1,16 +1,16 @@
 import type { L1Event, L1Reader } from "../ports.ts";
 
 /**
- * What was read of blocks that are not final yet, to be compared with what they say once they are. Behind one RPC address there are often
- * several nodes, and one that lags answers a question for logs of blocks that it does not have with fewer, or none, and without an error.
- * In memory: what an earlier process has read is not looked at again.
+ * Reads of blocks that were not final, to be compared with a second read once they are. One RPC address often stands
+ * for several nodes. A node that lags answers a question for unknown blocks with fewer logs, or none, and without an
+ * error. In memory: reads of an earlier process are not repeated.
  */
 export class SecondLook {
-  /** The first block that was read and not looked at again; null before the first. */
+  /** The first block without a second read; null before the first read. */
   #from: bigint | null = null;
   #seen: L1Event[] = [];
 
-  /** Blocks from this one on were read, and these are their events. What was read of them before counts no more. */
+  /** Records the events of the blocks from this one on. Replaces earlier reads of them. */
   saw(fromBlock: bigint, events: readonly L1Event[]): void {
     this.forget(fromBlock);
     this.#from ??= fromBlock;
@@ -23,7 +23,7 @@ export class SecondLook {
     if (this.#from !== null && this.#from > fromBlock) this.#from = fromBlock;
   }
 
-  /** Reads the blocks up to this one again. The first whose events are others than the first time; null when none is. */
+  /** Reads the blocks up to this one again. Returns the first one whose events differ; null when none does. */
   async upTo(block: bigint, l1: Pick<L1Reader, "events">): Promise<bigint | null> {
     if (this.#from === null || this.#from > block) return null;
     const again = (await l1.events(this.#from, block)).map(nameOf);

@@ -10,46 +10,46 @@ import { RefusedSlots } from "./refused-slots.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 import { Sealing, type SealingPolicy } from "./seal.ts";
 
-/** An engine, its chain, its committee, and how often to look. */
+/** An engine, its chain and committee, and the timing. */
 export interface SettlerOptions extends RoundsOptions, FollowOptions {
   readonly engine: SettlementPort;
   readonly l1: L1Reader & L1Committer & L1Tokens & IssuerReader;
   readonly committee: Committee;
-  /** What looks at tokens of other chains; must neither reject nor take long. */
+  /** Examines tokens of other chains. Must neither reject nor take long. */
   readonly mirrors?: readonly BatchLook[];
   readonly sealing?: SealingPolicy;
-  /** The issuers of tokens; default none. L1 leaves the assets of any other issuer out of each batch. */
+  /** The tokens' issuers; default none. L1 leaves the assets of all other issuers out of each batch. */
   readonly issuers?: readonly IssuerClient[];
   /** Milliseconds that a batch waits for its issuers; default 30 000. */
   readonly consentMs?: number;
-  /** Told each time that an issuer gives another reason not to consent. */
+  /** Called when an issuer gives a new reason not to consent. */
   readonly onIssuerRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
 }
 
-/** What one round has done: batches sealed and committed, withdrawals sent. */
+/** Results of one round: batches sealed and committed, withdrawals sent. */
 export interface Round {
   readonly sealed: number;
   readonly committed: number;
   readonly withdrawn: number;
 }
 
-/** What a settler does, each in a loop of its own. */
+/** Kinds of work of a settler, each in its own loop. */
 export type SettlerWork = "follow" | "seal" | "assets" | "consents" | "commit" | "withdraw";
 
 /**
- * Brings an engine's batches, and the withdrawals of its chain's tokens, to L1, and L1's events to the engine. Nothing is sealed or sent before
- * the engine was compared with L1, nor while they differ. One per engine.
+ * Brings an engine's batches and withdrawals to L1, and L1's events to the engine. Seals and sends nothing before the
+ * engine was compared with L1, nor while they differ. One per engine.
  *
  * @example
  * await new Settler({ engine, l1, committee, fromBlock }).run(signal);
  */
 export class Settler extends Rounds<Round, SettlerWork> {
-  /** What the issuers say of the batches that wait. */
+  /** The issuers' answers about waiting batches. */
   readonly consents: Consents;
   protected readonly passes;
   readonly #engine: SettlementPort;
   #compared = false;
-  /** Only an operator can mend a difference between engine and L1: it is thrown once. */
+  /** Only an operator can mend a difference between engine and L1, so it is thrown once. */
   #toldOfDivergence = false;
 
   constructor(options: SettlerOptions) {
@@ -83,8 +83,8 @@ export class Settler extends Rounds<Round, SettlerWork> {
       commit: (signal?: AbortSignal) =>
         this.#ifAgreed(async () => {
           if (!(await isUncommitted(engine))) return 0;
-          // What was committed before must be on record: the history of the next commit follows from it. So nothing is committed while
-          // L1 cannot be followed.
+          // The next commit's history follows from the recorded commits. So nothing is committed while L1 cannot be
+          // followed.
           await l1.earlierMined(signal);
           await exits.follow(signal);
           const attempts = new Attempts(signal);
@@ -98,8 +98,8 @@ export class Settler extends Rounds<Round, SettlerWork> {
   }
 
   /**
-   * Compares and follows, seals, looks at assets, commits, follows, withdraws. Assets that cannot be asked, a mode that cannot be committed,
-   * and withdrawals that cannot be sent, do not hold up the rest: their errors are thrown at the end.
+   * Compares and follows, seals, examines assets, commits, follows, withdraws. A failing step does not stop the others:
+   * their errors are thrown at the end.
    */
   async round(signal?: AbortSignal): Promise<Round> {
     const { follow, seal, assets, consents, commit, withdraw } = this.passes;
@@ -115,7 +115,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
     return { sealed, committed, withdrawn };
   }
 
-  /** As {@link Rounds.run}; asks no issuer any more once it resolves. */
+  /** Like {@link Rounds.run}. Asks no issuer after it has resolved. */
   override async run(signal: AbortSignal): Promise<void> {
     await super.run(signal);
     this.consents.stop();

@@ -5,30 +5,32 @@ import type { SettlementPort } from "../operator.ts";
 import type { Portal } from "../ports.ts";
 import type { SecondLook } from "./second-look.ts";
 
-/** What is asked of a chain to follow it. */
+/** The questions to a chain that is followed. */
 export type Watched = Pick<Portal, "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events">;
 
 export interface WatchOptions {
   readonly engine: SettlementPort;
   /** The contract whose chain is followed. */
   readonly portal: Watched;
-  /** Where to start when nothing of the chain is observed yet: the block of the contract's deployment. */
+  /** The first block to read: that of the contract's deployment. */
   readonly fromBlock: bigint;
   readonly secondLook: SecondLook;
-  /** Milliseconds that a node may be behind what was read before. */
+  /** How long a node may lag behind earlier reads, in ms. */
   readonly lagMs: number;
   readonly signal?: AbortSignal;
 }
 
-/** Between two questions to a node that is behind. */
+/** Pause between two questions to a node that lags. */
 const LAG_POLL_MS = 500;
 
 /**
- * Brings the engine to what a contract's chain is now: takes back what a reorganisation removed, applies commits and withdrawals (also those that
- * owners made by themselves), then finality. Each range of blocks is one atomic step of the engine, so an interrupted run goes on
- * where it stopped. What becomes final is read once more before it is taken to be, because the nodes behind one RPC may differ.
+ * Brings the engine up to a contract's chain. Takes back what a reorganisation removed, applies commits and withdrawals
+ * (also those that owners made themselves), then finality. Each range of blocks is one atomic step, so an interrupted
+ * run continues where it stopped. Blocks are read again before they count as final, because the nodes behind one RPC
+ * may differ.
  *
- * @throws MintmarkError `l1_failed` when the chain cannot be asked, changes while it is read, or says something else the second time: try again
+ * @throws MintmarkError `l1_failed` when the chain cannot be asked, changes during the read, or answers differently the
+ * second time: try again
  */
 export async function applyL1Events(options: WatchOptions): Promise<void> {
   const { portal } = options;
@@ -41,7 +43,10 @@ export async function applyL1Events(options: WatchOptions): Promise<void> {
   await recordFinal(options, finalized);
 }
 
-/** Waits while the newest block is one below those that were read. After that it is believed: the chain was replaced by a shorter one. */
+/**
+ * Waits while the newest block is older than earlier reads. Then it is believed: a shorter chain has replaced the old
+ * one.
+ */
 async function caughtUp({ engine, portal, lagMs, signal }: WatchOptions): Promise<void> {
   const deadline = performance.now() + lagMs;
   while ((await portal.blockNumber()) < (observedOf(engine, portal) ?? 0n) && performance.now() < deadline) {
@@ -64,7 +69,7 @@ async function applyRange({ engine, portal, secondLook }: WatchOptions, from: bi
   secondLook.saw(from, events);
 }
 
-/** Its hash is that of the chain that was read only if the newest block that was read is still there behind it. */
+/** The hash is valid for the chain that was read only if the newest read block is still there. */
 async function recordFinal({ engine, portal }: WatchOptions, block: bigint): Promise<void> {
   const { chainId } = portal.settlement;
   const { observed, finalized } = engine.operator.portal(chainId);
@@ -77,7 +82,7 @@ async function recordFinal({ engine, portal }: WatchOptions, block: bigint): Pro
   await engine.operator.recordFinalized(chainId, number, { blockHash: hash });
 }
 
-/** Goes back to the newest block that was read and is still on the chain. */
+/** Goes back to the newest read block that is still on the chain. */
 export async function takeBackReorganised(options: Omit<WatchOptions, "lagMs">): Promise<void> {
   const { engine, portal, fromBlock } = options;
   const { observed, finalized } = engine.operator.portal(portal.settlement.chainId);
@@ -89,7 +94,7 @@ export async function takeBackReorganised(options: Omit<WatchOptions, "lagMs">):
   if (kept !== observed) await takeBack(options, kept + 1n);
 }
 
-/** A shorter chain says nothing yet: nodes can be far behind. */
+/** A shorter chain proves nothing yet: nodes can lag far behind. */
 function endsBefore(block: bigint): MintmarkError {
   return new MintmarkError("l1_failed", `the chain ends before block ${block}, which was final`);
 }
@@ -110,7 +115,7 @@ async function compareCheckpoints(
   return { common: null, finalReplaced };
 }
 
-/** What was read of these blocks counts no more. */
+/** Drops what was read of these blocks. */
 async function takeBack(
   { engine, portal, secondLook }: Omit<WatchOptions, "lagMs">,
   fromBlock: bigint,

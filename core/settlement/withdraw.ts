@@ -5,19 +5,19 @@ import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
 import type { PendingWithdrawal } from "../progress/pending-withdrawals.ts";
 import type { Moment, PendingQueue } from "./pending-queue.ts";
 
-/** Transactions of one pass, after which the chain is looked at again. */
+/** Transactions of one pass, after which the chain is read again. */
 const PER_PASS = 10;
-/** Of them, under way at once: the account has room for as many commits beside them. */
+/** Transactions under way at once. The account has room for as many commits beside them. */
 const UNDER_WAY = 3;
-/** When one that L1 would refuse is tried again. */
+/** Retry of a withdrawal that L1 would refuse. */
 const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
-/** When one is sent again that L1 refused in a transaction: that costs gas, and no token must live on it. */
+/** Retry of a withdrawal that L1 refused in a transaction. That costs gas, so no token may live on it. */
 const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
 
-/** With all that the contract asks for. */
+/** With everything that the contract needs. */
 type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
 
-/** Of what a node says. */
+/** Most characters of a node's message. */
 const MOST_TEXT = 1_000;
 
 interface Refused {
@@ -28,17 +28,23 @@ interface Refused {
 
 const NEVER: Refused = { times: 0, notBefore: 0 };
 
-/** Sends the owners' withdrawals of one chain's tokens to the contract that pays them there, the ready ones together. One per engine and chain. */
+/**
+ * Sends owners' withdrawals of one chain's tokens to the contract that pays there, ready ones together. One per engine
+ * and chain.
+ */
 export class WithdrawalSender {
   readonly #engine: SettlementPort;
   readonly #portal: Portal;
   readonly #queue: PendingQueue;
   readonly #clock: Clock;
-  /** Those that the contract refused last time. Lost with the process: then each is tried at once, which does no harm. */
+  /**
+   * Withdrawals that the contract refused last time. Lost with the process; each is then tried at once, which is
+   * harmless.
+   */
   readonly #refused = new Map<Uuid, Refused>();
   /**
-   * Those that the contract refused in transactions, by owner and asset. One of them caused it, so that a newly signed withdrawal of the two waits
-   * as well.
+   * By owner and asset: withdrawals that the contract refused in transactions. Owner or token caused it, so a newly
+   * signed withdrawal of both waits too.
    */
   readonly #refusedSent = new Map<string, Refused>();
 
@@ -50,9 +56,9 @@ export class WithdrawalSender {
   }
 
   /**
-   * Sends pending withdrawals that would succeed now, of a few transactions, and returns how many. Each is tried by simulation first: one that
-   * would fail is left out with its reason on record and tried again later and later, so that a token that always refuses costs
-   * nobody else anything. Immature ERC-721 vaults simply wait.
+   * Sends pending withdrawals that would succeed now, in a few transactions, and returns how many. Simulates each one
+   * first. One that would fail is left out with its reason on record, and tried again after growing pauses, so a token
+   * that always refuses costs nobody else anything. Immature ERC-721 vaults wait.
    */
   async sendReady(signal?: AbortSignal): Promise<number> {
     const [moment, most] = await Promise.all([this.#now(), this.#portal.mostWithdrawals()]);
@@ -86,7 +92,7 @@ export class WithdrawalSender {
     return { maturity, time: newest?.timestamp ?? 0n, finalTime: final?.timestamp ?? 0n };
   }
 
-  /** Releases the reservation once the authorization can never be used again: its deadline lies before a final block. */
+  /** Frees the reserve when the authorization can never be used again: its deadline is before a final block. */
   async #isGivenUp({ withdrawal }: PendingWithdrawal, { finalTime }: Moment): Promise<boolean> {
     if (finalTime <= withdrawal.deadline) return false;
     const reason = withdrawal.failure ?? "The authorization expired before L1 could take it.";
@@ -116,8 +122,9 @@ export class WithdrawalSender {
   }
 
   /**
-   * Sends a group in one transaction. When L1 reverts that as a whole, each half of the group goes by itself, and so on: whoever caused the
-   * revert costs the others a few transactions, and then backs off alone. Returns how many were sent.
+   * Sends a group in one transaction. When L1 reverts the whole, it sends each half by itself, and so on. So a
+   * withdrawal that causes a revert costs the others a few transactions, and then waits alone. Returns how many were
+   * sent.
    */
   async #relay(ready: readonly Sendable[], signal?: AbortSignal): Promise<number> {
     const { refusals, txHash } = await this.#portal.withdraw(
@@ -143,7 +150,7 @@ export class WithdrawalSender {
     return ready.length;
   }
 
-  /** null when the contract does not know the batch any more. */
+  /** null when the contract no longer knows the batch. */
   async #callOf({ withdrawal, authorization }: PendingWithdrawal): Promise<WithdrawalCall | null> {
     const { vaultId, quantity, recipient } = withdrawal;
     const { vault, header, siblings, assetPath } = await this.#engine.proofs.exit(vaultId);
@@ -155,7 +162,7 @@ export class WithdrawalSender {
     try {
       return await this.#portal.checkWithdrawal(call);
     } catch (error) {
-      // What a node cannot try, for a reason of its own, is one owner's matter as long as the node answers.
+      // A node that answers otherwise but cannot try this one concerns this owner only.
       await this.#portal.blockNumber();
       return `It could not be tried: ${error instanceof Error ? error.message : String(error)}`.slice(0, MOST_TEXT);
     }
@@ -167,7 +174,7 @@ export class WithdrawalSender {
     await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, reason);
   }
 
-  /** A token or a recipient can behave otherwise in a simulation than on L1. */
+  /** A token or a recipient can behave differently in a simulation and on L1. */
   async #refuseSent(pending: Sendable, refusal: string): Promise<void> {
     const cause = causeOf(pending.call);
     const times = (this.#refusedSent.get(cause)?.times ?? 0) + 1;
@@ -187,12 +194,12 @@ export class WithdrawalSender {
   }
 }
 
-/** Who may have made L1 refuse it: its owner's wallet, or its token. */
+/** The possible causes of a refusal: the owner's wallet, or the token. */
 function causeOf({ vault }: WithdrawalCall): string {
   return `${vault.owner} ${vault.assetType}`.toLowerCase();
 }
 
-/** Groups of one transaction each: of so many withdrawals, and each signed list counts as one more. */
+/** Groups of one transaction each. A signed list counts as one more withdrawal. */
 function* groupsOf(ready: readonly PendingWithdrawal[], most: number): Generator<readonly PendingWithdrawal[]> {
   let group: PendingWithdrawal[] = [];
   let lists = new Set<Hash>();
