@@ -44,19 +44,13 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
   void stopped.then(() => listening || process.exit(0));
   const isStandby = shift?.role === "standby";
   // A standby only reads L1.
-  const { MINTMARK_OPERATOR_KEY: key, ...keyless } = config;
-  const { reader, committer, operator } = settlementChain(isStandby ? keyless : config);
-  const home = committer ?? reader;
-  // The state's own committee signs for mirrors without one.
-  const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
-  const mirrors = operator
-    ? config.MINTMARK_MIRRORS.map((mirror) => new MirrorChain({ ...own, ...mirror }, operator, feesOf(config)))
-    : [];
-  const chains: readonly Chain[] = home ? [home, ...mirrors] : mirrors;
+  const { chains, home, committer, operator, mirrors } = chainsOf(config, !isStandby);
   const l1 = home && (await soon(home.connect()));
   let started = home === undefined;
   // Ends last. A request that a node does not answer would keep the process for minutes.
-  await using _end = { [Symbol.asyncDispose]: async () => void (started || setImmediate(() => process.exit())) };
+  await using _end = {
+    [Symbol.asyncDispose]: async () => void (started || shift || setImmediate(() => process.exit())),
+  };
   const alone =
     shift === undefined
       ? await openEngine({ ...engineOptions(config, chains, l1?.settlement), store: config.MINTMARK_STORE })
@@ -183,10 +177,11 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
 
 /** Serves in the role that the cluster gives this server, shift after shift. */
 async function serveCluster(config: Config, stopped: Promise<NodeJS.Signals>, journal: PostgresJournal): Promise<void> {
-  const { reader, committer } = settlementChain(config);
-  const home = committer ?? reader;
+  const { home, chains } = chainsOf(config);
   const l1 = home && (await soon(home.connect()));
-  const options = engineOptions(config, home ? [home] : [], l1?.settlement);
+  const options = engineOptions(config, chains, l1?.settlement);
+  // Ends last, as without a cluster.
+  await using _end = { [Symbol.asyncDispose]: async () => void setTimeout(() => process.exit(), 1_000).unref() };
   await using node = await joinCluster(config, journal, options);
   let isOver = false;
   void stopped.then(() => {
@@ -195,7 +190,12 @@ async function serveCluster(config: Config, stopped: Promise<NodeJS.Signals>, jo
   while (!isOver) {
     const next = await Promise.race([node.next(), stopped]);
     if (typeof next === "string") return;
-    await serve(config, stopped, { node, ...next });
+    try {
+      await serve(config, stopped, { node, ...next });
+    } catch (error) {
+      // What was under way when the role changed has failed with the engine of that role.
+      if (!next.engine.ended.aborted) throw error;
+    }
     if (node.ended.aborted) throw node.ended.reason;
   }
 }
@@ -264,6 +264,20 @@ function beyondHost(url: string): string[] {
 /** The fees of transactions on every chain. */
 function feesOf(config: Config) {
   return { replaceAfterMs: config.MINTMARK_REPLACE_SECONDS * 1000 };
+}
+
+/** The chains of these settings, the settlement chain first; without the operator's key if they are only read. */
+function chainsOf({ MINTMARK_OPERATOR_KEY: key, ...keyless }: Config, isOperated = true) {
+  const config = isOperated && key !== undefined ? { ...keyless, MINTMARK_OPERATOR_KEY: key } : keyless;
+  const { reader, committer, operator } = settlementChain(config);
+  const home = committer ?? reader;
+  // The state's own committee signs for mirrors without one.
+  const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
+  const mirrors = operator
+    ? config.MINTMARK_MIRRORS.map((mirror) => new MirrorChain({ ...own, ...mirror }, operator, feesOf(config)))
+    : [];
+  const chains: readonly Chain[] = home ? [home, ...mirrors] : mirrors;
+  return { chains, home, committer, operator, mirrors };
 }
 
 /** The configured settlement chain, if any, checked against the store on connection. With a key it also commits. */

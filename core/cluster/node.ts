@@ -15,6 +15,9 @@ const LOOK_MS = 50;
 /** After this many ms without a heartbeat of the leader in the journal, a standby calls its reads unreliable. */
 const STALE_MS = 5_000;
 
+/** How an engine ends when its role does. */
+const PASSED_ON: ReadonlySet<unknown> = new Set(["engine_closed", "not_leader"]);
+
 const AWAY = "The cluster's journal does not answer, or does not replicate.";
 
 /** Options of a server in a cluster. */
@@ -57,6 +60,8 @@ export class ClusterNode implements AsyncDisposable {
   #status: JournalStatus;
   /** When the leader last prolonged its lease: a database that was cut off still answers, and knows nothing new. */
   #heardAt = performance.now();
+  /** Looks in a row at which the leader found the journal away. After one, an answer may still wait to be read. */
+  #looksAway = 0;
   #failure: MintmarkError | null = null;
   #pruneAt = 0;
   #running: Promise<void> = Promise.resolve();
@@ -117,9 +122,8 @@ export class ClusterNode implements AsyncDisposable {
   /** Why this server's reads are unreliable now; null while all is well. */
   get fault(): string | null {
     if (this.#failure !== null) return this.#failure.message;
-    const isHeard =
-      this.#leadership === null ? performance.now() - this.#heardAt <= STALE_MS : this.#leadership.available;
-    return isHeard ? null : AWAY;
+    const isAway = this.#leadership === null ? performance.now() - this.#heardAt > STALE_MS : this.#looksAway > 1;
+    return isAway ? AWAY : null;
   }
 
   /** Aborted with the error when the node ends by itself. */
@@ -170,14 +174,19 @@ export class ClusterNode implements AsyncDisposable {
     try {
       while (!this.#stop.signal.aborted) await this.#look();
     } catch (error) {
-      const failure =
-        error instanceof MintmarkError ? error : new MintmarkError("store_failed", undefined, { cause: error });
-      this.#failure ??= failure;
-      this.#first.reject(failure);
+      this.#fail(
+        error instanceof MintmarkError ? error : new MintmarkError("store_failed", undefined, { cause: error }),
+      );
     }
     await this.#end();
     this.#stop.abort(this.#failure);
     this.#tell();
+  }
+
+  #fail(failure: MintmarkError): void {
+    this.#failure ??= failure;
+    this.#first.reject(failure);
+    this.#stop.abort(failure);
   }
 
   /** Reads the journal's status once, and acts on it. While the journal is away, the next look tries again. */
@@ -188,12 +197,14 @@ export class ClusterNode implements AsyncDisposable {
     } catch (error) {
       const isPassing = error instanceof MintmarkError && error.code === "journal_unavailable";
       if (!isPassing && !this.#stop.signal.aborted) throw error;
+      if (isPassing && this.#role === null && this.#store.length > 0) await this.#standBy();
     }
     await pause(LOOK_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
 
   async #keepLead({ available }: Leadership): Promise<void> {
-    this.#leading?.refuse(available ? null : new MintmarkError("journal_unavailable"));
+    this.#looksAway = available ? 0 : this.#looksAway + 1;
+    this.#leading?.refuse(this.fault === null ? null : new MintmarkError("journal_unavailable"));
     if (available && performance.now() >= this.#pruneAt) await this.#prune();
   }
 
@@ -299,6 +310,12 @@ export class ClusterNode implements AsyncDisposable {
 
   #become(role: ClusterRole): void {
     this.#role = role;
+    const { ended } = role.engine;
+    ended.addEventListener("abort", () => {
+      const { reason } = ended;
+      // With its disk, a server's part in the cluster ends.
+      if (!PASSED_ON.has(reason.code)) this.#fail(reason);
+    });
     this.#first.resolve();
     this.#tell();
   }

@@ -42,10 +42,11 @@ export class Member {
     this.#process = this.#start();
   }
 
-  /** Null while it runs; else its exit code and its last standard error. */
-  get end(): { readonly code: number | null; readonly said: string } | null {
-    const { exitCode: code, signalCode } = this.#process;
-    return code === null && signalCode === null ? null : { code, said: this.#said };
+  /** Null while it runs; else its exit code or signal, and its last standard error. */
+  get end(): { readonly code: number | string; readonly said: string } | null {
+    const { exitCode, signalCode } = this.#process;
+    const code = exitCode ?? signalCode;
+    return code === null ? null : { code, said: this.#said };
   }
 
   /** Resolves with its first response. */
@@ -278,7 +279,7 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 async function answers(url: string, child: ChildProcess): Promise<void> {
-  for (let left = 600; left > 0 && child.exitCode === null; left--) {
+  for (let left = 2_400; left > 0 && child.exitCode === null; left--) {
     const reply = await fetch(url).catch(() => null);
     await reply?.body?.cancel();
     if (reply !== null) return;

@@ -183,7 +183,7 @@ describe("the journal on PostgreSQL", () => {
         lease_until = clock_timestamp() + interval '1 hour' where id = '${shard}'`,
     );
     expect((await journal.status()).leader).toEqual({ name: "gone", url: "http://gone.test" });
-    expect(await journal.lead(server("a"), 200)).toBeNull();
+    expect(await journal.lead(server("a"), 60_000)).toBeNull();
     await expect.poll(() => journal.lead(server("a"), 200)).toMatchObject({ epoch: 2 });
   });
 
@@ -261,7 +261,7 @@ describe("a cluster", () => {
       settlement: SETTLEMENT,
       environment: "sandbox",
       createIfMissing: true,
-      leaseMs: 1_000,
+      leaseMs: 10_000,
       ...options,
     });
   }
@@ -346,7 +346,7 @@ describe("a cluster", () => {
   });
 
   test("refuses changes while the journal is away, and goes on by itself", async () => {
-    await using one = await join(newShard(), "one");
+    await using one = await join(newShard(), "one", { leaseMs: 2_000 });
     const { engine } = one;
     database.standby.freeze(true);
     const underWay = engine.applications.create({ name: "under way" });
@@ -396,8 +396,8 @@ describe("a cluster", () => {
 
   test("no server goes on with a journal that has lost what the server's store holds", async () => {
     const shard = newShard();
-    await using one = await join(shard, "one");
-    await using two = await join(shard, "two");
+    await using one = await join(shard, "one", { leaseMs: 1_000 });
+    await using two = await join(shard, "two", { leaseMs: 1_000 });
     await one.engine.applications.create({ name: "kept" });
     await one.engine.applications.create({ name: "lost" });
     await caughtUp(two, one);

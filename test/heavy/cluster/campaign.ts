@@ -93,7 +93,7 @@ export async function campaign({ world, folder, strikes, faults, url, mended }: 
       while (acknowledged() === count) {
         if (failure !== null) throw failure;
         const ended = world.members.find(({ end }) => end !== null);
-        if (ended !== undefined) throw new Error(`after ${name}, ${ended.name} ended: ${ended.end?.said}`);
+        if (ended !== undefined) throw new Error(`after ${name}, ${ended.name} ended: ${JSON.stringify(ended.end)}`);
         if (performance.now() - healed > PATIENCE_MS) throw new Error(`nothing is minted after ${name}`);
         await pause(20);
       }

@@ -9,7 +9,7 @@ import type { Link } from "./link.ts";
 import { compileFaults, Machine, missingForPatroni, PatroniCluster, type PatroniNode } from "./patroni.ts";
 import { pathStrikes, serverStrikes } from "./strikes.ts";
 
-const FAULTS = Number(process.env.MINTMARK_TEST_FAULTS ?? 200);
+const FAULTS = Number(process.env.MINTMARK_TEST_FAULTS ?? 150);
 const NODES = 3;
 /** Longer than Patroni waits for a silent primary. */
 const BEYOND_TTL_MS = 12_000;
@@ -105,45 +105,42 @@ if (missing.length > 0)
 
 describe.skipIf(missing.length > 0)("with Patroni", () => {
   test(`a cluster loses and doubles nothing over ${FAULTS} faults`, async () => {
-    const folder = await mkdtemp(join(tmpdir(), "mintmark-patroni-"));
-    try {
-      await emptyFolder(folder);
-      await using stack = new AsyncDisposableStack();
-      const database = stack.use(
-        await PatroniCluster.start(join(folder, "database"), { nodes: NODES, isSynchronous: true }),
-      );
-      const library = compileFaults(folder);
-      const names = ["a", "b", "c", "copy"];
-      const links = new Map<string, Link>();
-      for (const name of names) links.set(name, stack.use(await database.link()));
-      const machines = new Map(names.map((name) => [name, new Machine(folder, name, library)]));
-      const world = stack.use(
-        await startServers(
-          folder,
-          (name) => ({
-            MINTMARK_JOURNAL: `postgres://mintmark@127.0.0.1:${links.get(name)?.port}/mintmark`,
-            ...machines.get(name)?.environment,
-          }),
-          () => {},
-        ),
-      );
-      const link = stack.use(await database.link());
-      const all: Record<string, Strike> = {
-        ...serverStrikes(world, folder),
-        ...pathStrikes(world, links, machines),
-        ...databaseStrikes(database),
-      };
-      const only = process.env.MINTMARK_TEST_FAULTS_ONLY;
-      await campaign({
-        world,
-        folder,
-        faults: FAULTS,
-        strikes: Object.fromEntries(Object.entries(all).filter(([name]) => only === undefined || name.includes(only))),
-        url: async () => `postgres://mintmark@127.0.0.1:${link.port}/mintmark`,
-        mended: () => database.replicates(),
-      });
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+    await using around = await surroundings({ isSynchronous: true });
+    const { world, folder, links, machines, database } = around;
+    const all: Record<string, Strike> = {
+      ...serverStrikes(world, folder),
+      ...pathStrikes(world, links, machines),
+      ...databaseStrikes(database),
+    };
+    const only = process.env.MINTMARK_TEST_FAULTS_ONLY;
+    await campaign({
+      world,
+      folder,
+      faults: FAULTS,
+      strikes: Object.fromEntries(Object.entries(all).filter(([name]) => only === undefined || name.includes(only))),
+      url: async () => around.url,
+      mended: () => database.replicates(),
+    });
   }, 7_200_000);
 });
+
+/** Three servers over a database of Patroni's, each with a path and a machine of its own that a test can bend. */
+async function surroundings({ isSynchronous }: { readonly isSynchronous: boolean }) {
+  await using stack = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-patroni-"));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  await emptyFolder(folder);
+  const at = join(folder, "database");
+  const database = stack.use(await PatroniCluster.start(at, { nodes: NODES, isSynchronous }));
+  const library = compileFaults(folder);
+  const names = ["a", "b", "c", "copy", "fresh"];
+  const links = new Map<string, Link>();
+  for (const name of names) links.set(name, stack.use(await database.link()));
+  const machines = new Map(names.map((name) => [name, new Machine(folder, name, library)]));
+  const urlOf = (name: string) => `postgres://mintmark@127.0.0.1:${links.get(name)?.port}/mintmark`;
+  const own = (name: string) => ({ MINTMARK_JOURNAL: urlOf(name), ...machines.get(name)?.environment });
+  const world = stack.use(await startServers(folder, own, () => {}));
+  const running = stack.move();
+  const disposable = { [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return { folder, database, links, machines, world, url: urlOf("fresh"), ...disposable };
+}

@@ -1,0 +1,155 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ClusterNode, PostgresJournal } from "../../core/cluster/index.ts";
+import { freePort } from "../../scripts/sandbox/port.ts";
+import { buildServer } from "../../server/app.ts";
+import { serveInCluster } from "../../server/process/standby.ts";
+import { ENDPOINTS } from "../../server/routes/index.ts";
+import { knownAsset, mintOf, newTenant, requestOf, SETTLEMENT, type TestTenant } from "../core/engine/fixture.ts";
+import { EventStreamClient } from "../server/sse.ts";
+import { type TestDatabase, testDatabase } from "./database.ts";
+
+const KEY = randomBytes(32);
+
+/** A server of the cluster, in this process. */
+interface Serving {
+  readonly node: ClusterNode;
+  readonly app: FastifyInstance;
+  readonly url: string;
+}
+
+let database: TestDatabase;
+let folder: string;
+let leader: Serving;
+let standby: Serving;
+let tenant: TestTenant;
+let asset: string;
+beforeAll(async () => {
+  database = await testDatabase();
+  folder = await mkdtemp(join(tmpdir(), "mintmark-serving-"));
+  leader = await serve("leader");
+  asset = await knownAsset(leader.node.engine, "erc721");
+  tenant = await newTenant(leader.node.engine, [asset]);
+  standby = await serve("standby");
+});
+afterAll(async () => {
+  for (const { app, node } of [standby, leader]) {
+    await app.close();
+    await node.close();
+  }
+  await database[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function serve(name: string): Promise<Serving> {
+  const port = await freePort(0);
+  const url = `http://127.0.0.1:${port}`;
+  const node = await ClusterNode.join({
+    store: join(folder, name),
+    journal: await PostgresJournal.open({ url: database.primary.url, shard: "serving", keys: [KEY] }),
+    server: { name, url },
+    settlement: SETTLEMENT,
+    environment: "sandbox",
+    createIfMissing: true,
+  });
+  const { engine, role } = await node.next();
+  const onlyReads = role === "standby";
+  const app = await buildServer({ engine, onlyReads, extend: (one) => serveInCluster(one, node) });
+  await app.listen({ host: "127.0.0.1", port });
+  return { node, app, url };
+}
+
+let tokens = 0;
+const ask = (url: string, path: string, headers: Record<string, string> = {}) =>
+  fetch(`${url}${path}`, { headers: { "x-api-key": tenant.token, ...headers } });
+const mint = (url: string, headers: Record<string, string> = {}) =>
+  fetch(`${url}/api/v1/mint`, {
+    method: "POST",
+    headers: { "x-api-key": tenant.token, "content-type": "application/json", ...headers },
+    body: JSON.stringify(requestOf(tenant.users[0], mintOf(asset, ++tokens))),
+  });
+const reads = ENDPOINTS.filter(({ method, path }) => method === "GET" && /^\/(api|public)\//.test(path));
+
+describe("a cluster over HTTP", () => {
+  test("a standby takes a mint for its leader, shows it at the answer's position, and streams its event", async () => {
+    const events = await EventStreamClient.open(`${standby.url}/api/v1/events`, {
+      accept: "text/event-stream",
+      "x-api-key": tenant.token,
+    });
+    const answer = await mint(standby.url);
+    expect(answer.status).toBe(200);
+    const position = answer.headers.get("mintmark-position") ?? "";
+    const { mintId, vaults } = (await answer.json()) as { mintId: string; vaults: { vaultId: string }[] };
+    const read = await ask(standby.url, `/api/v1/vaults/${vaults[0]?.vaultId}`, { "mintmark-position": position });
+    expect([read.status, read.headers.get("mintmark-role")]).toEqual([200, "standby"]);
+    for (let seen = ""; !seen.includes(mintId); ) seen = JSON.stringify(await events.take(1));
+    events.hangUp();
+  });
+
+  test("a standby answers every GET as its leader does", async () => {
+    await leader.node.engine.operator.seal("validium");
+    const { headers } = await mint(leader.url);
+    const position = { "mintmark-position": headers.get("mintmark-position") ?? "" };
+    const { data } = (await (await ask(leader.url, "/api/v1/vaults?limit=1")).json()) as { data: object[] };
+    const [vault = {}] = data as Record<string, string>[];
+    const [transaction = {}] = ((await (await ask(leader.url, "/api/v1/transactions")).json()) as { data: object[] })
+      .data as Record<string, string>[];
+    const named: Record<string, string | undefined> = {
+      ...vault,
+      ...transaction,
+      assetId: asset,
+      userId: tenant.users[0]?.userId,
+      batchId: "validium-0",
+    };
+    let answered = 0;
+    for (const { path } of reads.filter((each) => each.path !== "/api/v1/events")) {
+      const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => named[name] ?? "0");
+      const [one, other] = await Promise.all([ask(leader.url, url, position), ask(standby.url, url, position)]);
+      const [said, same] = await Promise.all([one.text(), other.text()]);
+      expect(other.status, url).toBe(one.status);
+      if (one.ok) expect(same, url).toBe(said);
+      answered += one.ok ? 1 : 0;
+    }
+    expect(answered).toBeGreaterThan(12);
+  });
+
+  test("while the journal is away both say so, and both go on by themselves", async () => {
+    database.standby.freeze(true);
+    // This one waits: nobody knows whether the journal has it.
+    const waiting = mint(leader.url, { "idempotency-key": "waits" });
+    try {
+      const codes = async () => {
+        const answers = [await mint(leader.url), await mint(standby.url), await ask(leader.url, "/api/v1/vaults")];
+        const said = await Promise.all(answers.map(async (answer) => ((await answer.json()) as { code: string }).code));
+        return [...said, ...answers.map(({ headers }) => headers.get("retry-after"))];
+      };
+      await expect.poll(() => leader.node.fault, { timeout: 15_000 }).not.toBeNull();
+      const away = Array(3).fill("journal_unavailable");
+      // Until it has heard nothing for five seconds, the standby only knows that nobody leads.
+      await expect.poll(codes, { timeout: 15_000 }).toEqual([...away, "1", "1", "1"]);
+    } finally {
+      database.standby.freeze(false);
+    }
+    expect((await waiting).status).toBe(200);
+    await expect.poll(async () => (await mint(standby.url)).status).toBe(200);
+  });
+
+  test("after a takeover the other server mints, and a repeat with the same key is the same mint", async () => {
+    const before = await mint(standby.url, { "idempotency-key": "over the takeover" });
+    tokens--;
+    await leader.node.close();
+    await expect.poll(() => standby.node.isLeader, { timeout: 15_000 }).toBe(true);
+    await standby.app.close();
+    const { engine } = await standby.node.next();
+    const app = await buildServer({ engine, extend: (one) => serveInCluster(one, standby.node) });
+    await app.listen({ host: "127.0.0.1", port: Number(new URL(standby.url).port) });
+    standby = { ...standby, app };
+    const after = await mint(standby.url, { "idempotency-key": "over the takeover" });
+    expect(await after.json()).toEqual(await before.json());
+    expect((await mint(standby.url)).status).toBe(200);
+  });
+});
