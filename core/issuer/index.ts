@@ -1,4 +1,7 @@
-/** The issuer of tokens: it consents to each batch that holds its tokens, from the application's record of mints or by a policy. */
+/**
+ * The issuer of tokens. It consents to each batch with its tokens, from the application's record of mints or by a
+ * policy.
+ */
 export type { AssetIssuer, IssuerReader } from "../ports.ts";
 export { Issuer, type IssuerOptions } from "./issuer.ts";
 export { LocalMintRecord, type RecordedMint } from "./local-record.ts";

@@ -18,19 +18,22 @@ import { vaultLeaves } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
 import type { IssuedVault, MintRecord } from "./mint-record.ts";
 
-/** What an issuer is opened with. */
+/** Options of an issuer. */
 export interface IssuerOptions {
   /** Signs. */
   readonly account: LocalAccount;
-  /** The issuer that the tokens name: a wallet contract that takes the account's signatures. Default: the account. */
+  /** The issuer that the tokens name: a wallet contract that accepts the account's signatures. Default: the account. */
   readonly address?: Address;
-  /** The issuer's own store, empty at first; its {@link MintRecord} may write there once it is open. Closed by {@link Issuer.close}. */
+  /**
+   * The issuer's own store, empty at first. Its {@link MintRecord} may write there after the opening. {@link
+   * Issuer.close} closes it.
+   */
   readonly store: Database;
   readonly l1: AssetReader & Pick<IssuerReader, "issuers"> & Pick<L1Reader, "state">;
   readonly record: MintRecord;
 }
 
-/** A content that the issuer has signed for a batch number. */
+/** A content that the issuer signed for a batch number. */
 interface Signed {
   readonly content: Hash;
   readonly dataHash: Hash;
@@ -38,16 +41,19 @@ interface Signed {
   readonly assets: readonly { readonly chainId: string; readonly assetType: Hash; readonly vaults: Hash }[];
 }
 
-/** Contents of one batch number that are stored: slots become void a few times at most. A hostile operator would fill the disk. */
+/**
+ * Most stored contents of one batch number: slots become void a few times at most, and a hostile operator would fill
+ * the disk.
+ */
 const MAX_CONTENTS = 16;
 
 /**
- * The issuer of tokens, on guard against the operator. It signs a batch only after it has stored the data, and only if its record of
- * mints covers every vault of its tokens there. A second content of a batch number it signs only if the vaults of its own tokens stand
- * there unchanged in every content that it signed before, also after a restart.
+ * The issuer of tokens, a guard against the operator. It signs a batch after it has stored the data, and only if its
+ * record of mints covers every vault of its tokens. It signs a second content of a batch number only if its own vaults
+ * are the same as in every content that it signed before, also after a restart.
  *
- * Its store is an {@link Archive}. Whoever keeps that in step with L1 (a `Watcher`) calls {@link Issuer.settle} afterwards, which gives
- * the mints free that the final history left out.
+ * Its store is an {@link Archive}. After each update of it from L1 (by a `Watcher`), call {@link Issuer.settle}: it
+ * frees the mints that the final history left out.
  *
  * @example
  * const issuer = await Issuer.open({ account, store, l1, record: new LocalMintRecord(store) });
@@ -67,7 +73,7 @@ export class Issuer {
     this.#record = record;
   }
 
-  /** Opens the issuer's store; rejects with `store_mismatch` when it is not this settlement contract's. */
+  /** Opens the issuer's store. Rejects with `store_mismatch` for another settlement contract's store. */
   static async open(options: IssuerOptions): Promise<Issuer> {
     return new Issuer(options, await Archive.open(options));
   }
@@ -84,7 +90,7 @@ export class Issuer {
     return this.#account.signTypedData(consentTypedData(this.archive.settlement, message));
   }
 
-  /** The stored data of a batch, null when this issuer has not seen it. Of several contents that it signed, the newest. */
+  /** The stored data of a batch, of its newest signed content; null when this issuer has not seen it. */
   async data(mode: Mode, batchNumber: number): Promise<Uint8Array | null> {
     const committed = await this.archive.data(mode, batchNumber);
     if (committed !== null) return committed;
@@ -92,7 +98,7 @@ export class Issuer {
     return newest === undefined ? null : this.archive.dataOf(newest.dataHash);
   }
 
-  /** Tells the record which vaults of each batch that has become final L1 pays. Returns how many batches. */
+  /** Tells the record which vaults of newly final batches L1 pays. Returns the number of batches. */
   async settle(signal?: AbortSignal): Promise<number> {
     let settled = 0;
     for (const mode of MODES) {
@@ -114,7 +120,7 @@ export class Issuer {
     return this.archive.close();
   }
 
-  /** Checks everything, then writes data and record; on disk when it resolves. Returns what the issuer signs of the batch. */
+  /** Checks everything, then writes data and record durably. Returns what the issuer signs of the batch. */
   async #take(batch: ClaimedBatch): Promise<{ readonly assets: readonly ConsentAsset[]; readonly content: Hash }> {
     const { mode, batchNumber, dataHash, data } = batch;
     const batchId = batchIdOf(mode, batchNumber);
@@ -144,7 +150,7 @@ export class Issuer {
     if (signed.some(covers)) return { assets, content };
     if (signed.length >= MAX_CONTENTS) throw new Refusal("equivocation", `${batchId} has had ${MAX_CONTENTS} contents`);
     await requireRegistered(batch, derived, this.archive.assets);
-    // What an earlier content used stays used: that content may still become final.
+    // Mints used by an earlier content stay used, because that content may still become final.
     const types = new Set([...now, ...before].map(({ assetType }) => assetType));
     const reason = await this.#record.use(
       batchId,
@@ -158,13 +164,13 @@ export class Issuer {
     return { assets, content };
   }
 
-  /** Whether a final batch is settled now; false while nobody has given its data. */
+  /** Whether a final batch is settled now; false while its data is missing. */
   async #settle(mode: Mode, batchNumber: number): Promise<boolean> {
     const data = await this.archive.data(mode, batchNumber);
     const write = this.archive.store.batch();
     if (data === null) write.put(unsettledKey(mode, batchNumber), "", TEXT);
     else {
-      // What L1 has left out of the batch pays nobody.
+      // L1 left it out of the batch, so it pays nobody.
       const leftOut = (await this.archive.commit(mode, batchNumber))?.leftOut ?? [];
       const vaults = this.#here(deriveBatch(mode, batchNumber, data, { leftOut }).slots);
       const signed = (await this.#signed(mode, batchNumber)).flatMap(({ assets }) => assets);
@@ -179,7 +185,7 @@ export class Issuer {
     return data !== null;
   }
 
-  /** The first batch that was never looked at after it became final. */
+  /** The first final batch that was not settled. */
   async #firstUnsettled(mode: Mode): Promise<number> {
     return Number((await this.archive.store.get<string, string>(settledKey(mode), TEXT)) ?? "0");
   }
@@ -190,7 +196,7 @@ export class Issuer {
     return slots.filter((vault) => vault !== null).filter((vault) => vault.chainId === chainId);
   }
 
-  /** The assets among these vaults that name this issuer, in the order of a manifest. */
+  /** The assets of these vaults that name this issuer, in the manifest's order. */
   async #ownAssets(vaults: readonly VaultContent[]): Promise<ConsentAsset[]> {
     const found = new Map(
       vaults.map(({ chainId, assetType }) => [assetKey(chainId, assetType), { chainId, assetType }]),
@@ -206,7 +212,7 @@ export class Issuer {
   #issued(vaults: readonly VaultContent[]): IssuedVault[] {
     return vaults.flatMap(({ vaultId, chainId, owner, assetType, amount, blob }) => {
       const asset = this.archive.assets.known(chainId, assetType);
-      // L1 has taken it before its asset was registered: it never pays.
+      // L1 took it before its asset was registered, so it never pays.
       if (asset === null) return [];
       const { standard, token, quantum, blobScheme } = asset;
       const tokenId = readTokenId(() => tokenIdOf(standard, blobScheme, blob));
@@ -221,7 +227,7 @@ export class Issuer {
   }
 }
 
-/** null for a blob that the scheme does not take: L1 lets no such vault out. */
+/** null for a blob that the scheme refuses: L1 pays no such vault. */
 function readTokenId(read: () => bigint | null): bigint | null {
   try {
     return read();
@@ -242,7 +248,7 @@ function leavesHash(vaults: readonly VaultContent[], { chainId, assetType }: Ass
 }
 
 /**
- * The records of an issuer, beside the archive's and its mint record's:
+ * Records of an issuer, besides the archive's and its mint record's:
  *
  * ```
  * consent/<mode>/<number>    JSON: the contents that were signed of a batch

@@ -8,22 +8,22 @@ import { requireAddress } from "../validate.ts";
 import type { IssuedVault } from "./mint-record.ts";
 import { type Lines, summed, UsageBook } from "./usage-book.ts";
 
-/** A mint as the application records it, before it asks the operator for it. */
+/** A mint that the application records before it asks the operator for it. */
 export interface RecordedMint {
-  /** The application's own id of the mint, 1 to 255 printable characters: a mint is recorded once under it. */
+  /** The application's own id of the mint, 1 to 255 printable characters. An id stands for one mint. */
   readonly id: string;
   /** The token's contract. */
   readonly token: Address;
   readonly owner: Address;
   /** Base units of the token: the mint request's amount times the asset's quantum. */
   readonly amount: bigint;
-  /** Names the token by its decimal id, in the scheme `mintmark`. Instead of the blob. */
+  /** The token's decimal id, in the scheme `mintmark`. Replaces the blob. */
   readonly tokenId?: bigint;
-  /** The minting blob as the mint request has it. Without it and an id the mint is an ERC-20's. */
+  /** The minting blob of the mint request. Without blob and id, the mint is an ERC-20's. */
   readonly blob?: string;
 }
 
-/** What is kept of a recorded mint. */
+/** The stored form of a recorded mint. */
 interface Entry {
   readonly line: string;
   readonly amount: string;
@@ -33,8 +33,9 @@ interface Entry {
 const ID = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * The application's own record of its mints, in a store. The application records each mint before it asks the operator for it. The
- * issuer signs only for vaults that recorded mints cover: the same owner, token and blob, and at most the recorded amount.
+ * The application's own record of its mints, in a store. The application records each mint before it asks the operator
+ * for it. The issuer signs only for vaults that recorded mints cover: same owner, token and blob, and at most the
+ * recorded amount.
  *
  * ```
  * mint/<id>        JSON: a recorded mint
@@ -43,9 +44,11 @@ const ID = /^[\x21-\x7e]{1,255}$/;
  */
 export class LocalMintRecord extends UsageBook {
   /**
-   * Records mints, all or none, durable when it resolves. A mint that is recorded already stays as it is. Returns how many are new.
+   * Records mints, all or none, durably. A mint that is recorded already stays as it is. Returns the number of new
+   * ones.
    *
-   * @throws MintmarkError `idempotency_key_reused` when an id stands for another mint; `validation_failed`, `amount_out_of_range` or
+   * @throws MintmarkError `idempotency_key_reused` when an id stands for another mint; `validation_failed`,
+   * `amount_out_of_range` or
    *   `blob_invalid` for what is no mint
    */
   record(mints: readonly RecordedMint[]): Promise<number> {
@@ -69,7 +72,7 @@ export class LocalMintRecord extends UsageBook {
   }
 
   /**
-   * Takes a recorded mint back, for one that the application does not ask for any more. Its id stays taken.
+   * Takes back a recorded mint that the application no longer asks for. Its id stays taken.
    *
    * @throws MintmarkError `mint_not_found`, or `mint_consented` when a batch uses it
    */

@@ -3,22 +3,22 @@ import type { Database } from "../store/ports.ts";
 import type { IssuedVault } from "./mint-record.ts";
 import { type Lines, summed, UsageBook } from "./usage-book.ts";
 
-/** What may be minted of one token. What is absent has no bound. */
+/** Limits of one token. A missing field sets no limit. */
 export interface AssetPolicy {
   /** The token's contract. */
   readonly token: Address;
-  /** Ids that may be minted, both ends included; of an ERC-20 it says nothing. */
+  /** Allowed ids, both ends included. No effect on an ERC-20. */
   readonly ids?: readonly { readonly first: bigint; readonly last: bigint }[];
   /** Most base units in all batches together. */
   readonly cap?: bigint;
-  /** Most base units of one id; an ERC-721 id is minted once in any case. */
+  /** Most base units of one id. An ERC-721 id is minted once in any case. */
   readonly capPerId?: bigint;
-  /** Most base units in batches that ask on one day, by UTC. */
+  /** Most base units in batches of one UTC day. */
   readonly perDay?: bigint;
 }
 
 /**
- * An issuer's rules for batches, for an application that keeps no record of its mints. Within the rules the operator can mint what
+ * An issuer's rules, for an application without a record of its mints. Within the rules the operator can mint what
  * nobody asked for. A token without rules is refused.
  */
 export class MintPolicy extends UsageBook {

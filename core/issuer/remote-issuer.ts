@@ -4,14 +4,14 @@ import { type Address, type Hex, MODES } from "../model.ts";
 import type { ClaimedBatch, Settlement } from "../ports.ts";
 import { typedDataDomain } from "../protocol/typed-data.ts";
 
-/** A way to ask one issuer: in this process, or a client of its service. */
+/** A way to ask one issuer: in this process, or over its service. */
 export interface IssuerClient {
   readonly address: Address;
-  /** Its `IssuerConsent`; rejects when the issuer refuses or cannot be reached. */
+  /** The issuer's `IssuerConsent`. Rejects when the issuer refuses or cannot be reached. */
   consent(batch: ClaimedBatch, signal: AbortSignal): Promise<Hex>;
 }
 
-/** Where an issuer's service is, and who asks it. */
+/** Address of an issuer's service, and the account that asks it. */
 export interface RemoteIssuerOptions {
   /** The issuer that tokens name. */
   readonly address: Address;
@@ -22,10 +22,10 @@ export interface RemoteIssuerOptions {
   readonly settlement: Settlement;
 }
 
-/** What an operator claims of a batch when it asks for a consent. */
+/** An operator's claim about a batch when it asks for a consent. */
 export type ConsentRequest = Pick<ClaimedBatch, "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash">;
 
-/** What an operator signs so that an issuer looks at a batch: a stranger's batch would fill the issuer's store. */
+/** The operator's signed request. Without it, a stranger's batch could fill the issuer's store. */
 export function consentRequestTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
   { mode, batchNumber, batchRoot, vaultCount, dataHash }: ConsentRequest,
@@ -52,7 +52,7 @@ export function consentRequestTypedData(
   } as const;
 }
 
-/** An issuer that runs as a service of its own. How long it may take, the caller decides. */
+/** An issuer that runs as its own service. The caller sets the time limit. */
 export class RemoteIssuer implements IssuerClient {
   readonly address: Address;
   readonly #service: MemberService;

@@ -2,10 +2,10 @@ import { DURABLE, TEXT } from "../archive/keys.ts";
 import type { Database } from "../store/ports.ts";
 import type { IssuedVault, MintRecord } from "./mint-record.ts";
 
-/** How much of each line something takes. A line is a text that names what is counted. */
+/** Amounts by line. A line is a text that names the counted thing. */
 export type Lines = ReadonlyMap<string, bigint>;
 
-/** What one batch uses, and the UTC day when it was first asked for. */
+/** A batch's use, and the UTC day of its first request. */
 interface Usage {
   readonly day: string;
   readonly lines: Lines;
@@ -22,7 +22,7 @@ interface Usage {
 export abstract class UsageBook implements MintRecord {
   protected readonly store: Database;
   readonly #today: () => string;
-  /** Changes take turns: each reads totals and writes them. */
+  /** Changes run one after another, because each reads totals and writes them. */
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   /** @param clock - milliseconds since 1970 */
@@ -31,13 +31,13 @@ export abstract class UsageBook implements MintRecord {
     this.#today = () => new Date(clock()).toISOString().slice(0, 10);
   }
 
-  /** What these vaults take of each line. */
+  /** The use of these vaults, by line. */
   protected abstract linesOf(vaults: readonly IssuedVault[], day: string): Lines;
 
-  /** The most that may be used of each line, in order; null for no limit. */
+  /** The limit of each line, in order; null for no limit. */
   protected abstract limitsOf(lines: readonly string[]): Promise<readonly (bigint | null)[]>;
 
-  /** Says that a line has no room. */
+  /** The error of a full line. */
   protected abstract refusalOf(line: string, used: bigint, limit: bigint): string;
 
   use(batchId: string, vaults: readonly IssuedVault[]): Promise<string | null> {
@@ -75,7 +75,7 @@ export abstract class UsageBook implements MintRecord {
     return turn;
   }
 
-  /** What is used of each line that differs, once a batch uses `after` instead of `before`. */
+  /** The new totals of the lines that change when a batch uses `after` instead of `before`. */
   async #totalsAfter(before: Lines, after: Lines): Promise<Map<string, bigint>> {
     const lines = [...new Set([...before.keys(), ...after.keys()])].filter(
       (line) => before.get(line) !== after.get(line),
@@ -108,7 +108,7 @@ export abstract class UsageBook implements MintRecord {
   }
 }
 
-/** Adds up amounts by line. */
+/** Sums amounts by line. */
 export function summed(entries: Iterable<readonly [line: string, amount: bigint]>): Lines {
   const lines = new Map<string, bigint>();
   for (const [line, amount] of entries) lines.set(line, (lines.get(line) ?? 0n) + amount);

@@ -16,9 +16,12 @@ const HAS_RECIPIENT = 1;
 const HAS_AMOUNTS = 2;
 const HAS_SIGNATURE = 4;
 const IS_LISTED = 8;
-/** Of a packed item, since its length is a u16. */
+/** Bound of a packed item: its length is a u16. */
 const MAX_ITEM_BYTES = 0xffff;
-/** Of an issuer's consent, whose length is a u16 too; a longer one would cost the operator more than its issuer's slots are worth. */
+/**
+ * Bound of an issuer's consent: its length is a u16. A longer one would cost the operator more than the issuer's slots
+ * are worth.
+ */
 const MAX_SIGNATURE_BYTES = 4_096;
 
 /** The contract's `WithdrawalGroup`. */
@@ -32,20 +35,20 @@ export interface WithdrawalGroup {
   readonly items: Hex;
 }
 
-/** Vault, header and path as the contract's functions take them one after the other. */
+/** Vault, header and paths in the order of the contract's functions. */
 export function provenVaultArguments({ vault, header, siblings, assetPath }: ProvenVault) {
   const path = { siblings, assetIndex: assetPath.index, assetSiblings: assetPath.siblings };
   return [{ ...vault, assetType: BigInt(vault.assetType) }, header, path] as const;
 }
 
-/** A batch's manifest as the contract takes it: chainId(8) and assetType(32) of each asset. */
+/** A batch's manifest for the contract: chainId(8) and assetType(32) of each asset. */
 export function packedAssets(assets: readonly AssetId[]): Hex {
   return concatHex(assets.map(({ chainId, assetType }) => concatHex([numberToHex(chainId, { size: 8 }), assetType])));
 }
 
 /**
- * The consents of a commit as the contract takes them, docs/protocol.md 5. Throws `validation_failed` for one that names another asset
- * than the manifest, or is too long.
+ * The consents of a commit for the contract (docs/protocol.md 5). Throws `validation_failed` for a consent that names
+ * an asset outside of the manifest, or is too long.
  */
 export function packedConsents(assets: readonly AssetId[], consents: readonly Consent[]): Hex {
   return concatHex(
@@ -66,13 +69,14 @@ export function withdrawalArguments(call: WithdrawalCall) {
 }
 
 /**
- * The arguments of `withdrawBatch`. Calls of one batch and one asset share a group, and keep their order in it; those with one signature share
- * a list.
+ * The arguments of `withdrawBatch`. Calls of one batch and asset share a group and keep their order in it. Calls under
+ * one signature share a list.
  *
- * @throws MintmarkError `validation_failed` when a call is too long for a packed item, or its list does not name its vault
+ * @throws MintmarkError `validation_failed` when a call is too long for a packed item, or its list does not name its
+ * vault
  */
 export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemGas: bigint) {
-  // Each number of a list in the call, by the packed list.
+  // By packed list: its number in the call.
   const numbers = new Map<Hex, number>();
   const listed = calls.map((call) => {
     const { list } = call.authorization;
@@ -84,13 +88,13 @@ export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemG
   return [withdrawalGroups(calls, listed), [...numbers.keys()], itemGas] as const;
 }
 
-/** @param listed - of each call the number of its list; null without one */
+/** @param listed - the list's number of each call; null without one */
 function withdrawalGroups(calls: readonly WithdrawalCall[], listed: readonly (number | null)[]): WithdrawalGroup[] {
   const groups = new Map<string, WithdrawalGroup>();
   for (const [i, call] of calls.entries()) {
     const { vault, header, assetPath } = call;
     const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
-    // After a reorganisation, two calls can carry different headers of one batch. Each has to stand for itself.
+    // After a reorganisation two calls can carry different headers of one batch. Each then has its own group.
     const key = [mode, batchNumber, vault.assetType, ...Object.values(header)].join();
     const group = groups.get(key) ?? {
       ...{ mode: MODE_VALUE[mode], batchNumber: BigInt(batchNumber), header },
@@ -102,7 +106,7 @@ function withdrawalGroups(calls: readonly WithdrawalCall[], listed: readonly (nu
   return [...groups.values()];
 }
 
-/** An owner's list as the contract takes it. */
+/** An owner's list for the contract. */
 export function packedList({ vault, recipient, authorization }: WithdrawalCall, list: readonly ListedVault[]): Hex {
   const { deadline, signature } = authorization;
   return encodePacked(
@@ -136,7 +140,7 @@ function packedItem(slot: number, call: WithdrawalCall, number: number | null): 
   return encodePacked(["uint16", "uint24", "bytes"], [size(body), slot, body]);
 }
 
-/** Who withdraws what, by the caller's word or by a signature for this vault alone. */
+/** The withdrawal itself, by the caller's word or by a signature for this vault alone. */
 function ownWord({ vault, quantity, recipient, authorization }: WithdrawalCall): Hex {
   const { owner, amount } = vault;
   const { deadline, signature } = authorization;
@@ -157,7 +161,7 @@ function ownWord({ vault, quantity, recipient, authorization }: WithdrawalCall):
   );
 }
 
-/** The vault's place in its list, which says the rest. */
+/** The vault's place in its list, which holds the rest. */
 function listedWord({ vault, authorization }: WithdrawalCall, number: number): Hex {
   const position = authorization.list?.findIndex(({ vaultId }) => vaultId === vault.vaultId) ?? -1;
   if (position < 0) throw new MintmarkError("validation_failed", `the list does not name vault ${vault.vaultId}`);

@@ -1,7 +1,10 @@
 /** Calls under way at once. */
 const AT_ONCE = 8;
 
-/** Asks for many things in calls of so many each, several at a time. The answers are in the order of the questions. */
+/**
+ * Asks for many things, a number of them in each call, several calls at a time. Answers come in the order of the
+ * questions.
+ */
 export async function askInBulk<Q, A>(
   questions: readonly Q[],
   perCall: number,

@@ -41,32 +41,33 @@ import { type Call, TRANSFER_GAS, TransactionSender } from "./transactions.ts";
  * proofs, its calldata stays below the 128 KiB that nodes relay.
  */
 const MAX_SHARES = 21;
-/** A withdrawal with its group, or half of a withdrawal and its list of 256 vaults. */
+/** Calldata of a withdrawal with its group, or of half of a withdrawal and its list of 256 vaults. */
 const MAX_SHARE_BYTES = 6_100;
-/** No transaction may use more gas (EIP-7825). */
+/** The most gas of one transaction (EIP-7825). */
 const TRANSACTION_GAS = 16_777_216n;
-/** What the contract gives each item of a batch: proof, signature and token call together. The least that it takes. */
+/** The least gas that the contract gives each item of a batch, for proof, signature and token call together. */
 const ITEM_GAS = 500_000n;
-/** What the contract needs for each item besides, and for the whole batch. */
+/** Further gas of each item, and of the whole batch. */
 const GAS_AROUND_ITEM = 30_000n;
 const GAS_AROUND_ITEMS = 50_000n;
-/** Of one byte of calldata that is not zero. */
+/** Price of a byte of calldata that is not zero. */
 const GAS_PER_BYTE = 16n;
 
-/** For trying one withdrawal of a batch: its gas, and some around it. A node that allows more must not try longer. */
+/** Gas to try one withdrawal of a batch, with some around it. A node that allows more must not try longer. */
 const TRIAL_GAS = 1_000_000n;
-/** Its list is checked with an item's gas as well. */
+/** The check of its list takes an item's gas too. */
 const LIST_TRIAL_GAS = TRIAL_GAS + ITEM_GAS + GAS_AROUND_ITEM;
 
 /**
- * For a commit behind one that is under way, which L1 cannot estimate as it is: what a new storage slot and other calldata can add to an estimate
- * of a rollup batch, and upper bounds of a validium commit, by its bytes of calldata. Gas that is left over is not paid for.
+ * For a commit behind one that is under way, which L1 cannot estimate: what a new storage slot and other calldata can
+ * add to the estimate of a rollup batch, and upper bounds of a validium commit by its calldata. Unused gas is not paid
+ * for.
  */
 const BEHIND_MARGIN = 40_000n;
 const VALIDIUM_GAS = 250_000n;
 const VALIDIUM_GAS_PER_BYTE = 200n;
 
-/** Of a consent, and of each asset that it names, beside its signature's bytes and its wallet contract. */
+/** Gas of a consent, and of each asset that it names, without its signature's bytes and its wallet contract. */
 const GAS_PER_CONSENT = 6_000n;
 
 type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "voidDuplicate" | "registerAsset";
@@ -76,7 +77,7 @@ type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functi
 
 export type RegistrableAsset = Pick<Asset, "standard" | "chainId" | "contractAddress" | "quantum" | "blobScheme">;
 
-/** Everything that one account sends to the settlement contract, over a viem client. */
+/** Sends an account's transactions to the settlement contract, over a viem client. */
 export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L1Voider {
   readonly #account: LocalAccount;
   readonly #sender: TransactionSender;
@@ -87,7 +88,7 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     this.#sender = new TransactionSender(connection, account, fees);
   }
 
-  /** Wei that the sending account has. */
+  /** Balance of the sending account, in wei. */
   operatorBalance(): Promise<bigint> {
     const { address } = this.#account;
     return askL1(`asking for the balance of ${address}`, () => this.connection.client.getBalance({ address }));
@@ -106,7 +107,7 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
       const { gas } = await askL1("trying a rollup batch", () => this.#tryAsNext(data));
       return gas > most ? `it takes ${gas} gas, and a transaction can have ${most}` : null;
     } catch (error) {
-      // A node that cannot be asked has refused nothing.
+      // An unreachable node has refused nothing.
       await this.blockNumber();
       return error instanceof Error ? error.message : String(error);
     }
@@ -162,7 +163,7 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     return askL1("waiting for earlier transactions", () => this.#sender.earlierMined(signal));
   }
 
-  /** By the very call that `withdraw` makes: what a token does can depend on the gas that it is given. */
+  /** Tries the very call that `withdraw` makes, because a token's behaviour can depend on its gas. */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
     return askL1(`trying the withdrawal of vault ${call.vault.vaultId}`, async () => {
       const { result } = await this.connection.client.simulateContract({
@@ -183,7 +184,7 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     return askL1(`trying the withdrawal of vault ${call.vault.vaultId}`, () => this.#refusalOf(call));
   }
 
-  /** What the contract says to `withdraw`, which reports why as `withdrawBatch` does not. */
+  /** The contract's answer to `withdraw`, which gives a reason where `withdrawBatch` gives none. */
   async #refusalOf(call: WithdrawalCall, gas?: bigint): Promise<string | null> {
     const { list, deadline } = call.authorization;
     const limit = gas !== undefined && { gas };
@@ -198,7 +199,7 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
       await this.connection.client.readContract({ ...this.#portal, functionName: "checkList", args, ...limit });
       const listed = list.find((each) => each.vaultId === vaultId);
       if ((await this.verifyVault(call)) !== listed?.withdrawnBefore) return `NotListed(${vaultId})`;
-      // The list counts, so the owner may be taken for the caller.
+      // The list decides, so the owner may be the caller here.
       await this.connection.client.simulateContract({
         ...this.#portal,
         account: owner as Address,
@@ -234,7 +235,7 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     const gas = (data: Hex) => relayGas(shares, size(data));
     const receipt = await this.#mined(call, options, async () => this.#withGas(call, gas));
     if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
-    // An item that failed left an event of the contract in this very transaction. A token may have put in others that look like it.
+    // A failed item leaves an event of the contract in this transaction. A token may add others that look like it.
     const own = receipt.logs.filter(({ address }) => address.toLowerCase() === this.settlement.contract);
     const failed = parseEventLogs({ abi, logs: own, eventName: "WithdrawalFailed", strict: true });
     const reasons = new Map(failed.map(({ args }) => [args.vaultId, reasonIn(abi, args.reason)]));
@@ -251,8 +252,8 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
   }
 
   /**
-   * Enters a token into the registry. Anyone may, if the token says by `blobScheme()` how it reads its blobs; otherwise its owner or admin,
-   * who says so here.
+   * Enters a token into the registry. Anyone may, if the token states how it reads its blobs (`blobScheme()`).
+   * Otherwise its owner or admin may, who says so here.
    */
   async registerAsset(asset: RegistrableAsset, options?: L1SendOptions) {
     const { standard, chainId, contractAddress, quantum } = asset;
@@ -261,14 +262,14 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     return toReceipt(await this.#transact("registerAsset", args, options));
   }
 
-  /** An ERC-20 has no blobs, and the registry does not know those of another chain's token. */
+  /** An ERC-20 has no blobs. The registry does not know the scheme of another chain's token. */
   async #schemeOf({ standard, chainId, contractAddress, blobScheme }: RegistrableAsset): Promise<BlobScheme> {
     if (chainId !== this.settlement.chainId) return "imx";
     return standard === "erc20" ? ((await this.statedScheme(contractAddress)) ?? "imx") : blobScheme;
   }
 
   #transact<F extends Writes>(functionName: F, args: Arguments<F>, options?: L1SendOptions) {
-    // viem's types cannot follow a union of functions; the signature above has already tied the arguments to the function.
+    // viem's types cannot follow a union of functions; the signature above ties the arguments to the function.
     return this.send({ abi, functionName, args } as ContractCall, options);
   }
 
@@ -287,10 +288,10 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     return askL1(call.functionName, () => this.#sender.send(prepare, options));
   }
 
-  /** Estimating shows a refusal with the contract's own error, before anything is sent. */
+  /** The estimate shows a refusal with the contract's own error, before anything is sent. */
   async #prepare(call: ContractCall, at?: bigint): Promise<Call> {
     const { client } = this.connection;
-    // On what is mined: pending transactions of this account may be about to be replaced.
+    // On mined state: this account's pending transactions may be about to be replaced.
     const block = at === undefined ? { blockTag: "latest" } : { blockNumber: at };
     const estimate = await client.estimateContractGas({
       ...call,
@@ -301,7 +302,7 @@ export class ViemCommitter extends ViemReader implements L1Committer, L1Owner, L
     return this.#withGas(call, () => estimate + estimate / 20n);
   }
 
-  /** The commit of a rollup batch with this content, if it were L1's next one, without consents. Throws what L1 refuses it with. */
+  /** The commit of a rollup batch with this content as L1's next one, without consents. Throws L1's refusal. */
   async #tryAsNext(data: Uint8Array): Promise<Call> {
     const at = await this.blockNumber();
     const { history, countRollup } = await this.state(at);
@@ -320,15 +321,15 @@ function validiumGas(data: Hex): bigint {
 }
 
 /**
- * What a relay of so many withdrawals takes at most. It is not estimated: a token or a wallet can turn expensive before the transaction is mined,
- * and the contract reverts as a whole when an item has less than its gas left. Some could also take a node so long together that it
- * gives up.
+ * The most gas of a relay. It is not estimated: a token or a wallet can turn expensive before the transaction is mined,
+ * and the contract reverts as a whole when an item has less than its gas left. Some tokens could also take so long
+ * together that a node gives up.
  */
 function relayGas(shares: number, bytes: number): bigint {
   return TRANSFER_GAS + BigInt(bytes) * GAS_PER_BYTE + BigInt(shares) * (ITEM_GAS + GAS_AROUND_ITEM) + GAS_AROUND_ITEMS;
 }
 
-/** The consents that a transaction has room for: wallet contracts must not keep a commit from L1, whatever they take. */
+/** The consents that fit a transaction: no wallet contract may keep a commit from L1, whatever gas it takes. */
 function fittingConsents(consents: readonly Consent[], room: bigint): readonly Consent[] {
   let left = room - consentGas(consents.filter(({ byWallet }) => !byWallet));
   return consents.filter((consent) => {
@@ -338,7 +339,7 @@ function fittingConsents(consents: readonly Consent[], room: bigint): readonly C
   });
 }
 
-/** What consents take at most. A commit succeeds without any of them, so that an estimate need not hold what they take. */
+/** Upper bound of the gas of consents. A commit succeeds without any of them, so an estimate may lack their gas. */
 function consentGas(consents: readonly Consent[]): bigint {
   return consents.reduce((sum, { assets, signature, byWallet }) => {
     const own = BigInt(1 + assets.length) * GAS_PER_CONSENT + BigInt(size(signature)) * GAS_PER_BYTE;

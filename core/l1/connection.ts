@@ -1,7 +1,7 @@
 import type { PublicClient } from "viem";
 import type { Settlement } from "../ports.ts";
 
-/** What reader and committer share: one connection to one settlement contract. */
+/** The connection to a settlement contract that reader and committer share. */
 export interface L1Connection {
   readonly client: PublicClient;
   readonly settlement: Settlement;
@@ -9,13 +9,13 @@ export interface L1Connection {
   readonly pollingMs: number;
 }
 
-/** What a transaction may cost, and when it is sent again. */
+/** Fee bounds and resending of transactions. */
 export interface FeeOptions {
-  /** Milliseconds without a receipt after which a transaction is sent again at a higher fee; default 60 000. */
+  /** Milliseconds without a receipt until a transaction is sent again at a higher fee; default 60 000. */
   readonly replaceAfterMs?: number;
-  /** Never offers more than this, in wei of gas; default no cap. */
+  /** Most wei per gas that is ever offered; default no cap. */
   readonly maxFeePerGas?: bigint;
 }
 
-/** When a block counts as final: when the chain says so, or when so many blocks stand above it (chains without a finality gadget). */
+/** When a block is final: when the chain says so, or with this many blocks above it (chains without finality). */
 export type Finality = "finalized" | { readonly confirmations: bigint };

@@ -9,14 +9,17 @@ import {
 } from "viem";
 import { MintmarkError } from "../errors.ts";
 
-/** Turns whatever viem threw into `l1_failed`, with the shortest sentence that names the reason. Passes our own errors and aborts on. */
+/**
+ * Turns anything that viem threw into `l1_failed`, with the shortest sentence that names the reason. Passes our own
+ * errors and aborts on.
+ */
 export function l1Failure(doing: string, error: unknown): Error {
   if (error instanceof MintmarkError) return error;
   if (error instanceof Error && error.name === "AbortError") return error;
   return new MintmarkError("l1_failed", `${doing}: ${reasonOf(error)}`, { cause: error });
 }
 
-/** Runs one exchange with L1; everything that goes wrong in it becomes `l1_failed`. */
+/** Runs one exchange with L1. Every failure becomes `l1_failed`. */
 export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promise<T> {
   try {
     return await exchange();
@@ -25,7 +28,7 @@ export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promi
   }
 }
 
-/** Whether nobody answered for the chain, so that asking later may help: no connection, no answer in time, or a busy node. */
+/** Whether the chain gave no answer, so that a retry may help: no connection, a time-out, or a busy node. */
 export function isUnreachable(error: unknown): boolean {
   const cause = error instanceof MintmarkError ? error.cause : error;
   if (!(cause instanceof BaseError)) return false;
@@ -34,15 +37,15 @@ export function isUnreachable(error: unknown): boolean {
   return failed.status === undefined || failed.status === 429 || failed.status >= 500;
 }
 
-/** Characters of a contract's reason. */
+/** Most characters of a contract's reason. */
 const MOST_REASON = 1_000;
 
-/** How nodes, each in its own words, say that the EVM stopped a call: its code used up all gas, or is not code. */
+/** Nodes' various words for a call that the EVM stopped: out of gas, or invalid code. */
 const HALT = /out ?of ?gas|invalid ?opcode|invalid ?jump|stack ?(?:over|under)flow|stack ?limit/i;
 
 /**
- * The contract's own reason when it has reverted, e.g. `BatchNumberMismatch(4, 3)`, or how the EVM stopped it; else null: the chain was not asked,
- * or did not answer.
+ * The contract's own reason for a revert, e.g. `BatchNumberMismatch(4, 3)`, or how the EVM stopped the call. Null when
+ * the chain did not answer.
  */
 export function revertReason(error: unknown): string | null {
   if (error instanceof MintmarkError) return revertReason(error.cause);
@@ -54,7 +57,7 @@ export function revertReason(error: unknown): string | null {
   return legible(`${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`);
 }
 
-/** What a contract's error data says, e.g. `TokenRefused(0x…, 0x…)`; the data itself when the error is none of the contract's own. */
+/** A contract's error data in words, e.g. `TokenRefused(0x…, 0x…)`; the data itself for an unknown error. */
 export function reasonIn(abi: Abi, data: Hex): string {
   try {
     const { errorName, args = [] } = decodeErrorResult({ abi, data });
@@ -64,7 +67,7 @@ export function reasonIn(abi: Abi, data: Hex): string {
   }
 }
 
-/** In one line of bounded length: whoever wrote the contract chose the words, and they are recorded and shown. */
+/** One line of bounded length, because the contract's author chose the words, and they are recorded and shown. */
 function legible(words: string): string {
   return words
     .slice(0, MOST_REASON)
@@ -72,12 +75,12 @@ function legible(words: string): string {
     .toWellFormed();
 }
 
-/** The call reverted, or returned nothing: the contract has no such function. */
+/** The call reverted or returned nothing: the contract lacks such a function. */
 export function saysNothing(error: unknown): boolean {
   return revertReason(error) !== null || (error instanceof Error && error.message.includes('returned no data ("0x")'));
 }
 
-/** The shortest sentence that names the reason of anything thrown; of viem's errors without request and stack. */
+/** The shortest sentence that names the reason of an error; of viem's errors without request and stack. */
 export function reasonOf(error: unknown): string {
   const reverted = revertReason(error);
   if (reverted !== null) return `the contract refused with ${reverted}`;

@@ -6,8 +6,9 @@ import type { L1Event } from "../ports.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 
 /**
- * Reads a contract's logs in ranges that the node takes. Nodes bound a question's blocks, or its answer's logs, each in its own way and
- * words; so a range that one refuses is halved, down to a single block, and grows again with each that it takes.
+ * Reads a contract's logs in ranges that the node accepts. Nodes limit the blocks of a question or the logs of an
+ * answer, each in its own way. So a refused range is halved, down to a single block, and grows again with each accepted
+ * one.
  */
 export class LogReader {
   readonly #client: PublicClient;
@@ -19,7 +20,7 @@ export class LogReader {
     this.#address = address;
   }
 
-  /** In chain order. Rejects with what the node says of a single block. */
+  /** In chain order. Rejects with the node's words about a single block. */
   async read(fromBlock: bigint, toBlock: bigint): Promise<Log[]> {
     const logs: Log[] = [];
     for (let from = fromBlock; from <= toBlock; ) {
@@ -39,7 +40,7 @@ export class LogReader {
   }
 }
 
-/** The node was reached, and said no. */
+/** The node answered with a refusal. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;
   const answer = error.walk((inner) => inner instanceof HttpRequestError);
@@ -47,10 +48,10 @@ function isRefusal(error: unknown): boolean {
   return error.walk((inner) => typeof (inner as { code?: unknown }).code === "number") !== null;
 }
 
-/** What the settlement contract tells, and what only mirrors do. */
+/** Events of the settlement contract, and those of mirrors only. */
 const abi = [...stateCommitmentAbi, getAbiItem({ abi: stateMirrorAbi, name: "BatchImported" })] as const;
 
-/** The events that the engine follows, out of a contract's logs, in chain order. Other events of the contract are left out. */
+/** The events that the engine follows, in chain order. Leaves out the contract's other events. */
 export function decodeEvents(logs: readonly Log[]): L1Event[] {
   const decoded = parseEventLogs({ abi, logs: [...logs], strict: true });
   const events = decoded.map((log, i) => toEvent(log, decoded[i - 1])).filter((event) => event !== null);
@@ -81,7 +82,7 @@ function toEvent(log: DecodedLog, before: DecodedLog | undefined): L1Event | nul
   }
 }
 
-/** The bits that are set. */
+/** The set bits. */
 function placesIn(bits: bigint): number[] {
   return [...bits.toString(2)].reverse().flatMap((bit, place) => (bit === "1" ? [place] : []));
 }

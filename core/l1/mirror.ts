@@ -15,8 +15,7 @@ import { askL1 } from "./failure.ts";
 import { ViemReader } from "./reader.ts";
 
 /**
- * Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects with
- * `l1_failed`.
+ * Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects with `l1_failed`.
  *
  * @example
  * const mirror = await connectMirror({ rpc: "http://127.0.0.1:8546", contract, account: operator });
@@ -36,14 +35,14 @@ export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror
   return new ViemMirror(connection, source, options);
 }
 
-/** Connects to a `StateMirror` for reading what an exit kit is made of. Rejects with `l1_failed`. */
+/** Connects to a `StateMirror` for reading what an exit kit needs. Rejects with `l1_failed`. */
 export async function readMirror(options: L1Options): Promise<MirrorReader> {
   return new ViemMirrorReader(await connectTo(options));
 }
 
 /**
- * {@link MirrorContract} over a viem client and one account. The exit of a mirror is the settlement contract's own, function by function, so
- * what sends withdrawals there sends them here.
+ * {@link MirrorContract} over a viem client and one account. A mirror has the settlement contract's withdrawal
+ * functions, so the same code sends withdrawals to both.
  */
 export class ViemMirror extends ViemCommitter implements MirrorContract {
   readonly source: MirrorIdentity;

@@ -34,7 +34,7 @@ import { askL1, saysNothing } from "./failure.ts";
 import { decodeEvents, LogReader } from "./logs.ts";
 import { holdsMinterRole, tokenCap, tokenHolding, tokenOwners, tokenScheme, trialOf, trialsOf } from "./tokens.ts";
 
-/** What a token may say of itself; foreign tokens need none of it. */
+/** Optional views of a token. Foreign tokens need none of them. */
 const TOKEN_ABI = parseAbi([
   "function name() view returns (string)",
   "function symbol() view returns (string)",
@@ -50,19 +50,19 @@ function schemeOf(value: number | null): BlobScheme | null {
   return BLOB_SCHEMES.find((name) => SCHEME_VALUE[name] === value) ?? null;
 }
 
-/** What the contract gives an issuer's wallet contract at a commit. */
+/** Gas that the contract gives an issuer's wallet contract at a commit. */
 export const CONSENT_GAS = 100_000n;
-/** Of a call by itself: the transaction, what an ABI-encoded signature has around it, and each byte of calldata. */
+/** Gas of a single call: the transaction, the ABI encoding around a signature, and each byte of calldata. */
 const CALL_GAS = 25_000n;
 const CALLDATA_BYTE_GAS = 16n;
 const WALLET_ABI = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
-/** The answer of `isValidSignature` to a signature that counts. */
+/** The answer of `isValidSignature` to a valid signature. */
 const SIGNATURE_TAKEN = "0x1626ba7e";
 
-/** Questions of one call for registrations, whose answer has at most 24,576 bytes (EIP-170), 288 for each. */
+/** Registrations per call: an answer has at most 24,576 bytes (EIP-170), 288 for each. */
 const ASSETS_PER_CALL = 84;
 
-/** What a registry says of an asset; null when it has none such. */
+/** A registry's record of an asset; null when it has none. */
 function registrationOf(
   value: number,
   token: Address,
@@ -75,7 +75,7 @@ function registrationOf(
   return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme) ?? "imx", since };
 }
 
-/** In a block of the past there may be no contract yet, and so no registration. */
+/** A past block may lack the contract, and so the registration. */
 function nullBeforeDeployment(at: bigint | undefined): (error: unknown) => null {
   return (error) => {
     if (at !== undefined && saysNothing(error)) return null;
@@ -132,7 +132,7 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   }
 
   async state(at?: bigint): Promise<L1State> {
-    // All of one block, so that roots and counts belong together.
+    // All from one block, so that roots and counts belong together.
     const blockNumber = at ?? (await this.blockNumber());
     const read = { abi, address: this.settlement.contract, blockNumber } as const;
     const { client } = this.connection;
@@ -258,7 +258,7 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
     return { name, symbol, decimals, minterLocked };
   }
 
-  /** The blob scheme that a token states, as the registry would hear it; null when it states none. */
+  /** The blob scheme that a token states to the registry; null when it states none. */
   async statedScheme(contract: Address): Promise<BlobScheme | null> {
     const { client } = this.connection;
     const stated = await askL1(`asking ${contract} for its blob scheme`, () => tokenScheme(client, contract));
@@ -330,7 +330,7 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
     return decodeEvents(await askL1(doing, () => this.logs.read(fromBlock, toBlock)));
   }
 
-  /** One optional view of a token; `otherwise` when the token does not have it. A chain that does not answer is still an error. */
+  /** One optional view of a token; `otherwise` when the token lacks it. A silent chain is still an error. */
   async #tokenSays<K extends (typeof TOKEN_ABI)[number]["name"], D>(contract: Address, functionName: K, otherwise: D) {
     const { client } = this.connection;
     return askL1(`asking ${contract} for its ${functionName}`, async () => {

@@ -2,8 +2,8 @@ import type { EngineOptions } from "../ledger/options.ts";
 import type { L1Reader, PortalIdentity } from "../ports.ts";
 
 /**
- * What an engine asks about wallet contracts' signatures: each chain about its own; where no chain is given, nobody
- * has signed.
+ * Checks wallet contracts' signatures for an engine: each chain for its own wallets. Without a chain, no wallet has
+ * signed.
  *
  * @example
  * const engine = await openEngine({ ...options, verifySignature: signatureChecks([l1, mirror]) });

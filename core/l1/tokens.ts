@@ -4,7 +4,7 @@ import type { TokenMint } from "../ports.ts";
 import { askInBulk } from "./bulk.ts";
 import { revertReason, saysNothing } from "./failure.ts";
 
-/** What is asked of tokens, and what those on OpenZeppelin say when they refuse a mint. */
+/** The questions to tokens, and the errors of OpenZeppelin's tokens that refuse a mint. */
 const ABI = parseAbi([
   "function mintFor(address to, uint256 quantity, bytes mintingBlob)",
   "function MINTER_ROLE() view returns (bytes32)",
@@ -19,18 +19,18 @@ const ABI = parseAbi([
   "error EnforcedPause()",
 ]);
 
-/** No transaction may use more gas (EIP-7825), so what needs more cannot be minted. */
+/** The most gas of one transaction (EIP-7825). A mint that needs more is impossible. */
 const TRIAL_GAS = 16_777_216n;
-/** Who is minted to in a trial: an account that can refuse nothing. */
+/** Receiver of a trial mint: an account that cannot refuse. */
 const NOBODY = "0x000000000000000000000000000000000000dead";
 const ZERO = "0x0000000000000000000000000000000000000000";
 /**
- * Questions of one call. Where no contract gathers them, it is one that would deploy: its code has at most 49,152 bytes (EIP-3860), and its
- * answer 24,576 (EIP-170), of which each takes 224 and 160.
+ * Questions per call. Where no contract bundles them, the call is a deployment: its code has at most 49,152 bytes
+ * (EIP-3860) and its answer 24,576 (EIP-170). A question takes 224 of the first, an answer 160 of the second.
  */
 const OWNERS_PER_CALL = 120;
 
-/** Why the token refuses this mint by `minter` as of a block; null when it takes it. Nothing is sent. */
+/** Why the token refuses this mint by `minter` as of a block; null when it takes it. Sends nothing. */
 export async function trialOf(
   client: PublicClient,
   minter: Address,
@@ -57,25 +57,27 @@ export async function trialOf(
   }
 }
 
-/** What a mint of a bundle has: as much as a relay gives it. */
+/** Gas of a mint in a bundle: what a relay gives it. */
 const BUNDLED_GAS = 500_000;
-/** Mints of one bundle: their gas, and some for the calls, is at most a transaction's. */
+/** Mints per bundle: their gas, with some for the calls, is at most a transaction's. */
 const MINTS_PER_BUNDLE = 32;
-/** Of those that fail in bundles, so many are tried one by one, for their reasons. */
+/** Most mints that are tried one by one for their reasons after a bundle refused them. */
 const MOST_SINGLE_TRIALS = 256;
 
 /**
- * Takes the minter's place in a bundle, since a token asks who calls. Calldata is the token as a word, then `length:u16 call` of each mint;
- * returns a byte for each, 1 when the token took it. Memory holds one call from 0, and the answer from 512:
+ * Takes the minter's place in a bundle, since a token asks who calls. Calldata is the token as a word, then `length:u16
+ * call` of each mint; returns a byte for each, 1 when the token took it. Memory holds one call from 0, and the answer
+ * from 512:
  *
- * for (i = 0, p = 32; p < calldatasize; i++, p += 2 + length) out[i] = call(500000, token, 0, calldata[p + 2 ..], length)
+ * for (i = 0, p = 32; p < calldatasize; i++, p += 2 + length) out[i] = call(500000, token, 0, calldata[p + 2 ..],
+ * length)
  */
 const BUNDLE_CODE =
   "0x5f60205b368110600f5750610200f35b803560f01c80826002015f375f5f825f5f5f356207a120f1836102000153016002019060010190600356";
 
 /**
- * Why the token refuses each of these mints as of a block, in order; null for those that it takes. They are tried one after another in
- * bundles; what fails there is tried by itself, which gives the reason, and more gas.
+ * Why the token refuses each of these mints as of a block, in order; null for those that it takes. Tries them in
+ * bundles, one after another. A refused one is tried by itself, with more gas, for its reason.
  */
 export async function trialsOf(
   client: PublicClient,
@@ -90,7 +92,7 @@ export async function trialsOf(
   const reasons = await askInBulk(single, 1, async ([i = 0]) => [
     await trialOf(client, minter, token, mints[i] as TokenMint, blockNumber),
   ]);
-  // A token that takes all of these takes them with more gas, or the node makes no bundles.
+  // Either the token takes all of these with more gas, or the node makes no bundles.
   const isRefusing = reasons.some((reason) => reason !== null);
   const rest = isRefusing ? `it fails with ${BUNDLED_GAS} gas, as others of the batch do` : null;
   const found: (string | null)[] = mints.map(() => null);
@@ -98,7 +100,7 @@ export async function trialsOf(
   return found;
 }
 
-/** Whether the token takes each mint of a bundle; none when the node does not answer as it should. */
+/** Whether the token takes each mint of a bundle; null when the node answers badly. */
 async function bundleOf(
   client: PublicClient,
   minter: Address,
@@ -121,7 +123,7 @@ async function bundleOf(
     });
     return size(data) === mints.length ? [...hexToBytes(data)].map((taken) => taken === 1) : none;
   } catch {
-    // Each is tried by itself then, and that tells whether the node answers at all.
+    // Each is then tried by itself, which shows whether the node answers at all.
     return none;
   }
 }
@@ -137,7 +139,7 @@ export async function holdsMinterRole(client: PublicClient, token: Address, acco
   }
 }
 
-/** Owners of ERC-721 tokens as of a block, by id; of many in one call, whatever contracts the chain has. null where there is no such token. */
+/** Owners of ERC-721 tokens as of a block, by id, many in one call; null where there is no such token. */
 export function tokenOwners(
   client: PublicClient,
   token: Address,
@@ -155,7 +157,7 @@ export function tokenOwners(
   });
 }
 
-/** What tokens without a bound state where the interface asks for one. */
+/** The answer of tokens without a bound where the interface asks for one. */
 const UNBOUNDED = (1n << 256n) - 1n;
 
 /** `cap()` */
@@ -164,20 +166,20 @@ const CAP = "355274ea";
 const BLOB_SCHEME = "1b6f4aac";
 
 /**
- * Most base units of an ERC-20 that can ever exist; null when the token states no bound. A token that answers with anything but one word, or
- * burns the 200,000 gas that it has for it, states none: what a token does must not look like a chain that does not answer.
+ * Most base units of an ERC-20 that can ever exist; null when the token states no bound. A token states none when it
+ * answers with anything but one word, or burns its 200,000 gas: a token's fault must not look like a silent chain.
  */
 export async function tokenCap(client: PublicClient, contract: Address): Promise<bigint | null> {
   const cap = await oneWordOf(client, contract, CAP, 200_000);
   return cap === UNBOUNDED ? null : cap;
 }
 
-/** What a token answers to `blobScheme()`; null when it does not answer as the registry asks it, with 30,000 gas. */
+/** A token's answer to `blobScheme()`; null when it does not answer within the registry's 30,000 gas. */
 export function tokenScheme(client: PublicClient, contract: Address): Promise<bigint | null> {
   return oneWordOf(client, contract, BLOB_SCHEME, 30_000);
 }
 
-/** The answer to a function without arguments, if it has exactly one word. */
+/** The answer to a function without arguments, if it is exactly one word. */
 async function oneWordOf(
   client: PublicClient,
   contract: Address,
@@ -185,13 +187,14 @@ async function oneWordOf(
   gas: number,
 ): Promise<bigint | null> {
   const limit = gas.toString(16).padStart(6, "0");
-  // mstore(0, selector); if and(staticcall(gas, contract, 28, 4, 0, 32), eq(returndatasize(), 32)) { return(0, 32) } return(0, 0)
+  // mstore(0, selector); if and(staticcall(gas, contract, 28, 4, 0, 32), eq(returndatasize(), 32)) { return(0, 32) }
+  // return(0, 0)
   const question = `63${selector}5f5260205f6004601c73${contract.slice(2)}62${limit}fa3d602014166033575f5ff35b60205ff3`;
   const { data } = await client.call({ data: `0x${question}` });
   return data === undefined || data.length !== 66 ? null : BigInt(data);
 }
 
-/** Base units that an account holds of a token; of an ERC-721, 1 when it is the token's owner. */
+/** An account's base units of a token; for an ERC-721, 1 when it owns the token. */
 export async function tokenHolding(
   client: PublicClient,
   contract: Address,
@@ -203,7 +206,7 @@ export async function tokenHolding(
   if (standard === "erc20") return client.readContract({ ...read, functionName: "balanceOf", args: [account] });
   const id = tokenId ?? 0n;
   if (standard === "erc1155") return client.readContract({ ...read, functionName: "balanceOf", args: [account, id] });
-  // Of a token that does not exist yet, `ownerOf` reverts.
+  // `ownerOf` reverts for a token that does not exist yet.
   const owner = await orNothing(client.readContract({ ...read, functionName: "ownerOf", args: [id] }));
   return owner?.toLowerCase() === account.toLowerCase() ? 1n : 0n;
 }

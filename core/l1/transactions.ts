@@ -19,33 +19,34 @@ interface Fees {
 }
 
 const REPLACE_AFTER_MS = 60_000;
-/** Nodes take a replacement only for at least a tenth more. */
+/** Nodes take a replacement only at a tenth more. */
 const LEAST_BUMP_PERCENT = 110n;
 const BUMP_PERCENT = 125n;
 /**
- * Transactions of one account that may be under way. Nodes keep at least 16 of an account, and count a large one for up to four of them.
+ * Most transactions of one account under way. Nodes keep at least 16 of an account, and count a large one for up to
+ * four.
  */
 const MOST_UNDER_WAY = 8;
-/** What a transaction without data to a plain account takes. */
+/** Gas of a plain transfer to an account. */
 export const TRANSFER_GAS = 21_000n;
-/** How a raw transaction is handed over again when the answer was lost; the hash is known, so repeating does no harm. */
+/** Retries to hand over a raw transaction after a lost answer. The hash is known, so a repeat is harmless. */
 const RESEND: Backoff = { firstMs: 200, maxMs: 2_000 };
 const RESENDS = 4;
 
-/** What nodes say, in their various words, when they refuse a raw transaction. */
+/** Nodes' various refusals of a raw transaction. */
 const KNOWN = /already known|known transaction|already imported|already exists/i;
 const UNDERPRICED = /underpriced|fee too low|gas price too low/i;
 const BROKE = /insufficient funds|enough funds/i;
 const NONCE_USED = /nonce (?:is )?too low|nonce too low/i;
 
-/** A transaction that a node has taken, under a nonce of its own. */
+/** A transaction that a node has taken, with its own nonce. */
 interface Flight {
   readonly nonce: number;
-  /** Whether its nonce is used on L1; false when it was given up. Never rejects. */
+  /** Whether L1 used its nonce; false when it was given up. Never rejects. */
   readonly ended: Promise<boolean>;
 }
 
-/** A call with its nonce, and what was offered for it. */
+/** A call with its nonce and the fees offered so far. */
 interface Offer {
   readonly call: Call;
   readonly nonce: number;
@@ -59,12 +60,12 @@ interface Offer {
 class NonceTaken extends MintmarkError {}
 
 /**
- * Sends the transactions of one account, a few under way at once, in the order of the calls: each has a nonce of its own. Only the first one
- * is watched, and replaced when it is not mined, since L1 mines them in order. When it is given up, so are those behind it: the next
- * call begins again at the account's lowest free nonce.
+ * Sends the transactions of one account in the order of the calls, a few under way at once, each with its own nonce.
+ * Only the first one is watched and replaced when it is late, because L1 mines them in order. When it is given up, so
+ * are those behind it. The next call starts again at the account's lowest free nonce.
  *
- * What was given up may be mined all the same. So each call must be one that L1 takes once only, whatever nonce it has: a commit names the
- * history that it follows, and a withdrawal what was withdrawn before it.
+ * A transaction that was given up may still be mined. So L1 must take each call only once, whatever its nonce: a commit
+ * names the history that it follows, and a withdrawal names what was withdrawn before it.
  */
 export class TransactionSender {
   readonly #connection: L1Connection;
@@ -72,7 +73,7 @@ export class TransactionSender {
   readonly #fees: FeeOptions;
   /** Under way, by ascending nonce without a gap. */
   #flights: readonly Flight[] = [];
-  /** The first nonce that nothing was ever sent under here. */
+  /** The first nonce that was never used here. */
   #unused = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -83,24 +84,25 @@ export class TransactionSender {
   }
 
   /**
-   * Resolves with the receipt of a mined transaction, whether it succeeded or reverted. Rejects with `l1_failed` when it, or one before it, is not
-   * mined at the highest fee that may be offered; it stays where it was sent, and whoever sends next waits for it or replaces it.
+   * Resolves with the receipt of a mined transaction, successful or reverted. Rejects with `l1_failed` when it, or one
+   * before it, is not mined at the highest allowed fee. It stays at the nodes, and the next send waits for it or
+   * replaces it.
    *
-   * @param prepare - makes the call from L1's newest state; what it throws is passed on and nothing is sent
+   * @param prepare - makes the call from L1's newest state; its error is passed on, and nothing is sent
    */
   async send(prepare: () => Promise<Call>, options: L1SendOptions = {}): Promise<TransactionReceipt> {
     const turn = this.#last.then(() => this.#takeOff(prepare, options));
     this.#last = turn.catch(() => {});
-    // In an object: the turn is over when the transaction is handed over.
+    // Wrapped in an object: the turn ends when the transaction is handed over.
     const { mined } = await turn;
     return mined;
   }
 
   /**
-   * Waits for what nobody here waits for: an earlier process of this account has sent it, or it was given up. It may be the very call that is
-   * to be sent next. Resolves when it is mined, or when it is so late that it must be replaced.
+   * Waits for transactions that nobody here waits for: of an earlier process, or given up. One may be the very call to
+   * be sent next. Resolves when they are mined, or so late that they must be replaced.
    *
-   * @returns whether there was any
+   * @returns whether there were any
    */
   async earlierMined(signal?: AbortSignal): Promise<boolean> {
     const deadline = performance.now() + this.#patience;
@@ -111,8 +113,8 @@ export class TransactionSender {
   }
 
   /**
-   * Uses up every nonce that this account can have something under way with, whichever of its processes sent it. Once the block of the
-   * receipt is final, nothing that was sent before can be mined any more.
+   * Uses up every nonce that any process of this account may have under way. Once the block of the receipt is final,
+   * nothing sent before can be mined.
    */
   async useUpNonces(options: L1SendOptions): Promise<TransactionReceipt> {
     const call: Call = { to: this.#account.address, data: "0x", gas: TRANSFER_GAS };
@@ -140,7 +142,7 @@ export class TransactionSender {
     try {
       await this.#make(offer, options);
     } catch (error) {
-      // Nodes bound what one account has under way, by number or by balance: alone it may be taken.
+      // Nodes limit an account's transactions by number or balance. Alone, this one may be taken.
       if (before === null || offer.sent.length > 0 || !(await orAborted(before.ended, signal))) throw error;
       await this.#make(offer, options);
     }
@@ -168,7 +170,7 @@ export class TransactionSender {
       if (offer.outbid && sent.length === 0 && higher === null) throw this.#stuck(nonce);
       const receipt = offer.outbid && sent.length === 0 ? null : await this.#received(sent, nonce, options.signal);
       if (receipt) return receipt;
-      // At the cap there is nothing to offer but patience, which is the caller's: it has other things to do meanwhile.
+      // At the cap only patience helps. That is the caller's, who has other work meanwhile.
       if (higher === null) throw this.#stuck(nonce);
       offer.fees = higher;
       await this.#make(offer, options);
@@ -180,7 +182,7 @@ export class TransactionSender {
     return new MintmarkError("l1_failed", `${what} is not mined, and ${why}`);
   }
 
-  /** Signs and hands over the offer as it is now, unless this very transaction is there already. */
+  /** Signs and hands over the current offer, unless this very transaction is there already. */
   async #make(offer: Offer, options: L1SendOptions): Promise<void> {
     const { call, nonce, fees, sent } = offer;
     const chainId = Number(this.#connection.settlement.chainId);
@@ -192,7 +194,7 @@ export class TransactionSender {
     offer.outbid = answer === "outbid";
     if (offer.outbid) return;
     sent.push(hash);
-    // If the nonce is used, this may be the transaction that used it, or not: the receipts will tell.
+    // If the nonce is used, this transaction or another one used it. The receipts will tell.
     if (answer === "taken") await options.onSent?.(hash);
   }
 
@@ -212,12 +214,12 @@ export class TransactionSender {
     }
   }
 
-  /** The receipt of whichever of the account's offers was mined; null when none was for so long that a higher fee is due. */
+  /** The receipt of the account's offer that was mined; null when none was for so long that a higher fee is due. */
   async #received(sent: readonly Hash[], nonce: number, signal?: AbortSignal): Promise<TransactionReceipt | null> {
     const deadline = performance.now() + this.#patience;
     let lowestFree: number;
     do {
-      // Asked before the receipts: a nonce that was used by then must show in one of them, or it was not ours.
+      // Asked before the receipts: a nonce that was used by then shows in one of them, or another transaction used it.
       lowestFree = await this.#nonce("latest");
       for (const hash of sent) {
         const receipt = await this.#receipt(hash);
@@ -227,7 +229,7 @@ export class TransactionSender {
         throw new NonceTaken("l1_failed", `another transaction of ${this.#account.address} took nonce ${nonce}`);
       await pause(this.#connection.pollingMs, signal);
     } while (performance.now() < deadline);
-    // A reorganisation took back what was mined before it: no fee helps.
+    // A reorganisation took back what was mined before it. No fee helps.
     if (lowestFree < nonce) throw this.#stuck(nonce, `nonce ${lowestFree} is free again`);
     return null;
   }
@@ -254,7 +256,7 @@ export class TransactionSender {
     return this.#fees.replaceAfterMs ?? REPLACE_AFTER_MS;
   }
 
-  /** Fees that nodes take as a replacement; null when the cap leaves no room for them. */
+  /** Fees that nodes take for a replacement; null when the cap is too low. */
   #higher(fees: Fees): Fees | null {
     const raised = (value: bigint, percent: bigint) => (value * percent) / 100n + 1n;
     const higher = this.#capped({
