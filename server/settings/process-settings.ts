@@ -170,6 +170,7 @@ const token = z
       royalty: z.strictObject({ receiver: address("an address"), fraction: integer }).optional(),
       blobScheme: z.enum(["mintmark", "imx"]).optional(),
       admin: address("an address").optional(),
+      issuer: address("an address").optional(),
       lockMinter: z.boolean().optional(),
     }),
   );
@@ -218,7 +219,7 @@ export const deploySettings = z
     MINTMARK_TOKEN: token
       .optional()
       .describe(
-        'One token to deploy and register, as JSON: {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "lockMinter", "cap" and "quantum" (erc20), "blobScheme" ("mintmark" or "imx"), "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price.',
+        'One token to deploy and register, as JSON: {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "issuer" (who must consent to its mints), "lockMinter", "cap" and "quantum" (erc20), "blobScheme" ("mintmark" or "imx"), "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price.',
       ),
     MINTMARK_MIRROR_RPC_URL: MIRROR.MINTMARK_MIRROR_RPC_URL.optional().describe(
       "Also deploys a mirror for tokens of this other chain; the same key pays there.",
