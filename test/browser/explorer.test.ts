@@ -60,6 +60,24 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     expect([...origins].toSorted()).toEqual([sandbox.description.api, sandbox.description.rpcUrl].toSorted());
   });
 
+  test("a committed vault that its token refuses is shown as such", async () => {
+    const { page: tab } = await visit(await browser.newContext());
+    await tab.goto(`${page}#/vaults/${vaults[4]?.vaultId}`);
+    await tab.getByText("yes, its token takes it").waitFor();
+    const ask = async (method: string, params: readonly unknown[]) => {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+      const headers = { "content-type": "application/json" };
+      const answer = await fetch(sandbox.description.rpcUrl, { method: "POST", headers, body });
+      return ((await answer.json()) as { readonly result: unknown }).result;
+    };
+    const token = sandbox.description.assets.find(({ standard }) => standard === "erc721")?.contractAddress;
+    const code = await ask("eth_getCode", [token, "latest"]);
+    await ask("hardhat_setCode", [token, "0x5f5ffd"]);
+    await tab.reload();
+    await tab.getByText("refused by its token").waitFor();
+    await ask("hardhat_setCode", [token, code]);
+  });
+
   test("a server that lies about a vault, a batch or the state is found out", async () => {
     const context = await browser.newContext();
     await context.route("**/public/v1/vaults/*/proof", async (route) => {

@@ -100,6 +100,27 @@ export class SettlementContract {
     return amount;
   }
 
+  /** Why the token would refuse this contract a mint now; null when it would take it. Sends nothing. */
+  async refusal(token: Hex, recipient: Hex, quantity: bigint, blob: Hex): Promise<string | null> {
+    const bytes = (blob.length - 2) / 2;
+    const words = [BigInt(recipient), quantity, 96n, BigInt(bytes)].map((value) =>
+      value.toString(16).padStart(64, "0"),
+    );
+    const data = `0x19ee6e3f${words.join("")}${blob.slice(2).padEnd(64 * Math.ceil(bytes / 32), "0")}`;
+    try {
+      await this.#provider.request({
+        method: "eth_call",
+        params: [{ from: this.#address, to: token, data }, "latest"],
+      });
+      return null;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String((error as { message?: unknown })?.message);
+      // Anything else is a node that does not answer.
+      if (!/revert|opcode|out of gas/i.test(reason)) throw error;
+      return reason;
+    }
+  }
+
   /** Calls a view with word arguments and results, by the contract ABI: selector, then 32 bytes each. */
   async #call(signature: string, results: number, ...args: readonly bigint[]): Promise<readonly bigint[]> {
     this.#rightChain ??= this.#checkChain();

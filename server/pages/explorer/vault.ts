@@ -1,7 +1,6 @@
 import {
   batchHeaderHash,
   bytesToHex,
-  type Standard,
   unpackVaultId,
   vaultLeaf,
   verifyVaultProof,
@@ -10,7 +9,7 @@ import { Problem, type Proof, readProof } from "./api.ts";
 import { type Check, checkList } from "./checks.ts";
 import { type Child, code, el, facts, fill, link, notice } from "./dom.ts";
 import { blobText, counted } from "./format.ts";
-import type { SettlementContract } from "./l1.ts";
+import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement, sourceName } from "./source.ts";
 
 /** One vault: its content, and its proof checked here. */
@@ -109,7 +108,7 @@ async function payout({ vault, header }: Proof): Promise<Node[]> {
       ["Token", code(registered.token)],
       ["Standard", registered.standard.replace("erc", "ERC-")],
       ["Base units", (vault.amount * registered.quantum).toLocaleString()],
-      await paidOut(contract, vault, registered.standard),
+      ...(await paidOut(contract, vault, registered)),
     ]),
   ];
 }
@@ -117,18 +116,22 @@ async function payout({ vault, header }: Proof): Promise<Node[]> {
 async function paidOut(
   contract: SettlementContract,
   vault: Proof["vault"],
-  standard: Standard,
-): Promise<readonly [string, Child]> {
+  { standard, token, quantum }: Registration,
+): Promise<(readonly [string, Child])[]> {
   const { chainId, portals } = await settlement();
   if (String(vault.chainId) === chainId) {
     const withdrawn = await contract.withdrawn(vault.vaultId, standard);
-    return ["Withdrawn", `${withdrawn.toLocaleString()} of ${vault.amount.toLocaleString()}`];
+    const paid = ["Withdrawn", `${withdrawn.toLocaleString()} of ${vault.amount.toLocaleString()}`] as const;
+    if (withdrawn >= vault.amount) return [paid];
+    const refusal = await contract.refusal(token, vault.owner, (vault.amount - withdrawn) * quantum, vault.blob);
+    return [
+      paid,
+      ["Can be paid now", refusal === null ? "yes, its token takes it" : `refused by its token: ${refusal}`],
+    ];
   }
   const portal = portals.find((each) => each.chainId === String(vault.chainId));
-  return [
-    `Paid on chain ${vault.chainId}`,
-    portal ? code(portal.contract) : "by a mirror that this server does not name",
-  ];
+  const where = portal ? code(portal.contract) : "by a mirror that this server does not name";
+  return [[`Paid on chain ${vault.chainId}`, where]];
 }
 
 function path({ leaf, siblings, batchRoot }: Proof): HTMLElement {
