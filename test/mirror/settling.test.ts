@@ -98,12 +98,13 @@ describe("withdrawals of another chain's tokens", () => {
     // Takes every call and answers none: it states neither standard nor quantum.
     await rpc(far, "hardhat_setCode", [token, "0x00"]);
     for (const quantum of [7n, 10n]) {
-      await send(far.by, "StateMirror", far.contract, "registerAsset", [1, chainId, token, quantum]);
+      await send(far.by, "StateMirror", far.contract, "registerAsset", [1, chainId, token, quantum, 0]);
       await send(near.chain.by, "StateCommitment", near.chain.settlement.address, "registerAsset", [
         1,
         chainId,
         token,
         quantum,
+        0,
       ]);
     }
     for (const chain of [near.chain, far]) await mine(chain, Number(CONFIRMATIONS));
