@@ -18,8 +18,8 @@ export async function validiumSection(): Promise<Section> {
   const issued = await commits(true);
   return {
     title: "Validium batches",
-    method: `The table has the gas of \`commitValidiumBatch\` with a committee of 3 of 5, for a batch of ${VAULTS.toLocaleString("en")} vaults of one asset. The size
-does not matter. Figures are means of batches ${STEADY_FROM} to ${BATCHES - 1}, as above.`,
+    method: `The table has the gas of \`commitValidiumBatch\` with a committee of 3 of 5, for a batch of ${VAULTS.toLocaleString("en")} vaults of one asset.
+The size does not matter. Figures are means of batches ${STEADY_FROM} to ${BATCHES - 1}, as above.`,
     unit: "batch",
     measurements: [
       measurement("3 of 5 signatures", steadyMean(gas), 1, AIM),
