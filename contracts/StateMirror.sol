@@ -112,7 +112,7 @@ contract StateMirror is IStateMirror, Committee, Withdrawals {
     }
 
     /// @dev Consents are checked where batches are committed: the registry here keeps no issuers.
-    function _onRegistered(uint64, uint256, bool) internal override {}
+    function _onRegistered(uint64, uint256, bool) internal override {} // solhint-disable-line no-empty-blocks
 
     function _nextEpoch() internal override returns (uint64) {
         return ++_epoch;
