@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-pragma solidity 0.8.37;
-
 // They refuse in the words of the originals, and lie together as one subject.
 // solhint-disable one-contract-per-file, gas-custom-errors, reason-string, no-empty-blocks
+pragma solidity 0.8.37;
 
 import {Ownable} from "@openzeppelin/contracts/access/Ownable.sol";
 import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
