@@ -140,7 +140,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const { chains = new Map() as Service["chains"], checks = () => ({}) } = options;
   const home = chains.get(engine.settlement.chainId);
   const turns = new Turns();
-  const drops = new Drops({ folder: options.drops, engine, turns, onError: failed("a drop failed") });
+  const meters = metersOf({ ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, now);
+  const drops = new Drops({ folder: options.drops, engine, turns, rate: meters.key, onError: failed("a drop failed") });
   const parts = {
     engine,
     version: packageJson.version,
@@ -153,7 +154,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     origin: options.origin,
     chains,
     explorerRpc: options.explorerRpc,
-    rateLimits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits },
+    rateLimit: meters.key.quota,
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
     requestTimeoutSeconds,
     readiness: new Readiness(() => ({ ...engineChecks(engine), ...checks() }), now),
@@ -208,7 +209,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   }
   app.addHook("preClose", async () => app.drain());
   workWhileListening(app, options, webhooks, drops);
-  await mountAll(app, service, now);
+  await mountAll(app, service, meters);
   return app;
 }
 
@@ -235,8 +236,7 @@ function workWhileListening(
   app.addHook("preClose", () => work.disposeAsync());
 }
 
-async function mountAll(app: FastifyInstance, service: Service, now: () => number): Promise<void> {
-  const meters = metersOf(service.rateLimits, now);
+async function mountAll(app: FastifyInstance, service: Service, meters: Meters): Promise<void> {
   const forms = ENDPOINTS.filter(({ bodyType }) => bodyType === FORM);
   const streams = ENDPOINTS.filter(({ bodyStream }) => bodyStream !== undefined);
   const others = ENDPOINTS.filter(({ bodyType, bodyStream }) => bodyType !== FORM && bodyStream === undefined);
@@ -309,8 +309,9 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       reply.code(endpoint.success.status);
       const { principal } = request;
       const respond = () => answer(endpoint, service, request, reply);
-      // The engine keeps the keys of mints by itself, and a drop has its key's id.
-      const isKept = cost === undefined && endpoint.bodyStream === undefined && takesIdempotencyKey(endpoint);
+      // A drop has its key's id.
+      const isDurable = endpoint.keysInStore === true || endpoint.bodyStream !== undefined;
+      const isKept = !isDurable && takesIdempotencyKey(endpoint);
       const key = isKept ? idempotencyKeyOf(request) : undefined;
       if (key !== undefined && principal !== null) {
         return service.keptAnswers.once(request, reply, principal, key, respond);

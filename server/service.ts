@@ -2,7 +2,7 @@ import type { KitChain } from "../core/exit/index.ts";
 import type { Engine, L1Reader } from "../core/index.ts";
 import type { AccessTokens } from "./access/access-token.ts";
 import type { HeldBytes } from "./access/held-bytes.ts";
-import type { RateLimits } from "./access/rate-limit.ts";
+import type { Quota } from "./access/rate-limit.ts";
 import type { OwnerSignIn } from "./access/sign-in.ts";
 import type { Drops } from "./drops/jobs.ts";
 import type { KeptAnswers } from "./http/idempotency.ts";
@@ -31,7 +31,7 @@ export interface Service {
   readonly chains: ReadonlyMap<bigint, () => Promise<ServerChain>>;
   /** The Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string | undefined;
-  readonly rateLimits: RateLimits;
+  readonly rateLimit: Quota;
   readonly bodyBytes: number;
   readonly requestTimeoutSeconds: number;
   readonly readiness: Readiness;

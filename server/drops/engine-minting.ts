@@ -1,6 +1,8 @@
 import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
 import { backoffDelay, pause } from "../../core/internal.ts";
+import type { TokenBuckets } from "../access/rate-limit.ts";
 import type { Turns } from "../http/turns.ts";
+import { countMints } from "../routes/mint.ts";
 import { mintToWire } from "../wire/wire.ts";
 import { type MintedRows, type Minting, RequestRefused } from "./drop.ts";
 
@@ -22,26 +24,37 @@ export class EngineEnded extends Error {
 
 /** Mints in this server's own engine, with the key that uploaded the drop. A revoked key ends its drops. */
 export class EngineMinting implements Minting {
-  readonly #engine: Pick<Engine, "mint" | "mints">;
+  readonly #engine: Pick<Engine, "mint" | "mints" | "limits">;
   readonly #turns: Turns;
+  readonly #rate: TokenBuckets;
   readonly #principal: Principal;
   readonly #dryRun: boolean;
   readonly #signal: AbortSignal;
 
   constructor(
-    { engine, turns }: { readonly engine: Pick<Engine, "mint" | "mints">; readonly turns: Turns },
+    {
+      engine,
+      turns,
+      rate,
+    }: {
+      readonly engine: Pick<Engine, "mint" | "mints" | "limits">;
+      readonly turns: Turns;
+      readonly rate: TokenBuckets;
+    },
     principal: Principal,
     dryRun: boolean,
     signal: AbortSignal,
   ) {
     this.#engine = engine;
     this.#turns = turns;
+    this.#rate = rate;
     this.#principal = principal;
     this.#dryRun = dryRun;
     this.#signal = signal;
   }
 
   async mint(body: object, idempotencyKey: string): Promise<MintedRows | null> {
+    await this.#pay(Math.min(countMints(body), this.#engine.limits.mintsPerRequest));
     for (let attempt = 1; ; attempt++) {
       try {
         await this.#turns.turn(this.#principal.keyId);
@@ -55,6 +68,15 @@ export class EngineMinting implements Minting {
         if (!PASSING.has(code)) throw new RequestRefused({ code, detail, issues });
       }
       await pause(backoffDelay(BACKOFF, attempt), this.#signal);
+    }
+  }
+
+  /** Rows cost their key what a mint request costs. A drop waits where a request would be refused. */
+  async #pay(units: number): Promise<void> {
+    for (;;) {
+      const { granted, retrySeconds } = this.#rate.take(this.#principal.keyId, units);
+      if (granted) return;
+      await pause(1_000 * retrySeconds, this.#signal);
     }
   }
 }

@@ -4,6 +4,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
+import type { TokenBuckets } from "../access/rate-limit.ts";
 import { ServerError } from "../http/errors.ts";
 import { uuidOf } from "../http/idempotency.ts";
 import type { Turns } from "../http/turns.ts";
@@ -67,6 +68,8 @@ interface DropsOptions {
   readonly folder: string | undefined;
   readonly engine: Engine;
   readonly turns: Turns;
+  /** The rate limit of each API key. */
+  readonly rate: TokenBuckets;
   /** Called with an error of this server. */
   readonly onError: (error: unknown) => void;
 }
@@ -325,7 +328,7 @@ async function writeJob(place: string, job: Job): Promise<void> {
   await rename(draft, join(place, JOB));
 }
 
-function requireForm({ errors }: Survey): void {
+function requireForm({ errors, moreErrors }: Survey): void {
   if (errors.length === 0) return;
   const issues = errors.map(({ row, field, ...error }) => ({
     pointer: row === 0 ? "" : `/rows/${row}${field === "" ? "" : `/${field}`}`,
@@ -334,5 +337,5 @@ function requireForm({ errors }: Survey): void {
   }));
   const [first] = errors;
   const detail = first === undefined ? undefined : `Row ${first.row}: ${sentenceOf(first)}`;
-  throw new ServerError("drop_invalid", detail, { issues });
+  throw new ServerError("drop_invalid", detail, { issues, moreIssues: moreErrors });
 }

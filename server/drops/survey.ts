@@ -33,6 +33,7 @@ export async function surveyOf(
   const hash = createHash("sha256");
   const errors: RowError[] = [];
   let rows = 0;
+  let more = false;
   let kind: RecipientField | undefined;
   async function* tapped() {
     for await (const piece of source) {
@@ -53,7 +54,10 @@ export async function surveyOf(
   }
   try {
     for await (const window of windowsOf(counted(), defaults)) {
-      if (errors.length <= MAX_ISSUES) errors.push(...formErrors(window, limits));
+      if (errors.length > MAX_ISSUES) continue;
+      const found = formErrors(window, limits);
+      errors.push(...found.errors);
+      more ||= found.more;
     }
     if (rows === 0) errors.push({ row: 0, field: "", code: "validation_failed", detail: "the drop has no rows" });
   } catch (error) {
@@ -65,7 +69,7 @@ export async function surveyOf(
     digest: hash.digest("hex"),
     rows,
     errors: errors.slice(0, MAX_ISSUES),
-    moreErrors: errors.length > MAX_ISSUES,
+    moreErrors: more || errors.length > MAX_ISSUES,
   };
 }
 

@@ -102,21 +102,22 @@ export async function* windowsOf(rows: AsyncIterable<Row>, defaults: DropDefault
 }
 
 /** The faults in the form of a window's rows, independent of the engine's state. */
-export function formErrors(window: Window, limits: RequestLimits): RowError[] {
+export function formErrors(window: Window, limits: RequestLimits): { errors: readonly RowError[]; more: boolean } {
   const request = window.requestWithout(new Map());
-  if (request === null) return [];
+  if (request === null) return { errors: [], more: false };
   const issues = new Issues();
   try {
     readMintRequest(request.body, limits, issues);
     issues.throwIfAny();
-    return [];
+    return { errors: [], more: false };
   } catch (error) {
     if (!(error instanceof MintmarkError)) throw error;
     const [first] = window.rows;
-    return error.issues.flatMap(({ pointer, code, detail }) => {
+    const errors = error.issues.flatMap(({ pointer, code, detail }) => {
       const { rows, field } = request.place(pointer);
       return (rows.length > 0 ? rows : [first?.row ?? 0]).map((row) => ({ row, field, code, detail }));
     });
+    return { errors, more: error.moreIssues };
   }
 }
 

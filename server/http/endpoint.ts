@@ -83,6 +83,8 @@ interface Description {
   readonly bodyStream?: readonly string[];
   /** What a request costs its key's rate limit, in units; 1 when absent. `body` is parsed JSON, not yet validated. */
   readonly cost?: (body: unknown) => number;
+  /** The engine keeps the idempotency keys of this route, in its store. */
+  readonly keysInStore?: true;
   /** Its answers can be large: those of one caller are made one after another, so that one at a time is in memory unfinished. */
   readonly large?: true;
   /** Left out of rate limits: what load balancers ask. */

@@ -144,17 +144,25 @@ export class ServerError extends Error {
   override readonly name = "ServerError";
   readonly code: ServerErrorCode;
   readonly issues: readonly WireIssue[];
+  /** Whether the issues leave some out. */
+  readonly moreIssues: boolean;
   /** Header fields that the answer carries, such as Allow. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
     code: ServerErrorCode,
     detail: string = SERVER_ERROR_CODES[code],
-    options: { issues?: readonly WireIssue[]; headers?: Readonly<Record<string, string>>; cause?: unknown } = {},
+    options: {
+      issues?: readonly WireIssue[];
+      moreIssues?: boolean;
+      headers?: Readonly<Record<string, string>>;
+      cause?: unknown;
+    } = {},
   ) {
     super(detail, { cause: options.cause });
     this.code = code;
     this.issues = options.issues ?? [];
+    this.moreIssues = options.moreIssues ?? false;
     this.headers = options.headers ?? {};
   }
 }
@@ -250,7 +258,7 @@ function classify(error: unknown): Classified {
     const seconds = RETRY_SECONDS[error.code];
     return { ...pick(error, error.moreIssues), headers: seconds === undefined ? {} : { "retry-after": `${seconds}` } };
   }
-  if (error instanceof ServerError) return { ...pick(error), headers: error.headers };
+  if (error instanceof ServerError) return { ...pick(error, error.moreIssues), headers: error.headers };
   const code = fastifyCode(error);
   return { code, detail: meaningOf(code), issues: [], moreIssues: false, headers: {} };
 }

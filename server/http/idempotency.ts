@@ -6,6 +6,8 @@ import { MintmarkError, type Principal } from "../../core/index.ts";
 export const MAX_IDEMPOTENCY_KEY = 255;
 /** Answers that are kept, of all applications; the oldest is forgotten first. */
 const MOST_ANSWERS = 10_000;
+/** Their characters together. */
+const MOST_CHARACTERS = 64 * 1024 * 1024;
 const KEEP_MS = 24 * 3_600_000;
 
 /** The request's key. Throws `validation_failed` for one of another form. */
@@ -53,6 +55,7 @@ interface Kept {
  */
 export class KeptAnswers {
   readonly #kept = new Map<string, Kept>();
+  #characters = 0;
 
   /** Throws `idempotency_key_reused` for another request under the same key, `idempotency_in_progress` while the first runs. */
   async once(
@@ -86,6 +89,7 @@ export class KeptAnswers {
         location: location === undefined ? undefined : String(location),
         text,
       };
+      this.#characters += text.length;
       return text;
     } catch (error) {
       this.#kept.delete(name);
@@ -96,7 +100,9 @@ export class KeptAnswers {
   #find(name: string): Kept | undefined {
     const expired = performance.now() - KEEP_MS;
     for (const [oldest, { at, answer }] of this.#kept) {
-      if (answer === null || (at > expired && this.#kept.size < MOST_ANSWERS)) break;
+      const fits = this.#kept.size < MOST_ANSWERS && this.#characters < MOST_CHARACTERS;
+      if (answer === null || (at > expired && fits)) break;
+      this.#characters -= answer.text.length;
       this.#kept.delete(oldest);
     }
     return this.#kept.get(name);

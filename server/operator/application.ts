@@ -38,7 +38,7 @@ export const APPLICATION_OPERATIONS = {
     },
   }),
   "vaults.list": operation({
-    summary: "list an application's vaults, newest first; all their fields with --json",
+    summary: "list an application's vaults, oldest first; all their fields with --json",
     examples: [APPLICATION, `${APPLICATION} ${ASSET} --token 1001`],
     input: ofApplication.extend(vaultQuery.shape),
     columns: ["vaultId", "status", "ownerAddress", "assetId", "tokenId", "amount", "availableBalance", "batchId"],
@@ -69,7 +69,7 @@ export const APPLICATION_OPERATIONS = {
   }),
   "transactions.show": operation({
     summary: "show one transaction, with the time of each status",
-    examples: [`01a1fd1b-bfbe-7246-add7-f4566c613096-0 ${APPLICATION}`],
+    examples: [`01a1fd1b-bfbe-7246-add7-f4566c613096.0 ${APPLICATION}`],
     input: ofApplication.extend(transactionParams.shape),
     args: ["transactionId"],
     run: async (engine, { applicationId, transactionId }) =>

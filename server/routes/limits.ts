@@ -8,7 +8,7 @@ export function limitsOf({
   engine,
   bodyBytes,
   requestTimeoutSeconds,
-  rateLimits,
+  rateLimit,
   streams,
   memory,
 }: Omit<Service, "document">) {
@@ -21,7 +21,7 @@ export function limitsOf({
     streamsPerKey: streams.perKey,
     idempotencyKeyCharacters: MAX_IDEMPOTENCY_KEY,
     heldBytesPerKey: memory.limits.perCaller,
-    rateLimit: rateLimits.key,
+    rateLimit,
   };
 }
 

@@ -17,6 +17,7 @@ const definition = {
   query: mintQuery,
   coreBody: mintBody,
   cost: countMints,
+  keysInStore: true,
   example: {
     users: [
       {
@@ -97,7 +98,7 @@ const LONG = 2_000;
 const MINT_BYTES = 2 * 1024;
 
 /** Entries of a well-formed body; the core refuses all others. */
-function countMints(body: unknown): number {
+export function countMints(body: unknown): number {
   const users = (body as { users?: unknown } | null)?.users;
   if (!Array.isArray(users)) return 1;
   return users.reduce((sum: number, user: { mints?: unknown } | null) => {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { TokenBuckets } from "../../server/access/rate-limit.ts";
 import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "../../server/drops/drop.ts";
 import { EngineMinting } from "../../server/drops/engine-minting.ts";
 import { AnotherDrop } from "../../server/drops/progress.ts";
@@ -37,6 +38,8 @@ const lines = (path: string) =>
     .slice(0, -1)
     .map((line) => JSON.parse(line));
 
+const rate = () => new TokenBuckets("key", { units: 600_000, windowSeconds: 60 }, () => 0);
+
 /** A drop that mints in the world's engine, with files of its own. */
 function task(text: string, more: Partial<DropTask> = {}): DropTask {
   const result = join(folder, `${++files}.ndjson`);
@@ -47,7 +50,7 @@ function task(text: string, more: Partial<DropTask> = {}): DropTask {
     source: piecesOf(text, 4096),
     format: "csv",
     defaults: { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" },
-    minting: new EngineMinting({ engine: world.engine, turns: new Turns() }, principal, false, signal),
+    minting: new EngineMinting({ engine: world.engine, turns: new Turns(), rate: rate() }, principal, false, signal),
     result,
     progress: `${result}.progress`,
     signal,
@@ -169,18 +172,48 @@ describe("a drop", () => {
     const text = `ownerAddress,amount\n${Array.from({ length: 250 }, (_, i) => `${owner(5_000 + i)},3`).join("\n")}`;
     const { signal } = new AbortController();
     const poor = task(text);
-    const minting = new EngineMinting({ engine, turns: new Turns() }, principal, false, signal);
+    const minting = new EngineMinting({ engine, turns: new Turns(), rate: rate() }, principal, false, signal);
     await expect(runDrop({ ...poor, minting })).rejects.toMatchObject({ code: "quota_exceeded" });
     expect(lines(poor.result)).toHaveLength(100);
     expect(await runDrop({ ...poor, source: piecesOf(text, 4096) })).toMatchObject({ minted: 250 });
     for (const i of [0, 99, 100, 249]) expect(await balanceOf(owner(5_000 + i))).toBe(3n);
   });
 
+  test("costs its key what mint requests of its rows cost, a check too, and waits where these are refused", async () => {
+    let now = 0;
+    const buckets = new TokenBuckets("key", { units: 10_000, windowSeconds: 1 }, () => now);
+    const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
+    const { signal } = new AbortController();
+    const minting = new EngineMinting(
+      { engine: world.engine, turns: new Turns(), rate: buckets },
+      principal,
+      true,
+      signal,
+    );
+    const text = `ownerAddress,amount\n${Array.from({ length: 250 }, (_, i) => `${owner(6_000 + i)},3`).join("\n")}`;
+    await runDrop(task(text, { minting }));
+    expect(buckets.take(world.keyId, 10_000)).toMatchObject({ granted: false, remaining: 9_750 });
+    expect(buckets.take(world.keyId, 9_700).granted).toBe(true);
+    let isOver = false;
+    const waiting = runDrop(task(text, { minting })).then(() => {
+      isOver = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(isOver).toBe(false);
+    now = 1_000;
+    await waiting;
+  });
+
   test("that only checks mints nothing and tells the same refusals", async () => {
     const before = await world.snapshot();
     const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
     const { signal } = new AbortController();
-    const minting = new EngineMinting({ engine: world.engine, turns: new Turns() }, principal, true, signal);
+    const minting = new EngineMinting(
+      { engine: world.engine, turns: new Turns(), rate: rate() },
+      principal,
+      true,
+      signal,
+    );
     const { assetId } = world.erc721;
     const text = `ownerAddress,tokenId,assetId\n${owner(1)},9001,${assetId}\n${owner(2)},9001,${assetId}\n`;
     const drop = task(text, { minting });

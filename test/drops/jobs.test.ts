@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ClusterNode } from "../../core/cluster/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { until } from "../../scripts/demo/until.ts";
+import { TokenBuckets } from "../../server/access/rate-limit.ts";
 import { buildServer } from "../../server/app.ts";
 import { Drops } from "../../server/drops/jobs.ts";
 import { Turns } from "../../server/http/turns.ts";
@@ -86,6 +87,9 @@ test("rows of a wrong form refuse the drop and are named", async () => {
   const wrong = await upload(`ownerAddress,amount\n${owner(1)},1\n${owner(1)},x\n`);
   expect(refusal(wrong)).toEqual({ status: 422, code: "drop_invalid", errors: ["/rows/3/amount validation_failed"] });
   expect(wrong.body.detail).toContain("Row 3: amount must be");
+  expect(wrong.body.moreErrors).toBe(false);
+  const many = await upload(`ownerAddress,amount\n${`${owner(1)},x\n`.repeat(150)}`);
+  expect([many.body.errors.length, many.body.moreErrors]).toEqual([100, true]);
   expect(refusal(await upload("", {})).code).toBe("drop_invalid");
   const json = await world.send("POST", PATH, { body: {} });
   expect(refusal(json)).toMatchObject({ status: 415, code: "unsupported_media_type" });
@@ -163,7 +167,13 @@ test("a standby asks the leader about drops, which has them", async () => {
 
 describe("a server that ends in the middle", () => {
   const drops = (name: string, engine = world.engine) =>
-    new Drops({ folder: join(folder, name), engine, turns: new Turns(), onError: (error) => expect(error).toBeNull() });
+    new Drops({
+      folder: join(folder, name),
+      engine,
+      turns: new Turns(),
+      rate: new TokenBuckets("key", { units: 600_000, windowSeconds: 60 }, () => 0),
+      onError: (error) => expect(error).toBeNull(),
+    });
   const principal = () => ({
     applicationId: world.applicationId,
     keyId: world.keyId,

@@ -85,7 +85,7 @@ async function asAdmin(functionName: "revokeOperator" | "pauseCommits", arg: nev
   await world.client.waitForTransactionReceipt({ hash });
 }
 
-const WORK = ["follow", "seal", "assets", "commit", "withdraw"];
+const WORK = ["follow", "seal", "assets", "consents", "commit", "withdraw"];
 
 test("a healthy server is ready, and lists its checks", async () => {
   await expect.poll(wrong, LONG).toEqual({});
@@ -103,6 +103,7 @@ test("a healthy server is ready, and lists its checks", async () => {
       "l1Lag",
       "l1Clock",
       "committee",
+      "issuers",
     ],
   ]);
   expect(body.checks.committee).toMatch(/^2 of 2 can sign, 2 must; 0x\w{40} answers; 0x\w{40} answers$/);

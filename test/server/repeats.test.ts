@@ -25,6 +25,31 @@ describe("an Idempotency-Key", () => {
     expect(theirs.body.userId).not.toBe(first.body.userId);
   });
 
+  it("has many users made once, and refuses another list under the same key", async () => {
+    await using world = await createWorld();
+    const headers = { "idempotency-key": "customers" };
+    const first = await world.send("POST", "/api/v1/users/bulk", {
+      body: { users: [{ ownerAddress: OWNER }] },
+      headers,
+    });
+    const other = await world.send("POST", "/api/v1/users/bulk", {
+      body: { users: [{ ownerAddress: MIXED }] },
+      headers,
+    });
+    expect(refusal(other)).toMatchObject({ status: 422, code: "idempotency_key_reused" });
+    const again = await world.send("POST", "/api/v1/users/bulk", {
+      body: { users: [{ ownerAddress: OWNER }] },
+      headers,
+    });
+    expect([again.status, again.body, again.headers["idempotency-replayed"]]).toEqual([201, first.body, "true"]);
+    const long = { "idempotency-key": "x".repeat(256) };
+    const refused = await world.send("POST", "/api/v1/users/bulk", {
+      body: { users: [{ ownerAddress: OWNER }] },
+      headers: long,
+    });
+    expect(refusal(refused).status).toBe(400);
+  });
+
   it("finds the user and the webhook of the first request after a restart", async () => {
     await using world = await createWorld();
     const user = { url: "/api/v1/users", body: { ownerAddress: OWNER }, other: { ownerAddress: MIXED } };

@@ -52,7 +52,7 @@ export function accordingToL1(finding: string): string {
 /** Shows the choice; calls `onChange` after each choice. */
 export function showSource(place: HTMLElement, given: Settings, onChange: () => void): void {
   settings = given;
-  ownAddress = localStorage.getItem(REMEMBERED) ?? "";
+  ownAddress = remembered();
   choice ??= ownAddress !== "" ? "own" : wallet() !== null ? "wallet" : given.rpc !== null ? "operator" : null;
   const choose = (next: Choice) => {
     choice = next;
@@ -73,6 +73,23 @@ export function showSource(place: HTMLElement, given: Settings, onChange: () => 
   const named = el("div", { class: "contract" });
   place.append(named);
   void fill(named, nameContract);
+}
+
+/** A browser can refuse storage. The page works without it. */
+function remembered(): string {
+  try {
+    return localStorage.getItem(REMEMBERED) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function remember(address: string): void {
+  try {
+    localStorage.setItem(REMEMBERED, address);
+  } catch {
+    // The address then holds until the page is closed.
+  }
 }
 
 function pick(value: Choice, label: string, choose: (next: Choice) => void): HTMLElement {
@@ -101,7 +118,7 @@ function addressForm(choose: (next: Choice) => void): HTMLElement {
       return;
     }
     ownAddress = address;
-    localStorage.setItem(REMEMBERED, address);
+    remember(address);
     choose("own");
   });
   return form;

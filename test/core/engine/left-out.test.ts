@@ -55,11 +55,12 @@ describe.each(["validium", "zk-rollup"] as const)("an asset that L1 leaves out o
     await engine.operator.leaveOut(mode, 0, [{ ...sword, failure: REASON }]);
     const after = await engine.batches.getSealed(mode, 0);
     expect([after.content, after.dataHash]).toEqual([before.content, before.dataHash]);
-    expect(after.batchRoot).not.toBe(before.batchRoot);
+    expect([after.batchRoot, before.rootOnL1]).toEqual([before.batchRoot, before.batchRoot]);
+    expect(after.rootOnL1).not.toBe(before.rootOnL1);
     const place = before.assets.findIndex(({ assetType }) => assetType === sword.assetType);
     expect((await engine.batches.get(mode, 0)).leftOut).toEqual([{ asset: place, failure: REASON }]);
 
-    await hear(engine, { ...(await committed(engine, mode, 0, 7n)), leftOut: [place] });
+    await hear(engine, { ...(await committed(engine, mode, 0, 7n)), batchRoot: after.rootOnL1, leftOut: [place] });
     const statusOf = async (slot: number) =>
       (await engine.vaults.get(tenant.applicationId, idOf(mode, 0, slot))).status;
     expect([await statusOf(0), await statusOf(1)]).toEqual(["settled", "settled"]);
@@ -67,7 +68,7 @@ describe.each(["validium", "zk-rollup"] as const)("an asset that L1 leaves out o
     expect(settled.data.map(({ failure }) => failure).filter((failure) => failure !== null)).toEqual([REASON]);
     expect(await refusal(engine.proofs.vault(idOf(mode, 0, 1)))).toMatchObject({ code: "vault_void" });
     const kept = await engine.proofs.vault(idOf(mode, 0, 0));
-    expect(verifyVaultProof(after.batchRoot, kept)).toBe(true);
+    expect(verifyVaultProof(after.rootOnL1, kept)).toBe(true);
     const again = requestOf(tenant.users[1], mintOf(assets.erc721, "7", 1, mode));
     expect((await refusal(engine.mint(tenant.principal, again))).code).toBe("token_already_minted");
 
@@ -78,7 +79,7 @@ describe.each(["validium", "zk-rollup"] as const)("an asset that L1 leaves out o
     const told = (await all(engine.events.stream(tenant.applicationId))).filter(({ type }) => type === "mint.failed");
     expect(told).toMatchObject([{ data: { firstVaultId: idOf(mode, 0, 1), vaults: 1, failure: REASON } }]);
     expect((await engine.assets.get(tenant.applicationId, assets.erc721)).minted).toBe(1n);
-    expect(verifyVaultProof(after.batchRoot, await engine.proofs.vault(idOf(mode, 0, 2)))).toBe(true);
+    expect(verifyVaultProof(after.rootOnL1, await engine.proofs.vault(idOf(mode, 0, 2)))).toBe(true);
     await engine.mint(tenant.principal, again);
     expect((await engine.operator.verify()).problems).toEqual([]);
 
@@ -103,7 +104,7 @@ describe.each(["validium", "zk-rollup"] as const)("an asset that L1 leaves out o
     expect(engine.operator.divergence()).toBeNull();
     await hear(engine, event);
     await engine.operator.recordFinalized(HOME, 7n);
-    expect((await engine.batches.getSealed(mode, 0)).batchRoot).toBe(event.batchRoot);
+    expect((await engine.batches.getSealed(mode, 0)).rootOnL1).toBe(event.batchRoot);
     const { data } = await engine.transactions.list(tenant.applicationId, { status: "failed" });
     expect(data).toMatchObject([{ vaultId: idOf(mode, 0, 0), failure: expect.stringContaining("no consent") }]);
     expect((await engine.operator.verify()).problems).toEqual([]);
