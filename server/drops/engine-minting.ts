@@ -2,7 +2,7 @@ import { type Engine, MintmarkError, type Principal } from "../../core/index.ts"
 import { backoffDelay, pause } from "../../core/internal.ts";
 import type { TokenBuckets } from "../access/rate-limit.ts";
 import type { Turns } from "../http/turns.ts";
-import { countMints } from "../routes/mint.ts";
+import { countMints } from "../wire/count-mints.ts";
 import { mintToWire } from "../wire/wire.ts";
 import { type MintedRows, type Minting, RequestRefused } from "./drop.ts";
 

@@ -4,6 +4,7 @@ import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { uuid } from "../schemas/common.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
+import { countMints } from "../wire/count-mints.ts";
 import { MANY, mintAnswer, mintText } from "../wire/mint-answer.ts";
 import { mintToWire } from "../wire/wire.ts";
 
@@ -96,27 +97,6 @@ const LONG = 2_000;
 
 /** Memory for an entry of a stored mint while its response is made: as objects, in pieces and as a whole. */
 const MINT_BYTES = 2 * 1024;
-
-/** Entries of a well-formed body; the core refuses all others. */
-export function countMints(body: unknown): number {
-  const users = (body as { users?: unknown } | null)?.users;
-  if (!Array.isArray(users)) return 1;
-  return users.reduce((sum: number, user: { mints?: unknown } | null) => {
-    return Array.isArray(user?.mints) ? sum + countEntries(user.mints) : sum;
-  }, 0);
-}
-
-/** More in one request are always refused. */
-const MOST_TOKENS = 1 << 20;
-
-function countEntries(mints: readonly unknown[]): number {
-  let count = mints.length;
-  for (const mint of mints) {
-    const quantity = (mint as { quantity?: unknown } | null)?.quantity;
-    if (typeof quantity === "number" && quantity > 1) count += Math.min(quantity, MOST_TOKENS) - 1;
-  }
-  return count;
-}
 
 function deprecate(reply: FastifyReply): void {
   reply.header("deprecation", ALIAS_DEPRECATED_SINCE);
