@@ -100,7 +100,7 @@ export async function trialsOf(
   return found;
 }
 
-/** Whether the token takes each mint of a bundle; null when the node answers badly. */
+/** Whether the token takes each mint of a bundle; false for all when the node does not answer as it should. */
 async function bundleOf(
   client: PublicClient,
   minter: Address,

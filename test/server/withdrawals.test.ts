@@ -27,15 +27,17 @@ async function vault(sealed: boolean): Promise<string> {
   return body.vaults[0].vaultId;
 }
 
+const DOMAIN = {
+  name: "Mintmark",
+  version: "1",
+  chainId: Number(SETTLEMENT.chainId),
+  verifyingContract: SETTLEMENT.contract,
+} as const;
+
 /** A withdrawal as its owner signs it, by the documentation alone. */
 async function signed(vaultId: string, { quantity = 4n, deadline = DEADLINE, by = owner } = {}) {
   const signature = await by.signTypedData({
-    domain: {
-      name: "Mintmark",
-      version: "1",
-      chainId: Number(SETTLEMENT.chainId),
-      verifyingContract: SETTLEMENT.contract,
-    },
+    domain: DOMAIN,
     types: {
       Withdrawal: [
         { name: "vaultId", type: "uint64" },
@@ -55,12 +57,7 @@ async function signed(vaultId: string, { quantity = 4n, deadline = DEADLINE, by 
 async function signedList(vaultIds: readonly string[], { deadline = DEADLINE, by = owner } = {}) {
   const vaults = vaultIds.map((vaultId) => ({ vaultId: BigInt(vaultId), withdrawnBefore: 0n, quantity: 4n }));
   const signature = await by.signTypedData({
-    domain: {
-      name: "Mintmark",
-      version: "1",
-      chainId: Number(SETTLEMENT.chainId),
-      verifyingContract: SETTLEMENT.contract,
-    },
+    domain: DOMAIN,
     types: {
       WithdrawalList: [
         { name: "vaults", type: "ListedVault[]" },
