@@ -117,7 +117,7 @@ function imxTokenId(blob: Uint8Array): bigint {
 }
 
 /** The value of a canonical decimal below 2^256; null for any other bytes. */
-function decimalTokenId(text: Uint8Array): bigint | null {
+export function decimalTokenId(text: Uint8Array): bigint | null {
   if (text.length > MAX_TOKEN_ID_DIGITS) return null;
   const characters = String.fromCharCode(...text);
   if (!CANONICAL_DECIMAL.test(characters)) return null;

@@ -1,6 +1,7 @@
 import { assetVectors, blobVectors, vaultVectors } from "./assets-and-vaults.ts";
 import { batchDataVectors } from "./batch-data.ts";
 import { batchTreeVectors } from "./batch-trees.ts";
+import { blobElementVectors } from "./blob-elements.ts";
 import { manifestVectors } from "./manifests.ts";
 import { attestationVectors, typedDataVectors } from "./signatures.ts";
 import { commitmentVectors, stateTreeVectors } from "./state-trees.ts";
@@ -17,6 +18,7 @@ export async function vectorFiles(): Promise<ReadonlyMap<string, string>> {
     "blobs.json": blobVectors(),
     "vaults.json": vaultVectors(),
     "batch-data.json": batchDataVectors(),
+    "blob-elements.json": blobElementVectors(),
     "batch-trees.json": batchTreeVectors(),
     "vault-proofs.json": vaultProofVectors(),
     "state-trees.json": stateTreeVectors(),

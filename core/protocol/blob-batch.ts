@@ -1,0 +1,195 @@
+import { MintmarkError } from "../errors.ts";
+import type { Hash } from "../model.ts";
+import type { AssetId } from "../ports.ts";
+import { ASSET_ENTRY_BYTES, BatchDataError, type VaultEntry } from "./batch-data.ts";
+import type { DecodedBatch, DecodeOptions } from "./batch-decoder.ts";
+import { requireInteger } from "./bounds.ts";
+import { ELEMENT_BYTES, elementCount, ownerOf, readElements, writeElements } from "./elements.ts";
+import { keccak256 } from "./hash.ts";
+import { bytesToHex, HASH_BYTES, hexToBytes, writeHex } from "./hex.ts";
+import { compareAssets, MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
+
+/** The first byte of the data of a blob batch. Data for calldata and committees begins with 0x01. */
+export const BLOB_DATA_VERSION = 0x02;
+/** Elements of one EIP-4844 blob. */
+export const BLOB_ELEMENTS = 4096;
+/** Bytes of one EIP-4844 blob. */
+export const BLOB_BYTES = BLOB_ELEMENTS * ELEMENT_BYTES;
+/** Most blobs of one batch, since a transaction takes no more. */
+export const MAX_BATCH_BLOBS = 6;
+/** Most slots of a blob batch. */
+export const MAX_BLOB_VAULTS = MAX_BATCH_BLOBS * BLOB_ELEMENTS;
+
+/** version 1, vault count 4, asset count 2. */
+const HEAD_BYTES = 7;
+const CONTENT_PREFIX = 0x0a;
+
+/** A batch whose vaults are field elements of EIP-4844 blobs. */
+export interface BlobBatch {
+  /** Slots, void ones included: 1 to 24,576. */
+  readonly vaultCount: number;
+  /** The batch's manifest. */
+  readonly assets: readonly AssetId[];
+  /** The blobs, one behind the other: 32 bytes an element, 4096 elements a blob. */
+  readonly elements: Uint8Array;
+}
+
+/**
+ * Encodes slots as elements: heads first, continuations behind them.
+ *
+ * @param slots - in order; null for a void one
+ * @throws MintmarkError `batch_too_large` when six blobs do not hold them, or no element holds a minting blob
+ */
+export function encodeBlobBatch(slots: readonly (VaultEntry | null)[]): BlobBatch {
+  requireInteger("number of slots", slots.length, 1, MAX_BLOB_VAULTS);
+  const keyOf = ({ chainId, assetType }: AssetId) => `${chainId} ${assetType.toLowerCase()}`;
+  const distinct = new Map<string, AssetId>();
+  let size = slots.length;
+  for (const entry of slots) {
+    if (entry === null) continue;
+    const { chainId, assetType, amount, blob } = entry;
+    distinct.set(keyOf(entry), { chainId, assetType });
+    size += Math.max(0, elementCount(amount, hexToBytes(blob)) - 1);
+  }
+  const assets = [...distinct.values()].sort(compareAssets);
+  if (assets.length > MAX_BATCH_ASSETS || size > MAX_BLOB_VAULTS) throw new MintmarkError("batch_too_large");
+  const places = new Map(assets.map((asset, place) => [keyOf(asset), place]));
+  const elements = new Uint8Array(Math.ceil(size / BLOB_ELEMENTS) * BLOB_BYTES);
+  let continuation = slots.length;
+  for (const [slot, entry] of slots.entries()) {
+    if (entry === null) continue;
+    const { amount } = entry;
+    const [owner, blob] = [hexToBytes(entry.owner, 20), hexToBytes(entry.blob)];
+    const assetIndex = places.get(keyOf(entry)) as number;
+    continuation += writeElements(elements, slot, continuation, { assetIndex, owner, amount, blob }) - 1;
+  }
+  return { vaultCount: slots.length, assets, elements };
+}
+
+/**
+ * The slots of a blob batch, each read by itself: null for a void one, and for an element that pays nobody.
+ *
+ * @param standardOf - with it, the slots that L1 refuses for their asset's standard are null too
+ */
+export function blobSlots(
+  { vaultCount, assets, elements }: BlobBatch,
+  standardOf?: DecodeOptions["standardOf"],
+): (VaultEntry | null)[] {
+  const standards = assets.map(({ chainId, assetType }) => standardOf?.(chainId, assetType) ?? null);
+  return Array.from({ length: vaultCount }, (_, slot) => {
+    const vault = readElements(elements, slot, vaultCount);
+    const asset = assets[vault?.assetIndex ?? assets.length];
+    if (vault === null || asset === undefined) return null;
+    const standard = standards[vault.assetIndex] ?? null;
+    const { amount, blob } = vault;
+    const payable = (standard === "erc20") === (blob.length === 0) && (standard !== "erc721" || amount === 1n);
+    if (standard !== null && !payable) return null;
+    const { chainId, assetType } = asset;
+    return { chainId, owner: ownerOf(vault), assetType, amount, blob: bytesToHex(blob) };
+  });
+}
+
+/** A blob batch as members, servers and archives keep it: `0x02 ‖ vaultCount(4) ‖ assetCount(2) ‖ assets ‖ blobs`. */
+export function blobBatchData({ vaultCount, assets, elements }: BlobBatch): Uint8Array {
+  const packed = packAssets(assets);
+  const data = new Uint8Array(HEAD_BYTES + packed.length + elements.length);
+  const view = new DataView(data.buffer);
+  view.setUint8(0, BLOB_DATA_VERSION);
+  view.setUint32(1, vaultCount);
+  view.setUint16(5, assets.length);
+  data.set(packed, HEAD_BYTES);
+  data.set(elements, HEAD_BYTES + packed.length);
+  return data;
+}
+
+/** Whether data is that of a blob batch, by its first byte. */
+export function isBlobBatchData(data: Uint8Array): boolean {
+  return data[0] === BLOB_DATA_VERSION;
+}
+
+/**
+ * The parts of {@link blobBatchData}. The blobs are a view of `data`. Only their commitments show that L1 has committed
+ * them.
+ *
+ * @throws BatchDataError with the reason and the offset
+ */
+export function readBlobBatchData(data: Uint8Array): BlobBatch {
+  if (!isBlobBatchData(data)) throw new BatchDataError("version_unknown", 0);
+  const view = new DataView(data.buffer, data.byteOffset, data.length);
+  if (data.length < HEAD_BYTES) throw new BatchDataError("truncated", data.length);
+  const [vaultCount, assetCount] = [view.getUint32(1), view.getUint16(5)];
+  if (assetCount > MAX_BATCH_ASSETS) throw new BatchDataError("too_many_assets", 5);
+  const start = HEAD_BYTES + assetCount * ASSET_ENTRY_BYTES;
+  if (data.length < start) throw new BatchDataError("truncated", data.length);
+  const assets = Array.from({ length: assetCount }, (_, i) => {
+    const at = HEAD_BYTES + i * ASSET_ENTRY_BYTES;
+    return { chainId: view.getBigUint64(at), assetType: bytesToHex(data.subarray(at + 8, at + ASSET_ENTRY_BYTES)) };
+  });
+  for (let i = 1; i < assets.length; i++) {
+    if (compareAssets(assets[i - 1] as AssetId, assets[i] as AssetId) >= 0) {
+      throw new BatchDataError("asset_order", HEAD_BYTES + i * ASSET_ENTRY_BYTES);
+    }
+  }
+  const elements = data.subarray(start);
+  if (vaultCount < 1) throw new BatchDataError("no_run", 1);
+  if (vaultCount > MAX_BLOB_VAULTS || elements.length > MAX_BATCH_BLOBS * BLOB_BYTES) {
+    throw new BatchDataError("too_many_slots", 1);
+  }
+  if (elements.length % BLOB_BYTES !== 0 || elements.length < vaultCount * ELEMENT_BYTES) {
+    throw new BatchDataError("truncated", data.length);
+  }
+  return { vaultCount, assets, elements };
+}
+
+/** {@link readBlobBatchData} and {@link blobSlots} with the limits of a decoder. */
+export function decodeBlobBatch(data: Uint8Array, { maxSlots, standardOf }: DecodeOptions = {}): DecodedBatch {
+  const batch = readBlobBatchData(data);
+  if (batch.vaultCount > (maxSlots ?? MAX_BLOB_VAULTS)) throw new BatchDataError("too_many_slots", 1);
+  for (const [i, { chainId, assetType }] of batch.assets.entries()) {
+    if (standardOf !== undefined && standardOf(chainId, assetType) === null) {
+      throw new BatchDataError("asset_unregistered", HEAD_BYTES + i * ASSET_ENTRY_BYTES);
+    }
+  }
+  return { slots: blobSlots(batch, standardOf), assets: batch.assets };
+}
+
+/** The blobs of a batch, as views. */
+export function blobsIn({ elements }: Pick<BlobBatch, "elements">): Uint8Array[] {
+  return Array.from({ length: elements.length / BLOB_BYTES }, (_, i) =>
+    elements.subarray(i * BLOB_BYTES, (i + 1) * BLOB_BYTES),
+  );
+}
+
+/** keccak-256 of a manifest's packed assets; part of a blob batch's content. */
+export function manifestHash(assets: readonly AssetId[]): Hash {
+  return bytesToHex(keccak256(packAssets(assets)));
+}
+
+/**
+ * The content of a blob batch: `keccak256(0x0a ‖ vaultCount(4) ‖ manifestHash(32) ‖ versionedHash(32)…)`. An element
+ * names its asset by a place in the manifest, so the content binds the whole manifest.
+ *
+ * @throws MintmarkError `validation_failed` for a value out of bounds
+ */
+export function blobContent(vaultCount: number, manifestHash: Hash, versionedHashes: readonly Hash[]): Hash {
+  requireInteger("number of blobs", versionedHashes.length, 1, MAX_BATCH_BLOBS);
+  requireInteger("number of slots", vaultCount, 1, versionedHashes.length * BLOB_ELEMENTS);
+  const preimage = new Uint8Array(5 + HASH_BYTES * (1 + versionedHashes.length));
+  new DataView(preimage.buffer).setUint32(1, vaultCount);
+  preimage[0] = CONTENT_PREFIX;
+  let at = 5;
+  for (const hash of [manifestHash, ...versionedHashes]) at = writeHex(hash, HASH_BYTES, preimage, at);
+  return bytesToHex(keccak256(preimage));
+}
+
+/** `chainId(8) ‖ assetType(32)` of each asset. Throws `validation_failed` unless they are a manifest. */
+function packAssets(assets: readonly AssetId[]): Uint8Array {
+  requireManifest(assets);
+  const packed = new Uint8Array(assets.length * ASSET_ENTRY_BYTES);
+  const view = new DataView(packed.buffer);
+  for (const [i, { chainId, assetType }] of assets.entries()) {
+    view.setBigUint64(i * ASSET_ENTRY_BYTES, chainId);
+    writeHex(assetType, HASH_BYTES, packed, i * ASSET_ENTRY_BYTES + 8);
+  }
+  return packed;
+}
