@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import type { ClusterNode, ClusterRole, PostgresJournal } from "../core/cluster/index.ts";
+import type { ClusterNode, ClusterRole } from "../core/cluster/index.ts";
 import { type Engine, type L1Reader, MintmarkError, openEngine, type Settlement } from "../core/index.ts";
 import { type Backoff, backoffDelay, pause } from "../core/internal.ts";
 import { connectL1, isUnreachable, readL1, signatureChecks } from "../core/l1/index.ts";
@@ -19,11 +19,12 @@ import { unsettledChecks } from "./operations/settlement-checks.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "./operations/settler-claim.ts";
 import { remoteIssuers, remoteMembers, type Settling, startSettling } from "./operations/settling.ts";
 import { serveOperator } from "./operator/socket.ts";
-import { joinCluster, openJournal } from "./process/cluster.ts";
+import { joinCluster } from "./process/cluster.ts";
 import { shutDown } from "./process/shutdown.ts";
 import { serveInCluster } from "./process/standby.ts";
 import { startupError } from "./process/startup-error.ts";
 import { stopSignal } from "./process/stop-signal.ts";
+import { listenMeanwhile } from "./process/waiting.ts";
 import { ConfigError, readConfig } from "./settings/config.ts";
 import type { Config } from "./settings/settings.ts";
 
@@ -176,19 +177,24 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
 }
 
 /** Serves in the role that the cluster gives this server, shift after shift. */
-async function serveCluster(config: Config, stopped: Promise<NodeJS.Signals>, journal: PostgresJournal): Promise<void> {
+async function serveCluster(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
   const { home, chains } = chainsOf(config);
   const l1 = home && (await soon(home.connect()));
   const options = engineOptions(config, chains, l1?.settlement);
   // Ends last, as without a cluster.
   await using _end = { [Symbol.asyncDispose]: async () => void setTimeout(() => process.exit(), 1_000).unref() };
-  await using node = await joinCluster(config, journal, options);
+  const log = { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) };
+  const joining = Promise.race([joinCluster(config, options, log), stopped]);
+  const joined = await listenMeanwhile(joining, config, log, "the journal has not answered since the start");
+  if (typeof joined === "string") return;
+  await using node = joined;
   let isOver = false;
   void stopped.then(() => {
     isOver = true;
   });
   while (!isOver) {
-    const next = await Promise.race([node.next(), stopped]);
+    const role = Promise.race([node.next(), stopped]);
+    const next = await listenMeanwhile(role, config, log, "this server's role in the cluster changes");
     if (typeof next === "string") return;
     try {
       await serve(config, stopped, { node, ...next });
@@ -371,8 +377,7 @@ async function keySet(place: string) {
 /** One server on one store, until SIGINT or SIGTERM. Errors go to standard error, without secrets. */
 export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
   try {
-    const journal = await openJournal(config);
-    await (journal === undefined ? serve(config, stopped) : serveCluster(config, stopped, journal));
+    await (config.MINTMARK_JOURNAL === undefined ? serve : serveCluster)(config, stopped);
   } catch (error) {
     report(error, secretsOf(config));
   }

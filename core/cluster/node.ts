@@ -81,8 +81,12 @@ export class ClusterNode implements AsyncDisposable {
    * `journal_unavailable`, `store_mismatch`, `store_locked`, `store_corrupt`, `store_failed`
    */
   static async join(options: ClusterOptions): Promise<ClusterNode> {
+    await using opened = new AsyncDisposableStack();
+    opened.defer(() => options.journal.close());
     const store = await ClusterStore.open(options.store, options.journal);
+    opened.defer(() => store.release());
     const node = new ClusterNode(options, store, await options.journal.status());
+    opened.move();
     node.#running = node.#run();
     await node.#first.promise.catch(async (error) => {
       await node.close();

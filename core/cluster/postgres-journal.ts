@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
 import { PostgresLead } from "./postgres-lead.ts";
-import { createTables, type Reach, requireReplication, Session } from "./postgres-session.ts";
+import { createTables, type Reach, refusalOf, requireReplication, Session } from "./postgres-session.ts";
 import { FIRST_HASH, hashOf, JournalKeys } from "./sealed-entries.ts";
 
 /** Entries per read. An entry is one write of the leader's store, about 200 KB under load. */
@@ -70,8 +70,8 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
   /**
    * Connects, and creates the tables where they are missing.
    *
-   * @throws MintmarkError `validation_failed` for bad options, or a database without replication;
-   *   `journal_unavailable`
+   * @throws MintmarkError `validation_failed` for bad options, a database without replication, or one that refuses the
+   *   user; `journal_unavailable` while the primary is away
    */
   static async open(options: PostgresOptions): Promise<PostgresJournal> {
     if (options.shard.length === 0 || options.shard.length > 40) {
@@ -86,7 +86,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
       return journal;
     } catch (error) {
       await journal.close();
-      throw error;
+      throw refusalOf(error);
     }
   }
 

@@ -15,6 +15,9 @@ create table if not exists mintmark_snapshot (
 alter table mintmark_journal alter column body set storage external;
 alter table mintmark_snapshot alter column body set storage external`;
 
+/** A wrong user, password or database: waiting does not mend it. */
+const REFUSED = new Set(["28000", "28P01", "3D000", "42501"]);
+
 /** Another session may create the same table at the same time. */
 const CREATED_MEANWHILE = new Set(["42P07", "23505", "XX000"]);
 
@@ -151,17 +154,20 @@ export async function requireReplication(session: Session, single: boolean): Pro
   const asked = names.map((name) => `current_setting('${name}') as ${name}`).join(", ");
   const { rows } = await session.query(`select pg_is_in_recovery() as standby, ${asked}`);
   const [is = {}] = rows;
+  if (is.standby === true) {
+    // After a failover a proxy may still lead to the old primary.
+    const detail = "this server of PostgreSQL is a standby; name the primary, or a proxy that finds it";
+    throw new MintmarkError("journal_unavailable", `MINTMARK_JOURNAL: ${detail}.`);
+  }
   const wrong =
-    is.standby === true
-      ? "this server of PostgreSQL is a standby; name the primary, or a proxy that finds it"
-      : is.fsync !== "on" || is.full_page_writes !== "on"
-        ? "fsync and full_page_writes must be on"
-        : is.synchronous_commit !== "on" && is.synchronous_commit !== "remote_apply"
-          ? "synchronous_commit must be on"
-          : is.synchronous_standby_names === "" && !single
-            ? "synchronous_standby_names is empty, so the journal would have one copy. Name a standby there, " +
-              "or set MINTMARK_JOURNAL_COPIES=1 to accept the loss of all mints since the last commit with that disk"
-            : null;
+    is.fsync !== "on" || is.full_page_writes !== "on"
+      ? "fsync and full_page_writes must be on"
+      : is.synchronous_commit !== "on" && is.synchronous_commit !== "remote_apply"
+        ? "synchronous_commit must be on"
+        : is.synchronous_standby_names === "" && !single
+          ? "synchronous_standby_names is empty, so the journal would have one copy. Name a standby there, " +
+            "or set MINTMARK_JOURNAL_COPIES=1 to accept the loss of all mints since the last commit with that disk"
+          : null;
   if (wrong !== null) throw new MintmarkError("validation_failed", `MINTMARK_JOURNAL: ${wrong}.`);
 }
 
@@ -170,6 +176,12 @@ function failureOf(cause: unknown): MintmarkError {
   // A connection error's text may hold the address, never the password.
   const detail = cause instanceof Error ? cause.message : String(cause);
   return new MintmarkError("journal_unavailable", `PostgreSQL: ${detail}`, { cause });
+}
+
+/** The same error, or `validation_failed` when the database refuses the address's user. */
+export function refusalOf(error: unknown): unknown {
+  if (!(error instanceof MintmarkError) || !REFUSED.has(codeOf(error))) return error;
+  return new MintmarkError("validation_failed", `MINTMARK_JOURNAL: ${error.message}`, { cause: error.cause });
 }
 
 function codeOf(error: unknown): string {

@@ -8,7 +8,8 @@ import { requestId } from "./request-id.ts";
 /** A connection on which nothing moves for this long is closed. */
 const IDLE_CONNECTION_MS = 120_000;
 
-export interface AppOptions extends Pick<FastifyServerOptions, "bodyLimit" | "trustProxy" | "return503OnClosing"> {
+export interface AppOptions
+  extends Pick<FastifyServerOptions, "bodyLimit" | "trustProxy" | "return503OnClosing" | "forceCloseConnections"> {
   /** Default: no log. */
   readonly log?: LogOptions | undefined;
   /** Names that requests may call this server by, besides those that {@link HostNames} always takes. */

@@ -1,5 +1,8 @@
 import { hostname } from "node:os";
 import { ClusterNode, type ClusterOptions, PostgresJournal } from "../../core/cluster/index.ts";
+import { MintmarkError } from "../../core/index.ts";
+import { type Backoff, backoffDelay, pause } from "../../core/internal.ts";
+import { type LogOptions, swept } from "../operations/log.ts";
 import type { Config } from "../settings/settings.ts";
 
 type JournalSettings = Pick<
@@ -16,12 +19,31 @@ export async function openJournal(settings: JournalSettings): Promise<PostgresJo
   return PostgresJournal.open({ url, shard, keys, single: settings.MINTMARK_JOURNAL_COPIES === 1 });
 }
 
-/** Joins a journal's cluster with the server's settings. */
+type JoinOptions = Omit<ClusterOptions, "store" | "journal" | "server" | "leaseMs" | "journalBytes">;
+
+const AGAIN: Backoff = { firstMs: 250, maxMs: 2_000 };
+
+/**
+ * Joins the cluster of the settings. Tries again while PostgreSQL is away, as after a power cut that took all machines.
+ * A wrong setting does not mend itself, so it throws.
+ */
 export async function joinCluster(
   config: Config,
-  journal: PostgresJournal,
-  options: Omit<ClusterOptions, "store" | "journal" | "server" | "leaseMs" | "journalBytes">,
+  options: JoinOptions,
+  { secrets = [] }: LogOptions,
 ): Promise<ClusterNode> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await join(config, (await openJournal(config)) as PostgresJournal, options);
+    } catch (error) {
+      if (!(error instanceof MintmarkError) || error.code !== "journal_unavailable") throw error;
+      console.error(swept(`${error.message}\nThe server tries again.`, secrets));
+      await pause(backoffDelay(AGAIN, attempt));
+    }
+  }
+}
+
+function join(config: Config, journal: PostgresJournal, options: JoinOptions): Promise<ClusterNode> {
   const { MINTMARK_SERVER_NAME: name, MINTMARK_SERVER_URL: url, MINTMARK_HOST: host, MINTMARK_PORT: port } = config;
   return ClusterNode.join({
     ...options,

@@ -232,7 +232,10 @@ describe("the journal on PostgreSQL", () => {
 
   test("refuses a database that keeps one copy, unless the operator accepts that", async () => {
     const standby = { url: database.standby.url, shard: "x", keys: [KEY] };
-    await expect(PostgresJournal.open(standby)).rejects.toThrow("is a standby");
+    await expect(PostgresJournal.open(standby)).rejects.toMatchObject({
+      code: "journal_unavailable",
+      message: expect.stringContaining("is a standby"),
+    });
     await database.primary.query("alter system set synchronous_standby_names = ''");
     await database.primary.query("select pg_reload_conf()");
     try {

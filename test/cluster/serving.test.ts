@@ -1,4 +1,6 @@
+import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,11 +11,13 @@ import { freePort } from "../../scripts/sandbox/port.ts";
 import { buildServer } from "../../server/app.ts";
 import { serveInCluster } from "../../server/process/standby.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
+import { cleanEnvironment } from "../cli/cli.ts";
 import { knownAsset, mintOf, newTenant, requestOf, SETTLEMENT, type TestTenant } from "../core/engine/fixture.ts";
 import { EventStreamClient } from "../server/sse.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 
 const KEY = randomBytes(32);
+const SHARD = `${SETTLEMENT.chainId}-${SETTLEMENT.contract.slice(2, 18).toLowerCase()}`;
 
 /** A server of the cluster, in this process. */
 interface Serving {
@@ -50,7 +54,7 @@ async function serve(name: string): Promise<Serving> {
   const url = `http://127.0.0.1:${port}`;
   const node = await ClusterNode.join({
     store: join(folder, name),
-    journal: await PostgresJournal.open({ url: database.primary.url, shard: "serving", keys: [KEY] }),
+    journal: await PostgresJournal.open({ url: database.primary.url, shard: SHARD, keys: [KEY] }),
     server: { name, url },
     settlement: SETTLEMENT,
     environment: "sandbox",
@@ -156,4 +160,77 @@ describe("a cluster over HTTP", () => {
     expect(await after.json()).toEqual(await before.json());
     expect((await mint(standby.url)).status).toBe(200);
   });
+
+  test("a server that starts while PostgreSQL is away listens, says so, and joins when it is back", async () => {
+    await database.primary.stop();
+    const { child, url } = await startProcess();
+    try {
+      const ready = async () => {
+        const answer = await ask(url, "/readyz").catch(() => null);
+        return { status: answer?.status, ...((await answer?.json()) as object) };
+      };
+      const reason = "the journal has not answered since the start";
+      const waits = { status: 503, code: "not_ready", errors: [{ pointer: "/checks/cluster", detail: reason }] };
+      await expect.poll(ready, { timeout: 60_000 }).toMatchObject(waits);
+      expect((await ask(url, "/healthz")).status).toBe(200);
+      const refused = await mint(url);
+      expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+      expect(await refused.json()).toMatchObject({ code: "journal_unavailable" });
+      await database.primary.start();
+      await expect.poll(ready, { timeout: 60_000 }).toMatchObject({ status: 200 });
+      await expect.poll(async () => (await mint(url)).status).toBe(200);
+      child.kill("SIGTERM");
+      expect(await once(child, "exit")).toEqual([0, null]);
+    } finally {
+      child.kill("SIGKILL");
+    }
+  });
+
+  test("a server that waits for PostgreSQL ends on SIGTERM, and by itself when the settings are wrong", async () => {
+    const unknown = new URL(database.primary.url);
+    unknown.pathname = "/unknown";
+    const [away, wrong] = await Promise.all([
+      startProcess({ MINTMARK_JOURNAL: "postgres://mintmark@127.0.0.1:1/postgres" }),
+      startProcess({ MINTMARK_JOURNAL: unknown.href }),
+    ]);
+    let said = "";
+    wrong.child.stderr?.on("data", (text) => (said += text));
+    expect(await once(wrong.child, "exit")).toEqual([1, null]);
+    expect(said).toContain('MINTMARK_JOURNAL: PostgreSQL: database "unknown" does not exist');
+    await expect
+      .poll(
+        () =>
+          ask(away.url, "/healthz").then(
+            ({ ok }) => ok,
+            () => false,
+          ),
+        { timeout: 60_000 },
+      )
+      .toBe(true);
+    away.child.kill("SIGTERM");
+    expect(await once(away.child, "exit")).toEqual([0, null]);
+  });
 });
+
+/** A server as a process, on a folder of its own. */
+async function startProcess(settings: Readonly<Record<string, string>> = {}): Promise<{
+  readonly child: ChildProcess;
+  readonly url: string;
+}> {
+  const port = await freePort(0);
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", "server/main.ts"], {
+    cwd: new URL("../../", import.meta.url).pathname,
+    stdio: ["ignore", "ignore", "pipe"],
+    env: cleanEnvironment({
+      MINTMARK_JOURNAL: database.primary.url,
+      MINTMARK_JOURNAL_KEYS: KEY.toString("hex"),
+      MINTMARK_STORE: join(folder, `process-${port}`),
+      MINTMARK_ENVIRONMENT: "sandbox",
+      MINTMARK_CHAIN_ID: `${SETTLEMENT.chainId}`,
+      MINTMARK_CONTRACT: SETTLEMENT.contract,
+      MINTMARK_PORT: `${port}`,
+      ...settings,
+    }),
+  });
+  return { child, url: `http://127.0.0.1:${port}` };
+}
