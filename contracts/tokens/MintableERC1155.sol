@@ -6,9 +6,10 @@ import {ERC1155Supply} from "@openzeppelin/contracts/token/ERC1155/extensions/ER
 import {BlobScheme} from "../interfaces/Model.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {MinterLock} from "./MinterLock.sol";
+import {TokenMetadata} from "./TokenMetadata.sol";
 
 /// @title An ERC-1155 that the settlement contract mints on withdrawal.
-contract MintableERC1155 is ERC1155Supply, MinterLock {
+contract MintableERC1155 is ERC1155Supply, TokenMetadata {
     string public name;
     string public symbol;
 
@@ -35,5 +36,9 @@ contract MintableERC1155 is ERC1155Supply, MinterLock {
 
     function supportsInterface(bytes4 id) public view override(ERC1155, MinterLock) returns (bool) {
         return super.supportsInterface(id);
+    }
+
+    function _storeBaseURI(string calldata uri) internal override {
+        _setURI(uri);
     }
 }

@@ -5,10 +5,11 @@ import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {ERC20Capped} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Capped.sol";
 import {ERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Permit.sol";
 import {BlobScheme} from "../interfaces/Model.sol";
+import {ContractMetadata} from "./ContractMetadata.sol";
 import {MinterLock} from "./MinterLock.sol";
 
 /// @title An ERC-20 that the settlement contract mints on withdrawal.
-contract MintableERC20 is ERC20Capped, ERC20Permit, MinterLock {
+contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
     /// @notice Base units of one unit at the engine; the registry takes no other.
     uint256 public immutable quantum;
 

@@ -6,9 +6,12 @@ import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
 import {BlobScheme} from "../interfaces/Model.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {MinterLock} from "./MinterLock.sol";
+import {TokenMetadata} from "./TokenMetadata.sol";
 
 /// @title An ERC-721 that the settlement contract mints on withdrawal.
-contract MintableERC721 is ERC721, ERC2981, MinterLock {
+contract MintableERC721 is ERC721, ERC2981, TokenMetadata {
+    bytes4 private constant ERC4906_INTERFACE = 0x49064906;
+
     string private _base;
 
     /// @notice What the `imx` scheme says of a token beyond its id; empty otherwise.
@@ -50,10 +53,14 @@ contract MintableERC721 is ERC721, ERC2981, MinterLock {
     }
 
     function supportsInterface(bytes4 id) public view override(ERC721, ERC2981, MinterLock) returns (bool) {
-        return super.supportsInterface(id);
+        return id == ERC4906_INTERFACE || super.supportsInterface(id);
     }
 
     function _baseURI() internal view override returns (string memory) {
         return _base;
+    }
+
+    function _storeBaseURI(string calldata uri) internal override {
+        _base = uri;
     }
 }

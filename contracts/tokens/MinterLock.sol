@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
+import {AccessControlEnumerable} from "@openzeppelin/contracts/access/extensions/AccessControlEnumerable.sol";
 import {BlobScheme} from "../interfaces/Model.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 
 /// @title Who may mint, and the promise that this stays so.
 /// @dev Locked, the one minter can be neither replaced nor joined nor removed: the settlement contract can always pay out, and nobody else
 /// can mint.
-abstract contract MinterLock is AccessControl, IMintable {
+abstract contract MinterLock is AccessControlEnumerable, IMintable {
     bytes32 public constant MINTER_ROLE = keccak256("MINTER");
 
     /// @notice How `mintFor` reads its minting blob.
@@ -16,7 +16,6 @@ abstract contract MinterLock is AccessControl, IMintable {
     /// @notice Who must consent to mints at the settlement contract, which asks once, at registration; the zero address for nobody.
     address public immutable issuer;
     bool public minterLocked;
-    uint256 private _minters;
 
     event MinterLocked();
 
@@ -35,7 +34,8 @@ abstract contract MinterLock is AccessControl, IMintable {
 
     /// @notice Fixes the minter for ever. Owners with vaults should ask for it.
     function lockMinter() external onlyRole(DEFAULT_ADMIN_ROLE) {
-        if (_minters != 1) revert MinterNotAlone(_minters);
+        uint256 minters = getRoleMemberCount(MINTER_ROLE);
+        if (minters != 1) revert MinterNotAlone(minters);
         minterLocked = true;
         emit MinterLocked();
     }
@@ -46,15 +46,11 @@ abstract contract MinterLock is AccessControl, IMintable {
 
     function _grantRole(bytes32 role, address account) internal override returns (bool) {
         if (role == MINTER_ROLE && minterLocked) revert MinterIsLocked();
-        bool granted = super._grantRole(role, account);
-        if (granted && role == MINTER_ROLE) ++_minters;
-        return granted;
+        return super._grantRole(role, account);
     }
 
     function _revokeRole(bytes32 role, address account) internal override returns (bool) {
         if (role == MINTER_ROLE && minterLocked) revert MinterIsLocked();
-        bool revoked = super._revokeRole(role, account);
-        if (revoked && role == MINTER_ROLE) --_minters;
-        return revoked;
+        return super._revokeRole(role, account);
     }
 }

@@ -21,7 +21,7 @@ describe("MintableERC721", () => {
   it("says what it is", async () => {
     expect(await d.card.read.name()).toBe("Card");
     expect(await d.card.read.symbol()).toBe("CARD");
-    const all = ["erc165", "mintable", "accessControl", "erc721", "erc721Metadata", "erc2981"];
+    const all = ["erc165", "mintable", "accessControl", "erc721", "erc721Metadata", "erc2981", "erc4906"];
     expect(await supported(d.card)).toEqual(all);
   });
 

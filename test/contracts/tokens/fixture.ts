@@ -51,6 +51,7 @@ export const INTERFACES = {
   erc721: "0x80ac58cd",
   erc721Metadata: "0x5b5e139f",
   erc2981: "0x2a55205a",
+  erc4906: "0x49064906",
   erc1155: "0xd9b67a26",
   erc1155MetadataUri: "0x0e89341c",
 } as const satisfies Record<string, Hex>;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ContractMetadata} from "./ContractMetadata.sol";
+
+/// @title Where each token's metadata is, and the promise that this stays so.
+abstract contract TokenMetadata is ContractMetadata {
+    /// @notice Whether the place of the tokens' metadata is fixed for ever.
+    bool public baseURILocked;
+
+    /// @dev ERC-4906. Indexers take it for ERC-1155 too.
+    event BatchMetadataUpdate(uint256 _fromTokenId, uint256 _toTokenId);
+    event BaseURILocked();
+
+    error BaseURIIsLocked();
+
+    /// @notice Moves the metadata of all tokens.
+    /// @param uri ERC-721: what stands before each id. ERC-1155: a template with `{id}`.
+    function setBaseURI(string calldata uri) external onlyRole(DEFAULT_ADMIN_ROLE) {
+        if (baseURILocked) revert BaseURIIsLocked();
+        _storeBaseURI(uri);
+        emit BatchMetadataUpdate(0, type(uint256).max);
+    }
+
+    /// @notice Fixes the base for ever. The content there needs its own promise: an `ipfs://` base, or metadata that the engine has frozen.
+    function lockBaseURI() external onlyRole(DEFAULT_ADMIN_ROLE) {
+        baseURILocked = true;
+        emit BaseURILocked();
+    }
+
+    /// @notice Tells marketplaces to read these tokens' metadata again, for example after a reveal.
+    function refreshMetadata(uint256 fromTokenId, uint256 toTokenId) external onlyRole(DEFAULT_ADMIN_ROLE) {
+        emit BatchMetadataUpdate(fromTokenId, toTokenId);
+    }
+
+    function _storeBaseURI(string calldata uri) internal virtual;
+}
