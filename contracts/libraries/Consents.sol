@@ -14,17 +14,25 @@ library Consents {
     /// @dev Of an asset in what an issuer signs: chainId(8) ‖ assetType(32) ‖ issuerEpoch(8).
     uint256 private constant ENTRY_BYTES = 48;
 
+    /// @dev One consent, all but its signature.
+    struct Consent {
+        /// @dev Where the next consent begins.
+        uint256 end;
+        /// @dev The assets that it names; bit i stands for asset i.
+        uint256 named;
+        /// @dev Of all named assets; the zero address when they have different ones, or one of them is suspended.
+        address issuer;
+        /// @dev Of the named assets, as the issuer signs it.
+        bytes32 assetsHash;
+    }
+
     /// @notice The consent that begins at an offset: count(1) ‖ index(1 each) ‖ length(2) ‖ signature.
     /// @param assets The batch's manifest, packed.
     /// @param terms What the registry keeps of each of its assets.
-    /// @return next Where the consent after it begins.
-    /// @return named Bit i stands for asset i.
-    /// @return issuer Of all named assets; the zero address when they have different ones, or it is suspended.
-    /// @return assetsHash Of the named assets, as the issuer signs it.
     function read(bytes calldata consents, uint256 offset, bytes calldata assets, uint256[] memory terms)
         internal
         pure
-        returns (uint256 next, uint256 named, address issuer, bytes32 assetsHash, bytes calldata signature)
+        returns (Consent memory consent, bytes calldata signature)
     {
         unchecked {
             uint256 count;
@@ -35,9 +43,9 @@ library Consents {
                 let lengthPlace := add(add(place, 1), count)
                 signature.offset := add(lengthPlace, 2)
                 signature.length := shr(240, calldataload(lengthPlace))
-                next := sub(add(signature.offset, signature.length), consents.offset)
+                mstore(consent, sub(add(signature.offset, signature.length), consents.offset))
             }
-            if (next > consents.length) revert IStateCommitment.ConsentsMalformed(offset);
+            if (consent.end > consents.length) revert IStateCommitment.ConsentsMalformed(offset);
             for (uint256 i; i < count; ++i) {
                 uint256 index;
                 assembly ("memory-safe") {
@@ -46,9 +54,9 @@ library Consents {
                 if (index >= terms.length) revert IStateCommitment.ConsentsMalformed(offset);
                 uint256 term = terms[index];
                 address own = address(uint160(term >> ISSUER));
-                if (i == 0) issuer = own;
-                if (issuer != own || (term >> SUSPENDED) & 1 == 1) issuer = address(0);
-                named |= 1 << index;
+                if (i == 0) consent.issuer = own;
+                if (consent.issuer != own || (term >> SUSPENDED) & 1 == 1) consent.issuer = address(0);
+                consent.named |= 1 << index;
                 assembly ("memory-safe") {
                     // Past the free memory pointer, and never allocated. Each entry writes over what the last one has written too far.
                     let entry := add(mload(0x40), mul(ENTRY_BYTES, i))
@@ -56,9 +64,11 @@ library Consents {
                     mstore(add(entry, 40), shl(192, shr(ISSUER_EPOCH, term)))
                 }
             }
+            bytes32 assetsHash;
             assembly ("memory-safe") {
                 assetsHash := keccak256(mload(0x40), mul(ENTRY_BYTES, count))
             }
+            consent.assetsHash = assetsHash;
         }
     }
 }

@@ -130,17 +130,21 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         uint256 missing,
         bytes calldata consents
     ) private returns (uint256) {
-        for (uint256 at; at < consents.length;) {
-            uint256 named;
-            address issuer;
-            bytes32 assetsHash;
-            bytes calldata signature;
-            (at, named, issuer, assetsHash, signature) = Consents.read(consents, at, assets, terms);
-            bytes32 digest = _hashTypedDataV4(Messages.issuerConsent(uint8(mode), batchNumber, content, assetsHash));
-            if (issuer != address(0) && _signed(issuer, digest, signature, CONSENT_GAS)) missing &= ~named;
+        for (uint256 offset; offset < consents.length;) {
+            (Consents.Consent memory consent, bytes calldata signature) = Consents.read(consents, offset, assets, terms);
+            offset = consent.end;
+            if (_isConsent(mode, batchNumber, content, consent, signature)) missing &= ~consent.named;
         }
         if (missing != 0) emit AssetsLeftOut(mode, batchNumber, missing);
         return missing;
+    }
+
+    function _isConsent(
+        Mode mode, uint64 batchNumber, bytes32 content, Consents.Consent memory consent, bytes calldata signature
+    ) private view returns (bool) {
+        if (consent.issuer == address(0)) return false;
+        bytes32 digest = _hashTypedDataV4(Messages.issuerConsent(uint8(mode), batchNumber, content, consent.assetsHash));
+        return _signed(consent.issuer, digest, signature, CONSENT_GAS);
     }
 
     function _batchRoot(Mode mode, bytes calldata assets, uint256 leftOut, bytes32 content) private pure returns (bytes32) {

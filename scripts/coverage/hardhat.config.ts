@@ -19,6 +19,17 @@ export default defineConfig({
               if (!source.startsWith("contracts/") || source.startsWith("contracts/test/")) return instrumented;
               return instrumentConditions(source, instrumented, await readFile(path, "utf8"));
             },
+            preprocessSolcInputBeforeBuilding: async (context, input, next) => {
+              const preprocessed = await next(context, input);
+              for (const [name, source] of Object.entries(preprocessed.sources)) {
+                if (!name.startsWith("__NomicFoundationCoverage")) continue;
+                // One unmarked block of assembly keeps the compiler from moving any variable from the stack to memory.
+                preprocessed.sources[name] = {
+                  content: source.content.replaceAll("assembly {", 'assembly ("memory-safe") {'),
+                };
+              }
+              return preprocessed;
+            },
           }),
         }),
       },
