@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {ICommittee} from "../interfaces/ICommittee.sol";
+import {Signatures} from "./Signatures.sol";
 
 /// @title k of n signatures of a committee that is known by its hash; docs/protocol.md 5.
 library Attestation {
     uint256 private constant MEMBER_BYTES = 20;
+    /// @dev index:1 r:32 vs:32.
     uint256 private constant SIGNATURE_BYTES = 65;
 
     /// @notice Reverts unless the attestation carries exactly `threshold` signatures of distinct members over the digest.
     /// @param committeeHash Of the committee that must have signed, in this epoch.
-    function check(bytes calldata attestation, bytes32 committeeHash, uint64 epoch, bytes32 digest) internal pure {
+    function check(bytes calldata attestation, bytes32 committeeHash, uint64 epoch, bytes32 digest) internal view {
         if (attestation.length < 2) revert ICommittee.AttestationMalformed(attestation.length);
         unchecked {
             uint256 threshold;
@@ -29,27 +30,33 @@ library Attestation {
             uint256 following;
             for (uint256 i; i < threshold; ++i) {
                 uint256 index;
-                bytes32 r;
-                bytes32 vs;
                 address member;
+                bytes calldata signature;
                 // The index is compared before anything follows from what is read by it.
                 assembly ("memory-safe") {
                     let entry := add(attestation.offset, add(signatures, mul(SIGNATURE_BYTES, i)))
                     index := byte(0, calldataload(entry))
-                    r := calldataload(add(entry, 1))
-                    vs := calldataload(add(entry, 33))
+                    signature.offset := add(entry, 1)
+                    signature.length := sub(SIGNATURE_BYTES, 1)
                     member := shr(96, calldataload(add(add(attestation.offset, 2), mul(MEMBER_BYTES, index))))
                 }
                 if (index < following || index >= memberCount) revert ICommittee.SignersNotAscending(i);
                 following = index + 1;
-                (address signer, ECDSA.RecoverError fault,) = ECDSA.tryRecover(digest, r, vs);
-                if (fault != ECDSA.RecoverError.NoError || signer != member) revert ICommittee.SignatureNotMembers(member);
+                // No member is the zero address, which stands for an invalid signature.
+                if (Signatures.signerOf(digest, signature) != member) revert ICommittee.SignatureNotMembers(member);
             }
         }
     }
 
-    /// @param thresholdAndMembers As an attestation begins: threshold, number of members, members.
-    function hashCommittee(uint64 epoch, bytes memory thresholdAndMembers) internal pure returns (bytes32) {
-        return keccak256(abi.encodePacked(uint8(5), epoch, thresholdAndMembers));
+    /// @notice keccak256(0x05 ‖ epoch(8) ‖ threshold(1) ‖ memberCount(1) ‖ members(20 each)).
+    /// @param thresholdAndMembers As an attestation begins.
+    function hashCommittee(uint64 epoch, bytes memory thresholdAndMembers) internal pure returns (bytes32 hash) {
+        assembly ("memory-safe") {
+            // The prefix takes the place of the length for as long as it is hashed.
+            let length := mload(thresholdAndMembers)
+            mstore(thresholdAndMembers, or(shl(64, 5), epoch))
+            hash := keccak256(add(thresholdAndMembers, 23), add(length, 9))
+            mstore(thresholdAndMembers, length)
+        }
     }
 }

@@ -2,7 +2,6 @@
 pragma solidity 0.8.37;
 
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
-import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
@@ -23,6 +22,7 @@ import {
 import {Messages} from "../libraries/Messages.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {PackedItems} from "../libraries/PackedItems.sol";
+import {Signatures} from "../libraries/Signatures.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {AssetRegistry} from "./AssetRegistry.sol";
 
@@ -369,14 +369,8 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
 
     /// @dev By key first: an account that has delegated its code (EIP-7702) still signs with it. Then by the wallet contract, which has so much gas.
     function _signed(address owner, bytes32 digest, bytes calldata signature, uint256 gas_) internal view returns (bool) {
-        address signer;
-        ECDSA.RecoverError fault = ECDSA.RecoverError.InvalidSignatureLength;
-        if (signature.length == 64) {
-            (signer, fault,) = ECDSA.tryRecover(digest, bytes32(signature[:32]), bytes32(signature[32:]));
-        } else if (signature.length == 65) {
-            (signer, fault,) = ECDSA.tryRecoverCalldata(digest, signature);
-        }
-        if (fault == ECDSA.RecoverError.NoError && signer == owner) return true;
+        address signer = Signatures.signerOf(digest, signature);
+        if (signer != address(0) && signer == owner) return true;
         return owner.code.length != 0 && _walletTakes(owner, abi.encodeCall(IERC1271.isValidSignature, (digest, signature)), gas_);
     }
 

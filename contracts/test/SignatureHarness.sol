@@ -42,7 +42,7 @@ contract SignatureHarness is EIP712("Mintmark", "1") {
         return Attestation.hashCommittee(epoch, thresholdAndMembers);
     }
 
-    function checkAttestation(bytes calldata attestation, bytes32 committeeHash, uint64 epoch, bytes32 digest) external pure {
+    function checkAttestation(bytes calldata attestation, bytes32 committeeHash, uint64 epoch, bytes32 digest) external view {
         Attestation.check(attestation, committeeHash, epoch, digest);
     }
 }

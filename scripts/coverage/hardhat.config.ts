@@ -25,7 +25,10 @@ export default defineConfig({
                 if (!name.startsWith("__NomicFoundationCoverage")) continue;
                 // One unmarked block of assembly keeps the compiler from moving any variable from the stack to memory.
                 preprocessed.sources[name] = {
-                  content: source.content.replaceAll("assembly {", 'assembly ("memory-safe") {'),
+                  content: source.content.replaceAll(
+                    /(?<!memory-safe-assembly\s+)assembly \{/g,
+                    'assembly ("memory-safe") {',
+                  ),
                 };
               }
               return preprocessed;
