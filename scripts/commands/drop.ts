@@ -74,13 +74,13 @@ async function drop(options: Options, [file = ""]: readonly string[], running: R
     progress,
     unsure,
     signal: running.signal,
-    onProgress: ({ minted, refused, unknown }) => {
+    onProgress: ({ minted, mintable, refused, unknown }) => {
       const refusals = refused > 0 ? `, ${refused} refused` : "";
-      running.progress(`${minted + refused + unknown} of ${survey.rows} rows${refusals}`);
+      running.progress(`${minted + mintable + refused + unknown} of ${survey.rows} rows${refusals}`);
     },
   });
-  const { minted, refused, unknown } = counts;
-  return { rows: survey.rows, minted, refused, unknown, result, refusedRows: await refusedIn(result) };
+  const { minted, mintable, refused, unknown } = counts;
+  return { rows: survey.rows, minted, mintable, refused, unknown, result, refusedRows: await refusedIn(result) };
 }
 
 function adviceOf(answer: unknown): string | null {

@@ -41,8 +41,8 @@ export class UnsureOutcome extends Error {
   constructor(window: Window, { at }: Intent) {
     const [first, last] = [window.rows[0]?.row, window.rows.at(-1)?.row];
     super(
-      `rows ${first} to ${last} were sent at ${new Date(at).toISOString()} and no answer came, ` +
-        "and the server may have forgotten their idempotency key since; find out whether they were minted",
+      `Rows ${first} to ${last} were sent at ${new Date(at).toISOString()}, and no answer came. The server may have ` +
+        "forgotten their idempotency key since. Find out whether they were minted.",
     );
   }
 }
@@ -130,11 +130,16 @@ async function mintWindow(task: DropTask, files: DropFiles, window: Window, inde
   }
 }
 
+/** The outcome of a row that was sent. */
+interface RowLine {
+  readonly status: "minted" | "mintable" | "unknown";
+}
+
 const UNKNOWN = {
   status: "unknown",
   code: "idempotency_key_reused",
   detail: "An earlier run minted this window without some of its rows. Its result says which.",
-};
+} as const;
 
 /** Adds refused rows to those left out. Throws the refusal when it is not about rows. */
 function leaveOut(left: Map<number, { code: string; detail: string }>, request: RowsRequest, refusal: RequestRefused) {
@@ -147,8 +152,8 @@ function leaveOut(left: Map<number, { code: string; detail: string }>, request: 
   if (left.size === size) throw refusal;
 }
 
-function outcomeOf(window: Window, left: LeftOut, lines: ReadonlyMap<number, object>): Outcome {
-  const counts = { minted: 0, refused: 0, unknown: 0 };
+function outcomeOf(window: Window, left: LeftOut, lines: ReadonlyMap<number, RowLine>): Outcome {
+  const counts = { minted: 0, mintable: 0, refused: 0, unknown: 0 };
   const each = window.rows.map(({ row }) => {
     const refused = left.get(row);
     if (refused !== undefined) {
@@ -157,18 +162,18 @@ function outcomeOf(window: Window, left: LeftOut, lines: ReadonlyMap<number, obj
     }
     const line = lines.get(row);
     if (line === undefined) throw new Error(`row ${row} has no outcome`);
-    counts[line === UNKNOWN ? "unknown" : "minted"]++;
+    counts[line.status]++;
     return { row, ...line };
   });
   return { lines: each, counts };
 }
 
-function statusOf({ order }: RowsRequest, line: object): Map<number, object> {
+function statusOf({ order }: RowsRequest, line: RowLine): Map<number, RowLine> {
   return new Map(order.map(([row]) => [row, line]));
 }
 
 /** Each row's transactions, vaults and tokens. The entries of a response are in request order. */
-function mintedLines({ order }: RowsRequest, { mintId, transactions, vaults }: MintedRows): Map<number, object> {
+function mintedLines({ order }: RowsRequest, { mintId, transactions, vaults }: MintedRows): Map<number, RowLine> {
   const tokenOf = new Map(vaults.map(({ vaultId, tokenId }) => [vaultId, tokenId]));
   let at = 0;
   return new Map(

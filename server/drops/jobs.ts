@@ -8,7 +8,7 @@ import type { TokenBuckets } from "../access/rate-limit.ts";
 import { ServerError } from "../http/errors.ts";
 import { uuidOf } from "../http/idempotency.ts";
 import type { Turns } from "../http/turns.ts";
-import { dropId, RequestRefused, runDrop, UnsureOutcome } from "./drop.ts";
+import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "./drop.ts";
 import { EngineEnded, EngineMinting } from "./engine-minting.ts";
 import type { Counts } from "./progress.ts";
 import { type DropFormat, sentenceOf } from "./rows.ts";
@@ -17,8 +17,8 @@ import type { DropDefaults } from "./windows.ts";
 
 /** Longest file of rows, in bytes. */
 export const MAX_DROP_BYTES = 256 * 1024 * 1024;
-/** Most unfinished drops of one application. */
-const MAX_RUNNING = 10;
+/** Most unfinished drops of one application, and most uploads at once. */
+const MAX_UNFINISHED = 10;
 /** Most finished drops kept of one application; the oldest is deleted first. */
 const MAX_KEPT = 20;
 
@@ -26,7 +26,7 @@ const MAX_KEPT = 20;
 export interface DropJob extends Counts {
   readonly dropId: string;
   readonly applicationId: string;
-  readonly status: "running" | "done" | "failed" | "stopped";
+  readonly status: "queued" | "running" | "done" | "failed" | "stopped";
   readonly dryRun: boolean;
   readonly rows: number;
   /** The reason of a failure. */
@@ -51,6 +51,7 @@ export interface Upload {
   readonly format: DropFormat;
   readonly defaults: DropDefaults;
   readonly dryRun: boolean;
+  readonly unsure?: DropTask["unsure"];
   /** For an upload with an Idempotency-Key: the drop of that key. */
   readonly dropId?: string;
   /** Called with the bytes received so far; may throw. */
@@ -98,7 +99,8 @@ export class Drops implements AsyncDisposable {
   async start(): Promise<void> {
     if (this.#options.folder === undefined) return;
     await this.#load();
-    for (const job of this.#jobs.values()) if (job.status === "running") this.#run(job);
+    const unfinished = [...this.#jobs.values()].filter(isUnfinished);
+    for (const job of unfinished.sort((a, b) => a.createdAt - b.createdAt)) this.#run(job);
   }
 
   /** Ends after the requests in progress. */
@@ -116,37 +118,35 @@ export class Drops implements AsyncDisposable {
     await this.#load();
     const { applicationId } = principal;
     const uploading = this.#uploading.get(applicationId) ?? 0;
-    const running = this.list(applicationId).filter(({ status }) => status === "running").length;
-    if (running + uploading >= MAX_RUNNING) throw new ServerError("too_many_drops");
+    if (uploading >= MAX_UNFINISHED) throw new ServerError("too_many_drops");
     this.#uploading.set(applicationId, uploading + 1);
     const draft = join(folder, `${randomUUID()}${DRAFT}`);
     try {
       await mkdir(draft, { recursive: true });
       const survey = await this.#receive(join(draft, ROWS), upload, source);
       // One after another, so the same rows twice at once are one drop.
-      return await this.#options.turns.alone(`drops of ${applicationId}`, () =>
-        this.#take(principal, upload, survey, draft),
-      );
+      return await this.#alone(applicationId, () => this.#take(principal, upload, survey, draft));
     } finally {
       this.#uploading.set(applicationId, (this.#uploading.get(applicationId) ?? 1) - 1);
       await rm(draft, { recursive: true, force: true });
     }
   }
 
-  /** Turns a draft into a running drop, unless one with these rows exists. */
+  /** Turns a draft into a queued drop, unless one with these rows is queued, running or done. */
   async #take(principal: Principal, upload: Upload, { digest, rows }: Survey, draft: string): Promise<Uploaded> {
     const { applicationId, keyId, scopes } = principal;
-    const { format, defaults, dryRun } = upload;
+    const { format, defaults, dryRun, unsure } = upload;
     const id = dropId(digest, defaults, `${applicationId} ${upload.dropId ?? ""}${dryRun ? " dry run" : ""}`);
     const earlier = this.#jobs.get(upload.dropId ?? uuidOf(id));
     if (earlier !== undefined && earlier.id !== id) throw new MintmarkError("idempotency_key_reused");
-    if (earlier?.status === "running" || earlier?.status === "done") return { job: earlier, replayed: true };
-    const none = { minted: 0, refused: 0, unknown: 0, bytes: 0 };
-    const fresh = { ...none, dropId: upload.dropId ?? uuidOf(id), createdAt: Date.now() };
+    if (earlier !== undefined && (isUnfinished(earlier) || earlier.status === "done"))
+      return { job: earlier, replayed: true };
+    if (this.list(applicationId).filter(isUnfinished).length >= MAX_UNFINISHED) throw new ServerError("too_many_drops");
+    const fresh = { ...NO_ROWS, dropId: upload.dropId ?? uuidOf(id), createdAt: Date.now() };
     const job: Job = {
       ...(earlier ?? fresh),
       ...{ id, applicationId, keyId, scopes, format, defaults, dryRun, rows },
-      ...{ status: "running", failure: null, finishedAt: null },
+      ...{ status: "queued", failure: null, finishedAt: null },
     };
     await writeJob(draft, job);
     const place = this.#place(job);
@@ -154,7 +154,7 @@ export class Drops implements AsyncDisposable {
     // The rows first, because a running drop needs them.
     else for (const file of [ROWS, JOB]) await rename(join(draft, file), join(place, file));
     this.#jobs.set(job.dropId, job);
-    this.#run(job);
+    this.#run(job, unsure);
     await this.#forget(applicationId);
     return { job, replayed: false };
   }
@@ -184,13 +184,24 @@ export class Drops implements AsyncDisposable {
     return { bytes, lines: bytes === 0 ? Readable.from([]) : createReadStream(path, { end: bytes - 1 }) };
   }
 
-  /** Stops a drop between two requests. Its mints stay. Throws `drop_not_found`. */
-  async stop(applicationId: string, dropId: string): Promise<DropJob> {
-    const job = await this.#find(applicationId, dropId);
-    const run = this.#runs.get(job.dropId);
-    run?.stop.abort(new Error("the drop was stopped"));
-    await run?.end;
-    return this.#find(applicationId, dropId);
+  /** Stops a queued drop at once, a running one between two requests. Its mints stay. Throws `drop_not_found`. */
+  stop(applicationId: string, dropId: string): Promise<DropJob> {
+    return this.#alone(applicationId, async () => {
+      const job = await this.#find(applicationId, dropId);
+      const run = this.#runs.get(job.dropId);
+      run?.stop.abort(new Error("the drop was stopped"));
+      if (job.status === "queued") {
+        // Its turn comes only after the drops before it, which can take hours.
+        this.#runs.delete(job.dropId);
+        await this.#finish(job, "stopped", null);
+      } else await run?.end;
+      return this.#find(applicationId, dropId);
+    });
+  }
+
+  /** Changes of an application's drops by requests, one after another. */
+  #alone<T>(applicationId: string, change: () => Promise<T>): Promise<T> {
+    return this.#options.turns.alone(`drops of ${applicationId}`, change);
   }
 
   #folder(): string {
@@ -226,9 +237,9 @@ export class Drops implements AsyncDisposable {
   }
 
   async #readJob(place: string): Promise<void> {
-    const job = JSON.parse(await readFile(join(place, JOB), "utf8")) as Job;
-    this.#jobs.set(job.dropId, job);
-    if (job.status !== "running") await rm(join(place, ROWS), { force: true });
+    const job = { ...NO_ROWS, ...(JSON.parse(await readFile(join(place, JOB), "utf8")) as Job) };
+    this.#jobs.set(job.dropId, isUnfinished(job) ? { ...job, status: "queued" } : job);
+    if (!isUnfinished(job)) await rm(join(place, ROWS), { force: true });
   }
 
   /** Writes the rows to a file and checks their form. */
@@ -251,28 +262,35 @@ export class Drops implements AsyncDisposable {
     return survey;
   }
 
-  #run(job: Job): void {
+  /** @param unsure - kept in memory only: after a restart, it could answer a question about other rows */
+  #run(job: Job, unsure?: DropTask["unsure"]): void {
     const stop = new AbortController();
     const before = this.#ends.get(job.applicationId) ?? Promise.resolve();
     const end = before
-      .then(() => this.#mint(job, AbortSignal.any([this.#closing.signal, stop.signal])))
+      .then(() => this.#mint(job, AbortSignal.any([this.#closing.signal, stop.signal]), unsure))
       .catch((error: unknown) => this.#options.onError(error))
-      .finally(() => this.#runs.delete(job.dropId));
+      .finally(() => {
+        // A drop that was stopped in the queue may have been queued again.
+        if (this.#runs.get(job.dropId)?.stop === stop) this.#runs.delete(job.dropId);
+      });
     this.#runs.set(job.dropId, { stop, end });
     this.#ends.set(job.applicationId, end);
   }
 
-  async #mint(job: Job, signal: AbortSignal): Promise<void> {
+  async #mint(job: Job, signal: AbortSignal, unsure: DropTask["unsure"]): Promise<void> {
+    if (signal.aborted) return;
     const { applicationId, keyId, scopes, id, format, defaults } = job;
     const place = this.#place(job);
+    this.#change(job, { status: "running" });
     try {
       await runDrop({
-        ...{ id, format, defaults, signal },
+        ...{ id, format, defaults, unsure, signal },
         source: createReadStream(join(place, ROWS)),
         minting: new EngineMinting(this.#options, { applicationId, keyId, scopes }, job.dryRun, signal),
         result: join(place, RESULT),
         progress: join(place, PROGRESS),
-        onProgress: ({ minted, refused, unknown, bytes }) => this.#change(job, { minted, refused, unknown, bytes }),
+        onProgress: ({ minted, mintable, refused, unknown, bytes }) =>
+          this.#change(job, { minted, mintable, refused, unknown, bytes }),
       });
       await this.#finish(job, "done", null);
     } catch (error) {
@@ -285,7 +303,7 @@ export class Drops implements AsyncDisposable {
 
   #failureOf(error: unknown): { code: string; detail: string } {
     if (error instanceof RequestRefused) return { code: error.code, detail: error.message };
-    if (error instanceof UnsureOutcome) return { code: "drop_unsure", detail: error.message };
+    if (error instanceof UnsureOutcome) return { code: "drop_unsure", detail: `${error.message} ${ASK_UNSURE}` };
     this.#options.onError(error);
     return { code: "internal", detail: "The server failed. Upload the same rows again to go on." };
   }
@@ -304,12 +322,19 @@ export class Drops implements AsyncDisposable {
 
   /** Removes the oldest finished drops. */
   async #forget(applicationId: string): Promise<void> {
-    const over = this.list(applicationId).filter(({ status }) => status !== "running");
+    const over = this.list(applicationId).filter((job) => !isUnfinished(job));
     for (const job of over.slice(MAX_KEPT)) {
       this.#jobs.delete(job.dropId);
       await rm(this.#place(job), { recursive: true, force: true });
     }
   }
+}
+
+const NO_ROWS = { minted: 0, mintable: 0, refused: 0, unknown: 0, bytes: 0 };
+const ASK_UNSURE = "Then upload the same rows again with ?unsure=minted or ?unsure=lost.";
+
+function isUnfinished({ status }: DropJob): boolean {
+  return status === "queued" || status === "running";
 }
 
 /** The suffix of an incomplete upload. */
@@ -336,6 +361,7 @@ function requireForm({ errors, moreErrors }: Survey): void {
     detail: sentenceOf({ field, ...error }),
   }));
   const [first] = errors;
-  const detail = first === undefined ? undefined : `Row ${first.row}: ${sentenceOf(first)}`;
+  const ofRow = first === undefined || first.row === 0 ? "" : `Row ${first.row}: `;
+  const detail = first && `${ofRow}${sentenceOf(first)}`;
   throw new ServerError("drop_invalid", detail, { issues, moreIssues: moreErrors });
 }

@@ -14,6 +14,8 @@ export interface Intent {
 export interface Counts {
   /** Rows. */
   readonly minted: number;
+  /** Rows that a dry run found good. */
+  readonly mintable: number;
   readonly refused: number;
   /** Rows of windows that an earlier run minted in part; only its result has their outcome. */
   readonly unknown: number;
@@ -32,8 +34,8 @@ export class AnotherDrop extends Error {
 }
 
 /**
- * A drop's two files: its result, a line of JSON for each row, and its progress, from which a run that was killed goes on. Before a request is
- * sent, the progress has it; a window is done when its result is on disk.
+ * A drop's two files. The result has a line of JSON for each row. From the progress, a killed run goes on: it has each
+ * request before the request is sent. A window is done when its result is on disk.
  */
 export class DropFiles implements AsyncDisposable {
   readonly #result: FileHandle;
@@ -87,8 +89,11 @@ export class DropFiles implements AsyncDisposable {
     this.#intent = { at: intent.at, left: new Map(intent.left) };
   }
 
-  /** The next window is finished. */
-  async finish(lines: readonly unknown[], { minted, refused, unknown }: Omit<Counts, "bytes">): Promise<void> {
+  /** Ends the next window. */
+  async finish(
+    lines: readonly unknown[],
+    { minted, mintable, refused, unknown }: Omit<Counts, "bytes">,
+  ): Promise<void> {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     await this.#result.appendFile(text);
     await this.#result.datasync();
@@ -97,6 +102,7 @@ export class DropFiles implements AsyncDisposable {
       done: before.done + 1,
       bytes: before.bytes + Buffer.byteLength(text),
       minted: before.minted + minted,
+      mintable: before.mintable + mintable,
       refused: before.refused + refused,
       unknown: before.unknown + unknown,
     };
@@ -117,7 +123,7 @@ interface Read {
   readonly intent: Intent | null;
 }
 
-const NOTHING: Done = { done: 0, bytes: 0, minted: 0, refused: 0, unknown: 0 };
+const NOTHING: Done = { done: 0, bytes: 0, minted: 0, mintable: 0, refused: 0, unknown: 0 };
 
 function readProgress(text: string, id: string): Read {
   const whole = text.slice(0, text.lastIndexOf("\n") + 1);
@@ -128,7 +134,7 @@ function readProgress(text: string, id: string): Read {
   let intent = null as Intent | null;
   for (const line of lines) {
     const read = JSON.parse(line) as Done | { left: [number, { code: string; detail: string }][]; at: number };
-    if ("done" in read) [done, intent] = [read, null];
+    if ("done" in read) [done, intent] = [{ ...NOTHING, ...read }, null];
     else intent = { at: read.at, left: new Map([...(intent?.left ?? []), ...read.left]) };
   }
   return { bytes: Buffer.byteLength(whole), done, intent };

@@ -59,7 +59,7 @@ export async function surveyOf(
       errors.push(...found.errors);
       more ||= found.more;
     }
-    if (rows === 0) errors.push({ row: 0, field: "", code: "validation_failed", detail: "the drop has no rows" });
+    if (rows === 0) errors.push({ row: 0, field: "", code: "validation_failed", detail: "The drop has no rows." });
   } catch (error) {
     if (!(error instanceof UnreadableRow)) throw error;
     errors.push({ row: error.row, field: "", code: "validation_failed", detail: error.message });

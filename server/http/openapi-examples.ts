@@ -26,11 +26,6 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   name: "Gold",
   symbol: "GOLD",
   decimals: 18,
-  whitelisted: true,
-  enabled: true,
-  registered: true,
-  mintable: true,
-  mintingAvailable: true,
   contract: `0x${"70".repeat(20)}`,
   limit: 50,
   url: "https://example.com/hook",
@@ -55,6 +50,8 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   message: "example.com wants you to sign in with your Ethereum account: …",
 };
 
+const TRUE = new Set(["whitelisted", "enabled", "registered", "mintable", "mintingAvailable"]);
+
 const BY_FORMAT: Readonly<Record<string, string>> = { uuid: ID, "date-time": "2026-11-21T07:56:56.638Z" };
 
 /** Values by pattern. The first that fits is taken. */
@@ -77,7 +74,7 @@ export function exampleOf(schema: Json, components: Json, name = ""): unknown {
   if (Array.isArray(forms)) return forms.some((form: Json) => form.type === "null") ? null : inner(forms[0]);
   if (Array.isArray(type) && type.includes("null")) return null;
   if (type === "array") return [inner(items)];
-  if (type === "boolean") return false;
+  if (type === "boolean") return TRUE.has(name);
   if (type === "integer" || type === "number") return 1;
   if (typeof format === "string") return BY_FORMAT[format];
   if (typeof pattern === "string") return BY_PATTERN.find((text) => new RegExp(pattern).test(text));

@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import type { z } from "zod";
 import type { DropJob } from "../drops/jobs.ts";
 import { type Endpoint, endpoint, ROWS } from "../http/endpoint.ts";
+import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
 import { drop, dropList, dropParams, dropQuery } from "../schemas/drops.ts";
 
@@ -26,20 +27,26 @@ export const dropEndpoints: readonly Endpoint[] = [
     success: { status: 202, description: "The rows are on disk and will be minted.", schemas: [drop] },
     errors: ["drop_invalid", "too_many_drops", "drops_unavailable"],
     async handle({ service: { drops }, principal, query, request, reply }) {
-      const { dryRun = false, ...defaults } = query;
+      const { dryRun = false, unsure, ...defaults } = query;
       const isCsv = /^text\/csv\b/i.test(request.headers["content-type"] ?? "");
+      const onBytes = (total: number) => request.account?.pay(Math.ceil(total / ROWS_UNIT));
       const rows = (request.body as Readable | undefined) ?? Readable.from([]);
       const upload = {
-        ...({ format: isCsv ? "csv" : "ndjson", defaults, dryRun } as const),
+        ...({ format: isCsv ? "csv" : "ndjson", defaults, dryRun, unsure } as const),
         ...idOfRequest("dropId", principal, request),
-        onBytes: (total: number) => request.account?.pay(Math.ceil(total / ROWS_UNIT)),
+        onBytes,
       };
       try {
+        onBytes(Number(request.headers["content-length"] ?? 0));
         // A refusal before the last byte must not break its own connection.
         const pieces = rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
         const { job, replayed } = await drops.upload(principal, upload, pieces);
         if (replayed) reply.header("idempotency-replayed", "true");
         return dropToWire(job);
+      } catch (error) {
+        // The connection broke, so nobody reads this response.
+        if (rows.errored === error) throw new ServerError("malformed_request", "The body ended early.");
+        throw error;
       } finally {
         rows.resume();
       }
@@ -97,9 +104,9 @@ export const dropEndpoints: readonly Endpoint[] = [
 ];
 
 function dropToWire(job: DropJob): z.output<typeof drop> {
-  const { dropId, status, dryRun, rows, minted, refused, unknown, failure, createdAt, finishedAt } = job;
+  const { dropId, status, dryRun, rows, minted, mintable, refused, unknown, failure, createdAt, finishedAt } = job;
   return {
-    ...{ dropId, status, dryRun, rows, minted, refused, unknown, failure },
+    ...{ dropId, status, dryRun, rows, minted, mintable, refused, unknown, failure },
     createdAt: new Date(createdAt).toISOString(),
     finishedAt: finishedAt === null ? null : new Date(finishedAt).toISOString(),
   };

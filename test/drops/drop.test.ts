@@ -301,7 +301,7 @@ describe("a drop that is killed", () => {
     appendFileSync(drop.progress, old);
     const again = () => ({ ...drop, source: piecesOf(text) });
     await expect(runDrop(again())).rejects.toThrow(UnsureOutcome);
-    await expect(runDrop(again())).rejects.toThrow("rows 2 to 3");
+    await expect(runDrop(again())).rejects.toThrow("Rows 2 to 3");
     expect(await runDrop({ ...again(), unsure: "minted" })).toMatchObject({ minted: 2 });
     expect(lines(drop.result)).toEqual([
       { row: 2, status: "minted" },

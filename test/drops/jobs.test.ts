@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,9 +17,16 @@ import { createWorld, refusal, type World } from "../server/fixture.ts";
 
 let world: World;
 let folder: string;
+interface LogEntry {
+  readonly level: number;
+  readonly code?: string;
+}
+const log: LogEntry[] = [];
+const INFO = 30;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "mintmark-drops-"));
-  world = await createWorld({ drops: join(folder, "drops") });
+  const stream = { write: (line: string) => void log.push(JSON.parse(line)) };
+  world = await createWorld({ drops: join(folder, "drops"), log: { level: "info", stream } });
 });
 afterAll(async () => {
   await world[Symbol.asyncDispose]();
@@ -38,7 +45,7 @@ const ended = (dropId: string) =>
   until(
     "the drop's end",
     async () => (await world.send("GET", `${PATH}/${dropId}`)).body,
-    ({ status }) => status !== "running",
+    ({ status }) => status !== "running" && status !== "queued",
   );
 const balanceOf = async (ownerAddress: `0x${string}`) => {
   const { data } = await world.engine.vaults.list(world.applicationId, { ownerAddress });
@@ -72,7 +79,7 @@ test("NDJSON is taken, a dry run mints nothing, and an Idempotency-Key names ano
   const row = JSON.stringify({ ownerAddress: owner(1_000), amountDecimal: "7" });
   const ndjson = { "content-type": "application/x-ndjson; charset=utf-8" };
   const dry = await upload(row, ndjson, `${PATH}${query()}&dryRun=true`);
-  expect(await ended(dry.body.dropId)).toMatchObject({ status: "done", minted: 1, dryRun: true });
+  expect(await ended(dry.body.dropId)).toMatchObject({ status: "done", minted: 0, mintable: 1, dryRun: true });
   expect(await balanceOf(owner(1_000))).toBe(0n);
   for (const key of ["may", "june", "june"]) {
     const { body } = await upload(row, { ...ndjson, "idempotency-key": key });
@@ -90,7 +97,9 @@ test("rows of a wrong form refuse the drop and are named", async () => {
   expect(wrong.body.moreErrors).toBe(false);
   const many = await upload(`ownerAddress,amount\n${`${owner(1)},x\n`.repeat(150)}`);
   expect([many.body.errors.length, many.body.moreErrors]).toEqual([100, true]);
-  expect(refusal(await upload("", {})).code).toBe("drop_invalid");
+  const empty = await upload("", {});
+  expect(refusal(empty)).toEqual({ status: 422, code: "drop_invalid", errors: [" validation_failed"] });
+  expect(empty.body.detail).toBe("The drop has no rows.");
   const json = await world.send("POST", PATH, { body: {} });
   expect(refusal(json)).toMatchObject({ status: 415, code: "unsupported_media_type" });
   expect(refusal(await upload("x", { "content-encoding": "gzip" })).status).toBe(415);
@@ -108,6 +117,44 @@ test("a refusal before the last byte reaches the caller", async () => {
   for (let i = 0; i < 64; i++) sent.write("x".repeat(65_536));
   sent.end();
   expect(await answered).toMatchObject({ code: "drop_invalid", detail: expect.stringContaining('"colour"') });
+});
+
+/** Begins an upload of CSV, and writes only the first bytes. */
+async function uploadPart(part: string, headers: Record<string, string | number> = {}) {
+  const url = new URL(await address());
+  const sent = httpRequest({
+    ...{ host: url.hostname, port: url.port, path: PATH, method: "POST" },
+    headers: { ...CSV, "x-api-key": world.key, ...headers },
+  });
+  sent.write(part);
+  return sent;
+}
+
+test("a client that breaks off its upload is no failure of the server", async () => {
+  const before = log.length;
+  const sent = await uploadPart("ownerAddress,amount\n");
+  sent.on("error", () => {});
+  const begun = async () => readdirSync(join(folder, "drops")).some((name) => name.endsWith(".upload"));
+  await until("the upload's folder", begun, (is) => is);
+  sent.destroy();
+  const ending = (entries: readonly LogEntry[]) => entries.some(({ code }) => code !== undefined);
+  const entries = await until("the log", async () => log.slice(before), ending);
+  expect(entries.filter(({ level }) => level > INFO)).toEqual([]);
+  expect(entries.find(({ code }) => code !== undefined)?.code).toBe("malformed_request");
+});
+
+test("an upload pays for its length before it is read", async () => {
+  await using poor = await createWorld({
+    drops: join(folder, "poor"),
+    rateLimits: { key: { units: 10_000, windowSeconds: 10_000 } },
+  });
+  const send = (raw: string) => poor.send("POST", PATH, { raw, headers: CSV });
+  const filler = `${"x".repeat(1_023)}\n`;
+  expect(refusal(await send(filler.repeat(6_000))).code).toBe("drop_invalid");
+  const { status, headers } = await send(filler.repeat(7_000));
+  expect([status, Number(headers["retry-after"])]).toEqual([429, expect.closeTo(3_000, -2)]);
+  // The refused upload cost nothing.
+  expect(refusal(await send(filler.repeat(3_900))).code).toBe("drop_invalid");
 });
 
 test("a drop is its application's own, and needs the scope to mint", async () => {
@@ -203,6 +250,19 @@ describe("a server that ends in the middle", () => {
     return { engine: { ...engine, mint }, closed };
   }
 
+  /** An engine whose mints wait for `release`. */
+  function waiting() {
+    const { engine } = world;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+    const mint: World["engine"]["mint"] = async (...args) => {
+      reach();
+      await released;
+      return engine.mint(...args);
+    };
+    return { engine: { ...engine, mint }, reached, release };
+  }
+
   test.each([
     [0, true],
     [2, false],
@@ -221,12 +281,42 @@ describe("a server that ends in the middle", () => {
     const done = await until(
       "the drop's end",
       () => next.get(world.applicationId, job.dropId),
-      ({ status }) => status !== "running",
+      ({ status }) => status === "done",
     );
     expect(done).toMatchObject({ status: "done", minted: 450, refused: 0, unknown: 0 });
     await next[Symbol.asyncDispose]();
     expect(readdirSync(join(folder, name, job.dropId))).not.toContain("rows");
     for (const i of [0, 99, 100, 250, 449]) expect(await balanceOf(owner(first + i))).toBe(9n);
+  });
+
+  test("asks about rows that were sent a day ago, and takes the answer once", async () => {
+    const { engine, closed } = closing(0, false);
+    const rows = rowsOf(90_000, 150, 6);
+    const ending = drops("unsure", engine);
+    const { job } = await ending.upload(principal(), ask(), bytes(rows));
+    await closed;
+    await ending[Symbol.asyncDispose]();
+    const progress = join(folder, "unsure", job.dropId, "progress.ndjson");
+    const day = 24 * 3_600_000;
+    const old = readFileSync(progress, "utf8").replace(/"at":\d+/, `"at":${Date.now() - day}`);
+    writeFileSync(progress, old);
+    const next = drops("unsure");
+    await next.start();
+    const end = () =>
+      until(
+        "the drop's end",
+        () => next.get(world.applicationId, job.dropId),
+        ({ status }) => status === "failed" || status === "done",
+      );
+    const { failure } = await end();
+    expect(failure).toMatchObject({
+      code: "drop_unsure",
+      detail: expect.stringMatching(/^Rows 2 to 101 .*unsure=lost/),
+    });
+    await next.upload(principal(), { ...ask(), unsure: "lost" }, bytes(rows));
+    expect(await end()).toMatchObject({ status: "done", minted: 150, failure: null });
+    expect(readFileSync(join(folder, "unsure", job.dropId, "drop.json"), "utf8")).not.toContain("lost");
+    await next[Symbol.asyncDispose]();
   });
 
   test("stops between two requests when it is asked to, and goes on with the same rows", async () => {
@@ -248,6 +338,32 @@ describe("a server that ends in the middle", () => {
     await own[Symbol.asyncDispose]();
   });
 
+  test("a queued drop stops at once, and goes on with the same rows", async () => {
+    const { engine, reached, release } = waiting();
+    const own = drops("queued", engine);
+    const first = await own.upload(principal(), ask(), bytes(rowsOf(80_000, 150, 2)));
+    const second = await own.upload(principal(), ask(), bytes(rowsOf(81_000, 150, 2)));
+    await reached;
+    const statuses = () => own.list(world.applicationId).map(({ status }) => status);
+    expect(statuses()).toEqual(["queued", "running"]);
+    const { applicationId } = world;
+    const stops = await Promise.all([1, 2].map(() => own.stop(applicationId, second.job.dropId)));
+    expect(stops.map(({ status }) => status)).toEqual(["stopped", "stopped"]);
+    expect(statuses()).toEqual(["stopped", "running"]);
+    const again = await own.upload(principal(), ask(), bytes(rowsOf(81_000, 150, 2)));
+    expect([again.job.dropId, again.job.status]).toEqual([second.job.dropId, "queued"]);
+    release();
+    for (const { job } of [first, second]) {
+      await until(
+        "the drop's end",
+        () => own.get(applicationId, job.dropId),
+        ({ status, minted }) => status === "done" && minted === 150,
+      );
+    }
+    expect(await balanceOf(owner(81_001))).toBe(2n);
+    await own[Symbol.asyncDispose]();
+  });
+
   test("and the same rows twice at once are one drop", async () => {
     const own = drops("twice");
     const both = await Promise.all([1, 2].map(() => own.upload(principal(), ask(), bytes(rowsOf(70_000, 150, 4)))));
@@ -264,13 +380,25 @@ describe("a server that ends in the middle", () => {
   });
 
   test("and ten drops under way are as many as an application may have", async () => {
-    const own = drops("many");
+    const { engine, release } = waiting();
+    const own = drops("many", engine);
     const many = Array.from({ length: 11 }, (_, i) =>
       own.upload(principal(), ask(), bytes(rowsOf(60_000, 2_000, i + 1))),
     );
     const outcomes = await Promise.allSettled(many);
     const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.code] : []));
     expect(refused).toEqual(["too_many_drops"]);
-    await own[Symbol.asyncDispose]();
+    const accepted = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value.job] : []));
+    for (const [i, outcome] of outcomes.entries()) {
+      if (outcome.status === "rejected") continue;
+      const again = await own.upload(principal(), ask(), bytes(rowsOf(60_000, 2_000, i + 1)));
+      expect([again.replayed, again.job.dropId]).toEqual([true, outcome.value.job.dropId]);
+    }
+    expect(accepted).toHaveLength(10);
+    const another = own.upload(principal(), ask(), bytes(rowsOf(60_000, 2_000, 99)));
+    await expect(another).rejects.toMatchObject({ code: "too_many_drops" });
+    const ending = own[Symbol.asyncDispose]();
+    release();
+    await ending;
   });
 });
