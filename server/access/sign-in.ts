@@ -87,7 +87,9 @@ export class OwnerSignIn {
       throw new MintmarkError("credentials_invalid", "This challenge is not open at this server. Ask for a new one.");
     }
     this.#challenges.delete(nonce);
-    if (expirationTime !== undefined && expirationTime <= new Date()) throw new MintmarkError("credentials_expired");
+    if (expirationTime !== undefined && expirationTime <= new Date()) {
+      throw new MintmarkError("credentials_expired", "This challenge has expired. Ask for a new one.");
+    }
     const ours = chainId === Number(this.#engine.settlement.chainId) && uri === origin.origin;
     if (!ours || !validateSiweMessage({ message: fields, domain: domainOf(origin), nonce })) {
       throw new MintmarkError("credentials_invalid", "The message was made for another site or chain.");
@@ -111,7 +113,9 @@ export class OwnerSignIn {
       });
       return payload.sub as Address;
     } catch (cause) {
-      throw new MintmarkError(cause instanceof errors.JWTExpired ? "credentials_expired" : "credentials_invalid");
+      throw cause instanceof errors.JWTExpired
+        ? new MintmarkError("credentials_expired", "The session has expired. Sign in again with the owner's wallet.")
+        : new MintmarkError("credentials_invalid", "This is no session. Sign in with the owner's wallet.");
     }
   }
 

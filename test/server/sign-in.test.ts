@@ -145,7 +145,10 @@ describe("an owner's session", () => {
     const { token } = (await signIn()).body;
     expect(refusal(await kit("1", token)).code).toBe("vault_not_found");
     vi.setSystemTime(Date.now() + 16 * 60_000);
-    expect(refusal(await kit("1", token)).code).toBe("credentials_expired");
+    expect((await kit("1", token)).body).toMatchObject({
+      code: "credentials_expired",
+      detail: expect.stringContaining("Sign in again"),
+    });
   });
 
   test("shows the owner's own vaults only, and a kit only where L1 can be asked", async () => {

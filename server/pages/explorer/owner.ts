@@ -1,5 +1,5 @@
 import { bytesToHex, type Hex, type VaultContent } from "../../../core/protocol/verifier.ts";
-import { readBatches, request } from "./api.ts";
+import { Problem, readBatches, request } from "./api.ts";
 import { vaultsOf } from "./batch.ts";
 import { button, code, el, failure, fill, notice } from "./dom.ts";
 import { counted } from "./format.ts";
@@ -12,13 +12,23 @@ interface Session {
   readonly expiresAt: string;
 }
 
+/** A session, and its end at the server, which shows the sign-in again. */
+interface SignedIn extends Session {
+  end(): void;
+}
+
 /** In memory only: it ends with the page. */
 let session: Session | null = null;
 
 /** The signed-in owner's vaults and their exit kits. */
 export async function ownerView(): Promise<Node[]> {
   const place = el("div", {});
-  const show = () => place.replaceChildren(...(signedIn() ? ownersPage(session as Session, show) : [welcome(show)]));
+  const show = () =>
+    place.replaceChildren(...(signedIn() ? ownersPage(session as Session, show, end) : [welcome(show)]));
+  const end = () => {
+    session = null;
+    place.replaceChildren(notice("Your session has ended. Sign in again.", "problem"), welcome(show));
+  };
   show();
   return [
     el("h1", {}, "My vaults"),
@@ -76,13 +86,13 @@ async function post<T>(path: string, body: unknown): Promise<T> {
   return (await request(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
 }
 
-function ownersPage(current: Session, changed: () => void): Node[] {
+function ownersPage(current: Session, changed: () => void, end: () => void): Node[] {
   const found = el("div", { class: "found" });
   const leave = button("Sign out", () => {
     session = null;
     changed();
   });
-  void search(current, found, null, 0, 0);
+  void search({ ...current, end }, found, null, 0, 0);
   return [el("p", { class: "who" }, "Signed in as ", code(current.address), " ", leave), found];
 }
 
@@ -90,7 +100,7 @@ function ownersPage(current: Session, changed: () => void): Node[] {
  * Searches the public data of one page of batches, and offers to continue. Nobody learns which vaults it searches for.
  */
 async function search(
-  current: Session,
+  current: SignedIn,
   place: HTMLElement,
   cursor: string | null,
   seen: number,
@@ -119,13 +129,16 @@ async function search(
   }
 }
 
-function download({ vaultId }: VaultContent, { token }: Session): HTMLElement {
+function download({ vaultId }: VaultContent, { token, end }: SignedIn): HTMLElement {
   const place = el("span", {});
   const name = `exit-kit-${vaultId}.json`;
   const save = () =>
     fill(place, async () => {
       const headers = { authorization: `Bearer ${token}` };
-      const response = await request(`/owner/v1/vaults/${vaultId}/exit-kit`, { headers });
+      const response = await request(`/owner/v1/vaults/${vaultId}/exit-kit`, { headers }).catch((error: unknown) => {
+        if (error instanceof Problem && error.code.startsWith("credentials_")) end();
+        throw error;
+      });
       const address = URL.createObjectURL(await response.blob());
       el("a", { href: address, download: name }).click();
       URL.revokeObjectURL(address);
