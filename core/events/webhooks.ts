@@ -20,6 +20,7 @@ const PER_APPLICATION = 10;
 const MAX_FAILURE = 2_000;
 /** Time for which the previous secret still signs after a rotation: a day. */
 const OLD_SECRET_MS = 86_400_000;
+const SUPERSEDED = "A later rotation has replaced the secret of this one. Rotate again with another key.";
 
 /** The registrations of webhooks. The journal holds the progress of their deliveries, so a restart resumes. */
 export class LedgerWebhooks implements Webhooks, Deliveries {
@@ -46,7 +47,9 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     return ledger.writer.alone(async (group) => {
       const { applicationIndex, eventCount: delivered } = ledger.latestApplication(applicationId);
       const known = ledger.webhooks.latest(this.#indexOf(webhookId));
-      if (known !== undefined) return this.#issued(requireSame(known, applicationIndex, address, wanted));
+      if (known !== undefined) {
+        return this.#issued(requireSame(known, applicationIndex, address, wanted), { replayed: true });
+      }
       const present = [...ledger.webhooks.latestValues()].filter(
         (known) => known.applicationIndex === applicationIndex,
       );
@@ -98,7 +101,9 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
         if (stored !== undefined) {
           const known = decodeRecord(rotationRecord, stored, `Rotation ${rotationId}`);
           if (known.webhookIndex !== webhookIndex) throw new MintmarkError("idempotency_key_reused");
-          return this.#issued(record, known.rotations);
+          // An older secret signs no longer, or not for long.
+          if (known.rotations !== record.rotations) throw new MintmarkError("idempotency_key_reused", SUPERSEDED);
+          return this.#issued(record, { replayed: true });
         }
         group.stage(key, encodeRecord(rotationRecord, { webhookIndex, rotations }));
       }
@@ -223,8 +228,8 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     return this.#ledger.webhookIndices.get(String(webhookId).toLowerCase()) ?? -1;
   }
 
-  #issued(record: WebhookRecord, rotations = record.rotations): IssuedWebhook {
-    return { webhook: this.#view(record), secret: this.#secret(record.webhookId, rotations) };
+  #issued(record: WebhookRecord, { replayed } = { replayed: false }): IssuedWebhook {
+    return { webhook: this.#view(record), secret: this.#secret(record.webhookId, record.rotations), replayed };
   }
 
   #view(record: WebhookRecord): Webhook {
@@ -310,6 +315,8 @@ export interface IssuedWebhook {
   readonly webhook: Webhook;
   /** `whsec_` and 32 bytes in base64, as in Standard Webhooks. Shown once. */
   readonly secret: string;
+  /** Whether an earlier call with the same id made it. */
+  readonly replayed: boolean;
 }
 
 /**
@@ -329,7 +336,8 @@ export interface Webhooks {
   delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void>;
   /**
    * Creates a new secret. For another day, deliveries also carry a signature by the previous one. A repeated
-   * `rotationId` returns the same secret, or throws `idempotency_key_reused` for another webhook.
+   * `rotationId` returns the same secret. Throws `idempotency_key_reused` for the id of another webhook's rotation, or
+   * of one that a later rotation replaced.
    */
   rotateSecret(applicationId: Uuid, webhookId: Uuid, options?: RotateOptions): Promise<IssuedWebhook>;
   /** Resumes deliveries where they stopped, at once. */

@@ -1,4 +1,5 @@
-import { type ApplicationEvent, type Engine, MintmarkError } from "../../core/index.ts";
+import type { FastifyReply } from "fastify";
+import { type ApplicationEvent, type Engine, type IssuedWebhook, MintmarkError } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { idOfRequest } from "../http/idempotency.ts";
 import {
@@ -32,11 +33,10 @@ export const webhookEndpoints: readonly Endpoint[] = [
     example: { url: "https://example.com/mintmark", types: ["mint.accepted", "withdrawal.settled"] },
     success: { status: 201, description: "The webhook and its secret.", schemas: [issuedWebhook] },
     errors: ["too_many_webhooks"],
-    async handle({ service: { engine, webhookReach }, principal, body: { url, types = [] }, request }) {
+    async handle({ service: { engine, webhookReach }, principal, body: { url, types = [] }, request, reply }) {
       requireAllowed(webhookReach, url);
       const asked = { url, types, ...idOfRequest("webhookId", principal, request) };
-      const { webhook: made, secret } = await engine.webhooks.create(principal.applicationId, asked);
-      return { ...webhookToWire(made), secret };
+      return issuedToWire(reply, await engine.webhooks.create(principal.applicationId, asked));
     },
   }),
   endpoint({
@@ -81,13 +81,12 @@ export const webhookEndpoints: readonly Endpoint[] = [
     path: `${PATH}/{webhookId}/secret`,
     summary: "Give a webhook a new secret",
     description:
-      "For a day deliveries also have a signature by the old secret, so that the receiver can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart.",
+      "For a day deliveries also have a signature by the old secret, so that the receiver can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart. Once a later rotation has replaced that secret, it is refused.",
+    keysInStore: true,
     success: { status: 200, description: "The webhook and its new secret.", schemas: [issuedWebhook] },
-    async handle({ service: { engine }, principal, params, request }) {
+    async handle({ service: { engine }, principal, params, request, reply }) {
       const asked = idOfRequest("rotationId", principal, request);
-      const { applicationId } = principal;
-      const { webhook: rotated, secret } = await engine.webhooks.rotateSecret(applicationId, params.webhookId, asked);
-      return { ...webhookToWire(rotated), secret };
+      return issuedToWire(reply, await engine.webhooks.rotateSecret(principal.applicationId, params.webhookId, asked));
     },
   }),
   endpoint({
@@ -144,10 +143,19 @@ export const webhookEndpoints: readonly Endpoint[] = [
   }),
 ];
 
+function issuedToWire(reply: FastifyReply, { webhook, secret, replayed }: IssuedWebhook) {
+  if (replayed) reply.header("idempotency-replayed", "true");
+  return { ...webhookToWire(webhook), secret };
+}
+
 async function eventOf(engine: Engine, applicationId: string, sequence: number): Promise<ApplicationEvent> {
-  for await (const event of engine.events.stream(applicationId, { after: sequence - 1 })) return event;
+  try {
+    for await (const event of engine.events.stream(applicationId, { after: sequence - 1 })) return event;
+  } catch (error) {
+    if (!(error instanceof MintmarkError) || error.code !== "validation_failed") throw error;
+  }
   const detail = "The application has no event with this sequence; GET /api/v1/events lists them.";
-  const issues = [{ pointer: "/sequence", code: "validation_failed", detail }] as const;
+  const issues = [{ pointer: "/path/sequence", code: "validation_failed", detail }] as const;
   throw new MintmarkError("validation_failed", undefined, { issues });
 }
 

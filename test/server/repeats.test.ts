@@ -61,6 +61,7 @@ describe("an Idempotency-Key", () => {
       const restarted = await buildServer({ engine: world.engine });
       const again = await restarted.inject({ method: "POST", url, headers, payload: body });
       expect([again.statusCode, again.json()]).toEqual([201, first.body]);
+      if (url === hook.url) expect(again.headers["idempotency-replayed"]).toBe("true");
       await restarted.close();
       const third = await buildServer({ engine: world.engine });
       const reused = await third.inject({ method: "POST", url, headers, payload: other });
@@ -70,23 +71,32 @@ describe("an Idempotency-Key", () => {
     expect((await world.send("GET", "/api/v1/webhooks")).body.data).toHaveLength(1);
   });
 
-  it("rotates a webhook's secret once, also after a restart and another rotation", async () => {
+  it("rotates a webhook's secret once, also after a restart, and never returns a superseded secret", async () => {
     await using world = await createWorld();
     const register = () => world.send("POST", "/api/v1/webhooks", { body: { url: "https://a.example/" } });
     const [one, other] = [(await register()).body.webhookId, (await register()).body.webhookId];
+    const rotateHere = async (webhookId: string, key: string) => {
+      const headers = { "idempotency-key": key };
+      const answer = await world.send("POST", `/api/v1/webhooks/${webhookId}/secret`, { headers });
+      return { ...answer.body, replayed: answer.headers["idempotency-replayed"] };
+    };
     const rotate = async (webhookId: string, key: string) => {
       // Each is asked by a server of its own, which has no memory of the ones before.
       const restarted = await buildServer({ engine: world.engine });
       const headers = { "x-api-key": world.key, "idempotency-key": key };
       const answer = await restarted.inject({ method: "POST", url: `/api/v1/webhooks/${webhookId}/secret`, headers });
       await restarted.close();
-      return answer.json();
+      return { ...answer.json(), replayed: answer.headers["idempotency-replayed"] };
     };
     const first = await rotate(one, "first");
+    expect(await rotate(one, "first")).toEqual({ ...first, replayed: "true" });
     const second = await rotate(one, "second");
-    expect(second.secret).not.toBe(first.secret);
-    expect(await rotate(one, "first")).toEqual(first);
-    expect(await rotate(one, "second")).toEqual(second);
+    expect([second.secret === first.secret, second.replayed]).toEqual([false, undefined]);
+    // The first secret is superseded, so nobody gets it any more.
+    for (const server of [rotate, rotateHere]) {
+      expect(await server(one, "first")).toMatchObject({ code: "idempotency_key_reused", status: 422 });
+      expect(await server(one, "second")).toEqual({ ...second, replayed: "true" });
+    }
     expect(world.engine.operator.webhooks.secrets(one)).toEqual([second.secret, first.secret]);
     expect((await rotate(other, "first")).code).toBe("idempotency_key_reused");
     expect((await world.engine.operator.verify()).problems).toEqual([]);
