@@ -9,7 +9,7 @@ import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./access/he
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./access/rate-limit.ts";
 import { OwnerSignIn } from "./access/sign-in.ts";
 import { Drops } from "./drops/jobs.ts";
-import { type Endpoint, FORM, isScope, ROWS, takesIdempotencyKey } from "./http/endpoint.ts";
+import { bodyTypesOf, type Endpoint, FORM, isScope, ROWS, takesIdempotencyKey } from "./http/endpoint.ts";
 import { type Code, ServerError } from "./http/errors.ts";
 import { fastifyApp } from "./http/fastify-app.ts";
 import { idempotencyKeyOf, KeptAnswers } from "./http/idempotency.ts";
@@ -252,7 +252,7 @@ async function mountAll(app: FastifyInstance, service: Service, meters: Meters):
     acceptStreams(scope, ROWS);
     for (const endpoint of streams) mount(scope, endpoint, service, meters);
   });
-  mountHome(app, service);
+  await mountHome(app, service);
   for (const page of [explorerPage(service), referencePage]) mountPage(app, page);
 }
 
@@ -281,6 +281,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
   app.route({
     method: endpoint.method,
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+    config: { bodyTypes: bodyTypesOf(endpoint) },
     ...(cost && { bodyLimit: service.bodyBytes }),
     async onRequest(request, reply) {
       try {

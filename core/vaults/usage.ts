@@ -79,16 +79,16 @@ async function sequencesAt(
 /** Where periods begin, and where the last ends. */
 function boundsOf({ since, until, interval = "day" }: UsageOptions, now: number): number[] {
   if (!INTERVALS.includes(interval))
-    throw new MintmarkError("validation_failed", `interval must be one of ${INTERVALS.join(", ")}`);
+    throw new MintmarkError("validation_failed", `interval must be one of ${INTERVALS.join(", ")}.`);
   const end = until ?? now;
   const start = since ?? beginning(end, interval, -29);
   if (!Number.isSafeInteger(start) || !Number.isSafeInteger(end) || start < 0 || start >= end)
-    throw new MintmarkError("validation_failed", "since must be a time before until, in milliseconds since 1970");
+    throw new MintmarkError("validation_failed", "since must be a time before until.");
   const bounds = [start];
   for (let next = beginning(start, interval, 1); next < end; next = beginning(next, interval, 1)) {
     bounds.push(next);
     if (bounds.length > MOST_PERIODS) {
-      const detail = `the time has more than ${MOST_PERIODS} periods; ask for a longer interval or a shorter time`;
+      const detail = `There are more than ${MOST_PERIODS} periods from since to until. Ask for a longer interval or a shorter time.`;
       throw new MintmarkError("validation_failed", detail);
     }
   }

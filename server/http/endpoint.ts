@@ -9,6 +9,7 @@ import {
   SCOPES,
   type Scope,
 } from "../../core/index.ts";
+import { wording } from "../schemas/wording.ts";
 import type { Service } from "../service.ts";
 import { type Code, ServerError, STATUS_OF } from "./errors.ts";
 
@@ -91,6 +92,7 @@ interface Description {
   readonly unmetered?: true;
 }
 
+const JSON_TYPE = "application/json";
 /** OAuth's form of a body. */
 export const FORM = "application/x-www-form-urlencoded";
 /** Rows of a file. */
@@ -137,6 +139,11 @@ export function endpoint<
       return handle(call as Call<A, Given<P>, Given<Q>, Given<B>>);
     },
   };
+}
+
+/** Media types that an endpoint's body can have. */
+export function bodyTypesOf({ bodyType, bodyStream }: Endpoint): readonly string[] {
+  return bodyStream ?? (bodyType === undefined ? [JSON_TYPE] : [bodyType, JSON_TYPE]);
 }
 
 /** Codes that an endpoint can answer with, in the order of the documentation's table. */
@@ -224,35 +231,6 @@ function check(schema: z.ZodType, value: unknown, prefix: readonly string[], iss
   }
   return undefined;
 }
-
-/** What a caller must change, where the schema has no words of its own. */
-function wording(issue: z.core.$ZodRawIssue): string | undefined {
-  switch (issue.code) {
-    case "invalid_type":
-      if (issue.input === undefined) return "This is missing.";
-      return Array.isArray(issue.input)
-        ? "Give one value, not a list."
-        : `Give ${KINDS[issue.expected] ?? issue.expected}.`;
-    case "invalid_value":
-      return `Give ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}.`;
-    case "too_big":
-      return `Give at most ${issue.maximum}${UNITS[issue.origin] ?? ""}.`;
-    case "too_small":
-      return `Give at least ${issue.minimum}${UNITS[issue.origin] ?? ""}.`;
-    default:
-      return undefined;
-  }
-}
-
-const KINDS: Readonly<Record<string, string>> = {
-  string: "a string",
-  number: "a number",
-  int: "a whole number",
-  boolean: "true or false",
-  array: "a list",
-  object: "an object",
-};
-const UNITS: Readonly<Record<string, string>> = { string: " characters", array: " entries" };
 
 function refuseParameters(query: unknown, issues: Issue[]): undefined {
   for (const name of Object.keys(query ?? {})) {

@@ -8,6 +8,10 @@ declare module "fastify" {
     /** The code of the problem that it was answered with; null otherwise. */
     problemCode: Code | null;
   }
+  interface FastifyContextConfig {
+    /** Media types of the route's body. */
+    bodyTypes?: readonly string[];
+  }
 }
 
 /** Errors that arise in HTTP itself, before or beside the core. Stable like the core's codes. */
@@ -20,8 +24,7 @@ export const SERVER_ERROR_CODES = {
   method_not_allowed: "The route exists but not with this method; see the Allow header.",
   request_timeout: "The request did not arrive in time.",
   body_too_large: "The body is larger than the limit; see GET /api/v1/limits.",
-  unsupported_media_type:
-    "Send the body unencoded: as application/json, as application/x-www-form-urlencoded to /oauth/token, or the rows of a drop as text/csv or application/x-ndjson.",
+  unsupported_media_type: "The body has a media type or an encoding that this route does not take; see `detail`.",
   expectation_failed: "The Expect header asks for something other than 100-continue.",
   headers_too_large: `The request line and headers are larger than ${maxHeaderSize / 1024} KiB.`,
   rate_limited: "Too many requests; repeat after Retry-After seconds.",
@@ -213,7 +216,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   else request.log.info({ code: known.code }, "request refused");
   if (status === 401) reply.header("www-authenticate", isOAuth ? 'Basic realm="mintmark"' : WWW_AUTHENTICATE);
   // Details of our own faults (paths, addresses of nodes) are for the log; the caller gets the code's own sentence.
-  const detail = status >= 500 ? meaningOf(known.code) : known.detail;
+  const detail = status >= 500 ? meaningOf(known.code) : (mediaDetail(known.code, request) ?? known.detail);
   const body = { ...problem(known.code, request.id, detail, known.issues, known.moreIssues), status };
   return (
     reply
@@ -223,6 +226,12 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
       // As bytes: to text Fastify would add a charset that the media type does not have.
       .send(Buffer.from(JSON.stringify(isOAuth ? { ...oauthErrorOf(body, request.body), ...body } : body)))
   );
+}
+
+/** The media types that the route takes. */
+function mediaDetail(code: Code, { routeOptions: { config } }: FastifyRequest): string | undefined {
+  if (code !== "unsupported_media_type" || config.bodyTypes === undefined) return undefined;
+  return `Send the body as ${config.bodyTypes.join(" or ")}, in UTF-8, without a Content-Encoding.`;
 }
 
 /** Answers what no route took: 405 when another method would have been taken, else 404. */

@@ -3,7 +3,7 @@ import { TOKEN_PATH } from "../access/oauth-error.ts";
 import { requestComponents, responseComponents } from "../schemas/common.ts";
 import { event, eventType } from "../schemas/events.ts";
 import { oauthError, problemDocument } from "../schemas/service.ts";
-import { type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
+import { bodyTypesOf, type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
 import { type Code, meaningOf, statusOf } from "./errors.ts";
 import { exampleOf } from "./openapi-examples.ts";
 import { operationIdOf } from "./operation-ids.ts";
@@ -160,15 +160,16 @@ function repeatable(schema: Json): Json {
   return forms?.find(({ type }) => type === "array") ?? schema;
 }
 
-function requestBody({ body, coreBody, bodyType, bodyStream, example }: Endpoint): Json {
+function requestBody(endpoint: Endpoint): Json {
+  const { body, coreBody, bodyStream, example } = endpoint;
+  const types = bodyTypesOf(endpoint);
   if (bodyStream !== undefined) {
-    const media = bodyStream.map((type, i) => [type, { schema: { type: "string" }, ...(i === 0 && { example }) }]);
+    const media = types.map((type, i) => [type, { schema: { type: "string" }, ...(i === 0 && { example }) }]);
     return { requestBody: { required: true, content: Object.fromEntries(media) } };
   }
   const schema = body ?? coreBody;
   if (schema === undefined) return {};
   const media = { schema: reference(schema), ...(example !== undefined && { example }) };
-  const types = bodyType === undefined ? ["application/json"] : [bodyType, "application/json"];
   return { requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, media])) } };
 }
 

@@ -1,4 +1,5 @@
 import { type Engine, type Issue, MintmarkError } from "../../core/index.ts";
+import { wording } from "../schemas/wording.ts";
 import { APPLICATION_OPERATIONS } from "./application.ts";
 import { LEDGER_OPERATIONS } from "./ledger.ts";
 import type { Operation, Running } from "./operation.ts";
@@ -34,7 +35,7 @@ export async function operate(engine: Engine, name: string, input: unknown, runn
  * @param except - fields that are still missing
  */
 export function requireInput({ input }: Operation, given: unknown, except: readonly string[] = []): unknown {
-  const { data, error } = input.safeParse(given);
+  const { data, error } = input.safeParse(given, { error: wording });
   const issues = (error?.issues ?? [])
     .filter(({ path: [field] }) => !except.includes(String(field)))
     .map(({ path, message }): Issue => {

@@ -90,7 +90,9 @@ export const mode = z.enum(MODES, `Give one of ${MODES.join(", ")}.`);
 export const standard = z.enum(STANDARDS, `Give one of ${STANDARDS.join(", ")}.`);
 
 /** An RFC 3339 time with zone; converted to milliseconds since 1970. */
-export const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+export const instant = z.iso
+  .datetime({ offset: true, error: 'Give a time with its zone, such as "2026-11-21T07:56:56Z".' })
+  .transform((text) => Date.parse(text));
 
 /** Query parameters of lists by creation time. */
 export const createdBetween = {

@@ -13,6 +13,9 @@ import {
 } from "./common.ts";
 import { vault } from "./vaults.ts";
 
+const TOKEN_ID = "Give a token's id: a whole number below 2^256.";
+const UNITS = "Give units: a whole number from 1 to 2^63 - 1.";
+
 /** The body of a mint, for the documentation. The core itself validates it, and reports every bad entry at once. */
 export const mintBody = requestComponent(
   "MintRequest",
@@ -23,7 +26,7 @@ export const mintBody = requestComponent(
           userId: z.guid().optional().meta({ description: "A user of the application." }),
           ownerAddress: z
             .string()
-            .regex(/^0x[0-9a-fA-F]{40}$/)
+            .regex(/^0x[0-9a-fA-F]{40}$/, "Give an address: 0x and 40 hex digits.")
             .optional()
             .meta({
               description:
@@ -34,7 +37,7 @@ export const mintBody = requestComponent(
               z.strictObject({
                 assetId: z.guid(),
                 tokenId: z
-                  .union([z.string().regex(/^(?:0|[1-9]\d{0,77})$/), z.int().min(0)])
+                  .union([z.string().regex(/^(?:0|[1-9]\d{0,77})$/, TOKEN_ID), z.int().min(0)], TOKEN_ID)
                   .optional()
                   .meta({
                     description:
@@ -49,7 +52,7 @@ export const mintBody = requestComponent(
                     'Names the token instead of `tokenId`: hex of the identifier text, with or without 0x, 1 to 255 bytes; `""` for ERC-20. Bytes that are not text need an asset with `rawBlobs`.',
                 }),
                 amount: z
-                  .union([z.int().min(1), z.string().regex(/^[1-9]\d{0,18}$/)])
+                  .union([z.int().min(1), z.string().regex(/^[1-9]\d{0,18}$/, UNITS)], UNITS)
                   .optional()
                   .meta({
                     description:
@@ -57,7 +60,7 @@ export const mintBody = requestComponent(
                   }),
                 amountDecimal: z
                   .string()
-                  .regex(/^\d+(\.\d+)?$/)
+                  .regex(/^\d+(\.\d+)?$/, 'Give a decimal amount such as "12.5".')
                   .optional()
                   .meta({
                     description:

@@ -3,7 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { MintmarkError } from "../../core/index.ts";
 import { buildProgram } from "../../scripts/cli/program.ts";
+import type { Operation } from "../../server/operator/operation.ts";
+import { OPERATIONS, requireInput } from "../../server/operator/operations.ts";
 import { SETTLEMENT } from "../server/fixture.ts";
 import { mintmark, mintmarkProcess } from "./cli.ts";
 
@@ -18,6 +21,15 @@ function helpOf(command: Command): string {
   return text;
 }
 
+function refusals(operation: Operation, input: object): Record<string, string> {
+  try {
+    requireInput(operation, input);
+    return {};
+  } catch (error) {
+    return Object.fromEntries((error as MintmarkError).issues.map(({ pointer, detail }) => [pointer, detail]));
+  }
+}
+
 describe("the command line", () => {
   test("every command shows examples of itself, and answers with JSON when asked", () => {
     const all = leaves(buildProgram());
@@ -27,6 +39,19 @@ describe("the command line", () => {
       expect(help).toContain(`$ mintmark ${path.join(" ")}`);
       expect(help).toContain("--json");
     }
+  });
+
+  test("says in words what to give for a wrong value", () => {
+    const given = { amount: "abc", amountDecimal: "1,5", tokenId: "x", ownerAddress: "0x12", apiKey: 1 };
+    const details = refusals(OPERATIONS.mint as Operation, given);
+    expect(details).toMatchObject({
+      "/amount": "Give units: a whole number from 1 to 2^63 - 1.",
+      "/amountDecimal": 'Give a decimal amount such as "12.5".',
+      "/tokenId": "Give a token's id: a whole number below 2^256.",
+      "/ownerAddress": "Give an address: 0x and 40 hex digits.",
+      "/assetId": "This is missing.",
+      "/apiKey": "Give a string.",
+    });
   });
 
   test("shows its exit codes, and exits with 0 for help and 2 for unknown arguments", async () => {

@@ -195,6 +195,19 @@ describe("routes", () => {
     }
   });
 
+  test.each(["/nothing", "/explorer/nothing"])("%s is a page with links for browsers", async (url) => {
+    const page = await world.app.inject({ url, headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" } });
+    expect([page.statusCode, page.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
+    expect([page.headers.vary, page.headers["content-security-policy"]]).toEqual([
+      "accept",
+      expect.stringContaining("default-src 'none'"),
+    ]);
+    expect(page.body).toContain("<h1>No such page</h1>");
+    expect(page.body).toContain('href="/docs"');
+    const { headers, ...problem } = await world.app.inject({ url });
+    expect([headers["content-type"], problem.json().code]).toEqual(["application/problem+json", "route_not_found"]);
+  });
+
   test.each([
     "/api",
     "/api/v1",
@@ -284,6 +297,7 @@ describe("bodies", () => {
   ])("sent with %j are not supported", async (headers) => {
     const answer = await post("{}", headers);
     expect(refusal(answer)).toMatchObject({ status: 415, code: "unsupported_media_type" });
+    expect(answer.body.detail).toContain("as application/json, in UTF-8");
   });
 
   test("a charset of UTF-8 is welcome", async () => {

@@ -111,4 +111,17 @@ test("usage is that of the application and of each key, by period", async () => 
     "/api/v1/usage?interval=hour&since=2026-01-01T00:00:00Z&until=2026-02-01T00:00:00Z",
   );
   expect(refusal(many)).toMatchObject({ status: 400, code: "validation_failed" });
+  expect(many.body.detail).toBe(
+    "There are more than 100 periods from since to until. Ask for a longer interval or a shorter time.",
+  );
+  const late = await world.send("GET", "/api/v1/usage?since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z");
+  expect(late.body.detail).toBe("since must be a time before until.");
+  const word = await world.send("GET", "/api/v1/usage?since=yesterday");
+  expect(word.body.errors).toEqual([
+    {
+      pointer: "/query/since",
+      code: "validation_failed",
+      detail: 'Give a time with its zone, such as "2026-11-21T07:56:56Z".',
+    },
+  ]);
 });

@@ -100,6 +100,7 @@ describe("a token", () => {
     expect((await send('["a"]', "application/json")).body).toMatchObject({ status: 400, error: "invalid_request" });
     const other = await send("<token/>", "application/xml");
     expect(other.body).toMatchObject({ status: 415, code: "unsupported_media_type", error: "invalid_request" });
-    expect(other.body.detail).toContain("application/json");
+    expect(other.body.detail).toContain("as application/x-www-form-urlencoded or application/json,");
+    expect(other.body.error_description).toBe(other.body.detail);
   });
 });
